@@ -1,0 +1,232 @@
+//! The result file: what a run measured, as it is written and read. A unit stands in every name.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The word that opens every result file of this form.
+pub const SCHEMA: &str = "ipcmark/1";
+
+/// One run: the whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// `ipcmark/1`.
+    pub schema: String,
+    /// Whether every case of the plan has been measured or found impossible; false in the file of
+    /// a run that was interrupted or is still under way.
+    pub complete: bool,
+    /// How many cases the plan has.
+    pub planned_cases: u64,
+    /// What was run.
+    pub run: Run,
+    /// Where it ran.
+    pub environment: Environment,
+    /// The least that a hop costs on the cores that were used; absent where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
+    /// The clock that timed it.
+    pub clock: Clock,
+    /// What a reader must know before believing a figure: warnings, in whole sentences.
+    pub notes: Vec<String>,
+    /// One entry a case, in the order in which they ran.
+    pub cases: Vec<Case>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Unique to the run.
+    pub id: String,
+    /// Start in UTC, RFC 3339.
+    pub started_at: String,
+    /// The command line, word by word.
+    pub command: Vec<String>,
+    /// The version of ipcmark.
+    pub version: String,
+    /// The number that the order of the sessions and the checked payloads were made from.
+    pub seed: u64,
+}
+
+/// The machine and how it was set up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// The processor's name.
+    pub cpu_model: String,
+    /// Processors that this run may use.
+    pub cpus_usable: u32,
+    /// Physical cores among them.
+    pub cores_usable: u32,
+    /// Kernel name, release and version.
+    pub kernel: String,
+    /// Name of the distribution.
+    pub os: String,
+    /// The hypervisor, or `none` on bare metal.
+    pub hypervisor: String,
+    /// Frequency governor of the leader's processor, where the system tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// `namespaces`, or `off` with the reason.
+    pub sandbox: String,
+    /// Where the processes were put, in words: `leader on cpu 0, follower on cpu 1, two cores …`.
+    pub placement: String,
+}
+
+/// The least that a hop costs: two bare processes passing one cache line to and fro.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// Median over several rounds of the mean round trip.
+    pub round_trip_ns: f64,
+}
+
+/// The clock that timed the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    /// Cost of one reading.
+    pub read_ns: f64,
+    /// The kernel's clock source: `tsc`, `kvm-clock`, …
+    pub source: String,
+}
+
+/// How a case ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Measured.
+    Ok,
+    /// Tried, and something went wrong: see the reason.
+    Failed,
+    /// The transport cannot run on this machine: see the reason.
+    Unavailable,
+    /// The transport does not have what was asked for: see the reason.
+    Unsupported,
+}
+
+/// One case: one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    /// Name of the transport.
+    pub transport: String,
+    /// Family of the transport.
+    pub family: String,
+    /// Version of its library; absent for what the kernel offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_version: Option<String>,
+    /// `latency`, `one-way`, `throughput` or `fan-out`.
+    pub pattern: String,
+    /// Bytes of one message, head included.
+    pub payload_bytes: u64,
+    /// `spin`, `block` or `hybrid`.
+    pub wait: String,
+    /// `head` or `all`: which bytes of a payload are written and read within the timed part.
+    pub touch: String,
+    /// How far a message travels: `process`, `thread` or `none`.
+    pub span: String,
+    /// Number of followers.
+    pub subscribers: u32,
+    /// Number of the repetition, from 1.
+    pub trial: u32,
+    /// Settings of the transport that are not its defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// How it ended.
+    pub status: Status,
+    /// Why it is not `ok`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What was measured; present exactly where the status is `ok`.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<Figures>,
+}
+
+/// What was measured of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
+    /// Round trips in the sampled pass, all of them in the histogram.
+    pub round_trips: u64,
+    /// Statistics of the round trips.
+    pub round_trip_ns: RoundTrip,
+    /// Messages a second in the sampled pass, both directions counted.
+    pub messages_per_second: f64,
+    /// Payload bytes a second in the sampled pass, both directions counted.
+    pub bytes_per_second: f64,
+    /// Round trips that never ended: a message or its answer was lost.
+    pub lost: u64,
+    /// Time spent waiting for what was lost; no part of the round trips.
+    pub lost_wait_ns: u64,
+    /// CPU time of each side's process over the sampled pass, divided by the messages of that pass.
+    /// A message's whole price is the sum.
+    pub cpu_ns_per_message: CpuPerMessage,
+    /// Context switches of each side over the sampled pass.
+    pub context_switches: Switches,
+    /// Time to open both ends.
+    pub setup_ns: u64,
+    /// Where the processes ran.
+    pub placement: Placement,
+    /// Every sample of the sampled pass in ns: HdrHistogram V2 compressed, base64, 3 significant
+    /// digits.
+    pub histogram: String,
+}
+
+/// Statistics of round trips.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundTrip {
+    /// Mean of the sampled pass.
+    pub mean: f64,
+    /// Standard deviation of the sampled pass.
+    pub stdev: f64,
+    /// Shortest.
+    pub min: u64,
+    /// Half of all round trips took at most this long.
+    pub p50: u64,
+    /// 90 of 100.
+    pub p90: u64,
+    /// 99 of 100.
+    pub p99: u64,
+    /// 999 of 1,000.
+    pub p99_9: u64,
+    /// 9,999 of 10,000.
+    pub p99_99: u64,
+    /// Longest.
+    pub max: u64,
+    /// Mean of the bulk pass, in which the clock is read twice for all messages together.
+    pub bulk_mean: f64,
+}
+
+/// CPU time a message, each side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuPerMessage {
+    /// Of the leader.
+    pub leader: f64,
+    /// Of the followers together.
+    pub follower: f64,
+}
+
+/// Context switches, each side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Switches {
+    /// Of the leader.
+    pub leader: SwitchCount,
+    /// Of the followers together.
+    pub follower: SwitchCount,
+}
+
+/// Context switches of one side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SwitchCount {
+    /// It went to sleep.
+    pub voluntary: u64,
+    /// It was put aside.
+    pub involuntary: u64,
+}
+
+/// Where the processes of a case ran; absent numbers were not pinned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// Processor of the leader.
+    pub leader_cpu: Option<u32>,
+    /// Processors of the followers, in their order.
+    pub follower_cpus: Vec<u32>,
+}

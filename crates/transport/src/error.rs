@@ -1,0 +1,110 @@
+//! Errors that say what was done, to what, why it failed and what helps.
+
+use std::{fmt, io};
+
+/// What went wrong: the operation, the object, the cause and, where one is likely, the remedy.
+///
+/// It is one pointer wide, so that results of the hot path stay in registers.
+pub struct Error(Box<Fault>);
+
+struct Fault {
+    operation: String,
+    object: String,
+    cause: String,
+    os_error: Option<i32>,
+    remedy: Option<String>,
+}
+
+impl Error {
+    /// An error with a cause of our own or of a library's: `cannot {operation} {object}: {cause}`.
+    pub fn new(
+        operation: impl Into<String>,
+        object: impl Into<String>,
+        cause: impl fmt::Display,
+    ) -> Self {
+        Self(Box::new(Fault {
+            operation: operation.into(),
+            object: object.into(),
+            cause: cause.to_string(),
+            os_error: None,
+            remedy: None,
+        }))
+    }
+
+    /// An error that the operating system reported.
+    pub fn os(
+        operation: impl Into<String>,
+        object: impl Into<String>,
+        error: impl Into<io::Error>,
+    ) -> Self {
+        let error = error.into();
+        let mut new = Self::new(operation, object, &error);
+        new.0.os_error = error.raw_os_error();
+        new
+    }
+
+    /// The error in `errno`, right after a failed system call.
+    #[cold]
+    pub fn last_os(operation: impl Into<String>, object: impl Into<String>) -> Self {
+        let error = io::Error::last_os_error();
+        Self::os(operation, object, error)
+    }
+
+    /// The other end is gone.
+    #[cold]
+    pub fn peer_gone(operation: impl Into<String>, object: impl Into<String>) -> Self {
+        Self::new(operation, object, "the other process closed its end")
+    }
+
+    /// Adds what the reader can do about it.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    /// The system's error number, where the system reported the error.
+    pub fn os_error(&self) -> Option<i32> {
+        self.0.os_error
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = &*self.0;
+        write!(f, "cannot {} {}: {}", fault.operation, fault.object, fault.cause)?;
+        match &fault.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_operation_object_cause_and_remedy() {
+        let error = Error::os("create", "the queue /q", io::Error::from_raw_os_error(22))
+            .remedy("raise fs.mqueue.msgsize_max");
+        assert_eq!(
+            error.to_string(),
+            "cannot create the queue /q: Invalid argument (os error 22); raise fs.mqueue.msgsize_max"
+        );
+        assert_eq!(error.os_error(), Some(22));
+    }
+
+    #[test]
+    fn a_result_of_the_hot_path_is_two_words_at_most() {
+        assert!(size_of::<Result<crate::Step, Error>>() <= 16);
+    }
+}

@@ -1,0 +1,36 @@
+//! How the ends of a transport find each other while they open.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::Error;
+
+/// A way to the other ends that is there before the transport is.
+///
+/// The leader has one peer for each follower, numbered from 0; a follower has one, the leader, with
+/// the number 0. Frames arrive in order. Receiving sleeps until a frame is there; a peer that is
+/// gone, or that does not answer within the case's deadline, is an error.
+pub trait Rendezvous {
+    /// How many peers there are.
+    fn peers(&self) -> usize;
+
+    /// Sends a frame of at most 4096 bytes and at most 16 descriptors to a peer. Fails where
+    /// descriptors are sent and the peer is on another host.
+    fn send(&mut self, peer: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error>;
+
+    /// Receives the next frame of a peer.
+    fn receive(&mut self, peer: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error>;
+}
+
+impl dyn Rendezvous + '_ {
+    /// Waits until every peer has come to the same point: sends an empty frame to each and receives
+    /// one from each.
+    pub fn meet(&mut self) -> Result<(), Error> {
+        for peer in 0..self.peers() {
+            self.send(peer, b"", &[])?;
+        }
+        for peer in 0..self.peers() {
+            self.receive(peer)?;
+        }
+        Ok(())
+    }
+}

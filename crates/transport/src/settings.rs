@@ -1,0 +1,57 @@
+//! What an end is opened with.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Wait;
+
+/// The smallest message in bytes: the head that the engine writes into each.
+pub const MIN_PAYLOAD: usize = 16;
+
+/// The largest message in bytes that ipcmark sends.
+pub const MAX_PAYLOAD: usize = 4 << 20;
+
+/// How often a `hybrid` end polls before it sleeps: a few tens of microseconds, about what a sleep
+/// and a wake-up cost.
+pub const HYBRID_POLLS: u32 = 2_000;
+
+/// The longest that an unreliable transport sleeps in one call.
+pub const MAX_SLEEP: Duration = Duration::from_millis(10);
+
+/// Which end it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The process that measures.
+    Leader,
+    /// A process that reflects or consumes, with its number from 0.
+    Follower(u32),
+}
+
+impl Role {
+    /// Whether this is the leader's end.
+    pub fn is_leader(self) -> bool {
+        self == Role::Leader
+    }
+}
+
+/// What an end is opened with; the same on every end but for the role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// Which end it is.
+    pub role: Role,
+    /// How it waits.
+    pub wait: Wait,
+    /// The largest message, in bytes, that this end will carry; smaller ones are carried as well.
+    pub payload: usize,
+    /// How many followers the leader has.
+    pub subscribers: u32,
+    /// A name of letters, digits and `-` that nothing else on the machine has: the start of the
+    /// name of every object that is made, short enough for every table (at most 40 bytes).
+    pub name: String,
+    /// A directory of this session alone, for what needs a path; the engine removes it.
+    pub directory: PathBuf,
+    /// Settings of the transport, by name, checked before.
+    pub options: BTreeMap<String, String>,
+}
