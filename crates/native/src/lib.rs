@@ -1,6 +1,8 @@
 //! The transports that the operating system offers, one file each.
 
 mod null;
+#[cfg(test)]
+mod testing;
 
 use ipcmark_transport::Collect;
 
