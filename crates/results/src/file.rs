@@ -149,15 +149,17 @@ impl Drop for Temporary {
     }
 }
 
-/// The content of a file of at most `limit` bytes.
+/// The content of a file of at most `limit` bytes. A pipe does not tell its length beforehand.
 fn load(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        let cause = format!("it is larger than {limit} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, cause));
+    let file = File::open(path)?;
+    if file.metadata()?.len() <= limit {
+        file.take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= limit {
+            return Ok(bytes);
+        }
     }
-    Ok(bytes)
+    Err(io::Error::other(format!("it is larger than {limit} bytes")))
 }
 
 /// The one field that tells what a file is.

@@ -27,7 +27,7 @@ const COMPRESSED_HEAD: usize = 8;
 const PLAIN_HEAD: usize = 40;
 
 /// The first four bytes of the compressed form, version 2.
-const COMPRESSED_COOKIE: u32 = 0x1c84_9304;
+const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 
 /// An empty histogram for times in ns: 1 ns to 1 hour, 3 significant digits. Its size does not
 /// depend on how much is recorded.

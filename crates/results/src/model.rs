@@ -11,7 +11,8 @@ pub const SCHEMA: &str = "ipcmark/1";
 /// One run: the whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
-    /// `ipcmark/1`.
+    /// The form of this file.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// Whether every case of the plan has been measured or found impossible; false in the file of
     /// a run that was interrupted or is still under way.
@@ -78,6 +79,7 @@ pub struct Environment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
     /// Median over several rounds of the mean round trip.
+    #[schemars(range(min = 0))]
     pub round_trip_ns: f64,
 }
 
@@ -85,6 +87,7 @@ pub struct Floor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// Cost of one reading.
+    #[schemars(range(min = 0))]
     pub read_ns: f64,
     /// The kernel's clock source: `tsc`, `kvm-clock`, …
     pub source: String,
@@ -114,26 +117,32 @@ pub struct Case {
     /// Version of its library; absent for what the kernel offers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_version: Option<String>,
-    /// `latency`, `one-way`, `throughput` or `fan-out`.
+    /// `latency`, `one-way`, `throughput` or `fan-out`: the shape of the traffic.
+    #[schemars(extend("enum" = ["latency", "one-way", "throughput", "fan-out"]))]
     pub pattern: String,
     /// Bytes of one message, head included.
     pub payload_bytes: u64,
-    /// `spin`, `block` or `hybrid`.
+    /// `spin`, `block` or `hybrid`: how a receiver waits.
+    #[schemars(extend("enum" = ["spin", "block", "hybrid"]))]
     pub wait: String,
     /// `head` or `all`: which bytes of a payload are written and read within the timed part.
+    #[schemars(extend("enum" = ["head", "all"]))]
     pub touch: String,
     /// How far a message travels: `process`, `thread` or `none`.
+    #[schemars(extend("enum" = ["process", "thread", "none"]))]
     pub span: String,
     /// Number of followers.
+    #[schemars(range(min = 1))]
     pub subscribers: u32,
     /// Number of the repetition, from 1.
+    #[schemars(range(min = 1))]
     pub trial: u32,
     /// Settings of the transport that are not its defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// How it ended.
     pub status: Status,
-    /// Why it is not `ok`.
+    /// Why it is not `ok`, in a sentence; present exactly where the status is not `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What was measured; present exactly where the status is `ok`.
@@ -149,8 +158,10 @@ pub struct Figures {
     /// Statistics of the round trips.
     pub round_trip_ns: RoundTrip,
     /// Messages a second in the sampled pass, both directions counted.
+    #[schemars(range(min = 0))]
     pub messages_per_second: f64,
     /// Payload bytes a second in the sampled pass, both directions counted.
+    #[schemars(range(min = 0))]
     pub bytes_per_second: f64,
     /// Round trips that never ended: a message or its answer was lost.
     pub lost: u64,
@@ -170,12 +181,15 @@ pub struct Figures {
     pub histogram: String,
 }
 
-/// Statistics of round trips.
+/// Statistics of round trips, true to one part in a thousand (the histogram's 3 significant
+/// digits). A percentile is the upper end of the histogram's step that holds it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTrip {
     /// Mean of the sampled pass.
+    #[schemars(range(min = 0))]
     pub mean: f64,
     /// Standard deviation of the sampled pass.
+    #[schemars(range(min = 0))]
     pub stdev: f64,
     /// Shortest.
     pub min: u64,
@@ -192,6 +206,7 @@ pub struct RoundTrip {
     /// Longest.
     pub max: u64,
     /// Mean of the bulk pass, in which the clock is read twice for all messages together.
+    #[schemars(range(min = 0))]
     pub bulk_mean: f64,
 }
 
@@ -199,8 +214,10 @@ pub struct RoundTrip {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuPerMessage {
     /// Of the leader.
+    #[schemars(range(min = 0))]
     pub leader: f64,
     /// Of the followers together.
+    #[schemars(range(min = 0))]
     pub follower: f64,
 }
 
@@ -222,7 +239,7 @@ pub struct SwitchCount {
     pub involuntary: u64,
 }
 
-/// Where the processes of a case ran; absent numbers were not pinned.
+/// Where the processes of a case ran: null and an empty list where they were not pinned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     /// Processor of the leader.
