@@ -12,6 +12,7 @@ struct Fault {
     object: String,
     cause: String,
     os_error: Option<i32>,
+    peer_gone: bool,
     remedy: Option<String>,
 }
 
@@ -27,6 +28,7 @@ impl Error {
             object: object.into(),
             cause: cause.to_string(),
             os_error: None,
+            peer_gone: false,
             remedy: None,
         }))
     }
@@ -53,7 +55,9 @@ impl Error {
     /// The other end is gone.
     #[cold]
     pub fn peer_gone(operation: impl Into<String>, object: impl Into<String>) -> Self {
-        Self::new(operation, object, "the other process closed its end")
+        let mut new = Self::new(operation, object, "the other process closed its end");
+        new.0.peer_gone = true;
+        new
     }
 
     /// Adds what the reader can do about it.
@@ -61,6 +65,11 @@ impl Error {
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = Some(remedy.into());
         self
+    }
+
+    /// Whether it only says that the other end is gone: the reason then lies there.
+    pub fn is_peer_gone(&self) -> bool {
+        self.0.peer_gone
     }
 
     /// The system's error number, where the system reported the error.

@@ -1,0 +1,238 @@
+//! The command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ipcmark_engine::{PATTERNS, Touch};
+use ipcmark_report::Format;
+use ipcmark_transport::{Pattern, Wait};
+
+use crate::{plan_file, sizes::Sizes};
+
+#[derive(Parser)]
+#[command(name = "ipcmark", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const ABOUT: &str = "How long a hop between two processes takes on this machine, through every \
+    mechanism worth choosing, and what it costs in CPU";
+
+const AFTER: &str = "Exit status: 0 all asked for was measured; 1 something asked for failed or is \
+    not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM.";
+
+/// What the command is to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Measure; without arguments, everything available, in about a minute
+    Run(Box<RunArguments>),
+    /// Show every transport known, what it can do, and whether it can run here
+    List(ListArguments),
+    /// Print the JSON Schema of the result file
+    Schema,
+    /// Remove what a killed run without a sandbox left behind
+    Clean,
+}
+
+/// How to measure.
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct RunArguments {
+    /// A plan: a TOML file with the same words as these flags, which the flags override
+    #[arg(value_name = "PLAN.toml")]
+    pub plan: Option<PathBuf>,
+
+    /// Names, globs (shm-*), families (os) or all [default: everything available]
+    #[arg(short, long, value_name = "TRANSPORT,…", value_delimiter = ',')]
+    pub transports: Vec<String>,
+
+    /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), or the presets iceperf, ipc-bench, fastdds
+    /// [default: 64,4k,1M]
+    #[arg(short, long, value_name = "SIZE,…", value_parser = Sizes::parse)]
+    pub sizes: Option<Sizes>,
+
+    /// Round trips to sample in each case
+    #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "duration")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub round_trips: Option<u64>,
+
+    /// Time to measure each case for, with its unit [default: 200ms]
+    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+
+    /// Shapes of the traffic
+    #[arg(short, long, value_name = "PATTERN,…", value_delimiter = ',', default_value = "latency")]
+    #[arg(value_parser = parse_pattern)]
+    pub patterns: Vec<Pattern>,
+
+    /// How the ends wait: spin, block, hybrid [default: all that a transport has]
+    #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = parse_wait)]
+    pub waits: Option<Vec<Wait>>,
+
+    /// Followers of one leader; more than one only for patterns that have several
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub subscribers: u32,
+
+    /// Messages a second, as 10k/s; only for patterns that are paced
+    #[arg(long, value_name = "R")]
+    pub rate: Option<String>,
+
+    /// Independent repetitions of everything, in fresh processes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+
+    /// Bytes written and read within the timed part [default: head; without --sizes, 1 MiB is
+    /// measured both ways]
+    #[arg(long, value_enum)]
+    pub touch: Option<TouchWord>,
+
+    /// Processors: the leader's, then the followers' [default: different physical cores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_pin")]
+    pub cpus: Option<Vec<u32>>,
+
+    /// Do not pin the processes
+    #[arg(long)]
+    pub no_pin: bool,
+
+    /// Namespaces for each session: auto, or off to run in the host's own environment
+    #[arg(long, value_enum, default_value = "auto")]
+    pub sandbox: SandboxWord,
+
+    /// How the result is shown on standard output
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format, default_value = "table")]
+    pub format: Format,
+
+    /// Also write the result file here, after every case
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Number that the order of the sessions and the checked payloads are made from
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// How long a case may take beyond its expected length before it is failed
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
+    pub timeout: Duration,
+}
+
+/// What to list.
+#[derive(Args)]
+pub(crate) struct ListArguments {
+    /// How the list is shown
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: ListFormat,
+}
+
+/// Words of `list --format`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// Words of `--touch`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum TouchWord {
+    /// The 16 bytes of the head, as iceperf does
+    Head,
+    /// Every byte, written before publish and read after take
+    All,
+}
+
+/// Words of `--sandbox`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxWord {
+    /// Namespaces where the system allows them
+    Auto,
+    /// The host's own environment
+    Off,
+}
+
+impl From<TouchWord> for Touch {
+    fn from(word: TouchWord) -> Self {
+        match word {
+            TouchWord::Head => Touch::Head,
+            TouchWord::All => Touch::All,
+        }
+    }
+}
+
+/// Parses the process's command line; ends the process for help, version and mistakes.
+pub(crate) fn parse() -> Command {
+    let command = Cli::parse().command;
+    match command {
+        Command::Run(run) if run.plan.is_some() => plan_file::spliced(&run)
+            .map_or_else(|error| error.exit(), |words| Cli::parse_from(words).command),
+        command => command,
+    }
+}
+
+/// An error about the command line in clap's own form.
+pub(crate) fn wrong(message: String) -> clap::Error {
+    use clap::CommandFactory;
+    Cli::command().error(clap::error::ErrorKind::ValueValidation, message)
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let duration =
+        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as 200ms or 2s"))?;
+    let range = Duration::from_millis(1)..=Duration::from_secs(3600);
+    if range.contains(&duration) {
+        Ok(duration)
+    } else {
+        Err("it is not between 1ms and 1h".into())
+    }
+}
+
+fn parse_wait(word: &str) -> Result<Wait, String> {
+    word.parse().map_err(|()| format!("waits are {}", words(Wait::ALL)))
+}
+
+fn parse_pattern(word: &str) -> Result<Pattern, String> {
+    let pattern = word.parse().map_err(|()| format!("patterns are {}", words(Pattern::ALL)))?;
+    match PATTERNS.contains(&pattern) {
+        true => Ok(pattern),
+        false => {
+            Err(format!("this version does not measure it yet; it measures {}", words(PATTERNS)))
+        }
+    }
+}
+
+fn parse_format(word: &str) -> Result<Format, String> {
+    word.parse().map_err(|()| format!("formats are {}", words(Format::ALL)))
+}
+
+fn words<T: ToString>(all: &[T]) -> String {
+    all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_hold() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn words_that_are_not_known_are_refused_with_those_that_are() {
+        for (flag, word, known) in [
+            ("--waits", "sleep", "spin, block, hybrid"),
+            ("--patterns", "ping", "latency"),
+            ("--patterns", "one-way", "does not measure it yet"),
+            ("--format", "xml", "table, markdown, csv, json"),
+            ("--duration", "200", "200ms"),
+            ("--duration", "0s", "between"),
+        ] {
+            let error =
+                Cli::try_parse_from(["ipcmark", "run", flag, word]).err().unwrap().to_string();
+            assert!(error.contains(known), "{flag} {word}: {error}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Ctrl-C and SIGTERM: the run ends after what it has measured is safe.
+
+use std::{
+    io,
+    os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    flag,
+    low_level::pipe,
+};
+
+/// Tells when the user wants to stop, and by which signal.
+pub(crate) struct Interrupts {
+    /// Readable from the first signal on.
+    pub readable: UnixStream,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupts {
+    /// Catches the signals from here on.
+    pub(crate) fn catch() -> io::Result<Self> {
+        let (readable, written) = UnixStream::pair()?;
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
+            pipe::register(number, written.try_clone()?)?;
+        }
+        Ok(Self { readable, signal })
+    }
+
+    /// The signal that came, if one did.
+    pub(crate) fn signal(&self) -> Option<u8> {
+        let signal = self.signal.load(Ordering::Relaxed);
+        u8::try_from(signal).ok().filter(|signal| *signal != 0)
+    }
+}

@@ -1,0 +1,36 @@
+//! Standard output: a reader who goes away early is no error.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use ipcmark_report::Style;
+
+/// Columns where neither the terminal nor `COLUMNS` tells.
+const DEFAULT_COLUMNS: usize = 100;
+
+/// Prints to standard output.
+pub(crate) fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("ipcmark: cannot write to standard output: {error}");
+        }
+        _ => {}
+    }
+}
+
+/// How tables look where standard output goes.
+pub(crate) fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    Style { width: columns(), color: terminal && !plain }
+}
+
+fn columns() -> usize {
+    if let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size_of(io::stdout())
+    {
+        return usize::from(columns);
+    }
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.filter(|columns| *columns >= 40).unwrap_or(DEFAULT_COLUMNS)
+}

@@ -1,0 +1,188 @@
+//! `ipcmark run`: from the flags to a plan, from the plan to a result, from the result to what is
+//! shown.
+
+use std::{io, path::PathBuf, process::ExitCode, time::Duration};
+
+use ipcmark_engine::{
+    Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Registry, Touch, Wish,
+    expected_length,
+};
+use ipcmark_results::{RunResult, Status};
+use ipcmark_transport::Error;
+
+use crate::{
+    arguments::{RunArguments, SandboxWord},
+    interrupts::Interrupts,
+    output,
+    progress::Progress,
+    selection::{self, Selection},
+};
+
+/// What is measured where no sizes are given.
+const DEFAULT_SIZES: [usize; 3] = [64, 4 << 10, 1 << 20];
+
+/// How long a case is measured where neither time nor count is given.
+const DEFAULT_DURATION: Duration = Duration::from_millis(200);
+
+/// Measures what the flags ask for. An error is one of the command line.
+pub(crate) fn run(arguments: &RunArguments, registry: &Registry) -> Result<ExitCode, String> {
+    refuse_what_makes_no_sense(arguments)?;
+    let selection = selection::select(&arguments.transports, registry)?;
+    let wish = wish(arguments, &selection);
+    if let Some(path) = &arguments.output {
+        ipcmark_results::check_writable(path)
+            .map_err(|e| format!("cannot write the result file {}: {e}", path.display()))?;
+    }
+    let interrupts = Interrupts::catch().map_err(|e| format!("cannot catch signals: {e}"))?;
+    let plan = Plan::new(registry, &wish);
+    let mut recorder = Recorder::new(arguments.output.clone(), &plan);
+    let manner = manner(arguments);
+    let result = ipcmark_engine::run(registry, &plan, &manner, &interrupts.readable, &mut recorder);
+    recorder.progress.clear();
+    match result {
+        Ok(result) => Ok(conclude(arguments, &selection, registry, &result, recorder, &interrupts)),
+        Err(error) => {
+            eprintln!("ipcmark: {error}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {
+    if arguments.subscribers != 1 {
+        return Err("--subscribers makes sense only for the pattern fan-out, which this version \
+                    does not measure yet"
+            .into());
+    }
+    if arguments.rate.is_some() {
+        return Err("--rate makes sense only for the patterns one-way and throughput, which this \
+                    version does not measure yet"
+            .into());
+    }
+    Ok(())
+}
+
+fn wish(arguments: &RunArguments, selection: &Selection) -> Wish {
+    let budget = match (arguments.round_trips, arguments.duration) {
+        (Some(count), _) => Budget::RoundTrips(count),
+        (None, duration) => Budget::Time(duration.unwrap_or(DEFAULT_DURATION)),
+    };
+    Wish {
+        transports: selection.transports.clone(),
+        patterns: arguments.patterns.clone(),
+        payloads: payloads(arguments),
+        waits: arguments.waits.clone(),
+        trials: arguments.trials,
+        budget,
+        seed: arguments.seed.unwrap_or_else(random_seed),
+    }
+}
+
+/// A flat line of untouched memory misleads where messages are large: unless told otherwise, 1 MiB
+/// is measured both ways.
+fn payloads(arguments: &RunArguments) -> Vec<(usize, Vec<Touch>)> {
+    let sizes = arguments.sizes.as_ref().map_or(&DEFAULT_SIZES[..], |sizes| &sizes.0);
+    let touches = |size: usize| match arguments.touch {
+        Some(word) => vec![word.into()],
+        None if arguments.sizes.is_none() && size >= 1 << 20 => vec![Touch::Head, Touch::All],
+        None => vec![Touch::Head],
+    };
+    sizes.iter().map(|size| (*size, touches(*size))).collect()
+}
+
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library keys its hashers from the system's random numbers. 53 bits, so that
+    // readers that hold numbers in doubles read the same seed.
+    std::hash::RandomState::new().build_hasher().finish() >> 11
+}
+
+fn manner(arguments: &RunArguments) -> Manner {
+    let pinning = match &arguments.cpus {
+        Some(cpus) => Pinning::Cpus(cpus.clone()),
+        None if arguments.no_pin => Pinning::Off,
+        None => Pinning::Auto,
+    };
+    Manner {
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        pinning,
+        sandbox: arguments.sandbox == SandboxWord::Auto,
+        timeout: arguments.timeout,
+    }
+}
+
+/// Shows progress and writes the result file after every case.
+struct Recorder {
+    output: Option<PathBuf>,
+    progress: Progress,
+    /// The first error of writing the file; the run goes on, and the result is still shown.
+    error: Option<io::Error>,
+}
+
+impl Recorder {
+    fn new(output: Option<PathBuf>, plan: &Plan) -> Self {
+        // A stream would get one whole result after the other: it gets the last one only.
+        let output = output.filter(|path| !ipcmark_results::is_stream(path));
+        let expected = expected_length(plan.budget) * plan.measurable() as u32;
+        Self { output, progress: Progress::new(plan.len() as u64, expected), error: None }
+    }
+
+    fn write(&mut self, result: &RunResult) {
+        if let Some(path) = &self.output
+            && let Err(error) = ipcmark_results::write_atomically(path, result)
+        {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn begun(&mut self, result: &RunResult) {
+        self.write(result);
+    }
+
+    fn starting(&mut self, name: &str, session: &PlannedSession, case: &PlannedCase) {
+        let (wait, payload, touch) = (session.wait, case.payload, case.touch.as_str());
+        self.progress.starting(&format!("{name} {wait} {payload} B touch {touch}"));
+    }
+
+    fn finished(&mut self, result: &RunResult) -> Result<(), Error> {
+        self.progress.finished();
+        self.write(result);
+        Ok(())
+    }
+}
+
+/// Writes and shows the result; returns the exit status.
+fn conclude(
+    arguments: &RunArguments,
+    selection: &Selection,
+    registry: &Registry,
+    result: &RunResult,
+    recorder: Recorder,
+    interrupts: &Interrupts,
+) -> ExitCode {
+    let mut written = recorder.error.map_or(Ok(()), Err);
+    if let Some(path) = &arguments.output {
+        written = written.and(ipcmark_results::write_atomically(path, result));
+    }
+    output::print(&ipcmark_report::render(result, arguments.format, output::style()));
+    if let (Err(error), Some(path)) = (&written, &arguments.output) {
+        eprintln!("ipcmark: cannot write the result file {}: {error}", path.display());
+    }
+    if let Some(signal) = interrupts.signal() {
+        return ExitCode::from(128 + signal);
+    }
+    let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
+    ExitCode::from(u8::from(written.is_err() || !all_measured(result, &names.collect::<Vec<_>>())))
+}
+
+/// Whether nothing failed and everything that was named is measured.
+fn all_measured(result: &RunResult, by_name: &[&str]) -> bool {
+    result.cases.iter().all(|case| match case.status {
+        Status::Ok => true,
+        Status::Failed => false,
+        Status::Unavailable | Status::Unsupported => !by_name.contains(&case.transport.as_str()),
+    })
+}

@@ -1,0 +1,86 @@
+//! Which transports a user means.
+
+use glob::Pattern;
+use ipcmark_engine::Registry;
+
+/// Transports chosen, and which of them by their own name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Selection {
+    /// Places in the registry, ascending, each once.
+    pub transports: Vec<usize>,
+    /// Those that were named in full: that they run is part of what was asked for.
+    pub by_name: Vec<usize>,
+}
+
+/// Chooses by names, globs, families and `all`; nothing stands for all.
+pub(crate) fn select(words: &[String], registry: &Registry) -> Result<Selection, String> {
+    let mut selection = Selection { transports: Vec::new(), by_name: Vec::new() };
+    let all = ["all".to_owned()];
+    for word in if words.is_empty() { &all[..] } else { words } {
+        let word = word.trim();
+        let matches = matching(word, registry)?;
+        if matches.iter().any(|at| registry[*at].definition().name == word) {
+            selection.by_name.extend(&matches);
+        }
+        selection.transports.extend(matches);
+    }
+    selection.transports.sort();
+    selection.transports.dedup();
+    Ok(selection)
+}
+
+fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, String> {
+    let definitions = || registry.iter().map(|candidate| candidate.definition()).enumerate();
+    let places = |wanted: &dyn Fn(&str, &str) -> bool| -> Vec<usize> {
+        definitions().filter(|(_, d)| wanted(&d.name, &d.family)).map(|(at, _)| at).collect()
+    };
+    let pattern = Pattern::new(word).map_err(|e| format!("'{word}' is no glob: {e}"))?;
+    let found = match word {
+        "all" => places(&|_, _| true),
+        _ => places(&|name, family| family == word || pattern.matches(name)),
+    };
+    if found.is_empty() {
+        return Err(unknown(word, definitions().map(|(_, definition)| definition.name.as_ref())));
+    }
+    Ok(found)
+}
+
+fn unknown<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let mut near: Vec<(f64, &str)> =
+        names.map(|name| (strsim::jaro_winkler(word, name), name)).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near: Vec<&str> =
+        near.iter().take(3).filter(|(score, _)| *score > 0.7).map(|(_, name)| *name).collect();
+    match near.is_empty() {
+        true => format!("there is no transport '{word}'; 'ipcmark list' shows them all"),
+        false => format!("there is no transport '{word}'; the nearest are {}", near.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipcmark_engine::Register;
+
+    fn select_words(words: &[&str]) -> Result<Selection, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        select(&words, &ipcmark_native::transports(&mut Register))
+    }
+
+    #[test]
+    fn names_globs_families_and_all_choose() {
+        let everything = select_words(&[]).unwrap();
+        assert_eq!(everything, select_words(&["all"]).unwrap());
+        assert!(everything.by_name.is_empty());
+        assert_eq!(select_words(&["os"]).unwrap().transports, everything.transports);
+        let named = select_words(&["null", "nul*"]).unwrap();
+        assert_eq!((named.transports, named.by_name), (vec![0], vec![0]));
+    }
+
+    #[test]
+    fn an_unknown_name_brings_the_nearest() {
+        assert!(select_words(&["nul"]).unwrap_err().contains("null"));
+        assert!(select_words(&["zzzz"]).unwrap_err().contains("ipcmark list"));
+        assert!(select_words(&["[x"]).unwrap_err().contains("no glob"));
+    }
+}

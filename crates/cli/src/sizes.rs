@@ -1,0 +1,106 @@
+//! Payload sizes as people write them.
+
+use ipcmark_transport::{MAX_PAYLOAD, MIN_PAYLOAD};
+
+/// Payloads in bytes, in the order given, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes(pub Vec<usize>);
+
+impl Sizes {
+    /// Parses a list: `64`, `4k`, `4KiB`, `1M`, `16..4M` (powers of two), and the seeds' presets.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut sizes = Vec::new();
+        for part in text.split(',') {
+            for size in part_sizes(part.trim())? {
+                if !sizes.contains(&size) {
+                    sizes.push(size);
+                }
+            }
+        }
+        Ok(Self(sizes))
+    }
+}
+
+fn part_sizes(part: &str) -> Result<Vec<usize>, String> {
+    match part {
+        "iceperf" => Ok(powers_of_two(16, 4 << 20)),
+        "ipc-bench" => Ok(vec![100, 1000]),
+        "fastdds" => Ok(vec![16, 1024, 64512, 1 << 20]),
+        _ => match part.split_once("..") {
+            Some((first, last)) => range(size(first)?, size(last)?),
+            None => Ok(vec![size(part)?]),
+        },
+    }
+}
+
+fn range(first: usize, last: usize) -> Result<Vec<usize>, String> {
+    let sizes = powers_of_two(first, last);
+    if sizes.is_empty() {
+        return Err(format!("there is no power of two from {first} to {last}"));
+    }
+    Ok(sizes)
+}
+
+fn powers_of_two(first: usize, last: usize) -> Vec<usize> {
+    (0..usize::BITS - 1).map(|bit| 1 << bit).filter(|size| (first..=last).contains(size)).collect()
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: usize = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        _ => return Err(format!("'{text}' is no size; write 64, 4k, 1MiB or 16..4M")),
+    };
+    if number.is_empty() {
+        return Err(format!("'{text}' is no size; write 64, 4k, 1MiB or 16..4M"));
+    }
+    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
+    match bytes {
+        Some(bytes) if bytes < MIN_PAYLOAD => Err(format!(
+            "{text} is too small: a message holds at least {MIN_PAYLOAD} bytes, its head"
+        )),
+        Some(bytes) if bytes <= MAX_PAYLOAD => Ok(bytes),
+        _ => Err(format!("{text} is beyond the limit of {} MiB", MAX_PAYLOAD >> 20)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Vec<usize> {
+        Sizes::parse(text).unwrap().0
+    }
+
+    #[test]
+    fn sizes_read_as_people_write_them() {
+        assert_eq!(sizes("64,4k,4KiB,1M,1MiB,17 B"), [64, 4096, 1 << 20, 17]);
+        assert_eq!(sizes("16..128"), [16, 32, 64, 128]);
+        assert_eq!(sizes("100..300"), [128, 256]);
+        assert_eq!(sizes("iceperf").len(), 19);
+        assert_eq!(sizes("fastdds"), [16, 1024, 64512, 1 << 20]);
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("0", "too small"),
+            ("8", "at least 16"),
+            ("-64", "no size"),
+            ("many", "no size"),
+            ("64x", "no size"),
+            ("1.5k", "no size"),
+            ("", "no size"),
+            ("5M", "beyond the limit of 4 MiB"),
+            ("99999999999999999999", "beyond the limit"),
+            ("64..16", "no power of two"),
+            ("64,,128", "no size"),
+        ] {
+            let error = Sizes::parse(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! A transport as the engine keeps it: without its type on the outside, with it in the loops.
+
+use ipcmark_transport::{Availability, Collect, Definition, Error, Transport};
+
+use crate::worker::{self, Desk};
+
+/// A transport of any type. Everything dynamic happens once a session; the loops inside
+/// [`Candidate::serve`] are built for the transport's own type.
+pub trait Candidate: Send + Sync {
+    /// Name, family, summary and capabilities.
+    fn definition(&self) -> &Definition;
+    /// Whether it can run here.
+    fn probe(&self) -> Availability;
+    /// Serves a session as one of its workers, until the command is gone.
+    #[doc(hidden)]
+    fn serve(&self, desk: &mut Desk) -> Result<(), Error>;
+    /// Removes what a killed session of this name left in the system's tables.
+    fn remove(&self, name: &str) -> Result<(), Error>;
+}
+
+/// The transports of a command, in the order in which they are listed.
+pub type Registry = Vec<Box<dyn Candidate>>;
+
+/// Makes a [`Candidate`] of each transport of a list.
+pub struct Register;
+
+struct Registered<T>(T);
+
+impl Collect for Register {
+    type Item = Box<dyn Candidate>;
+
+    fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
+        Box::new(Registered(transport))
+    }
+}
+
+impl<T: Transport> Candidate for Registered<T> {
+    fn definition(&self) -> &Definition {
+        self.0.definition()
+    }
+
+    fn probe(&self) -> Availability {
+        self.0.probe()
+    }
+
+    fn serve(&self, desk: &mut Desk) -> Result<(), Error> {
+        worker::serve(&self.0, desk)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        self.0.remove(name)
+    }
+}

@@ -1,0 +1,57 @@
+//! What a pass costs a process: CPU time and context switches.
+
+use ipcmark_results::SwitchCount;
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+
+/// Costs of one process, all its threads, since it began or over a pass.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Costs {
+    pub cpu_ns: u64,
+    pub switches: SwitchCount,
+}
+
+impl Costs {
+    /// What the process has cost until now.
+    pub(crate) fn now() -> Self {
+        // SAFETY: all zeros is a valid rusage, and getrusage fills it in.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+            usage
+        };
+        let switches =
+            SwitchCount { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 };
+        Self { cpu_ns: clock::process_cpu_ns(), switches }
+    }
+
+    /// What it has cost since `start`.
+    pub(crate) fn since(start: &Costs) -> Self {
+        let now = Self::now();
+        let switches = SwitchCount {
+            voluntary: now.switches.voluntary - start.switches.voluntary,
+            involuntary: now.switches.involuntary - start.switches.involuntary,
+        };
+        Self { cpu_ns: now.cpu_ns - start.cpu_ns, switches }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{thread, time::Duration};
+
+    #[test]
+    fn work_costs_cpu_time_and_a_sleep_costs_a_switch() {
+        let start = Costs::now();
+        let mut sum = 0_u64;
+        while Costs::since(&start).cpu_ns < 2_000_000 {
+            sum = std::hint::black_box(sum + 1);
+        }
+        thread::sleep(Duration::from_millis(1));
+        let costs = Costs::since(&start);
+        assert!(costs.cpu_ns >= 2_000_000);
+        assert!(costs.switches.voluntary >= 1);
+    }
+}

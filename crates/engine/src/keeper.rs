@@ -1,0 +1,314 @@
+//! The keeper: the process that holds a session together. It makes the sandbox, forks the workers,
+//! reports how they end, and takes them along when it ends itself.
+//!
+//! The command starts the keeper as a fresh copy of the executable, with one thread, so that it may
+//! fork. Workers are forked and not executed again: they need no file of the host, which the
+//! sandbox may hide, and start within a millisecond.
+
+use std::{
+    fs,
+    os::{
+        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    process,
+};
+
+use ipcmark_transport::{Error, Role};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{
+        prctl,
+        signal::{SigSet, SigmaskHow, Signal, sigprocmask},
+        signalfd::{SfdFlags, SignalFd},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{ForkResult, Pid, fork, setsid},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    candidate::Registry,
+    control::Channel,
+    frames::{FrameSocket, SocketRendezvous},
+    placement, sandbox,
+    worker::Desk,
+};
+
+/// The descriptor on which a keeper finds its way to the command.
+pub(crate) const COMMAND_FD: i32 = 3;
+
+/// The command to its keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Make ready, with a sandbox or without.
+    Start { sandbox: bool },
+    /// Fork a worker. Descriptors: its control channel, its standard error, then one socket a peer.
+    Spawn { role: Role, transport: Option<String>, cpu: Option<u32> },
+    /// Tell what the workers are doing.
+    Inspect,
+}
+
+/// A keeper to its command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Word {
+    Ready,
+    Refused {
+        reason: String,
+    },
+    Spawned,
+    Exited {
+        role: Role,
+        how: String,
+    },
+    /// The state of each worker that is not running as it should, in words.
+    States(Vec<String>),
+}
+
+/// The keeper's whole life; never returns.
+pub fn keep(registry: &Registry) -> ! {
+    let command = inherited();
+    let result = command.and_then(|command| start(command, registry));
+    if let Err(error) = result {
+        eprintln!("ipcmark: {error}");
+        process::exit(1);
+    }
+    process::exit(0)
+}
+
+fn inherited() -> Result<FrameSocket, Error> {
+    // SAFETY: asks about a descriptor number only.
+    if unsafe { libc::fcntl(COMMAND_FD, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
+        return Err(Error::last_os("find", "the command that started this process")
+            .remedy("this is a part of ipcmark that only ipcmark itself starts"));
+    }
+    // SAFETY: the command passed this descriptor on for us alone.
+    Ok(FrameSocket::from_fd(unsafe { OwnedFd::from_raw_fd(COMMAND_FD) }))
+}
+
+fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
+    die_with_parent()?;
+    let _ = setsid();
+    let Order::Start { sandbox } = receive(&command)?.0 else {
+        return Err(Error::new("start", "the session", "the first order was another"));
+    };
+    if !sandbox {
+        prctl::set_child_subreaper(true).map_err(|e| Error::os("adopt", "orphans", e))?;
+        say(&command, &Word::Ready)?;
+        return serve(command, registry);
+    }
+    if let Err(error) = sandbox::enter() {
+        return say(&command, &Word::Refused { reason: error.to_string() });
+    }
+    // SAFETY: this process has one thread.
+    match unsafe { fork() }.map_err(|e| Error::os("fork", "the keeper", e))? {
+        ForkResult::Parent { child } => wait_for(child),
+        ForkResult::Child => furnish_and_serve(command, registry),
+    }
+}
+
+/// The part of the keeper outside the PID namespace only waits.
+fn wait_for(child: Pid) -> Result<(), Error> {
+    while waitpid(child, None) == Err(Errno::EINTR) {}
+    Ok(())
+}
+
+fn furnish_and_serve(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
+    die_with_parent()?;
+    if let Err(error) = sandbox::furnish() {
+        return say(&command, &Word::Refused { reason: error.to_string() });
+    }
+    say(&command, &Word::Ready)?;
+    serve(command, registry)
+}
+
+/// Nothing outlives the command, however that ends.
+fn die_with_parent() -> Result<(), Error> {
+    prctl::set_pdeathsig(Some(Signal::SIGKILL))
+        .map_err(|e| Error::os("tie", "a process to ipcmark", e))
+}
+
+fn receive(command: &FrameSocket) -> Result<(Order, Vec<OwnedFd>), Error> {
+    let (bytes, fds) = command.receive()?;
+    let order =
+        serde_json::from_slice(&bytes).map_err(|e| Error::new("understand", "an order", e))?;
+    Ok((order, fds))
+}
+
+fn say(command: &FrameSocket, word: &Word) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(word).map_err(|e| Error::new("write", "a word", e))?;
+    command.send(&bytes, &[])
+}
+
+/// Serves until the command closes its end; the workers then end with this process.
+fn serve(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
+    let mut keeper = Keeper { command, registry, workers: Vec::new() };
+    let ended = child_signals()?;
+    loop {
+        let mut wanted = [
+            PollFd::new(keeper.command.as_fd(), PollFlags::POLLIN),
+            PollFd::new(ended.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut wanted, PollTimeout::NONE) {
+            Err(Errno::EINTR) => continue,
+            other => other.map_err(|e| Error::os("wait for", "the command", e))?,
+        };
+        let [order, child] = wanted.map(|fd| fd.any().unwrap_or(false));
+        if child {
+            let _ = ended.read_signal();
+            keeper.reap()?;
+        }
+        if order && !keeper.obey()? {
+            return Ok(());
+        }
+    }
+}
+
+fn child_signals() -> Result<SignalFd, Error> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)
+        .and_then(|()| SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC))
+        .map_err(|e| Error::os("watch", "the workers", e))
+}
+
+struct Keeper<'a> {
+    command: FrameSocket,
+    registry: &'a Registry,
+    workers: Vec<(Pid, Role)>,
+}
+
+impl Keeper<'_> {
+    /// Obeys one order; false when the command is gone.
+    fn obey(&mut self) -> Result<bool, Error> {
+        let (order, fds) = match receive(&self.command) {
+            Ok(order) => order,
+            Err(error) if error.is_peer_gone() => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        match order {
+            Order::Start { .. } => say(&self.command, &Word::Ready)?,
+            Order::Spawn { role, transport, cpu } => self.spawn(role, transport, cpu, fds)?,
+            Order::Inspect => say(&self.command, &Word::States(self.states()))?,
+        }
+        Ok(true)
+    }
+
+    fn spawn(
+        &mut self,
+        role: Role,
+        transport: Option<String>,
+        cpu: Option<u32>,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), Error> {
+        // SAFETY: this process has one thread.
+        match unsafe { fork() }.map_err(|e| Error::os("fork", "a worker", e))? {
+            ForkResult::Parent { child } => {
+                self.workers.push((child, role));
+                say(&self.command, &Word::Spawned)
+            }
+            ForkResult::Child => {
+                let status = match work(self.registry, role, transport, cpu, fds) {
+                    Ok(()) => 0,
+                    Err(error) => {
+                        eprintln!("{error}");
+                        1
+                    }
+                };
+                process::exit(status)
+            }
+        }
+    }
+
+    /// Reports every worker that has ended; orphans that were adopted are only buried.
+    fn reap(&mut self) -> Result<(), Error> {
+        loop {
+            let status = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) | Err(_) => return Ok(()),
+                Ok(status) => status,
+            };
+            let Some(at) = self.workers.iter().position(|(pid, _)| Some(*pid) == status.pid())
+            else {
+                continue;
+            };
+            let (_, role) = self.workers.swap_remove(at);
+            say(&self.command, &Word::Exited { role, how: in_words(status) })?;
+        }
+    }
+
+    fn states(&self) -> Vec<String> {
+        self.workers.iter().filter_map(|(pid, role)| state(*pid, *role)).collect()
+    }
+}
+
+fn in_words(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Signaled(_, signal, _) => {
+            format!("was killed by signal {} ({signal})", signal as i32)
+        }
+        WaitStatus::Exited(_, status) => format!("exited with status {status}"),
+        other => format!("ended: {other:?}"),
+    }
+}
+
+/// Whether a worker is stopped, which is the one state in which it cannot answer by itself.
+fn state(pid: Pid, role: Role) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    matches!(state, 'T' | 't').then(|| format!("the {} is stopped", role_name(role)))
+}
+
+/// The word for a role in sentences.
+pub(crate) fn role_name(role: Role) -> &'static str {
+    if role.is_leader() { "leader" } else { "follower" }
+}
+
+/// A worker's whole life.
+fn work(
+    registry: &Registry,
+    role: Role,
+    transport: Option<String>,
+    cpu: Option<u32>,
+    fds: Vec<OwnedFd>,
+) -> Result<(), Error> {
+    die_with_parent()?;
+    let mut fds = fds.into_iter();
+    let (Some(control), Some(stderr)) = (fds.next(), fds.next()) else {
+        return Err(Error::new("start", "a worker", "it got no descriptors"));
+    };
+    settle(role, &stderr)?;
+    if let Some(cpu) = cpu {
+        placement::pin(cpu)?;
+    }
+    let control = Channel::new(UnixStream::from(control), "command");
+    let peers = SocketRendezvous::new(fds.map(FrameSocket::from_fd).collect());
+    let mut desk = Desk { role, control, peers };
+    match transport {
+        None => desk.serve_without_transport(),
+        Some(name) => registry
+            .iter()
+            .find(|candidate| candidate.definition().name == name)
+            .ok_or_else(|| Error::new("find", format!("the transport {name}"), "it is unknown"))?
+            .serve(&mut desk),
+    }
+}
+
+/// Streams, signals and limits as a worker needs them.
+fn settle(role: Role, stderr: &OwnedFd) -> Result<(), Error> {
+    // SAFETY: standard descriptors are replaced by ones of ours, the keeper's channel is closed in
+    // this copy, dispositions and limits are set for this process only.
+    unsafe {
+        libc::dup2(stderr.as_raw_fd(), 1);
+        libc::dup2(stderr.as_raw_fd(), 2);
+        libc::close(COMMAND_FD);
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+    }
+    let name = if role.is_leader() { c"ipcmark-leader" } else { c"ipcmark-follow" };
+    let named = prctl::set_name(name);
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
+        .and(named)
+        .map_err(|e| Error::os("settle", "a worker", e))
+}

@@ -1,0 +1,91 @@
+//! The loops that are measured, one file a pattern, built for each transport's own type.
+
+mod latency;
+mod sending;
+
+use ipcmark_transport::{Endpoint, Error, Pattern, Span, Wait};
+
+use crate::{
+    costs::Costs,
+    head::{Touch, TouchAll, TouchHead},
+    pass::{LeaderReport, Pass, Touch as TouchWord},
+};
+
+/// What a loop needs to know of the transport and of the world around it.
+pub(crate) struct Surroundings<'a> {
+    /// Whether what was published always arrives.
+    pub reliable: bool,
+    /// Whether the ends take turns, so that no burst can be sent.
+    pub alternating: bool,
+    pub span: Span,
+    pub wait: Wait,
+    /// Asked from time to time by an end that waits for what may never come: whether to give up.
+    pub stop: &'a mut dyn FnMut() -> bool,
+    /// Told what comes now; never from a measured loop.
+    pub tell: &'a mut dyn FnMut(Progress) -> Result<(), Error>,
+}
+
+/// What a leader tells between its passes.
+pub(crate) enum Progress {
+    Phase(&'static str),
+    /// The measurement comes now and is expected to take so long.
+    Measuring {
+        expected_ns: u64,
+    },
+}
+
+macro_rules! specialised {
+    ($pass:ident, $around:ident, $run:ident($($argument:expr),*)) => {
+        match ($pass.touch, $around.reliable) {
+            (TouchWord::Head, true) => $run::<E, TouchHead, true>($($argument),*),
+            (TouchWord::Head, false) => $run::<E, TouchHead, false>($($argument),*),
+            (TouchWord::All, true) => $run::<E, TouchAll, true>($($argument),*),
+            (TouchWord::All, false) => $run::<E, TouchAll, false>($($argument),*),
+        }
+    };
+}
+
+/// The leader's part of a case.
+pub(crate) fn lead<E: Endpoint>(
+    end: &mut E,
+    pass: &Pass,
+    around: &mut Surroundings<'_>,
+) -> Result<LeaderReport, Error> {
+    fn run<E: Endpoint, T: Touch, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        around: &mut Surroundings<'_>,
+    ) -> Result<LeaderReport, Error> {
+        match pass.pattern {
+            Pattern::Latency => latency::lead::<E, T, RELIABLE>(end, pass, around),
+            other => Err(not_measured(other)),
+        }
+    }
+    specialised!(pass, around, run(end, pass, around))
+}
+
+/// A follower's part of a case.
+pub(crate) fn follow<E: Endpoint>(
+    end: &mut E,
+    pass: &Pass,
+    around: &mut Surroundings<'_>,
+) -> Result<Costs, Error> {
+    fn run<E: Endpoint, T: Touch, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        around: &mut Surroundings<'_>,
+    ) -> Result<Costs, Error> {
+        match pass.pattern {
+            Pattern::Latency => latency::follow::<E, T, RELIABLE>(end, pass, around),
+            other => Err(not_measured(other)),
+        }
+    }
+    specialised!(pass, around, run(end, pass, around))
+}
+
+/// The patterns that the loops of this version measure.
+pub const PATTERNS: &[Pattern] = &[Pattern::Latency];
+
+fn not_measured(pattern: Pattern) -> Error {
+    Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")
+}

@@ -1,0 +1,104 @@
+//! What the workers are asked to do and what they answer.
+
+use std::time::Duration;
+
+use ipcmark_transport::{Pattern, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::costs::Costs;
+
+/// Which bytes of a payload are written before publish and read after take, in the timed part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Touch {
+    /// The 16 bytes of the head, as iceperf does.
+    Head,
+    /// Every byte.
+    All,
+}
+
+impl Touch {
+    /// The word for it in flags and files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Touch::Head => "head",
+            Touch::All => "all",
+        }
+    }
+}
+
+/// How long a case is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Budget {
+    /// So many round trips in the sampled pass; a tenth as many warm up, a quarter as many in bulk.
+    RoundTrips(u64),
+    /// So much time for warm-up, the sampled pass and the bulk pass together.
+    Time(Duration),
+}
+
+/// One case as the workers see it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pass {
+    pub pattern: Pattern,
+    /// Bytes of every message.
+    pub payload: usize,
+    pub touch: Touch,
+    pub budget: Budget,
+    /// What the checked payloads are made from.
+    pub seed: u64,
+}
+
+/// The command to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// Open your end.
+    Open(Settings),
+    /// Verify, warm up and measure.
+    Run(Pass),
+    /// Close your end.
+    Close,
+    /// Measure the floor and the clock.
+    Floor,
+}
+
+/// A worker to the command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// The end is open; it took so long.
+    Opened { setup_ns: u64 },
+    /// What comes now, in words: "verifying". No answer is expected.
+    Phase(String),
+    /// The measurement begins and is expected to take so long.
+    Measuring { expected_ns: u64 },
+    /// The leader is done.
+    Led(Box<LeaderReport>),
+    /// The follower is done.
+    Followed(Costs),
+    /// The end is closed.
+    Closed,
+    /// The floor as the leader measured it; nothing from a follower.
+    Floor(Option<FloorReport>),
+    /// It went wrong.
+    Failed { reason: String, peer_gone: bool },
+}
+
+/// What the leader measured of a case.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LeaderReport {
+    /// Every sample of the sampled pass, encoded as in the result file.
+    pub histogram: String,
+    /// Length of the sampled pass.
+    pub elapsed_ns: u64,
+    /// Mean of a round trip in the bulk pass.
+    pub bulk_mean_ns: f64,
+    pub costs: Costs,
+    pub lost: u64,
+    pub lost_wait_ns: u64,
+}
+
+/// The least that a hop costs here, and what a reading of the clock costs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FloorReport {
+    pub round_trip_ns: f64,
+    pub clock_read_ns: f64,
+}

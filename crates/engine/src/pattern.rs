@@ -1,0 +1,55 @@
+//! The bytes by which a message proves itself: a sequence that no shift, swap or repetition of its
+//! parts leaves as it was.
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): the
+/// n-th output is a function of the seed and n alone.
+fn word(seed: u64, index: usize) -> [u8; 8] {
+    let mut z = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)).to_ne_bytes()
+}
+
+/// Fills `bytes` with the pattern of `seed`.
+pub(crate) fn fill(seed: u64, bytes: &mut [u8]) {
+    for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+        chunk.copy_from_slice(&word(seed, index)[..chunk.len()]);
+    }
+}
+
+/// Where `bytes` first differ from the pattern of `seed`.
+pub(crate) fn first_difference(seed: u64, bytes: &[u8]) -> Option<usize> {
+    let chunks = bytes.chunks(8).enumerate();
+    let (index, chunk) =
+        chunks.into_iter().find(|(i, chunk)| **chunk != word(seed, *i)[..chunk.len()])?;
+    let expected = word(seed, index);
+    let within = chunk.iter().zip(expected).position(|(byte, value)| *byte != value);
+    within.map(|within| index * 8 + within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_changed_byte_is_found_where_it_is() {
+        for len in [0, 1, 7, 8, 9, 100] {
+            let mut bytes = vec![0; len];
+            fill(42, &mut bytes);
+            assert_eq!(first_difference(42, &bytes), None);
+            for at in 0..len {
+                let mut wrong = bytes.clone();
+                wrong[at] = !wrong[at];
+                assert_eq!(first_difference(42, &wrong), Some(at));
+            }
+        }
+    }
+
+    #[test]
+    fn shifted_bytes_are_found() {
+        let mut bytes = vec![0; 4096];
+        fill(1, &mut bytes);
+        bytes.rotate_left(8);
+        assert_eq!(first_difference(1, &bytes), Some(0));
+    }
+}

@@ -1,0 +1,239 @@
+//! Which processors the workers get.
+
+use std::{collections::BTreeSet, fs};
+
+use ipcmark_transport::Error;
+
+/// A processor as the system describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cpu {
+    pub id: u32,
+    package: i64,
+    core: i64,
+    /// The processors that share its last-level cache, as the system writes the list.
+    cache: String,
+}
+
+impl Cpu {
+    fn core(&self) -> (i64, i64) {
+        (self.package, self.core)
+    }
+}
+
+/// Where the workers of a run go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The leader's processor; `None` where it is not pinned.
+    pub leader: Option<u32>,
+    /// The followers' processors.
+    pub followers: Vec<Option<u32>>,
+    /// The same in words.
+    pub words: String,
+    /// What is wrong with it, if anything.
+    pub warning: Option<String>,
+}
+
+/// How the user wants the workers placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pinning {
+    /// Different physical cores, from the system's topology.
+    #[default]
+    Auto,
+    /// These processors: the leader's first, then the followers'.
+    Cpus(Vec<u32>),
+    /// Wherever the scheduler puts them.
+    Off,
+}
+
+/// Chooses processors for a leader and `followers` followers.
+pub(crate) fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
+    let cpus = usable()?;
+    match pinning {
+        Pinning::Off => Ok(Placement {
+            leader: None,
+            followers: vec![None; followers as usize],
+            words: "not pinned: the scheduler moves the processes".into(),
+            warning: None,
+        }),
+        Pinning::Cpus(ids) => given(ids, &cpus, followers),
+        Pinning::Auto => Ok(placed(&automatic(&cpus, followers as usize + 1))),
+    }
+}
+
+fn given(ids: &[u32], cpus: &[Cpu], followers: u32) -> Result<Placement, Error> {
+    if ids.len() != followers as usize + 1 {
+        let cause = format!("{} processors are needed, one a process", followers + 1);
+        return Err(Error::new("use", format!("--cpus with {} processors", ids.len()), cause));
+    }
+    let find =
+        |id: &u32| cpus.iter().find(|cpu| cpu.id == *id).ok_or_else(|| not_usable(*id, cpus));
+    Ok(placed(&ids.iter().map(find).collect::<Result<Vec<_>, _>>()?))
+}
+
+fn not_usable(id: u32, cpus: &[Cpu]) -> Error {
+    let ids: Vec<_> = cpus.iter().map(|cpu| cpu.id.to_string()).collect();
+    Error::new("use", format!("processor {id}"), "this process may not run on it")
+        .remedy(format!("choose from {}", ids.join(",")))
+}
+
+/// Different physical cores under one last-level cache where there are enough. The first core is
+/// left to the system's own work where there are others.
+fn automatic(cpus: &[Cpu], count: usize) -> Vec<&Cpu> {
+    let mut cores: Vec<&Cpu> = Vec::new();
+    for cpu in cpus {
+        if !cores.iter().any(|other| other.core() == cpu.core()) {
+            cores.push(cpu);
+        }
+    }
+    if cores.len() > count {
+        cores.rotate_left(1);
+    }
+    let neighbours = cores.iter().map(|first| -> Vec<&Cpu> {
+        cores.iter().filter(|core| core.cache == first.cache).copied().collect()
+    });
+    let chosen = neighbours.into_iter().find(|group| group.len() >= count).unwrap_or(cores);
+    // Fewer cores than processes: their other threads, then the same ones again.
+    let others = cpus.iter().filter(|cpu| !chosen.contains(cpu));
+    let mut all: Vec<&Cpu> = chosen.iter().copied().chain(others).collect();
+    all.truncate(count);
+    let round = all.clone();
+    all.extend(round.iter().cycle().take(count - round.len()));
+    all
+}
+
+fn placed(cpus: &[&Cpu]) -> Placement {
+    let (leader, followers) = (cpus[0], &cpus[1..]);
+    let ids: Vec<_> = followers.iter().map(|cpu| cpu.id.to_string()).collect();
+    let noun = if followers.len() == 1 { "follower" } else { "followers" };
+    let distance = distance(leader, followers);
+    Placement {
+        leader: Some(leader.id),
+        followers: followers.iter().map(|cpu| Some(cpu.id)).collect(),
+        words: format!("leader on cpu {}, {noun} on cpu {}: {distance}", leader.id, ids.join(",")),
+        warning: warning(cpus),
+    }
+}
+
+fn distance(leader: &Cpu, followers: &[&Cpu]) -> &'static str {
+    let all = |same: fn(&Cpu, &Cpu) -> bool| followers.iter().all(|cpu| same(leader, cpu));
+    if all(|a, b| a.id == b.id) {
+        "the same processor"
+    } else if all(|a, b| a.core() == b.core()) {
+        "two threads of one core"
+    } else if all(|a, b| a.cache == b.cache) {
+        "different cores under one last-level cache"
+    } else if all(|a, b| a.package == b.package) {
+        "different cores of one package, without a common cache"
+    } else {
+        "different packages"
+    }
+}
+
+fn warning(cpus: &[&Cpu]) -> Option<String> {
+    let ids: BTreeSet<u32> = cpus.iter().map(|cpu| cpu.id).collect();
+    let cores: BTreeSet<_> = cpus.iter().map(|cpu| cpu.core()).collect();
+    if ids.len() < cpus.len() {
+        Some(format!(
+            "{} processes share {} processor(s): a spinning process waits for the other's time \
+             slice to end, so spin figures tell about the scheduler, not about the transport",
+            cpus.len(),
+            ids.len()
+        ))
+    } else if cores.len() < cpus.len() {
+        Some("two processes share one physical core: they slow each other down".into())
+    } else {
+        None
+    }
+}
+
+/// Pins the calling process to one processor.
+pub(crate) fn pin(cpu: u32) -> Result<(), Error> {
+    // SAFETY: a zeroed cpu_set_t is an empty set; the number was taken from the system's own list.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu as usize, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    };
+    if result == 0 { Ok(()) } else { Err(Error::last_os("pin a process to", format!("cpu {cpu}"))) }
+}
+
+/// The processors that this process may run on.
+pub(crate) fn usable() -> Result<Vec<Cpu>, Error> {
+    // SAFETY: the set is a valid place for the result.
+    let (result, set) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), set)
+    };
+    if result != 0 {
+        return Err(Error::last_os("read", "the processors this process may use"));
+    }
+    // SAFETY: the number is within the set.
+    let in_set = |id: &u32| unsafe { libc::CPU_ISSET(*id as usize, &set) };
+    Ok((0..libc::CPU_SETSIZE as u32).filter(in_set).map(describe).collect())
+}
+
+/// How many physical cores these processors are.
+pub(crate) fn count_cores(cpus: &[Cpu]) -> usize {
+    cpus.iter().map(Cpu::core).collect::<BTreeSet<_>>().len()
+}
+
+fn describe(id: u32) -> Cpu {
+    let base = format!("/sys/devices/system/cpu/cpu{id}");
+    let read = |path: &str| fs::read_to_string(format!("{base}/{path}")).ok();
+    let number = |path| read(path).and_then(|text| text.trim().parse().ok());
+    // A system that tells nothing gets every processor as a core of its own.
+    let cache = (0..=4).rev().find_map(|n| read(&format!("cache/index{n}/shared_cpu_list")));
+    Cpu {
+        id,
+        package: number("topology/physical_package_id").unwrap_or(0),
+        core: number("topology/core_id").unwrap_or(i64::from(id)),
+        cache: cache.unwrap_or_default().trim().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(id: u32, package: i64, core: i64, cache: &str) -> Cpu {
+        Cpu { id, package, core, cache: cache.into() }
+    }
+
+    fn ids(cpus: &[Cpu], count: usize) -> Vec<u32> {
+        automatic(cpus, count).iter().map(|cpu| cpu.id).collect()
+    }
+
+    #[test]
+    fn two_cores_are_taken_rather_than_two_threads_of_one() {
+        let cpus =
+            [cpu(0, 0, 0, "0-3"), cpu(1, 0, 0, "0-3"), cpu(2, 0, 1, "0-3"), cpu(3, 0, 1, "0-3")];
+        assert_eq!(ids(&cpus, 2), [0, 2]);
+        assert_eq!(ids(&cpus, 3), [0, 2, 1]);
+    }
+
+    #[test]
+    fn cores_share_a_cache_where_they_can_and_the_first_is_left_free() {
+        let caches = ["0-1", "0-1", "2-3", "2-3"];
+        let cpus: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), caches[n as usize])).collect();
+        assert_eq!(ids(&cpus, 2), [2, 3]);
+        let one_cache: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), "0-3")).collect();
+        assert_eq!(ids(&one_cache, 2), [1, 2]);
+    }
+
+    #[test]
+    fn one_processor_serves_both_with_a_warning() {
+        let cpus = [cpu(0, 0, 0, "0")];
+        assert_eq!(ids(&cpus, 2), [0, 0]);
+        let placement = placed(&automatic(&cpus, 2));
+        assert!(placement.warning.is_some_and(|warning| warning.contains("share 1 processor")));
+        assert!(placement.words.contains("the same processor"));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_checked() {
+        let cpus = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "1")];
+        assert_eq!(given(&[1, 0], &cpus, 1).unwrap().leader, Some(1));
+        assert!(given(&[1], &cpus, 1).unwrap_err().to_string().contains("2 processors are needed"));
+        assert!(given(&[0, 7], &cpus, 1).unwrap_err().to_string().contains("choose from 0,1"));
+    }
+}

@@ -1,0 +1,418 @@
+//! A run: the floor first, then every session of the plan, case by case.
+
+use std::{
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use ipcmark_results::{
+    Case, CpuPerMessage, Figures, Floor, Placement as CasePlacement, Run, RunResult, SCHEMA,
+    Status, Switches,
+};
+use ipcmark_transport::{Error, Role, Settings};
+
+use crate::{
+    candidate::{Candidate, Registry},
+    costs::Costs,
+    environment,
+    leftovers::RunDirectory,
+    pass::{Budget, FloorReport, LeaderReport, Pass, Reply, Request},
+    placement::{self, Pinning, Placement},
+    plan::{Plan, PlannedCase, PlannedSession},
+    session::{Session, Trouble},
+};
+
+/// How a run goes about it.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The version of the command, for the record.
+    pub version: String,
+    /// Where the workers run.
+    pub pinning: Pinning,
+    /// Whether to try namespaces.
+    pub sandbox: bool,
+    /// How long a case may take beyond its expected length.
+    pub timeout: Duration,
+}
+
+/// Told how a run goes on.
+pub trait Observer {
+    /// The machine and the floor are known; nothing has been measured yet.
+    fn begun(&mut self, result: &RunResult);
+    /// A case begins.
+    fn starting(&mut self, name: &str, session: &PlannedSession, case: &PlannedCase);
+    /// A case has ended and is the last of `result`. An error ends the run.
+    fn finished(&mut self, result: &RunResult) -> Result<(), Error>;
+}
+
+/// Runs a plan. `interrupt` becomes readable when the user wants to stop; the result then says that
+/// it is incomplete.
+pub fn run(
+    registry: &Registry,
+    plan: &Plan,
+    manner: &Manner,
+    interrupt: &UnixStream,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, Error> {
+    let placement = placement::choose(&manner.pinning, 1)?;
+    let mut runner = Runner {
+        registry,
+        plan,
+        manner,
+        interrupt,
+        placement,
+        sandbox: manner.sandbox,
+        directory: None,
+        id: random_id(),
+        opened: 0,
+        result: empty_result(plan, manner),
+    };
+    match runner.run(observer) {
+        Ok(()) => runner.result.complete = true,
+        Err(End::Interrupted) => {}
+        Err(End::Broken(error)) => return Err(error),
+    }
+    Ok(runner.result)
+}
+
+/// Why a run ends before its plan does.
+enum End {
+    Interrupted,
+    Broken(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        End::Broken(error)
+    }
+}
+
+struct Runner<'a> {
+    registry: &'a Registry,
+    plan: &'a Plan,
+    manner: &'a Manner,
+    interrupt: &'a UnixStream,
+    placement: Placement,
+    /// Whether sessions get namespaces; false as soon as the system has refused them.
+    sandbox: bool,
+    /// Without a sandbox: where the names of this run lie.
+    directory: Option<RunDirectory>,
+    id: String,
+    /// How many times ends were opened, for names that never repeat.
+    opened: u64,
+    result: RunResult,
+}
+
+impl<'a> Runner<'a> {
+    fn run(&mut self, observer: &mut dyn Observer) -> Result<(), End> {
+        self.result.run.id = self.id.clone();
+        self.measure_floor()?;
+        self.describe()?;
+        observer.begun(&self.result);
+        let plan = self.plan;
+        for session in &plan.sessions {
+            self.run_session(session, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Measures the floor, and finds out on the way whether the system allows a sandbox.
+    fn measure_floor(&mut self) -> Result<(), End> {
+        let floor = match self.floor() {
+            Err(Trouble::Refused(reason)) => {
+                self.sandbox = false;
+                self.result.notes.push(format!(
+                    "No sandbox: {reason}. Names carry the run's id and are removed afterwards."
+                ));
+                self.floor()
+            }
+            other => other,
+        };
+        match floor {
+            Ok(floor) => {
+                self.result.clock = environment::clock(floor.clock_read_ns);
+                self.result.floor = Some(Floor { round_trip_ns: floor.round_trip_ns });
+                Ok(())
+            }
+            Err(Trouble::Interrupted) => Err(End::Interrupted),
+            Err(Trouble::Failed(reason) | Trouble::Refused(reason)) => {
+                let cause = Error::new("measure", "the floor", reason);
+                Err(End::Broken(cause.remedy("without two processes nothing can be measured")))
+            }
+        }
+    }
+
+    fn floor(&self) -> Result<FloorReport, Trouble> {
+        let mut session = self.start(None)?;
+        let replies = session.ask("measuring the floor", |_| Request::Floor, Duration::ZERO)?;
+        let floor = replies.into_iter().find_map(|reply| match reply {
+            Reply::Floor(floor) => floor,
+            _ => None,
+        });
+        floor.ok_or_else(|| Trouble::Failed("the leader did not report it".into()))
+    }
+
+    fn start(&self, transport: Option<&str>) -> Result<Session<'a>, Trouble> {
+        let timeout = self.manner.timeout;
+        Session::start(self.sandbox, transport, &self.placement, timeout, self.interrupt)
+    }
+
+    fn describe(&mut self) -> Result<(), End> {
+        let sandbox = match (self.sandbox, self.manner.sandbox) {
+            (true, _) => "namespaces",
+            (false, true) => "off: refused by the system",
+            (false, false) => "off: as asked for",
+        };
+        self.result.environment = environment::describe(&self.placement, sandbox.into());
+        self.result.notes.extend(self.placement.warning.clone());
+        if !self.sandbox {
+            self.directory = Some(RunDirectory::create(&self.id)?);
+        }
+        Ok(())
+    }
+
+    /// Runs the cases of a session; after one that failed, the next begin with fresh processes.
+    fn run_session(
+        &mut self,
+        planned: &PlannedSession,
+        observer: &mut dyn Observer,
+    ) -> Result<(), End> {
+        let registry = self.registry;
+        let candidate = registry[planned.transport].as_ref();
+        let mut session = None;
+        for case in &planned.cases {
+            let entry = self.entry(candidate, planned, case);
+            let entry = match &case.verdict {
+                Some((status, reason)) => {
+                    Case { status: *status, reason: Some(reason.clone()), ..entry }
+                }
+                None => {
+                    observer.starting(&candidate.definition().name, planned, case);
+                    let measured = self.run_case(&mut session, candidate, planned, case);
+                    self.judged(entry, measured, &mut session)?
+                }
+            };
+            self.result.cases.push(entry);
+            observer.finished(&self.result)?;
+        }
+        Ok(())
+    }
+
+    fn judged(
+        &self,
+        entry: Case,
+        measured: Result<Figures, Trouble>,
+        session: &mut Option<Session<'a>>,
+    ) -> Result<Case, End> {
+        match measured {
+            Ok(figures) => Ok(Case { status: Status::Ok, figures: Some(figures), ..entry }),
+            Err(Trouble::Interrupted) => Err(End::Interrupted),
+            Err(Trouble::Failed(reason) | Trouble::Refused(reason)) => {
+                *session = None;
+                Ok(Case { reason: Some(reason), ..entry })
+            }
+        }
+    }
+
+    /// The row of a case before anything is known about it.
+    fn entry(
+        &self,
+        candidate: &dyn Candidate,
+        session: &PlannedSession,
+        case: &PlannedCase,
+    ) -> Case {
+        let definition = candidate.definition();
+        Case {
+            transport: definition.name.to_string(),
+            family: definition.family.to_string(),
+            library_version: session.library_version.clone(),
+            pattern: case.pattern.to_string(),
+            payload_bytes: case.payload as u64,
+            wait: session.wait.to_string(),
+            touch: case.touch.as_str().into(),
+            span: definition.capabilities.span.to_string(),
+            subscribers: 1,
+            trial: session.trial,
+            options: session.options.clone(),
+            status: Status::Failed,
+            reason: None,
+            figures: None,
+        }
+    }
+
+    fn run_case(
+        &mut self,
+        session: &mut Option<Session<'a>>,
+        candidate: &dyn Candidate,
+        planned: &PlannedSession,
+        case: &PlannedCase,
+    ) -> Result<Figures, Trouble> {
+        if session.as_ref().is_none_or(|session| !session.is_whole()) {
+            *session = None;
+            *session = Some(self.start(Some(&candidate.definition().name))?);
+        }
+        let Some(session) = session else { unreachable!("a session was just started") };
+        let settings = self.settings(planned, case)?;
+        let measured = self.measure(session, &settings, case);
+        if measured.is_err() && !self.sandbox {
+            self.tidy(session, candidate, &settings);
+        }
+        measured
+    }
+
+    fn settings(
+        &mut self,
+        planned: &PlannedSession,
+        case: &PlannedCase,
+    ) -> Result<Settings, Trouble> {
+        self.opened += 1;
+        let directory = match &self.directory {
+            Some(directory) => directory.session(self.opened)?,
+            None => PathBuf::from("/tmp"),
+        };
+        Ok(Settings {
+            role: Role::Leader,
+            wait: planned.wait,
+            payload: case.payload,
+            subscribers: 1,
+            name: format!("ipcmark-{}-{}", self.id, self.opened),
+            directory,
+            options: planned.options.clone(),
+        })
+    }
+
+    fn measure(
+        &self,
+        session: &mut Session<'_>,
+        settings: &Settings,
+        case: &PlannedCase,
+    ) -> Result<Figures, Trouble> {
+        let open = |role| Request::Open(Settings { role, ..settings.clone() });
+        let opened = session.ask("opening", open, Duration::ZERO)?;
+        let pass = Pass {
+            pattern: case.pattern,
+            payload: case.payload,
+            touch: case.touch,
+            budget: self.plan.budget,
+            seed: self.plan.seed,
+        };
+        let expected = match pass.budget {
+            Budget::Time(time) => time,
+            Budget::RoundTrips(_) => Duration::ZERO,
+        };
+        let replies = session.ask("starting", |_| Request::Run(pass.clone()), expected)?;
+        session.ask("closing", |_| Request::Close, Duration::ZERO)?;
+        let figures = figures(&opened, replies, case.payload, &self.placement);
+        figures.map_err(Trouble::Failed)
+    }
+
+    /// Ends the workers of a failed case and removes what they left in the host's own places.
+    fn tidy(&self, session: &mut Session<'_>, candidate: &dyn Candidate, settings: &Settings) {
+        session.end();
+        let _ = candidate.remove(&settings.name);
+        let _ = std::fs::remove_dir_all(&settings.directory);
+        crate::leftovers::remove_names(settings.name.trim_start_matches(crate::leftovers::PREFIX));
+    }
+}
+
+/// The figures of a case from what its workers reported.
+fn figures(
+    opened: &[Reply],
+    replies: Vec<Reply>,
+    payload: usize,
+    placement: &Placement,
+) -> Result<Figures, String> {
+    let setup_ns = opened.iter().filter_map(|reply| match reply {
+        Reply::Opened { setup_ns } => Some(*setup_ns),
+        _ => None,
+    });
+    let (mut led, mut followed) = (None, Costs::default());
+    for reply in replies {
+        match reply {
+            Reply::Led(report) => led = Some(report),
+            Reply::Followed(costs) => add(&mut followed, costs),
+            other => return Err(format!("a worker answered {other:?} to a measurement")),
+        }
+    }
+    let report = *led.ok_or("the leader did not report")?;
+    let setup_ns = setup_ns.max().unwrap_or(0);
+    compute(report, followed, setup_ns, payload, placement)
+}
+
+fn compute(
+    report: LeaderReport,
+    followed: Costs,
+    setup_ns: u64,
+    payload: usize,
+    placement: &Placement,
+) -> Result<Figures, String> {
+    let histogram = ipcmark_results::decode(&report.histogram)?;
+    let round_trips = histogram.len();
+    if round_trips == 0 {
+        return Err("not one round trip ended: every message was lost".into());
+    }
+    let messages = 2.0 * round_trips as f64;
+    let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
+    Ok(Figures {
+        round_trips,
+        round_trip_ns: ipcmark_results::statistics(&histogram, report.bulk_mean_ns),
+        messages_per_second: messages / seconds,
+        bytes_per_second: messages * payload as f64 / seconds,
+        lost: report.lost,
+        lost_wait_ns: report.lost_wait_ns,
+        cpu_ns_per_message: CpuPerMessage {
+            leader: report.costs.cpu_ns as f64 / messages,
+            follower: followed.cpu_ns as f64 / messages,
+        },
+        context_switches: Switches { leader: report.costs.switches, follower: followed.switches },
+        setup_ns,
+        placement: CasePlacement {
+            leader_cpu: placement.leader,
+            follower_cpus: placement.followers.iter().copied().flatten().collect(),
+        },
+        histogram: report.histogram,
+    })
+}
+
+fn add(sum: &mut Costs, costs: Costs) {
+    sum.cpu_ns += costs.cpu_ns;
+    sum.switches.voluntary += costs.switches.voluntary;
+    sum.switches.involuntary += costs.switches.involuntary;
+}
+
+fn empty_result(plan: &Plan, manner: &Manner) -> RunResult {
+    let now = SystemTime::now();
+    RunResult {
+        schema: SCHEMA.into(),
+        complete: false,
+        planned_cases: plan.len() as u64,
+        run: Run {
+            id: String::new(),
+            started_at: humantime::format_rfc3339_seconds(now).to_string(),
+            command: manner.command.clone(),
+            version: manner.version.clone(),
+            seed: plan.seed,
+        },
+        environment: Default::default(),
+        floor: None,
+        clock: environment::clock(0.0),
+        notes: Vec::new(),
+        cases: Vec::new(),
+    }
+}
+
+/// Eight hexadecimal digits that no other run has.
+fn random_id() -> String {
+    let mut bytes = [0; 4];
+    // SAFETY: the buffer is valid for its length. Where the system has no random numbers, the
+    // process id and the time stand in.
+    let read = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    let number = match read == bytes.len() as isize {
+        true => u32::from_ne_bytes(bytes),
+        false => std::process::id().rotate_left(16) ^ crate::clock::now_ns() as u32,
+    };
+    format!("{number:08x}")
+}

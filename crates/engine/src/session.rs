@@ -1,0 +1,492 @@
+//! A session as the command sees it: a keeper, its workers, and one wait for whatever happens.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use ipcmark_transport::{Error, Role};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
+
+use crate::{
+    control::{self, Channel, no_descriptors},
+    frames::FrameSocket,
+    keeper::{COMMAND_FD, Order, Word, role_name},
+    pass::{Reply, Request},
+    placement::Placement,
+};
+
+/// The word by which the executable is told to be a keeper.
+pub const KEEPER_COMMAND: &str = "__keeper";
+
+/// How long to listen on after the first bad news, for the news behind it: a leader whose peer is
+/// gone knows less than the keeper that buried the peer.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How much of what a process writes to standard error is kept.
+const KEPT_BYTES: usize = 4096;
+
+/// Why a session did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It went wrong, and why.
+    Failed(String),
+    /// The sandbox was refused, and why.
+    Refused(String),
+    /// The user wants to stop.
+    Interrupted,
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Trouble::Failed(error.to_string())
+    }
+}
+
+/// A keeper with its workers. Dropping it ends them all.
+pub(crate) struct Session<'a> {
+    keeper: Child,
+    frames: FrameSocket,
+    workers: Vec<Worker>,
+    keeper_words: Tail,
+    /// Readable as soon as the user wants to stop.
+    interrupt: &'a UnixStream,
+    timeout: Duration,
+    /// What is being done, for the reason of a failure.
+    phase: String,
+}
+
+struct Worker {
+    role: Role,
+    control: Channel<Reply>,
+    words: Tail,
+    /// The channel is closed.
+    closed: bool,
+}
+
+/// Something that happened.
+enum Event {
+    Reply(usize, Reply),
+    Closed(usize),
+    Keeper(Word),
+    KeeperGone,
+    Deadline,
+}
+
+impl<'a> Session<'a> {
+    /// Starts the keeper and its workers for a transport, or for none (the floor).
+    pub(crate) fn start(
+        sandbox: bool,
+        transport: Option<&str>,
+        placement: &Placement,
+        timeout: Duration,
+        interrupt: &'a UnixStream,
+    ) -> Result<Self, Trouble> {
+        let mut session = Self::start_keeper(timeout, interrupt)?;
+        session.order(&Order::Start { sandbox }, &[])?;
+        match session.word()? {
+            Word::Ready => {}
+            Word::Refused { reason } => return Err(Trouble::Refused(reason)),
+            other => return Err(Trouble::Failed(format!("the keeper said {other:?}"))),
+        }
+        session.start_workers(transport, placement)?;
+        Ok(session)
+    }
+
+    fn start_keeper(timeout: Duration, interrupt: &'a UnixStream) -> Result<Self, Trouble> {
+        let (frames, theirs) = FrameSocket::pair()?;
+        let (words, stderr) = pipe()?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("ipcmark").arg(KEEPER_COMMAND).stdin(Stdio::null());
+        let out = stderr.try_clone().map_err(|e| no_descriptors("copy", "a pipe", e))?;
+        command.stdout(out).stderr(stderr);
+        let fd = theirs.as_fd().as_raw_fd();
+        // SAFETY: between fork and exec only async-signal-safe calls are made. A descriptor that
+        // already has the right number only loses its close-on-exec flag.
+        unsafe {
+            command.pre_exec(move || {
+                let done = if fd == COMMAND_FD {
+                    libc::fcntl(fd, libc::F_SETFD, 0)
+                } else {
+                    libc::dup2(fd, COMMAND_FD)
+                };
+                if done < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+            });
+        }
+        let keeper = command.spawn().map_err(|e| no_descriptors("start", "a session", e))?;
+        Ok(Self {
+            keeper,
+            frames,
+            workers: Vec::new(),
+            keeper_words: Tail::new(words),
+            interrupt,
+            timeout,
+            phase: "starting".into(),
+        })
+    }
+
+    fn start_workers(
+        &mut self,
+        transport: Option<&str>,
+        placement: &Placement,
+    ) -> Result<(), Trouble> {
+        let mut leader_peers = Vec::new();
+        for (number, cpu) in placement.followers.iter().enumerate() {
+            let (to_follower, to_leader) = FrameSocket::pair()?;
+            leader_peers.push(to_follower);
+            self.spawn(Role::Follower(number as u32), transport, *cpu, &[to_leader])?;
+        }
+        self.spawn(Role::Leader, transport, placement.leader, &leader_peers)?;
+        // The leader comes first everywhere: its reasons are looked at first.
+        self.workers.rotate_right(1);
+        Ok(())
+    }
+
+    fn spawn(
+        &mut self,
+        role: Role,
+        transport: Option<&str>,
+        cpu: Option<u32>,
+        peers: &[FrameSocket],
+    ) -> Result<(), Trouble> {
+        let (ours, theirs) = control::pair()?;
+        let (words, stderr) = pipe()?;
+        let mut fds = vec![theirs.as_fd(), stderr.as_fd()];
+        fds.extend(peers.iter().map(AsFd::as_fd));
+        self.order(&Order::Spawn { role, transport: transport.map(Into::into), cpu }, &fds)?;
+        let control = Channel::new(ours, role_name(role));
+        self.workers.push(Worker { role, control, words: Tail::new(words), closed: false });
+        match self.word()? {
+            Word::Spawned => Ok(()),
+            other => Err(Trouble::Failed(format!("the keeper said {other:?}"))),
+        }
+    }
+
+    fn order(&self, order: &Order, fds: &[std::os::fd::BorrowedFd<'_>]) -> Result<(), Trouble> {
+        let bytes = serde_json::to_vec(order).map_err(|e| Error::new("write", "an order", e))?;
+        Ok(self.frames.send(&bytes, fds)?)
+    }
+
+    /// The keeper's next word.
+    fn word(&mut self) -> Result<Word, Trouble> {
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            match self.next_event(deadline)? {
+                Event::Keeper(Word::Exited { role, how }) => {
+                    return Err(Trouble::Failed(format!("the {} {how}", role_name(role))));
+                }
+                Event::Keeper(word) => return Ok(word),
+                Event::KeeperGone => return Err(Trouble::Failed(self.keeper_end())),
+                Event::Deadline => {
+                    return Err(Trouble::Failed("the session's keeper does not answer".into()));
+                }
+                Event::Reply(..) | Event::Closed(_) => {}
+            }
+        }
+    }
+
+    /// Whether all processes are there, as far as is known.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.workers.iter().all(|worker| !worker.closed)
+    }
+
+    /// Sends each worker its request and collects one final reply of each, the leader's first.
+    pub(crate) fn ask(
+        &mut self,
+        phase: &str,
+        request: impl Fn(Role) -> Request,
+        expected: Duration,
+    ) -> Result<Vec<Reply>, Trouble> {
+        self.phase = phase.into();
+        for worker in &mut self.workers {
+            // A worker that is gone is found out below, with its reason.
+            let _ = worker.control.send(&request(worker.role));
+        }
+        let mut deadline = Instant::now() + expected + self.timeout;
+        let mut replies: Vec<Option<Reply>> = self.workers.iter().map(|_| None).collect();
+        while replies.iter().any(Option::is_none) {
+            match self.next_event(deadline)? {
+                Event::Reply(_, Reply::Phase(phase)) => self.phase = phase,
+                Event::Reply(_, Reply::Measuring { expected_ns }) => {
+                    self.phase = "measuring".into();
+                    // The estimate comes from the warm-up: half as much again is still in order.
+                    deadline = Instant::now()
+                        + self.timeout
+                        + Duration::from_nanos(expected_ns).mul_f64(1.5);
+                }
+                Event::Reply(at, Reply::Failed { reason, peer_gone }) => {
+                    return Err(self.explain(News::failed(
+                        self.workers[at].role,
+                        reason,
+                        peer_gone,
+                    )));
+                }
+                Event::Reply(at, reply) => replies[at] = Some(reply),
+                Event::Closed(at) => return Err(self.explain(News::closed(self.workers[at].role))),
+                Event::Keeper(Word::Exited { role, how }) => {
+                    return Err(self.explain(News::exited(role, how)));
+                }
+                Event::Keeper(_) => {}
+                Event::KeeperGone => return Err(Trouble::Failed(self.keeper_end())),
+                Event::Deadline => return Err(self.overdue()),
+            }
+        }
+        Ok(replies.into_iter().flatten().collect())
+    }
+
+    /// Listens on for the news behind the news and makes a reason of the most telling.
+    fn explain(&mut self, first: News) -> Trouble {
+        let deadline = Instant::now() + GRACE;
+        let mut news = vec![first];
+        while news.iter().all(|news| news.weight > 0) {
+            match self.next_event(deadline) {
+                Err(Trouble::Interrupted) => return Trouble::Interrupted,
+                Err(_) | Ok(Event::Deadline) => break,
+                Ok(Event::Reply(at, Reply::Failed { reason, peer_gone })) => {
+                    news.push(News::failed(self.workers[at].role, reason, peer_gone));
+                }
+                Ok(Event::Keeper(Word::Exited { role, how })) => news.push(News::exited(role, how)),
+                Ok(Event::KeeperGone) => {
+                    news.push(News { weight: 0, role: None, text: self.keeper_end() });
+                }
+                Ok(_) => {}
+            }
+        }
+        let worst = news.into_iter().min_by_key(|news| news.weight);
+        let worst = worst.unwrap_or_else(|| News::closed(Role::Leader));
+        let mut reason = format!("{} while {}", worst.text, self.phase);
+        if let Some(words) = worst.role.and_then(|role| self.last_words(role)) {
+            reason.push_str(&format!("; its last words: {words}"));
+        }
+        Trouble::Failed(reason)
+    }
+
+    /// The reason of a case whose deadline has passed.
+    fn overdue(&mut self) -> Trouble {
+        let _ = self.order(&Order::Inspect, &[]);
+        let deadline = Instant::now() + GRACE;
+        let states = loop {
+            match self.next_event(deadline) {
+                Err(Trouble::Interrupted) => return Trouble::Interrupted,
+                Ok(Event::Keeper(Word::States(states))) => break states,
+                Err(_) | Ok(Event::Deadline | Event::KeeperGone) => {
+                    break vec!["the session's keeper does not answer".into()];
+                }
+                Ok(_) => {}
+            }
+        };
+        let why = match states.is_empty() {
+            false => states.join(" and "),
+            true => "a message was lost, or a process hangs".into(),
+        };
+        let timeout = self.timeout.as_secs_f64();
+        Trouble::Failed(format!(
+            "no end within {timeout} s beyond the expected time while {}: {why}",
+            self.phase
+        ))
+    }
+
+    fn keeper_end(&mut self) -> String {
+        self.keeper_words.fill();
+        let how = match self.keeper.try_wait() {
+            Ok(Some(status)) => format!("the session's keeper ended ({status})"),
+            _ => "the session's keeper ended".into(),
+        };
+        match self.keeper_words.text() {
+            Some(words) => format!("{how} while {}: {words}", self.phase),
+            None => format!("{how} while {}", self.phase),
+        }
+    }
+
+    fn last_words(&mut self, role: Role) -> Option<String> {
+        let worker = self.workers.iter_mut().find(|worker| worker.role == role)?;
+        worker.words.fill();
+        worker.words.text()
+    }
+
+    /// Waits for the next thing that happens.
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, Trouble> {
+        loop {
+            if let Some(event) = self.buffered()? {
+                return Ok(event);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Event::Deadline);
+            }
+            if let Some(event) = self.poll(left)? {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn buffered(&mut self) -> Result<Option<Event>, Trouble> {
+        for (at, worker) in self.workers.iter_mut().enumerate() {
+            if let Some(reply) = worker.control.buffered()? {
+                return Ok(Some(Event::Reply(at, reply)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn poll(&mut self, left: Duration) -> Result<Option<Event>, Trouble> {
+        let mut wanted = vec![
+            PollFd::new(self.interrupt.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.frames.as_fd(), PollFlags::POLLIN),
+        ];
+        for worker in &self.workers {
+            let open = if worker.closed { PollFlags::empty() } else { PollFlags::POLLIN };
+            wanted.push(PollFd::new(worker.control.as_fd(), open));
+            let open = if worker.words.ended { PollFlags::empty() } else { PollFlags::POLLIN };
+            wanted.push(PollFd::new(worker.words.pipe.as_fd(), open));
+        }
+        let left = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
+        match poll(&mut wanted, left) {
+            Err(Errno::EINTR) => return Ok(None),
+            other => other.map_err(|e| Error::os("wait for", "a session", e))?,
+        };
+        let ready: Vec<bool> = wanted.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        self.take_in(&ready)
+    }
+
+    /// Reads what is ready: interrupt, keeper, then control and words of each worker.
+    fn take_in(&mut self, ready: &[bool]) -> Result<Option<Event>, Trouble> {
+        if ready[0] {
+            return Err(Trouble::Interrupted);
+        }
+        for (worker, ready) in self.workers.iter_mut().zip(ready[2..].chunks(2)) {
+            if ready[1] {
+                worker.words.fill();
+            }
+        }
+        for (at, (worker, ready)) in self.workers.iter_mut().zip(ready[2..].chunks(2)).enumerate() {
+            if ready[0] && !worker.closed && !worker.control.fill()? {
+                worker.closed = true;
+                return Ok(Some(Event::Closed(at)));
+            }
+        }
+        if !ready[1] {
+            return Ok(None);
+        }
+        match self.frames.receive() {
+            Ok((bytes, _)) => {
+                let word = serde_json::from_slice(&bytes)
+                    .map_err(|e| Error::new("understand", "the session's keeper", e))?;
+                Ok(Some(Event::Keeper(word)))
+            }
+            Err(_) => Ok(Some(Event::KeeperGone)),
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Ends all its processes and waits until they are gone.
+    pub(crate) fn end(&mut self) {
+        // The workers, and whatever they started, die with the keeper: by the PID namespace or by
+        // their parent-death signal.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+        // Wait until the workers are really gone, so that nothing of theirs runs beside the next
+        // session or survives the clean-up of names.
+        for worker in &mut self.workers {
+            worker.words.fill_until_end(Instant::now() + Duration::from_secs(2));
+        }
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// One piece of bad news; the lower its weight, the nearer it is to the cause.
+struct News {
+    weight: u8,
+    role: Option<Role>,
+    text: String,
+}
+
+impl News {
+    fn exited(role: Role, how: String) -> Self {
+        Self { weight: 0, role: Some(role), text: format!("the {} {how}", role_name(role)) }
+    }
+
+    fn failed(role: Role, reason: String, peer_gone: bool) -> Self {
+        let text = format!("{reason}, said the {}", role_name(role));
+        Self { weight: 1 + u8::from(peer_gone), role: None, text }
+    }
+
+    fn closed(role: Role) -> Self {
+        Self { weight: 3, role: Some(role), text: format!("the {} is gone", role_name(role)) }
+    }
+}
+
+/// The end of what a process wrote to its standard error.
+struct Tail {
+    pipe: File,
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+impl Tail {
+    fn new(pipe: OwnedFd) -> Self {
+        Self { pipe: File::from(pipe), bytes: Vec::new(), ended: false }
+    }
+
+    /// Reads what is there without waiting.
+    fn fill(&mut self) {
+        let mut bytes = [0; KEPT_BYTES];
+        loop {
+            match self.pipe.read(&mut bytes) {
+                Ok(0) => {
+                    self.ended = true;
+                    return;
+                }
+                Ok(n) => {
+                    self.bytes.extend(&bytes[..n]);
+                    let surplus = self.bytes.len().saturating_sub(KEPT_BYTES);
+                    self.bytes.drain(..surplus);
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Reads until every process that could write has ended.
+    fn fill_until_end(&mut self, deadline: Instant) {
+        while !self.ended && Instant::now() < deadline {
+            let mut wanted = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
+            let _ = poll(&mut wanted, PollTimeout::from(50_u8));
+            self.fill();
+        }
+    }
+
+    /// The last lines, joined, without control characters.
+    fn text(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join(" | ");
+        let clean: String = last.chars().filter(|c| !c.is_control()).collect();
+        (!clean.is_empty()).then_some(clean)
+    }
+}
+
+/// A pipe whose reading end does not wait.
+fn pipe() -> Result<(OwnedFd, OwnedFd), Trouble> {
+    let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
+        .map_err(|e| no_descriptors("make", "a pipe", e.into()))?;
+    let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
+    nix::fcntl::fcntl(&reader, flags).map_err(|e| Error::os("set up", "a pipe", e))?;
+    Ok((reader, writer))
+}

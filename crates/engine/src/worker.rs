@@ -1,0 +1,126 @@
+//! A worker: the process of one end. It opens, runs and closes as the command tells it.
+
+use std::time::Instant;
+
+use ipcmark_transport::{Error, Role, Settings, Transport};
+
+use crate::{
+    control::Channel,
+    floor,
+    frames::SocketRendezvous,
+    loops::{self, Progress, Surroundings},
+    pass::{Pass, Reply, Request},
+};
+
+/// What a worker sits at: its role, its way to the command and its way to the other workers.
+pub struct Desk {
+    pub(crate) role: Role,
+    pub(crate) control: Channel<Request>,
+    pub(crate) peers: SocketRendezvous,
+}
+
+impl Desk {
+    fn answer(&mut self, reply: Result<Reply, Error>) -> Result<(), Error> {
+        let reply = reply.unwrap_or_else(|error| Reply::Failed {
+            reason: error.to_string(),
+            peer_gone: error.is_peer_gone(),
+        });
+        self.control.send(&reply)
+    }
+
+    /// Serves what needs no transport: the floor and the clock.
+    pub(crate) fn serve_without_transport(&mut self) -> Result<(), Error> {
+        while let Some(request) = self.next()? {
+            self.answer(Err(out_of_turn(&request)))?;
+        }
+        Ok(())
+    }
+
+    /// The next request; answers by itself what has nothing to do with a transport.
+    fn next(&mut self) -> Result<Option<Request>, Error> {
+        loop {
+            match self.control.receive()? {
+                Some(Request::Floor) => {
+                    let floor = floor::measure(self.role, &mut self.peers);
+                    self.answer(floor.map(Reply::Floor))?;
+                }
+                request => return Ok(request),
+            }
+        }
+    }
+}
+
+/// Serves the cases of one transport, one after another, until the command closes the channel.
+pub(crate) fn serve<T: Transport>(transport: &T, desk: &mut Desk) -> Result<(), Error> {
+    while let Some(request) = desk.next()? {
+        match request {
+            Request::Open(settings) => serve_case(transport, &settings, desk)?,
+            other => desk.answer(Err(out_of_turn(&other)))?,
+        }
+    }
+    Ok(())
+}
+
+/// Opens an end, runs what is asked for on it and closes it.
+fn serve_case<T: Transport>(
+    transport: &T,
+    settings: &Settings,
+    desk: &mut Desk,
+) -> Result<(), Error> {
+    let start = Instant::now();
+    let mut end = match transport.open(settings, &mut desk.peers) {
+        Ok(end) => end,
+        Err(error) => return desk.answer(Err(error)),
+    };
+    desk.answer(Ok(Reply::Opened { setup_ns: start.elapsed().as_nanos() as u64 }))?;
+    while let Some(request) = desk.next()? {
+        match request {
+            Request::Run(pass) => {
+                let reply = run(transport, settings, &mut end, &pass, desk);
+                desk.answer(reply)?;
+            }
+            Request::Close => {
+                drop(end);
+                return desk.answer(Ok(Reply::Closed));
+            }
+            other => desk.answer(Err(out_of_turn(&other)))?,
+        }
+    }
+    Ok(())
+}
+
+fn run<T: Transport>(
+    transport: &T,
+    settings: &Settings,
+    end: &mut T::Endpoint,
+    pass: &Pass,
+    desk: &mut Desk,
+) -> Result<Reply, Error> {
+    let capabilities = &transport.definition().capabilities;
+    // The two closures use the channel at different times: one asks, the other tells.
+    let control = std::cell::RefCell::new(&mut desk.control);
+    let mut around = Surroundings {
+        reliable: capabilities.reliable,
+        alternating: capabilities.alternating,
+        span: capabilities.span,
+        wait: settings.wait,
+        stop: &mut || control.borrow().has_news(),
+        tell: &mut |progress| control.borrow_mut().send(&reply_of(progress)),
+    };
+    if settings.role.is_leader() {
+        loops::lead(end, pass, &mut around).map(|report| Reply::Led(Box::new(report)))
+    } else {
+        loops::follow(end, pass, &mut around).map(Reply::Followed)
+    }
+}
+
+fn reply_of(progress: Progress) -> Reply {
+    match progress {
+        Progress::Phase(phase) => Reply::Phase(phase.into()),
+        Progress::Measuring { expected_ns } => Reply::Measuring { expected_ns },
+    }
+}
+
+fn out_of_turn(request: &Request) -> Error {
+    Error::new("serve", format!("the request {request:?}"), "it came out of turn")
+}
