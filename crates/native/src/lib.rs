@@ -1,8 +1,25 @@
 //! The transports that the operating system offers, one file each.
 
-mod null;
+mod buffer;
+mod descriptors;
+mod frame;
+pub mod leftovers;
+mod limits;
+mod random;
+mod socket;
 #[cfg(test)]
 mod testing;
+mod uds;
+
+mod fifo;
+mod null;
+mod pipe;
+mod posix_mq;
+mod sysv_mq;
+mod tcp;
+mod uds_dgram;
+mod uds_seqpacket;
+mod uds_stream;
 
 use ipcmark_transport::Collect;
 
@@ -15,4 +32,4 @@ macro_rules! transports {
     };
 }
 
-transports![null];
+transports![null, pipe, fifo, uds_stream, uds_seqpacket, uds_dgram, tcp, posix_mq, sysv_mq,];

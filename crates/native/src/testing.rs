@@ -1,5 +1,7 @@
 //! What the unit tests of the transports share: two ends in two threads of one process.
 
+pub mod queue;
+
 use std::{
     collections::BTreeMap,
     io::{IoSlice, IoSliceMut},
@@ -123,7 +125,8 @@ pub fn receive(end: &mut impl Endpoint, len: usize, seed: usize) {
     end.release().expect("the room is given back");
 }
 
-fn pattern(len: usize, seed: usize) -> Vec<u8> {
+/// The bytes of the message with this seed.
+pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 251 + at + seed * 7) as u8).collect()
 }
 

@@ -1,0 +1,72 @@
+//! Two descriptors, one for each direction: `pipe` and `fifo`.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ipcmark_transport::{Error, Rendezvous, Settings, Wait};
+use nix::{
+    errno::Errno,
+    fcntl::{FcntlArg, OFlag, fcntl},
+    unistd,
+};
+
+use crate::{
+    frame::{HEAD, Link},
+    limits,
+};
+
+/// What a pipe holds when nobody asks for more.
+const DEFAULT_CAPACITY: usize = 64 << 10;
+
+/// The two descriptors of one end.
+///
+/// Writing to a pipe that nobody reads raises SIGPIPE, and there is no flag for `write` against it:
+/// a process that opens an end ignores the signal, as every Rust program does from its start.
+pub struct Descriptors {
+    /// Where this end reads.
+    pub read: OwnedFd,
+    /// Where this end writes.
+    pub write: OwnedFd,
+}
+
+impl Link for Descriptors {
+    #[inline]
+    fn write(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
+        unistd::write(&self.write, &frame[from..])
+    }
+
+    #[inline]
+    fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
+        unistd::read(&self.read, &mut frame[from..])
+    }
+}
+
+/// Makes the calls on a descriptor return at once (`spin`) or sleep (`block`).
+pub fn set_wait(fd: BorrowedFd<'_>, wait: Wait, object: &str) -> Result<(), Error> {
+    let change = || {
+        let mut flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
+        flags.set(OFlag::O_NONBLOCK, wait == Wait::Spin);
+        fcntl(fd, FcntlArg::F_SETFL(flags))
+    };
+    change().map(drop).map_err(|errno| Error::os("set the flags of", object, errno))
+}
+
+/// Lets a pipe hold a whole frame, as far as the system allows it to this user. What it does not
+/// hold goes through it in several turns, so a refusal is no error.
+pub fn fit_capacity(pipe: impl AsFd, settings: &Settings) {
+    let wanted = settings.payload + HEAD;
+    if wanted > DEFAULT_CAPACITY {
+        let most = limits::read("fs/pipe-max-size").unwrap_or(DEFAULT_CAPACITY);
+        let _ = fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(wanted.min(most) as i32));
+    }
+}
+
+/// Receives exactly `N` descriptors from the leader.
+pub fn receive<const N: usize>(
+    peers: &mut dyn Rendezvous,
+    object: &str,
+) -> Result<[OwnedFd; N], Error> {
+    let (_, fds) = peers.receive(0)?;
+    fds.try_into().map_err(|fds: Vec<OwnedFd>| {
+        Error::new("receive", object, format!("{} descriptors came instead of {N}", fds.len()))
+    })
+}

@@ -1,0 +1,75 @@
+//! `pipe`: two unnamed pipes.
+//!
+//! - Mechanism: `write` into one pipe, `read` from the other; one pipe for each direction.
+//! - Kernel objects: two pipes; the leader makes them and hands the follower its two ends.
+//! - Copies a message: two, into the pipe and out of it.
+//! - Spin: the descriptors do not block, an empty or full pipe answers EAGAIN. Block: `read` and
+//!   `write` sleep.
+//! - Limits: a pipe holds 64 KiB. For larger payloads it is enlarged to hold one message, up to
+//!   fs.pipe-max-size (1 MiB as a rule), so that a writer waits as seldom as the system lets it;
+//!   what still does not fit goes through in several turns.
+
+use std::{borrow::Cow, os::fd::AsFd};
+
+use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport};
+use nix::{fcntl::OFlag, unistd::pipe2};
+
+use crate::{
+    descriptors::{self, Descriptors},
+    frame::{self, Framed},
+};
+
+const OBJECT: &str = "the pipe";
+
+/// The transport.
+pub struct Pipe;
+
+impl Transport for Pipe {
+    type Endpoint = Framed<Descriptors>;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Self::Endpoint, Error> {
+        let link = if settings.role.is_leader() { lead(settings, peers)? } else { follow(peers)? };
+        for fd in [&link.read, &link.write] {
+            descriptors::set_wait(fd.as_fd(), settings.wait, OBJECT)?;
+        }
+        Ok(Framed::new(link, OBJECT, settings))
+    }
+}
+
+fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {
+    let make = || pipe2(OFlag::O_CLOEXEC).map_err(|errno| Error::os("create", OBJECT, errno));
+    let (their_read, write) = make()?;
+    let (read, their_write) = make()?;
+    descriptors::fit_capacity(&write, settings);
+    descriptors::fit_capacity(&read, settings);
+    peers.send(0, b"pipe", &[their_read.as_fd(), their_write.as_fd()])?;
+    Ok(Descriptors { read, write })
+}
+
+fn follow(peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {
+    let [read, write] = descriptors::receive(peers, OBJECT)?;
+    Ok(Descriptors { read, write })
+}
+
+static DEFINITION: Definition = Definition {
+    name: Cow::Borrowed("pipe"),
+    family: Cow::Borrowed("os"),
+    summary: Cow::Borrowed("two unnamed pipes; two copies a message"),
+    capabilities: frame::capabilities(),
+};
+
+/// `pipe`, as it stands in the list.
+pub const TRANSPORT: Pipe = Pipe;
+
+#[cfg(test)]
+mod tests {
+    crate::testing::queue::reliable_queue!(super::TRANSPORT);
+}

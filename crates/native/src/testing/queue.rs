@@ -1,0 +1,112 @@
+//! The checks that every transport through a reliable queue of the kernel must pass.
+
+use std::{fs, process::Command, thread};
+
+use ipcmark_transport::{Endpoint, Role, Settings, Step, Transport, Wait};
+
+use super::{complete, ping_pong, receive, rendezvous, send, settings};
+
+/// Opens both ends of a transport and hands them to one thread.
+pub fn ends<T: Transport>(transport: &T, wait: Wait, payload: usize) -> (T::Endpoint, T::Endpoint)
+where
+    T::Endpoint: Send,
+{
+    let settings = settings(wait, payload);
+    let others = Settings { role: Role::Follower(0), ..settings.clone() };
+    fs::create_dir_all(&settings.directory).expect("a directory for the test");
+    let (mut one, mut other) = rendezvous();
+    let ends = thread::scope(|scope| {
+        let follower = scope.spawn(move || transport.open(&others, &mut other));
+        let leader = transport.open(&settings, &mut one).expect("the leader opens");
+        (leader, follower.join().unwrap().expect("the follower opens"))
+    });
+    fs::remove_dir(&settings.directory).expect("an open transport leaves no name");
+    ends
+}
+
+/// Sends messages of every length around the limits of a call to and fro.
+pub fn exchange(transport: &impl Transport, wait: Wait) {
+    let mut lengths = vec![16, 17, 64, 100];
+    for limit in [1 << 12, 1 << 13, 1 << 14, 65488, 1 << 16, 212_992, 1 << 20] {
+        lengths.extend((limit - 9..=limit + 9).step_by(1 + limit / (1 << 17)));
+    }
+    lengths.extend([16, 4_194_303, 1_000_003, 4 << 20, 31]);
+    ping_pong(transport, wait, 4 << 20, &lengths);
+}
+
+/// Publishes messages of varying lengths until the queue is full, then takes them all.
+pub fn fill_and_drain<T: Transport>(transport: &T, payload: usize)
+where
+    T::Endpoint: Send,
+{
+    let (mut leader, mut follower) = ends(transport, Wait::Spin, payload);
+    let len = |seed: usize| 16 + (seed * 37) % (payload - 15);
+    for first in [0, 1_000_000, 2_000_000] {
+        let full = (first..).find(|seed| !publishes(&mut leader, len(*seed), *seed));
+        let full = full.expect("every queue is full one day");
+        assert!(full > first, "a queue holds a message");
+        for seed in first..full {
+            receive(&mut follower, len(seed), seed);
+        }
+        // The message that did not fit, a part of which may be on its way.
+        complete(|| leader.publish());
+        receive(&mut follower, len(full), full);
+        assert_eq!(follower.take().unwrap(), Step::WouldBlock);
+        assert_eq!(leader.take().unwrap(), Step::WouldBlock, "it takes its own message");
+    }
+}
+
+/// Whether there was room for this message.
+fn publishes(end: &mut impl Endpoint, len: usize, seed: usize) -> bool {
+    complete(|| end.loan(len));
+    end.room().copy_from_slice(&super::pattern(len, seed));
+    end.publish().expect("no error") == Step::Done
+}
+
+/// Checks that an end whose peer closed first reads what is left, then fails.
+pub fn close_one_end<T: Transport>(transport: &T, wait: Wait)
+where
+    T::Endpoint: Send,
+{
+    let (mut leader, mut follower) = ends(transport, wait, 4096);
+    send(&mut follower, 100, 1);
+    drop(follower);
+    receive(&mut leader, 100, 1);
+    let error = leader.take().expect_err("the other end is closed").to_string();
+    assert!(error.contains("the other process closed its end"), "{error}");
+}
+
+/// The number of a process that has ended.
+pub fn dead_process() -> libc::pid_t {
+    let mut child = Command::new("true").spawn().expect("a process");
+    child.wait().expect("its end");
+    child.id() as libc::pid_t
+}
+
+/// Makes the tests of a transport that is a reliable queue of the kernel.
+macro_rules! reliable_queue {
+    ($transport:expr) => {
+        #[test]
+        fn every_length_goes_both_ways() {
+            for wait in [ipcmark_transport::Wait::Spin, ipcmark_transport::Wait::Block] {
+                $crate::testing::queue::exchange(&$transport, wait);
+            }
+        }
+
+        #[test]
+        fn a_full_queue_takes_no_more_and_loses_nothing() {
+            for payload in [16, 64, 5000, 100_000] {
+                $crate::testing::queue::fill_and_drain(&$transport, payload);
+            }
+        }
+
+        #[test]
+        fn an_end_whose_peer_closed_reads_the_rest_and_fails() {
+            for wait in [ipcmark_transport::Wait::Spin, ipcmark_transport::Wait::Block] {
+                $crate::testing::queue::close_one_end(&$transport, wait);
+            }
+        }
+    };
+}
+
+pub(crate) use reliable_queue;

@@ -1,0 +1,61 @@
+//! `uds-dgram`: a pair of Unix domain datagram sockets.
+//!
+//! - Mechanism: `send` and `recv` of datagrams on one end of a socket pair; each direction has a
+//!   queue of its own. Between Unix sockets datagrams are neither lost nor reordered.
+//! - Kernel objects: a socket pair; the leader makes it and hands the follower one end.
+//! - Copies a message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//!   `send` sleep. Closing a datagram socket does not wake the other end, so an end sends an empty
+//!   datagram before it closes; an end that is killed cannot.
+//! - Limits: a datagram must fit the sender's buffer and, from 84 KiB on, needs kernel memory in
+//!   one large piece. So messages are cut into datagrams of 64 KiB. The buffer is enlarged to one
+//!   message where the system lets us (net.core.wmem_max, or more with CAP_NET_ADMIN).
+
+use std::borrow::Cow;
+
+use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport};
+use nix::sys::socket::SockType;
+
+use crate::{
+    frame::{self, Framed},
+    socket::Socket,
+    uds,
+};
+
+const OBJECT: &str = "the Unix datagram socket";
+
+/// The transport.
+pub struct UdsDgram;
+
+impl Transport for UdsDgram {
+    type Endpoint = Framed<Socket>;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Self::Endpoint, Error> {
+        let fd = uds::pair(SockType::Datagram, settings, peers, OBJECT)?;
+        let link = Socket { part: uds::packet(&fd), fd, farewell: true };
+        Ok(Framed::new(link, OBJECT, settings))
+    }
+}
+
+static DEFINITION: Definition = Definition {
+    name: Cow::Borrowed("uds-dgram"),
+    family: Cow::Borrowed("os"),
+    summary: Cow::Borrowed("Unix domain datagram sockets; two copies a message"),
+    capabilities: frame::capabilities(),
+};
+
+/// `uds-dgram`, as it stands in the list.
+pub const TRANSPORT: UdsDgram = UdsDgram;
+
+#[cfg(test)]
+mod tests {
+    crate::testing::queue::reliable_queue!(super::TRANSPORT);
+}

@@ -1,0 +1,60 @@
+//! `uds-seqpacket`: a pair of Unix domain sockets that keep packets apart.
+//!
+//! - Mechanism: `send` and `recv` of whole packets on one end of a socket pair; each direction has
+//!   a queue of its own, connected and in order.
+//! - Kernel objects: a socket pair; the leader makes it and hands the follower one end.
+//! - Copies a message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//!   `send` sleep.
+//! - Limits: a packet must fit the sender's buffer and, from 84 KiB on, needs kernel memory in one
+//!   large piece. So messages are cut into packets of 64 KiB. The buffer is enlarged to one message
+//!   where the system lets us (net.core.wmem_max, or more with CAP_NET_ADMIN).
+
+use std::borrow::Cow;
+
+use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport};
+use nix::sys::socket::SockType;
+
+use crate::{
+    frame::{self, Framed},
+    socket::Socket,
+    uds,
+};
+
+const OBJECT: &str = "the Unix packet socket";
+
+/// The transport.
+pub struct UdsSeqpacket;
+
+impl Transport for UdsSeqpacket {
+    type Endpoint = Framed<Socket>;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Self::Endpoint, Error> {
+        let fd = uds::pair(SockType::SeqPacket, settings, peers, OBJECT)?;
+        let link = Socket { part: uds::packet(&fd), fd, farewell: false };
+        Ok(Framed::new(link, OBJECT, settings))
+    }
+}
+
+static DEFINITION: Definition = Definition {
+    name: Cow::Borrowed("uds-seqpacket"),
+    family: Cow::Borrowed("os"),
+    summary: Cow::Borrowed("Unix domain sockets with packet boundaries; two copies a message"),
+    capabilities: frame::capabilities(),
+};
+
+/// `uds-seqpacket`, as it stands in the list.
+pub const TRANSPORT: UdsSeqpacket = UdsSeqpacket;
+
+#[cfg(test)]
+mod tests {
+    crate::testing::queue::reliable_queue!(super::TRANSPORT);
+}

@@ -1,0 +1,60 @@
+//! `uds-stream`: a pair of Unix domain stream sockets.
+//!
+//! - Mechanism: `send` and `recv` on one end of a socket pair; each direction has a queue of its
+//!   own.
+//! - Kernel objects: a socket pair; the leader makes it and hands the follower one end.
+//! - Copies a message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//!   `send` sleep.
+//! - Limits: what is on its way counts against the sender's buffer (about 208 KiB). It is enlarged
+//!   to one message where the system lets us (net.core.wmem_max, or more with CAP_NET_ADMIN), so
+//!   that a writer waits seldom; what does not fit goes through in several turns.
+
+use std::borrow::Cow;
+
+use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport};
+use nix::sys::socket::SockType;
+
+use crate::{
+    frame::{self, Framed},
+    socket::Socket,
+    uds,
+};
+
+const OBJECT: &str = "the Unix stream socket";
+
+/// The transport.
+pub struct UdsStream;
+
+impl Transport for UdsStream {
+    type Endpoint = Framed<Socket>;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Self::Endpoint, Error> {
+        let fd = uds::pair(SockType::Stream, settings, peers, OBJECT)?;
+        let link = Socket { part: usize::MAX, fd, farewell: false };
+        Ok(Framed::new(link, OBJECT, settings))
+    }
+}
+
+static DEFINITION: Definition = Definition {
+    name: Cow::Borrowed("uds-stream"),
+    family: Cow::Borrowed("os"),
+    summary: Cow::Borrowed("Unix domain stream sockets; two copies a message"),
+    capabilities: frame::capabilities(),
+};
+
+/// `uds-stream`, as it stands in the list.
+pub const TRANSPORT: UdsStream = UdsStream;
+
+#[cfg(test)]
+mod tests {
+    crate::testing::queue::reliable_queue!(super::TRANSPORT);
+}
