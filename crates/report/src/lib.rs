@@ -1,5 +1,15 @@
 //! Results for people and programs: one file a format.
 
+mod columns;
+mod csv;
+mod json;
+mod markdown;
+mod plain;
+mod remarks;
+mod rows;
+mod table;
+mod units;
+
 use std::{fmt, str::FromStr};
 
 use ipcmark_results::RunResult;
@@ -20,7 +30,7 @@ pub enum Format {
 /// How a table for a terminal looks; the other formats take no notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; no line is longer, but the narrowest table takes 72.
+    /// Columns of the terminal. No line is longer, unless they are fewer than 40.
     pub width: usize,
     /// Whether escape sequences may be written: bold, dim, red.
     pub color: bool,
@@ -56,6 +66,10 @@ impl FromStr for Format {
 
 /// The result in a format; every format ends in a line feed.
 pub fn render(result: &RunResult, format: Format, style: Style) -> String {
-    let _ = (format, style);
-    ipcmark_results::to_json(result)
+    match format {
+        Format::Table => table::render(result, style),
+        Format::Markdown => markdown::render(result),
+        Format::Csv => csv::render(result),
+        Format::Json => json::render(result),
+    }
 }

@@ -1,6 +1,6 @@
 //! The result file: what a run measured, as it is written and read. A unit stands in every name.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,24 @@ pub enum Status {
     Unavailable,
     /// The transport does not have what was asked for: see the reason.
     Unsupported,
+}
+
+impl Status {
+    /// The word for it in files and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Failed => "failed",
+            Status::Unavailable => "unavailable",
+            Status::Unsupported => "unsupported",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// One case: one row.

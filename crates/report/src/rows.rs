@@ -1,0 +1,234 @@
+//! Cases made into rows, and rows into groups: what stands in one ranking.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use ipcmark_results::{Case, Figures, RunResult, Status};
+
+use crate::{plain::plain, units};
+
+/// Words in the order in which people are shown them.
+const PATTERNS: &[&str] = &["latency", "one-way", "throughput", "fan-out"];
+const SPANS: &[&str] = &["process", "thread", "none"];
+const TOUCHES: &[&str] = &["head", "all"];
+const WAITS: &[&str] = &["spin", "block", "hybrid"];
+
+/// Rows that may be compared: one pattern, span, payload, touch and wait; fastest first.
+pub struct Group {
+    /// What its rows have in common: `latency · 64 B · spin`.
+    pub title: String,
+    /// Whether its times are shown as half of the round trips.
+    pub half: bool,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// The trials of one case together: of each figure the median over the trials. Times are round
+/// trips in ns.
+pub struct Row {
+    /// The transport, with its settings where they are not its defaults.
+    pub name: String,
+    /// How many trials there are.
+    pub trials: usize,
+    /// Percentiles.
+    pub p50: f64,
+    /// 99 of 100.
+    pub p99: f64,
+    /// 999 of 1,000.
+    pub p99_9: f64,
+    /// The longest.
+    pub max: f64,
+    /// The mean of the bulk pass.
+    pub bulk_mean: f64,
+    /// The least and the greatest p50 of the trials.
+    pub p50_range: (f64, f64),
+    /// CPU time of all processes a message.
+    pub cpu_per_message: f64,
+    /// Context switches of all processes a message.
+    pub switches_per_message: f64,
+    /// Messages a second.
+    pub messages_per_second: f64,
+    /// The p50 against the floor, where the floor was measured.
+    pub floor_multiple: Option<f64>,
+    /// Round trips begun in all trials together.
+    pub begun: u64,
+    /// Those that never ended.
+    pub lost: u64,
+    /// Time spent waiting for them.
+    pub lost_wait_ns: u64,
+}
+
+/// What the cases of a group have in common, in the order of the groups. A word stands behind its
+/// place in the order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    pattern: (usize, &'a str),
+    span: (usize, &'a str),
+    subscribers: u32,
+    /// Payload and touch; not where nothing is moved, where all of them stand in one group.
+    payload: Option<(u64, (usize, &'a str))>,
+    wait: (usize, &'a str),
+}
+
+/// What the trials of a row have in common beside the key of its group: payload and touch, where
+/// the group has several; transport; settings.
+type Member<'a> = (Option<(u64, (usize, &'a str))>, &'a str, &'a BTreeMap<String, String>);
+
+type Members<'a> = BTreeMap<Member<'a>, Vec<&'a Figures>>;
+
+/// All rows of a result, in groups.
+pub fn groups(result: &RunResult) -> Vec<Group> {
+    let mut found: BTreeMap<Key, Members> = BTreeMap::new();
+    for case in result.cases.iter().filter(|case| case.status == Status::Ok) {
+        let members = found.entry(key(case)).or_default();
+        if let Some(figures) = &case.figures {
+            members.entry(member(case)).or_default().push(figures);
+        }
+    }
+    let floor = result.floor.as_ref().map(|floor| floor.round_trip_ns);
+    let touches = touches_of_payloads(&result.cases);
+    found.iter().map(|(key, members)| group(key, members, floor, &touches)).collect()
+}
+
+fn key(case: &Case) -> Key<'_> {
+    Key {
+        pattern: ranked(PATTERNS, &case.pattern),
+        span: ranked(SPANS, &case.span),
+        subscribers: case.subscribers,
+        payload: (case.span != "none").then(|| payload(case)),
+        wait: ranked(WAITS, &case.wait),
+    }
+}
+
+fn member(case: &Case) -> Member<'_> {
+    ((case.span == "none").then(|| payload(case)), &case.transport, &case.options)
+}
+
+fn payload(case: &Case) -> (u64, (usize, &str)) {
+    (case.payload_bytes, ranked(TOUCHES, &case.touch))
+}
+
+fn ranked<'a>(order: &[&str], word: &'a str) -> (usize, &'a str) {
+    (order.iter().position(|known| *known == word).unwrap_or(order.len()), word)
+}
+
+/// For each payload the touch that all its cases have, or none where they differ.
+fn touches_of_payloads(cases: &[Case]) -> BTreeMap<u64, Option<&str>> {
+    let mut touches = BTreeMap::new();
+    for case in cases {
+        match touches.entry(case.payload_bytes) {
+            Entry::Vacant(entry) => _ = entry.insert(Some(case.touch.as_str())),
+            Entry::Occupied(mut entry) if *entry.get() != Some(&case.touch) => {
+                entry.insert(None);
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+    touches
+}
+
+fn group(
+    key: &Key,
+    members: &Members,
+    floor: Option<f64>,
+    touches: &BTreeMap<u64, Option<&str>>,
+) -> Group {
+    let mut rows: Vec<Row> =
+        members.iter().map(|(member, trials)| row(name(member), trials, floor)).collect();
+    if key.payload.is_some() {
+        rows.sort_by(|a, b| a.p50.total_cmp(&b.p50).then_with(|| a.name.cmp(&b.name)));
+    }
+    let trials = rows.iter().map(|row| row.trials).max().unwrap_or(1);
+    Group { title: title(key, touches, trials), half: key.pattern.1 == "latency", rows }
+}
+
+fn title(key: &Key, touches: &BTreeMap<u64, Option<&str>>, trials: usize) -> String {
+    let mut parts = vec![plain(key.pattern.1)];
+    if let Some((bytes, (_, touch))) = key.payload {
+        parts.push(units::size(bytes));
+        if touches.get(&bytes) != Some(&Some("head")) {
+            parts.push(format!("touch {}", plain(touch)));
+        }
+    }
+    if key.subscribers > 1 {
+        parts.push(format!("{} subscribers", key.subscribers));
+    }
+    parts.push(plain(key.wait.1));
+    match key.span.1 {
+        "process" => {}
+        "thread" => parts.push("one process".into()),
+        "none" => parts.push("no hop: the harness itself".into()),
+        other => parts.push(plain(other)),
+    }
+    if trials > 1 {
+        parts.push(format!("{trials} trials"));
+    }
+    parts.join(" · ")
+}
+
+fn name((payload, transport, options): &Member) -> String {
+    let mut name = plain(transport);
+    if let Some((bytes, (_, touch))) = payload {
+        name += &format!(" {}", units::size(*bytes));
+        if *touch != "head" {
+            name += &format!(" {}", plain(touch));
+        }
+    }
+    for (option, value) in *options {
+        name += &format!(" {}={}", plain(option), plain(value));
+    }
+    name
+}
+
+fn row(name: String, trials: &[&Figures], floor: Option<f64>) -> Row {
+    let median = |figure: fn(&Figures) -> f64| median(trials.iter().map(|trial| figure(trial)));
+    let sum = |figure: fn(&Figures) -> u64| {
+        trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
+    };
+    let p50 = median(|figures| figures.round_trip_ns.p50 as f64);
+    let lost = sum(|figures| figures.lost);
+    Row {
+        name,
+        trials: trials.len(),
+        p50,
+        p99: median(|figures| figures.round_trip_ns.p99 as f64),
+        p99_9: median(|figures| figures.round_trip_ns.p99_9 as f64),
+        max: median(|figures| figures.round_trip_ns.max as f64),
+        bulk_mean: median(|figures| figures.round_trip_ns.bulk_mean),
+        p50_range: range(trials.iter().map(|trial| trial.round_trip_ns.p50 as f64)),
+        cpu_per_message: median(|figures| {
+            figures.cpu_ns_per_message.leader + figures.cpu_ns_per_message.follower
+        }),
+        switches_per_message: median(switches_per_message),
+        messages_per_second: median(|figures| figures.messages_per_second),
+        floor_multiple: floor.map(|floor| p50 / floor).filter(|multiple| multiple.is_finite()),
+        begun: sum(|figures| figures.round_trips).saturating_add(lost),
+        lost,
+        lost_wait_ns: sum(|figures| figures.lost_wait_ns),
+    }
+}
+
+/// A round trip is two messages.
+fn switches_per_message(figures: &Figures) -> f64 {
+    let sides = [&figures.context_switches.leader, &figures.context_switches.follower];
+    let switches: f64 =
+        sides.iter().map(|side| side.voluntary as f64 + side.involuntary as f64).sum();
+    switches / (2.0 * figures.round_trips.max(1) as f64)
+}
+
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, 0.0), |(least, greatest), value| {
+        (value.min(least), value.max(greatest))
+    })
+}
+
+/// The middle one, or the mean of the middle two.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => values[middle],
+        _ => values[middle - 1].midpoint(values[middle]),
+    }
+}

@@ -1,0 +1,184 @@
+//! How numbers are written for people: three significant digits, thousands apart, a unit.
+
+/// The unit of the times of one group, so that they compare at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl Unit {
+    /// The unit for a column of times of which the least is this many ns.
+    pub fn of_column(least_ns: f64) -> Self {
+        match least_ns {
+            ns if ns < 100.0 => Unit::Ns,
+            ns if ns < 10e6 => Unit::Us,
+            ns if ns < 10e9 => Unit::Ms,
+            _ => Unit::S,
+        }
+    }
+
+    /// The unit for a time that stands alone.
+    fn of_one(ns: f64) -> Self {
+        match ns {
+            ns if ns < 1e3 => Unit::Ns,
+            ns if ns < 1e6 => Unit::Us,
+            ns if ns < 1e9 => Unit::Ms,
+            _ => Unit::S,
+        }
+    }
+
+    /// Its sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Unit::Ns => "ns",
+            Unit::Us => "µs",
+            Unit::Ms => "ms",
+            Unit::S => "s",
+        }
+    }
+
+    /// A time in this unit, without its sign.
+    pub fn time(self, ns: f64) -> String {
+        figure(ns / self.ns())
+    }
+
+    fn ns(self) -> f64 {
+        match self {
+            Unit::Ns => 1.0,
+            Unit::Us => 1e3,
+            Unit::Ms => 1e6,
+            Unit::S => 1e9,
+        }
+    }
+}
+
+/// A time that stands alone: `51.6 ns`, `150 ms`.
+pub fn duration(ns: f64) -> String {
+    let unit = Unit::of_one(ns);
+    format!("{} {}", unit.time(ns), unit.sign())
+}
+
+/// A number with three significant digits, at most three of them behind the point and all of those
+/// before it: `0.104`, `45.6`, `12,345`; from ten million on `1.23e7`.
+pub fn figure(value: f64) -> String {
+    if value >= 1e7 {
+        return format!("{value:.2e}");
+    }
+    let rounded = |decimals: usize| format!("{value:.decimals$}");
+    let enough = |text: &str| text.bytes().filter(u8::is_ascii_digit).count() <= digits(text);
+    let text = (0..=3).rev().map(rounded).find(|text| enough(text)).unwrap_or_else(|| rounded(0));
+    with_separators(&text)
+}
+
+/// How many digits a text may have: three, and those that are no significant ones.
+fn digits(text: &str) -> usize {
+    let zeros = text.bytes().take_while(|byte| matches!(byte, b'0' | b'.'));
+    3 + zeros.filter(|byte| *byte == b'0').count()
+}
+
+/// A count: `1,234,567`.
+pub fn count(value: u64) -> String {
+    with_separators(&value.to_string())
+}
+
+/// A number of bytes: `64 B`, `4 KiB`, `1 MiB`; binary, and exact.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let exact = UNITS.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    let (unit, sign) = exact.unwrap_or(&(1, "B"));
+    format!("{} {sign}", count(bytes / unit))
+}
+
+/// A number's text with a comma before every third digit left of the point.
+fn with_separators(text: &str) -> String {
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut parted = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            parted.push(',');
+        }
+        parted.push(digit);
+    }
+    parted + rest
+}
+
+/// Pads numbers on their right so that their points stand below one another once they are
+/// right-aligned.
+pub fn align_points(texts: &mut [String]) {
+    let tail = |text: &str| text.find('.').map_or(0, |point| text.len() - point);
+    let longest = texts.iter().map(|text| tail(text)).max().unwrap_or(0);
+    for text in texts {
+        let missing = longest - tail(text);
+        text.push_str(&" ".repeat(missing));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_has_three_significant_digits_and_its_whole_part() {
+        for (value, text) in [
+            (0.0, "0.000"),
+            (0.0004, "0.000"),
+            (0.0104, "0.010"),
+            (0.1044, "0.104"),
+            (0.9996, "1.00"),
+            (1.0, "1.00"),
+            (9.994, "9.99"),
+            (9.996, "10.0"),
+            (45.64, "45.6"),
+            (99.96, "100"),
+            (999.6, "1,000"),
+            (12_345.4, "12,345"),
+            (9_999_999.0, "9,999,999"),
+            (12_345_678.0, "1.23e7"),
+            (1e300, "1.00e300"),
+        ] {
+            assert_eq!(figure(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_binary_and_exact() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (64, "64 B"),
+            (1_000, "1,000 B"),
+            (1_024, "1 KiB"),
+            (4_096, "4 KiB"),
+            (4_097, "4,097 B"),
+            (1 << 20, "1 MiB"),
+            (1_536 << 10, "1,536 KiB"),
+            (3 << 30, "3 GiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn times_carry_the_unit_that_suits_them() {
+        assert_eq!(duration(51.64), "51.6 ns");
+        assert_eq!(duration(150e6), "150 ms");
+        assert_eq!(duration(3.6e12), "3,600 s");
+        assert_eq!(
+            [90.0, 110.0, 9e6, 11e6].map(Unit::of_column),
+            [Unit::Ns, Unit::Us, Unit::Us, Unit::Ms]
+        );
+    }
+
+    #[test]
+    fn points_stand_below_one_another() {
+        let mut texts = ["0.104", "45.6", "123", "–"].map(String::from);
+        align_points(&mut texts);
+        assert_eq!(texts, ["0.104", "45.6  ", "123    ", "–    "].map(String::from));
+    }
+}
