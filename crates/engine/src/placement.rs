@@ -85,13 +85,8 @@ fn automatic(cpus: &[Cpu], count: usize) -> Vec<&Cpu> {
             cores.push(cpu);
         }
     }
-    if cores.len() > count {
-        cores.rotate_left(1);
-    }
-    let neighbours = cores.iter().map(|first| -> Vec<&Cpu> {
-        cores.iter().filter(|core| core.cache == first.cache).copied().collect()
-    });
-    let chosen = neighbours.into_iter().find(|group| group.len() >= count).unwrap_or(cores);
+    let chosen = neighbours(&cores[1..], count).or_else(|| neighbours(&cores, count));
+    let chosen = chosen.unwrap_or(cores);
     // Fewer cores than processes: their other threads, then the same ones again.
     let others = cpus.iter().filter(|cpu| !chosen.contains(cpu));
     let mut all: Vec<&Cpu> = chosen.iter().copied().chain(others).collect();
@@ -99,6 +94,14 @@ fn automatic(cpus: &[Cpu], count: usize) -> Vec<&Cpu> {
     let round = all.clone();
     all.extend(round.iter().cycle().take(count - round.len()));
     all
+}
+
+/// The first `count` cores that share a last-level cache.
+fn neighbours<'a>(cores: &[&'a Cpu], count: usize) -> Option<Vec<&'a Cpu>> {
+    let sharing = |first: &&Cpu| -> Vec<&'a Cpu> {
+        cores.iter().filter(|core| core.cache == first.cache).copied().collect()
+    };
+    cores.iter().map(sharing).find(|group| group.len() >= count)
 }
 
 fn placed(cpus: &[&Cpu]) -> Placement {
