@@ -1,1 +1,98 @@
-//! (under construction)
+//! One suite that every transport must pass, run for each of them by name.
+//!
+//! It tests the points of the contract in `ipcmark_transport`: every check runs a leader and a
+//! follower in two processes of their own, started from the test's executable, and a watchdog ends
+//! what hangs. A crate that offers transports runs it with a test target that has `harness = false`:
+//!
+//! ```no_run
+//! # fn transports(_: &mut ipcmark_conformance::Suites) -> Vec<ipcmark_conformance::Suite> { vec![] }
+//! fn main() -> std::process::ExitCode {
+//!     ipcmark_conformance::main(transports)
+//! }
+//! ```
+//!
+//! Each test is called `TRANSPORT/WAIT/CHECK` and can be asked for by that name or a part of it:
+//! `cargo test -p ipcmark-conformance --test native -- shm-ring/spin`. What a transport cannot do is
+//! an ignored test that says why.
+
+mod allocation;
+mod checks;
+mod director;
+mod end;
+mod failure;
+mod footprint;
+mod pair;
+mod part;
+mod progress;
+mod rendezvous;
+mod stage;
+mod stamp;
+mod suite;
+mod traces;
+mod worker;
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use ipcmark_transport::{Availability, Wait};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+pub use checks::Check;
+pub use failure::Failure;
+pub use rendezvous::SocketRendezvous;
+pub use suite::{Suite, Suites};
+
+/// How long a check may take before its processes are ended: far longer than any needs on a busy
+/// machine.
+pub const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// A function that makes a [`Suite`] of every transport of a crate.
+pub type List = fn(&mut Suites) -> Vec<Suite>;
+
+/// The `main` of a test target: runs every check for every transport and wait of `list` that the
+/// command line asks for.
+pub fn main(list: List) -> ExitCode {
+    if let Some(code) = play_part(list) {
+        return code;
+    }
+    let trials = list(&mut Suites).into_iter().flat_map(|suite| trials(Arc::new(suite))).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Plays the part of a check if this process was started for one. A `main` of its own calls it
+/// before anything else, with the same list that the checks are run for.
+pub fn play_part(list: List) -> Option<ExitCode> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (first, words) = words.split_first()?;
+    (first == part::WORD).then(|| worker::play(&list(&mut Suites), words))
+}
+
+/// Runs one check of one transport with one wait.
+pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Result<(), Failure> {
+    director::Director::new(suite, wait, check, watchdog)?.run()
+}
+
+fn trials(suite: Arc<Suite>) -> Vec<Trial> {
+    let waits = suite.definition().capabilities.waits.clone();
+    let pairs = waits.iter().flat_map(|wait| Check::ALL.iter().map(|check| (*wait, *check)));
+    pairs.map(|(wait, check)| trial(Arc::clone(&suite), wait, check)).collect()
+}
+
+fn trial(suite: Arc<Suite>, wait: Wait, check: Check) -> Trial {
+    let name = format!("{}/{wait}/{}", suite.definition().name, check.name());
+    Trial::ignorable_test(name, move || {
+        if let Some(reason) = reason_to_skip(&suite, wait, check) {
+            return Ok(Completion::ignored_with(reason));
+        }
+        run(&suite, wait, check, WATCHDOG).map_err(|failure| Failed::from(failure.to_string()))?;
+        Ok(Completion::Completed)
+    })
+}
+
+fn reason_to_skip(suite: &Suite, wait: Wait, check: Check) -> Option<String> {
+    match suite.probe() {
+        Availability::Unavailable { reason, .. } => Some(reason),
+        Availability::Available { .. } => {
+            check.exempt(&suite.definition().capabilities, wait).map(str::to_owned)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `crash-opening`: a process is killed while the ends open, before each frame that it would send or
+//! receive. The other one fails to open, or closes; nothing stays; the name can be used again.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use ipcmark_transport::{Error, Rendezvous};
+use nix::sys::signal::{Signal, raise};
+
+use crate::{
+    checks::crash::{AFTERWARDS, died_as_planned},
+    director::Director,
+    failure::Failure,
+    stage::Stage,
+    stamp::Side,
+    traces,
+};
+
+/// More frames than any transport exchanges.
+const MAX_FRAMES: u32 = 32;
+const PAYLOAD: usize = 65_536;
+
+pub fn direct(director: &Director<'_>) -> Result<(), Failure> {
+    for victim in [Side::Follower, Side::Leader] {
+        let session = director.session()?;
+        for frame in 0..MAX_FRAMES {
+            let ended = director.start(&session, scene(victim, frame))?.wait()?;
+            if ended.of(victim).passed() {
+                // It exchanges no more frames than that.
+                break;
+            }
+            let told = |failure: Failure| {
+                failure.during(format_args!("{victim} killed before frame {frame} of opening"))
+            };
+            died_as_planned(&ended, Some(victim)).map_err(told)?;
+            director.clear(&session, &ended).map_err(told)?;
+        }
+        director
+            .play(&session, AFTERWARDS)
+            .map_err(|failure| failure.during("the same name used again"))?;
+    }
+    Ok(())
+}
+
+fn scene(victim: Side, frame: u32) -> u32 {
+    frame * 2 + u32::from(victim == Side::Follower)
+}
+
+pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+    let part = stage.part();
+    if part.scene == AFTERWARDS {
+        let mut end = stage.open(PAYLOAD)?;
+        stage.echo(&mut end, &[16, 64, 5000])?;
+        return stage.meet("both are done");
+    }
+    let victim = if part.scene % 2 == 1 { Side::Follower } else { Side::Leader };
+    let lives = (victim == part.side).then_some(part.scene / 2);
+    let mortal = |inner| Mortal { inner, lives, name: &part.name };
+    // The survivor may be able to open its end or not; all that counts is that it is not stuck.
+    let _ = stage.open_and_close_through(PAYLOAD, mortal);
+    Ok(())
+}
+
+/// A rendezvous that kills its process before one of the frames, and tells which message queues the
+/// process has open then, for nobody can list them where they are not mounted.
+struct Mortal<'a, R> {
+    inner: &'a mut R,
+    lives: Option<u32>,
+    name: &'a str,
+}
+
+impl<R> Mortal<'_, R> {
+    fn live_on(&mut self) -> Result<(), Error> {
+        for queue in traces::queues(self.name).unwrap_or_default() {
+            println!("{queue}");
+        }
+        match self.lives {
+            Some(0) => {
+                raise(Signal::SIGKILL).map_err(|errno| Error::os("kill", "this process", errno))
+            }
+            Some(lives) => {
+                self.lives = Some(lives - 1);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl<R: Rendezvous> Rendezvous for Mortal<'_, R> {
+    fn peers(&self) -> usize {
+        self.inner.peers()
+    }
+
+    fn send(&mut self, peer: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        self.live_on()?;
+        self.inner.send(peer, bytes, fds)
+    }
+
+    fn receive(&mut self, peer: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        self.live_on()?;
+        self.inner.receive(peer)
+    }
+}

@@ -1,0 +1,127 @@
+//! The checks, one file each: what both processes play, and what is looked at around it.
+
+mod back_pressure;
+mod both_full;
+mod capabilities;
+mod crash;
+mod crash_opening;
+mod open_close;
+mod own_message;
+mod sizes;
+mod steady;
+mod two_sessions;
+mod varied;
+
+use ipcmark_transport::{Capabilities, Span, Wait};
+
+use crate::{director::Director, failure::Failure, stage::Stage};
+
+/// One check of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// What the transport says about itself holds.
+    Capabilities,
+    /// Ten times opened and closed, nothing stays.
+    OpenClose,
+    /// Nothing is allocated and no page is new between open and close.
+    Steady,
+    /// Lengths around every limit arrive whole.
+    Sizes,
+    /// Lengths in any order arrive whole.
+    Varied,
+    /// A full queue makes the sender wait, and loses nothing.
+    BackPressure,
+    /// Both ends publish into full queues and take in between.
+    BothFull,
+    /// An end never takes what it published.
+    OwnMessage,
+    /// Two sessions at once never see each other.
+    TwoSessions,
+    /// A process is killed while messages flow; afterwards the name can be used again.
+    Crash,
+    /// A process is killed while the ends open.
+    CrashOpening,
+}
+
+impl Check {
+    /// All of them, in the order in which they run.
+    pub const ALL: [Check; 11] = [
+        Check::Capabilities,
+        Check::OpenClose,
+        Check::Steady,
+        Check::Sizes,
+        Check::Varied,
+        Check::BackPressure,
+        Check::BothFull,
+        Check::OwnMessage,
+        Check::TwoSessions,
+        Check::Crash,
+        Check::CrashOpening,
+    ];
+
+    /// Its word in the names of tests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Capabilities => "capabilities",
+            Check::OpenClose => "open-close",
+            Check::Steady => "steady",
+            Check::Sizes => "sizes",
+            Check::Varied => "varied",
+            Check::BackPressure => "back-pressure",
+            Check::BothFull => "both-full",
+            Check::OwnMessage => "own-message",
+            Check::TwoSessions => "two-sessions",
+            Check::Crash => "crash",
+            Check::CrashOpening => "crash-opening",
+        }
+    }
+
+    /// The check with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|check| check.name() == name)
+    }
+
+    /// Why a transport with these capabilities need not pass it with this wait.
+    pub fn exempt(self, capabilities: &Capabilities, wait: Wait) -> Option<&'static str> {
+        match self {
+            _ if capabilities.span == Span::Thread => Some("it stays within one process"),
+            Check::OwnMessage if capabilities.span == Span::None => {
+                Some("its own messages are all that an end ever takes")
+            }
+            Check::BackPressure | Check::BothFull if capabilities.alternating => {
+                Some("its ends take turns")
+            }
+            Check::BothFull if wait != Wait::Spin => {
+                Some("an end that sleeps in publish cannot take in between")
+            }
+            _ => None,
+        }
+    }
+
+    /// What one process of it does.
+    pub(crate) fn play(self, stage: &mut Stage<'_>) -> Result<(), Failure> {
+        match self {
+            Check::Capabilities => capabilities::play(stage),
+            Check::OpenClose => open_close::play(stage),
+            Check::Steady => steady::play(stage),
+            Check::Sizes => sizes::play(stage),
+            Check::Varied => varied::play(stage),
+            Check::BackPressure => back_pressure::play(stage),
+            Check::BothFull => both_full::play(stage),
+            Check::OwnMessage => own_message::play(stage),
+            Check::TwoSessions => two_sessions::play(stage),
+            Check::Crash => crash::play(stage),
+            Check::CrashOpening => crash_opening::play(stage),
+        }
+    }
+
+    /// What is done around the two processes.
+    pub(crate) fn direct(self, director: &Director<'_>) -> Result<(), Failure> {
+        match self {
+            Check::TwoSessions => two_sessions::direct(director),
+            Check::Crash => crash::direct(director),
+            Check::CrashOpening => crash_opening::direct(director),
+            _ => director.play(&director.session()?, 0),
+        }
+    }
+}

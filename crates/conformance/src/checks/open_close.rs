@@ -1,0 +1,37 @@
+//! `open-close`: ten times in a row under one name, with every payload, and nothing stays: no name
+//! once the ends are open, no descriptor, mapping or thread once they are closed.
+
+use crate::{failure::Failure, footprint::Footprint, stage::Stage, traces};
+
+const ROUNDS: usize = 10;
+
+pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+    // The first time loads what is loaded once for the life of the process.
+    once(stage, 64)?;
+    let before = Footprint::take()?;
+    let payloads: Vec<usize> = stage.payloads().collect();
+    for payload in payloads.into_iter().cycle().take(ROUNDS) {
+        once(stage, payload)?;
+    }
+    before.unchanged_after(ROUNDS)
+}
+
+fn once(stage: &mut Stage<'_>, payload: usize) -> Result<(), Failure> {
+    let mut end = stage.open(payload)?;
+    stage.meet("both are open")?;
+    no_name_stays(stage)?;
+    stage.echo(&mut end, &[payload])?;
+    stage.meet("both are done")?;
+    drop(end);
+    stage.meet("both are closed")
+}
+
+fn no_name_stays(stage: &Stage<'_>) -> Result<(), Failure> {
+    let part = stage.part();
+    let names = traces::names(&part.name, &part.directory())?;
+    if names.is_empty() {
+        return Ok(());
+    }
+    let seen = names.join(", ");
+    Err(Failure::expected("no name in the file system once both ends are open", seen))
+}

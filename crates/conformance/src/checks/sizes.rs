@@ -1,0 +1,63 @@
+//! `sizes`: every length around a limit of a page, a pipe, a datagram, a queue or a ring goes to and
+//! fro through one end and arrives whole.
+
+use std::collections::BTreeSet;
+
+use crate::{failure::Failure, stage::Stage};
+
+/// A length at which something may change, and how far around it to look.
+const LIMITS: [(usize, usize); 12] = [
+    (16, 1),
+    (32, 1),
+    (48, 1),
+    (64, 8),
+    // A page, and the default limit of a message in a POSIX and in a System V queue.
+    (4096, 20),
+    (8192, 8),
+    // The default limit of a System V queue.
+    (16_384, 8),
+    // The longest UDP datagram; with the heads that a transport adds, a little less.
+    (65_507, 40),
+    // The default capacity of a pipe.
+    (65_536, 40),
+    (131_072, 8),
+    // The default buffer of a socket.
+    (212_992, 8),
+    (1 << 20, 1),
+];
+
+pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+    let payloads: Vec<usize> = stage.payloads().collect();
+    for payload in payloads {
+        let mut end = stage.open(payload)?;
+        stage.echo(&mut end, &lengths(payload))?;
+        stage.meet("both are done")?;
+        drop(end);
+        stage.meet("both are closed")?;
+    }
+    Ok(())
+}
+
+/// The lengths for an end of this payload: those around limits, and the largest there is.
+fn lengths(payload: usize) -> Vec<usize> {
+    let around = LIMITS.iter().flat_map(|(limit, span)| limit - span..=limit + span);
+    let largest = [payload.saturating_sub(1), payload];
+    let all: BTreeSet<usize> =
+        around.chain(largest).filter(|len| (16..=payload).contains(len)).collect();
+    all.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_and_the_largest_are_always_among_them() {
+        for payload in [16, 17, 64, 1 << 20, 4 << 20] {
+            let lengths = lengths(payload);
+            assert_eq!((lengths[0], *lengths.last().unwrap()), (16, payload));
+            assert!(lengths.is_sorted());
+        }
+        assert_eq!(lengths(17), [16, 17]);
+    }
+}

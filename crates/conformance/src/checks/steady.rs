@@ -1,0 +1,55 @@
+//! `steady`: between open and close nothing is allocated, and no page of a buffer is touched for the
+//! first time.
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::{failure::Failure, stage::Stage};
+
+const PAYLOAD: usize = 1 << 20;
+/// Faults that are no one's fault: code that runs for the first time, the stack that grows.
+const PAGES_FORGIVEN: i64 = (PAYLOAD / 4096 / 4) as i64;
+
+pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+    let payload = stage.at_most(PAYLOAD);
+    let mut end = stage.open(payload)?;
+    // Runs the code once, without the far ends of the buffers.
+    stage.echo(&mut end, &[16, 64, 64, 4000])?;
+    stage.meet("both are warm")?;
+    let (faults, allocations) = (page_faults()?, stage.allocations());
+    stage.echo(&mut end, &[64, 4000, payload, 64, payload, payload - 1, payload])?;
+    let allocations = stage.allocations() - allocations;
+    let faults = page_faults()? - faults;
+    stage.meet("both have counted")?;
+    drop(end);
+    nothing_happened(allocations, faults)
+}
+
+fn nothing_happened(allocations: u64, faults: i64) -> Result<(), Failure> {
+    if allocations > 0 {
+        let seen = format!("{allocations} in a few messages");
+        return Err(Failure::expected("no allocation between open and close", seen));
+    }
+    if faults > PAGES_FORGIVEN {
+        let seen = format!("{faults} page faults in a few messages");
+        return Err(Failure::expected("every page of the buffers to be touched in open", seen));
+    }
+    Ok(())
+}
+
+fn page_faults() -> Result<i64, Failure> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)
+        .map_err(|errno| Failure::new(format!("cannot read the page faults: {errno}")))?;
+    Ok(usage.minor_page_faults())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_allocation_is_too_much_and_so_is_a_buffer_never_touched() {
+        nothing_happened(0, 10).unwrap();
+        assert!(nothing_happened(1, 0).is_err());
+        assert!(nothing_happened(0, 256).is_err());
+    }
+}

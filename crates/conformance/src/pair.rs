@@ -1,0 +1,260 @@
+//! The two processes of a check, seen from the test that starts, watches and ends them.
+
+use std::{
+    env, fs,
+    fs::File,
+    os::{
+        fd::OwnedFd,
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+
+use crate::{
+    failure::Failure, part::Part, progress::Noted, rendezvous::SocketRendezvous, stamp::Side,
+};
+
+/// How long a process may go on after the other one failed.
+const GRACE: Duration = Duration::from_secs(3);
+/// The number of the signal that a check kills with.
+const SIGKILL: i32 = Signal::SIGKILL as i32;
+/// How often the processes are looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Two processes at work.
+pub struct Pair {
+    leader: Worker,
+    follower: Worker,
+    watchdog: Duration,
+}
+
+/// How both processes ended.
+pub struct Ended {
+    /// The leader's end.
+    pub leader: Exit,
+    /// The follower's end.
+    pub follower: Exit,
+}
+
+/// How one process ended.
+pub struct Exit {
+    side: Side,
+    status: ExitStatus,
+    /// Where it hung, when the watchdog had to end it.
+    hung: Option<String>,
+    noted: Noted,
+    /// What it wrote to standard error.
+    complaint: String,
+    /// What it wrote to standard output.
+    pub output: String,
+    /// Its number.
+    pub pid: u32,
+    order: Instant,
+}
+
+struct Worker {
+    part: Part,
+    child: Child,
+    ended: Option<(ExitStatus, Instant)>,
+    hung: Option<String>,
+}
+
+impl Pair {
+    /// Starts the leader's and the follower's process of what `part` describes.
+    pub fn start(part: &Part, watchdog: Duration) -> Result<Self, Failure> {
+        let (one, other) = SocketRendezvous::sockets()?;
+        let leader = Worker::start(Part { side: Side::Leader, ..part.clone() }, one)?;
+        let follower = Worker::start(Part { side: Side::Follower, ..part.clone() }, other)?;
+        Ok(Self { leader, follower, watchdog })
+    }
+
+    /// Kills both once each of them has received `messages`.
+    pub fn kill_after(&mut self, messages: u64) -> Result<(), Failure> {
+        let start = Instant::now();
+        while self.workers().iter_mut().any(|worker| worker.noted().received() < messages) {
+            if self.workers().into_iter().any(|worker| worker.has_ended()) {
+                break;
+            }
+            if start.elapsed() > self.watchdog {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        self.workers().into_iter().for_each(Worker::kill);
+        Ok(())
+    }
+
+    /// Waits until both have ended; ends them when they take too long.
+    pub fn wait(mut self) -> Result<Ended, Failure> {
+        let start = Instant::now();
+        while !self.have_ended() {
+            if start.elapsed() > self.watchdog {
+                self.workers()
+                    .into_iter()
+                    .for_each(|worker| worker.give_up("the watchdog ended it"));
+            } else if self.failed_long_ago() {
+                let why = "it went on after the other process had failed";
+                self.workers().into_iter().for_each(|worker| worker.give_up(why));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(Ended { leader: self.leader.exit()?, follower: self.follower.exit()? })
+    }
+
+    fn workers(&mut self) -> [&mut Worker; 2] {
+        [&mut self.leader, &mut self.follower]
+    }
+
+    fn have_ended(&mut self) -> bool {
+        self.workers().map(Worker::has_ended) == [true; 2]
+    }
+
+    fn failed_long_ago(&mut self) -> bool {
+        self.workers().into_iter().any(|worker| match worker.ended {
+            // A process that was killed was meant to be: what the other one does then is checked.
+            Some((status, when)) => {
+                !status.success() && status.signal() != Some(SIGKILL) && when.elapsed() > GRACE
+            }
+            None => false,
+        })
+    }
+}
+
+impl Worker {
+    fn start(part: Part, rendezvous: OwnedFd) -> Result<Self, Failure> {
+        let child = Command::new(env::current_exe()?)
+            .args(part.words())
+            .stdin(Stdio::from(rendezvous))
+            .stdout(File::create(part.said("out"))?)
+            .stderr(File::create(part.said("err"))?)
+            .process_group(0)
+            .spawn()?;
+        Ok(Self { part, child, ended: None, hung: None })
+    }
+
+    fn noted(&self) -> Noted {
+        Noted::read(&self.part.progress())
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended =
+                self.child.try_wait().ok().flatten().map(|status| (status, Instant::now()));
+        }
+        self.ended.is_some()
+    }
+
+    fn give_up(&mut self, why: &str) {
+        if !self.has_ended() && self.hung.is_none() {
+            self.hung = Some(format!("{why} while {}, {}", self.noted(), self.kernel_state()));
+            self.kill();
+        }
+    }
+
+    fn kill(&mut self) {
+        let group = Pid::from_raw(self.child.id() as i32);
+        // It may have ended by itself; then there is nobody to kill.
+        let _ = killpg(group, Signal::SIGKILL);
+    }
+
+    /// What the kernel says the process does: running, or where it sleeps.
+    fn kernel_state(&self) -> String {
+        let directory = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let status = fs::read_to_string(directory.join("status")).unwrap_or_default();
+        let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or("gone");
+        let place = fs::read_to_string(directory.join("wchan")).unwrap_or_default();
+        format!("{} in {}", state.trim(), if place.is_empty() { "?" } else { &place })
+    }
+
+    fn exit(mut self) -> Result<Exit, Failure> {
+        let (status, order) = match self.ended.take() {
+            Some(ended) => ended,
+            None => (self.child.wait()?, Instant::now()),
+        };
+        let said = |stream| fs::read_to_string(self.part.said(stream)).unwrap_or_default();
+        Ok(Exit {
+            side: self.part.side,
+            status,
+            hung: self.hung.take(),
+            noted: self.noted(),
+            complaint: said("err"),
+            output: said("out"),
+            pid: self.child.id(),
+            order,
+        })
+    }
+}
+
+/// A test that fails on its way leaves no process behind.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Ended {
+    /// The exit of one side.
+    pub fn of(&self, side: Side) -> &Exit {
+        match side {
+            Side::Leader => &self.leader,
+            Side::Follower => &self.follower,
+        }
+    }
+
+    /// The numbers of both processes.
+    pub fn pids(&self) -> [u32; 2] {
+        [self.leader.pid, self.follower.pid]
+    }
+
+    /// Checks that the processes of `sides` did their part to the end.
+    pub fn passed(&self, sides: &[Side]) -> Result<(), Failure> {
+        let mut failed: Vec<&Exit> =
+            sides.iter().map(|side| self.of(*side)).filter(|exit| !exit.passed()).collect();
+        // What failed first is likely the cause of the rest.
+        failed.sort_by_key(|exit| (exit.lost_its_peer(), exit.order));
+        let told: Vec<String> = failed.iter().map(|exit| exit.describe()).collect();
+        if told.is_empty() { Ok(()) } else { Err(Failure::new(told.join("\n  "))) }
+    }
+}
+
+impl Exit {
+    /// Whether it did its part to the end.
+    pub fn passed(&self) -> bool {
+        self.hung.is_none() && self.status.success()
+    }
+
+    /// Whether it was killed, by itself or from outside, and not because it hung.
+    pub fn was_killed(&self) -> bool {
+        self.hung.is_none() && self.status.signal() == Some(SIGKILL)
+    }
+
+    /// What it wrote to standard error.
+    pub fn complaint(&self) -> &str {
+        self.complaint.trim()
+    }
+
+    /// Whether it failed only because the other one was gone.
+    fn lost_its_peer(&self) -> bool {
+        self.complaint.contains("the other process closed its end")
+    }
+
+    fn describe(&self) -> String {
+        let how = match (&self.hung, self.complaint()) {
+            (Some(hung), _) => hung.clone(),
+            (None, "") => format!("ended with {} while {}", self.status, self.noted),
+            (None, complaint) => format!("{complaint} [payload and counts: {}]", self.noted),
+        };
+        format!("the {}: {how}", self.side)
+    }
+}

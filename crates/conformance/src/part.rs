@@ -1,0 +1,110 @@
+//! What a process of a check is told when it starts: its part, as words on its command line.
+
+use std::path::{Path, PathBuf};
+
+use ipcmark_transport::Wait;
+
+use crate::{checks::Check, failure::Failure, stamp::Side};
+
+/// The first word on the command line of a process that plays a part.
+pub const WORD: &str = "--ipcmark-conformance-part";
+
+/// The part of one process in a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Name of the transport.
+    pub transport: String,
+    /// How the end waits.
+    pub wait: Wait,
+    /// What is checked.
+    pub check: Check,
+    /// Which of the scenes of the check, from 0; most have one.
+    pub scene: u32,
+    /// Which process it is.
+    pub side: Side,
+    /// The session's name.
+    pub name: String,
+    /// The sixteen bits in every message of the session.
+    pub session: u16,
+    /// A directory of the test's own; the session's lies in it.
+    pub root: PathBuf,
+}
+
+impl Part {
+    /// The words for it.
+    pub fn words(&self) -> Vec<String> {
+        vec![
+            WORD.to_owned(),
+            self.transport.clone(),
+            self.wait.to_string(),
+            self.check.name().to_owned(),
+            self.scene.to_string(),
+            self.side.to_string(),
+            self.name.clone(),
+            self.session.to_string(),
+            self.root.to_string_lossy().into_owned(),
+        ]
+    }
+
+    /// Reads the words after [`WORD`].
+    pub fn read(words: &[String]) -> Result<Self, Failure> {
+        Self::parse(words).ok_or_else(|| Failure::new(format!("no part of a check: {words:?}")))
+    }
+
+    fn parse(words: &[String]) -> Option<Self> {
+        let [transport, wait, check, scene, side, name, session, root] = words else {
+            return None;
+        };
+        Some(Self {
+            transport: transport.clone(),
+            wait: wait.parse().ok()?,
+            check: Check::named(check)?,
+            scene: scene.parse().ok()?,
+            side: [Side::Leader, Side::Follower].into_iter().find(|it| it.as_str() == side)?,
+            name: name.clone(),
+            session: session.parse().ok()?,
+            root: root.into(),
+        })
+    }
+
+    /// The session's own directory.
+    pub fn directory(&self) -> PathBuf {
+        directory(&self.root, &self.name)
+    }
+
+    /// The file in which this process notes where it stands.
+    pub fn progress(&self) -> PathBuf {
+        self.root.join(format!("{}-{}-{}.progress", self.name, self.scene, self.side))
+    }
+
+    /// The file that takes what this process says: on its output (`out`) or its errors (`err`).
+    pub fn said(&self, stream: &str) -> PathBuf {
+        self.root.join(format!("{}-{}-{}.{stream}", self.name, self.scene, self.side))
+    }
+}
+
+/// The directory of the session `name`.
+pub fn directory(root: &Path, name: &str) -> PathBuf {
+    root.join(format!("session-{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_reads_back_as_what_it_was_written_from() {
+        let part = Part {
+            transport: "pipe".into(),
+            wait: Wait::Hybrid,
+            check: Check::Sizes,
+            scene: 3,
+            side: Side::Follower,
+            name: "x-1".into(),
+            session: 65_535,
+            root: "/tmp/a b".into(),
+        };
+        assert_eq!(Part::read(&part.words()[1..]).unwrap(), part);
+        assert!(Part::read(&part.words()).is_err());
+    }
+}

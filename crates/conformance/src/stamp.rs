@@ -1,0 +1,225 @@
+//! What the messages of a check look like: every byte follows from session, sender, sequence number
+//! and length, so that a receiver knows each of them without having been told.
+
+use std::fmt;
+
+use crate::failure::Failure;
+
+/// Which of the two processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that speaks first.
+    Leader,
+    /// The one that answers.
+    Follower,
+}
+
+impl Side {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Side::Leader => "leader",
+            Side::Follower => "follower",
+        }
+    }
+
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Side::Leader => Side::Follower,
+            Side::Follower => Side::Leader,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What one message says about itself in its first sixteen bytes, and what the rest is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which session it belongs to.
+    pub session: u16,
+    /// Who published it.
+    pub sender: Side,
+    /// Its number among the messages of its sender, from 0.
+    pub sequence: u32,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// The sixteen bits of a head that are the same in each: the letters `ip`.
+const MARK: u64 = 0x6970;
+
+impl Stamp {
+    /// Writes the message into `room`, which is as long as the message.
+    pub fn fill(self, room: &mut [u8]) {
+        let mut words = room.chunks_exact_mut(8);
+        let mut index = 0;
+        for word in &mut words {
+            word.copy_from_slice(&self.word(index));
+            index += 1;
+        }
+        let rest = words.into_remainder();
+        rest.copy_from_slice(&self.word(index)[..rest.len()]);
+    }
+
+    /// Checks that `message` is the one of this stamp, byte by byte.
+    pub fn check(self, message: &[u8]) -> Result<(), Failure> {
+        if message.len() == self.len && self.first_difference(message).is_none() {
+            return Ok(());
+        }
+        Err(self.explain(message))
+    }
+
+    /// What the head of `message` says, if it is the head of a message of the suite.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        let (head, rest) = message.split_first_chunk::<8>()?;
+        let head = u64::from_ne_bytes(*head);
+        let second = u64::from_ne_bytes(*rest.first_chunk::<8>()?);
+        let stamp = Self {
+            session: (head >> 48) as u16,
+            sender: if head >> 32 & 1 == 0 { Side::Leader } else { Side::Follower },
+            sequence: head as u32,
+            len: usize::try_from(second ^ mix(head)).ok()?,
+        };
+        (stamp.head() == head).then_some(stamp)
+    }
+
+    fn head(self) -> u64 {
+        let sender = (self.sender == Side::Follower) as u64;
+        u64::from(self.session) << 48
+            | (MARK & 0x7fff) << 33
+            | sender << 32
+            | u64::from(self.sequence)
+    }
+
+    /// The eight bytes at `index`: the head, then the length, then numbers that depend on all.
+    fn word(self, index: u64) -> [u8; 8] {
+        let head = self.head();
+        let word = match index {
+            0 => head,
+            1 => mix(head) ^ self.len as u64,
+            _ => mix(head ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        };
+        word.to_ne_bytes()
+    }
+
+    fn first_difference(self, message: &[u8]) -> Option<usize> {
+        let words = message.chunks(8).enumerate();
+        let mut wrong = words.filter(|(index, chunk)| {
+            let word = self.word(*index as u64);
+            **chunk != word[..chunk.len()]
+        });
+        let (index, chunk) = wrong.next()?;
+        let word = self.word(index as u64);
+        Some(8 * index + chunk.iter().zip(word).take_while(|(seen, due)| **seen == *due).count())
+    }
+
+    fn explain(self, message: &[u8]) -> Failure {
+        match Self::read(message) {
+            Some(seen) if seen.session != self.session => {
+                Failure::expected(self, format_args!("{seen} of another session"))
+            }
+            Some(seen) if seen.sender != self.sender => {
+                Failure::expected(self, format_args!("{seen}: an end took its own message"))
+            }
+            Some(seen) if seen.sequence < self.sequence => {
+                Failure::expected(self, format_args!("{seen}: it came twice or late"))
+            }
+            Some(seen) if seen.sequence > self.sequence => Failure::expected(
+                self,
+                format_args!("{seen}: the one before is lost or was overtaken"),
+            ),
+            Some(seen) if seen.len != message.len() => Failure::expected(
+                seen,
+                format_args!("{} bytes of it: the length changed on the way", message.len()),
+            ),
+            _ => self.explain_bytes(message),
+        }
+    }
+
+    fn explain_bytes(self, message: &[u8]) -> Failure {
+        let seen = Self { len: message.len(), ..self };
+        match seen.first_difference(message) {
+            Some(at) => Failure::expected(
+                format_args!("byte {at} of {seen} to be {:#04x}", seen.byte(at)),
+                format_args!("{:#04x}: it was corrupted", message[at]),
+            ),
+            None => Failure::expected(self, format_args!("{} bytes", message.len())),
+        }
+    }
+
+    fn byte(self, at: usize) -> u8 {
+        self.word(at as u64 / 8)[at % 8]
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {} of the {} with {} bytes", self.sequence, self.sender, self.len)
+    }
+}
+
+/// Spreads a number over all 64 bits.
+pub fn mix(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAMP: Stamp = Stamp { session: 7, sender: Side::Leader, sequence: 3, len: 77 };
+
+    fn message(stamp: Stamp) -> Vec<u8> {
+        let mut room = vec![0; stamp.len];
+        stamp.fill(&mut room);
+        room
+    }
+
+    fn complaint(message: &[u8]) -> String {
+        STAMP.check(message).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_message_says_what_it_is() {
+        for len in 16..100 {
+            for sender in [Side::Leader, Side::Follower] {
+                let stamp = Stamp { len, sender, ..STAMP };
+                assert_eq!(Stamp::read(&message(stamp)), Some(stamp));
+                stamp.check(&message(stamp)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn any_byte_that_changed_is_found() {
+        for at in 0..STAMP.len {
+            let mut bad = message(STAMP);
+            bad[at] ^= 0x40;
+            assert!(STAMP.check(&bad).is_err(), "byte {at}");
+        }
+        let mut bad = message(STAMP);
+        bad[61] = !bad[61];
+        assert!(complaint(&bad).contains("byte 61 of message 3"), "{}", complaint(&bad));
+    }
+
+    #[test]
+    fn each_way_to_be_wrong_has_its_words() {
+        let other = |stamp| complaint(&message(stamp));
+        assert!(other(Stamp { session: 8, ..STAMP }).contains("another session"));
+        assert!(other(Stamp { sender: Side::Follower, ..STAMP }).contains("its own message"));
+        assert!(other(Stamp { sequence: 2, ..STAMP }).contains("twice or late"));
+        assert!(other(Stamp { sequence: 4, ..STAMP }).contains("lost or was overtaken"));
+        assert!(complaint(&message(STAMP)[..76]).contains("76 bytes of it"));
+        assert!(complaint(&[0; 77]).contains("byte 0"));
+        assert!(complaint(b"short").contains("byte 0"));
+        assert!(complaint(b"").contains("0 bytes"));
+    }
+}

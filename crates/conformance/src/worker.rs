@@ -1,0 +1,52 @@
+//! A process of a check: a fresh start of the test's own executable that plays one part.
+
+use std::{fs::File, io, os::fd::AsFd, process::ExitCode, time::Duration};
+
+use nix::{
+    sys::{prctl::set_pdeathsig, signal::Signal},
+    unistd::dup2_stdin,
+};
+
+use crate::{
+    failure::Failure,
+    part::Part,
+    progress::{Phase, Progress},
+    rendezvous::SocketRendezvous,
+    stage::Stage,
+    suite::Suite,
+};
+
+/// Far longer than the watchdog lets a check live: it is the watchdog that ends what hangs.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Plays the part that `words` tell, and says on standard error what went wrong.
+pub fn play(suites: &[Suite], words: &[String]) -> ExitCode {
+    match try_play(suites, words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
+    // Whatever ends the test ends its processes.
+    set_pdeathsig(Signal::SIGKILL).map_err(|errno| Failure::new(errno.desc()))?;
+    let part = Part::read(words)?;
+    let suite = suites
+        .iter()
+        .find(|suite| suite.definition().name == part.transport)
+        .ok_or_else(|| Failure::new(format!("no transport {}", part.transport)))?;
+    let progress = Progress::create(&part.progress())?;
+    progress.phase(Phase::Starting);
+    part.check.play(&mut Stage::new(suite, &part, rendezvous()?, progress))
+}
+
+/// The socket to the other process comes as standard input; it is moved away from there, so that
+/// nothing this process starts holds it open.
+fn rendezvous() -> Result<SocketRendezvous, Failure> {
+    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    dup2_stdin(File::open("/dev/null")?).map_err(|errno| Failure::new(errno.desc()))?;
+    Ok(SocketRendezvous::new(vec![socket], TIMEOUT)?)
+}

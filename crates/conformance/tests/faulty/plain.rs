@@ -1,0 +1,166 @@
+//! A plain transport that does everything right: two pipes, a length before each message.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, Read, Write},
+    os::fd::{AsFd, OwnedFd},
+};
+
+use ipcmark_transport::{Endpoint, Error, Rendezvous, Settings, Step, Wait};
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    unistd::pipe2,
+};
+
+/// Bytes before each message that say how long it is.
+const HEAD: usize = 8;
+/// Bytes more than the payload, for faults that make messages longer.
+const SPARE: usize = 8;
+
+/// The two descriptors of one end.
+pub struct Ways {
+    /// Where messages come from.
+    pub input: File,
+    /// Where they go.
+    pub output: File,
+}
+
+/// One end.
+pub struct Plain {
+    ways: Ways,
+    /// The message on loan or going out, after its head.
+    room: Vec<u8>,
+    len: usize,
+    written: usize,
+    /// The message coming in or taken, after its head.
+    inbox: Vec<u8>,
+    read: usize,
+}
+
+/// Makes the two pipes of a session: the leader's ways and the follower's. With `one_queue` both
+/// directions are the same pipe, the classic mistake.
+pub fn pipes(one_queue: bool) -> Result<(Ways, Ways), Error> {
+    let pipe = || {
+        let (read, write) =
+            pipe2(OFlag::O_CLOEXEC).map_err(|errno| Error::os("create", "a pipe", errno))?;
+        Ok::<_, Error>((File::from(read), File::from(write)))
+    };
+    let copy = |file: &File| file.try_clone().map_err(|error| Error::os("copy", "a pipe", error));
+    let (down, down_in) = pipe()?;
+    let (up, up_in) = if one_queue { (copy(&down)?, copy(&down_in)?) } else { pipe()? };
+    Ok((Ways { input: up, output: down_in }, Ways { input: down, output: up_in }))
+}
+
+/// Gives each end its ways: the leader makes them, the follower receives its own.
+pub fn exchange(
+    settings: &Settings,
+    peers: &mut dyn Rendezvous,
+    one_queue: bool,
+) -> Result<Ways, Error> {
+    if settings.role.is_leader() {
+        let (mine, theirs) = pipes(one_queue)?;
+        peers.send(0, b"", &[theirs.input.as_fd(), theirs.output.as_fd()])?;
+        return Ok(mine);
+    }
+    let (_, fds) = peers.receive(0)?;
+    let [input, output] = <[OwnedFd; 2]>::try_from(fds)
+        .map_err(|_| Error::new("open", "the pipes", "two descriptors were expected"))?;
+    Ok(Ways { input: input.into(), output: output.into() })
+}
+
+impl Plain {
+    /// An end over its two ways.
+    pub fn new(ways: Ways, settings: &Settings) -> Result<Self, Error> {
+        if settings.wait == Wait::Spin {
+            for way in [&ways.input, &ways.output] {
+                fcntl(way, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+                    .map_err(|errno| Error::os("set the flags of", "a pipe", errno))?;
+            }
+        }
+        let touched = || {
+            let mut buffer = vec![1; HEAD + settings.payload + SPARE];
+            buffer.fill(0);
+            buffer
+        };
+        Ok(Self { ways, room: touched(), len: 0, written: 0, inbox: touched(), read: 0 })
+    }
+
+    /// Replaces the buffers by ones that were never touched.
+    pub fn use_fresh_buffers(&mut self) {
+        self.room = vec![0; self.room.len()];
+        self.inbox = vec![0; self.inbox.len()];
+    }
+
+    /// Changes the length of the message on loan.
+    pub fn set_len(&mut self, len: usize) {
+        self.len = len;
+    }
+
+    /// Length of the message on loan.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no byte of the message on loan has gone out.
+    pub fn nothing_is_written(&self) -> bool {
+        self.written == 0
+    }
+
+    fn inbox_len(&self) -> usize {
+        let head = self.inbox.first_chunk().expect("the buffer holds a head");
+        usize::from_ne_bytes(*head)
+    }
+
+    /// How many bytes of the message coming in must be there before the next step.
+    fn due(&self) -> usize {
+        if self.read < HEAD { HEAD } else { HEAD + self.inbox_len() }
+    }
+}
+
+impl Endpoint for Plain {
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        (self.len, self.written) = (len, 0);
+        Ok(Step::Done)
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.room[HEAD..HEAD + self.len]
+    }
+
+    fn publish(&mut self) -> Result<Step, Error> {
+        self.room[..HEAD].copy_from_slice(&self.len.to_ne_bytes());
+        while self.written < HEAD + self.len {
+            match self.ways.output.write(&self.room[self.written..HEAD + self.len]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Step::WouldBlock),
+                Err(error) => return Err(Error::os("write to", "the pipe", error)),
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    fn take(&mut self) -> Result<Step, Error> {
+        while self.read < self.due() {
+            let due = self.due();
+            let Some(rest) = self.inbox.get_mut(self.read..due) else {
+                return Err(Error::new("read", "the pipe", format!("a length of {due} came")));
+            };
+            match self.ways.input.read(rest) {
+                Ok(0) => return Err(Error::peer_gone("read", "the pipe")),
+                Ok(count) => self.read += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Step::WouldBlock),
+                Err(error) => return Err(Error::os("read", "the pipe", error)),
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    fn message(&self) -> &[u8] {
+        &self.inbox[HEAD..HEAD + self.inbox_len()]
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        self.read = 0;
+        Ok(())
+    }
+}
