@@ -17,6 +17,7 @@ mod pipe;
 mod posix_mq;
 mod sysv_mq;
 mod tcp;
+mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
@@ -32,4 +33,4 @@ macro_rules! transports {
     };
 }
 
-transports![null, pipe, fifo, uds_stream, uds_seqpacket, uds_dgram, tcp, posix_mq, sysv_mq,];
+transports![null, pipe, fifo, uds_stream, uds_seqpacket, uds_dgram, tcp, udp, posix_mq, sysv_mq];

@@ -1,0 +1,191 @@
+//! `udp`: datagrams over the loopback; a message that is lost stays lost.
+//!
+//! - Mechanism: `send` and `recv` on connected UDP sockets.
+//! - Kernel objects: two sockets at each end: one for messages, one for credits.
+//! - Copies a message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptors do not block. Block: `recv` sleeps 5 ms at most, twice that by a coarse
+//!   clock of the kernel, so that a loss is never waited on for ever.
+//! - Limits: a datagram has at most 65507 bytes: messages are cut into parts, and a message of
+//!   which a part is missing is never delivered. The receive buffer is enlarged to hold a whole
+//!   message where the system lets us (net.core.rmem_max, or more with CAP_NET_ADMIN). Of a message
+//!   that is larger than what was granted, the sender sends a window and goes on as the receiver
+//!   tells it how far it is; it gives the message up where nothing is heard for about 200 ms.
+
+mod part;
+mod receiver;
+mod sender;
+
+use std::{
+    borrow::Cow,
+    io,
+    net::{SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use ipcmark_transport::{
+    Definition, Endpoint, Error, MAX_SLEEP, Rendezvous, Settings, Step, Transport, Wait,
+};
+use nix::sys::socket::{getsockopt, sockopt::RcvBuf};
+use receiver::Receiver;
+use sender::Sender;
+
+use crate::{
+    frame,
+    socket::{ADDRESS, fit_receive_buffer},
+};
+
+const OBJECT: &str = "the UDP socket";
+
+/// The kernel rounds a sleep up to ticks of its clock, of 10 ms at most.
+const SLEEP: Duration = Duration::from_millis(MAX_SLEEP.as_millis() as u64 / 2);
+
+/// The transport.
+pub struct Udp {
+    /// The largest receive buffer that is asked for.
+    buffer: usize,
+}
+
+impl Transport for Udp {
+    type Endpoint = UdpEndpoint;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UdpEndpoint, Error> {
+        let sockets = Sockets::bind().map_err(|error| Error::os("bind", OBJECT, error))?;
+        fit_receive_buffer(&sockets.data, part::buffer(settings.payload).min(self.buffer));
+        let granted = getsockopt(&sockets.data, RcvBuf)
+            .map_err(|errno| Error::os("measure", OBJECT, errno))?;
+        let window = part::window(granted);
+        let other = sockets.exchange(window, peers)?;
+        sockets
+            .connect(&other, settings.wait)
+            .map_err(|error| Error::os("connect", OBJECT, error))?;
+        peers.meet()?;
+        Ok(UdpEndpoint {
+            sender: Sender::new(settings, other.window),
+            receiver: Receiver::new(settings, window),
+            sockets,
+        })
+    }
+}
+
+/// The sockets of one end.
+pub struct Sockets {
+    /// For messages.
+    data: UdpSocket,
+    /// For credits, apart so that a sender that waits for one does not meet a message.
+    credit: UdpSocket,
+}
+
+/// What one end tells the other about itself.
+#[derive(Debug, PartialEq)]
+struct Peer {
+    data: SocketAddr,
+    credit: SocketAddr,
+    /// How many parts its receive buffer holds.
+    window: u32,
+}
+
+impl Sockets {
+    fn bind() -> io::Result<Self> {
+        let bind = || UdpSocket::bind((ADDRESS, 0));
+        Ok(Self { data: bind()?, credit: bind()? })
+    }
+
+    fn exchange(&self, window: u32, peers: &mut dyn Rendezvous) -> Result<Peer, Error> {
+        let address = |socket: &UdpSocket| {
+            socket.local_addr().map_err(|error| Error::os("find the address of", OBJECT, error))
+        };
+        let frame = format!("{} {} {window}", address(&self.data)?, address(&self.credit)?);
+        peers.send(0, frame.as_bytes(), &[])?;
+        let (frame, _) = peers.receive(0)?;
+        Peer::parse(&frame)
+            .ok_or_else(|| Error::new("read", "the other end's addresses", "they are none"))
+    }
+
+    /// From now on both sockets hear the other end alone.
+    fn connect(&self, other: &Peer, wait: Wait) -> io::Result<()> {
+        for (socket, address) in [(&self.data, other.data), (&self.credit, other.credit)] {
+            socket.connect(address)?;
+            socket.set_nonblocking(true)?;
+            // Whatever strangers sent before.
+            while socket.recv(&mut []).is_ok() {}
+            socket.set_nonblocking(wait == Wait::Spin)?;
+            socket.set_read_timeout(Some(SLEEP))?;
+            socket.set_write_timeout(Some(SLEEP))?;
+        }
+        Ok(())
+    }
+}
+
+impl Peer {
+    fn parse(frame: &[u8]) -> Option<Self> {
+        let mut words = std::str::from_utf8(frame).ok()?.split(' ');
+        Some(Self {
+            data: words.next()?.parse().ok()?,
+            credit: words.next()?.parse().ok()?,
+            window: words.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// One end.
+pub struct UdpEndpoint {
+    sockets: Sockets,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Endpoint for UdpEndpoint {
+    #[inline]
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.sender.len = len;
+        Ok(Step::Done)
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        self.sender.room()
+    }
+
+    #[inline]
+    fn publish(&mut self) -> Result<Step, Error> {
+        self.sender.publish(&self.sockets)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Result<Step, Error> {
+        self.receiver.take(&self.sockets)
+    }
+
+    #[inline]
+    fn message(&self) -> &[u8] {
+        self.receiver.message()
+    }
+
+    #[inline]
+    fn release(&mut self) -> Result<(), Error> {
+        self.receiver.release();
+        Ok(())
+    }
+}
+
+static DEFINITION: Definition = Definition {
+    name: Cow::Borrowed("udp"),
+    family: Cow::Borrowed("os"),
+    summary: Cow::Borrowed("UDP datagrams, losses counted; two copies a message"),
+    capabilities: {
+        let mut capabilities = frame::capabilities();
+        capabilities.crosses_hosts = true;
+        capabilities.reliable = false;
+        capabilities
+    },
+};
+
+/// `udp`, as it stands in the list.
+pub const TRANSPORT: Udp = Udp { buffer: usize::MAX };
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! How a message is cut into datagrams, and what each says about itself.
+//!
+//! A datagram carries a head and at most [`DATA`] bytes of the message. The bytes of all parts lie
+//! one after the other in the buffers of both ends; a head stands right before its own bytes, so it
+//! takes the place of bytes of the part before, for as long as the datagram takes to be sent or
+//! received.
+
+/// The most bytes that a datagram carries besides the head: with it less than 65507, which is all
+/// that UDP allows, and a multiple of 16.
+pub const DATA: usize = 65_488;
+
+/// Bytes of the head.
+pub const HEAD: usize = 16;
+
+/// What the kernel may count against the receive buffer for one part: it rounds a datagram with
+/// its own bookkeeping up to the next power of two.
+const COST: usize = 2 * 65_536 + 1_024;
+
+/// What a part says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Number of the message.
+    pub message: u32,
+    /// Number of the part in the message.
+    pub index: u32,
+    /// Bytes of the whole message.
+    pub total: u32,
+}
+
+impl Head {
+    /// The head of the part that begins at a byte of a message.
+    #[inline]
+    pub fn at(byte: usize, message: u32, total: usize) -> Self {
+        Self { message, index: (byte / DATA) as u32, total: total as u32 }
+    }
+
+    /// Writes the head.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; HEAD] {
+        let mut bytes = [0; HEAD];
+        for (field, value) in bytes.chunks_exact_mut(4).zip([self.message, self.index, self.total])
+        {
+            field.copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads a head.
+    #[inline]
+    pub fn from_bytes(bytes: [u8; HEAD]) -> Self {
+        let field = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Self { message: field(0), index: field(4), total: field(8) }
+    }
+
+    /// How many bytes of the message this part carries.
+    #[inline]
+    pub fn len(self) -> usize {
+        (self.total as usize).saturating_sub(self.index as usize * DATA).min(DATA)
+    }
+}
+
+/// How many parts a message of `len` bytes has.
+#[inline]
+pub fn count(len: usize) -> u32 {
+    len.div_ceil(DATA) as u32
+}
+
+/// The receive buffer, in bytes before the kernel doubles it, that holds all parts of a message.
+pub fn buffer(payload: usize) -> usize {
+    count(payload) as usize * COST / 3 * 2 + COST
+}
+
+/// How many parts a receive buffer holds for certain, of a size as the kernel reports it. It frees
+/// a quarter of the buffer late.
+pub fn window(granted: usize) -> u32 {
+    ((granted / 4 * 3) / COST).max(1) as u32
+}
+
+/// After how many parts of a window the receiver tells how far it is.
+#[inline]
+pub fn half(window: u32) -> u32 {
+    (window / 2).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_part_fits_a_datagram() {
+        const { assert!(HEAD + DATA <= 65_507) };
+        assert_eq!(COST, (HEAD + DATA + 28_usize).next_power_of_two() * 2 + 1024);
+    }
+
+    #[test]
+    fn a_buffer_that_was_granted_holds_the_message() {
+        for payload in [16, DATA, DATA + 1, 1 << 20, 4 << 20] {
+            assert!(window(2 * buffer(payload)) >= count(payload), "{payload}");
+        }
+        assert_eq!(window(0), 1);
+        assert_eq!(half(1), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn a_head_reads_back_as_it_was_written(
+            message in any::<u32>(), index in any::<u32>(), total in any::<u32>(),
+        ) {
+            let head = Head { message, index, total };
+            prop_assert_eq!(Head::from_bytes(head.to_bytes()), head);
+        }
+
+        #[test]
+        fn the_parts_of_a_message_are_the_message(total in 1_usize..=4 << 20) {
+            let mut byte = 0;
+            let mut parts = 0;
+            while byte < total {
+                let head = Head::at(byte, 7, total);
+                prop_assert_eq!(head.index, parts);
+                byte += head.len();
+                parts += 1;
+            }
+            prop_assert_eq!(byte, total);
+            prop_assert_eq!(parts, count(total));
+            prop_assert_eq!(Head { message: 7, index: parts, total: total as u32 }.len(), 0);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The receiving half of an end.
+
+use std::os::fd::AsRawFd;
+
+use ipcmark_transport::{Error, Settings, Step};
+use nix::sys::socket::{MsgFlags, recv, send};
+
+use super::{
+    OBJECT, Sockets,
+    part::{self, DATA, HEAD, Head},
+};
+use crate::{
+    buffer::{ALIGNMENT, Buffer},
+    frame::refused,
+};
+
+/// What an end takes.
+pub struct Receiver {
+    /// A line for the first head, then the message, then room for one part more than fits.
+    buffer: Buffer,
+    assembly: Assembly,
+    /// How many parts the receive buffer of the socket holds.
+    window: u32,
+}
+
+impl Receiver {
+    /// Makes the half of a socket with this window.
+    pub fn new(settings: &Settings, window: u32) -> Self {
+        Self {
+            buffer: Buffer::new(ALIGNMENT + settings.payload + DATA),
+            assembly: Assembly { limit: settings.payload, message: 0, received: 0, total: 0 },
+            window,
+        }
+    }
+
+    /// The message taken.
+    #[inline]
+    pub fn message(&self) -> &[u8] {
+        &self.buffer[ALIGNMENT..ALIGNMENT + self.assembly.total]
+    }
+
+    /// Gives the message taken back.
+    #[inline]
+    pub fn release(&mut self) {
+        self.assembly.expect(self.assembly.message.wrapping_add(1));
+    }
+
+    /// Receives one datagram, so that it sleeps once at most.
+    #[inline]
+    pub fn take(&mut self, sockets: &Sockets) -> Result<Step, Error> {
+        let at = ALIGNMENT + self.assembly.received;
+        let room = at - HEAD..at + DATA;
+        let mut before = [0; HEAD];
+        before.copy_from_slice(&self.buffer[at - HEAD..at]);
+        match recv(sockets.data.as_raw_fd(), &mut self.buffer[room], MsgFlags::empty()) {
+            Ok(count) => {
+                let mut head = [0; HEAD];
+                head.copy_from_slice(&self.buffer[at - HEAD..at]);
+                self.buffer[at - HEAD..at].copy_from_slice(&before);
+                Ok(self.place(Head::from_bytes(head), count, at, sockets))
+            }
+            Err(errno) => refused(errno, "read from", OBJECT),
+        }
+    }
+
+    /// Puts a part that was received at a byte of the buffer where it belongs.
+    #[inline]
+    fn place(&mut self, head: Head, count: usize, at: usize, sockets: &Sockets) -> Step {
+        if !self.assembly.accept(head, count) {
+            return Step::WouldBlock;
+        }
+        let belongs = ALIGNMENT + head.index as usize * DATA;
+        if at != belongs {
+            self.buffer.copy_within(at..at + head.len(), belongs);
+        }
+        if self.assembly.is_complete() {
+            return Step::Done;
+        }
+        if part::count(self.assembly.total) > self.window {
+            self.give_credit(head, sockets);
+        }
+        Step::WouldBlock
+    }
+
+    /// Tells the sender after each half of a window how many parts have come. If that is lost, the
+    /// next one says it too.
+    fn give_credit(&self, last: Head, sockets: &Sockets) {
+        let count = last.index + 1;
+        if count.is_multiple_of(part::half(self.window)) {
+            let credit = Head { index: count, ..last }.to_bytes();
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+            let _ = send(sockets.credit.as_raw_fd(), &credit, flags);
+        }
+    }
+}
+
+/// What is known of the message that is coming in.
+#[derive(Debug, PartialEq)]
+struct Assembly {
+    /// The largest payload.
+    limit: usize,
+    /// Number of the message that is coming in, or of the next one.
+    message: u32,
+    /// How many of its first bytes have come.
+    received: usize,
+    /// Its length, once a part of it has come.
+    total: usize,
+}
+
+impl Assembly {
+    /// Waits for this message and forgets the one before.
+    fn expect(&mut self, message: u32) {
+        self.message = message;
+        self.received = 0;
+        self.total = 0;
+    }
+
+    #[inline]
+    fn is_complete(&self) -> bool {
+        self.received == self.total
+    }
+
+    /// Takes a datagram of `count` bytes in, if it is the next part of a message that no part is
+    /// missing of. A part of a newer message ends the wait for the rest of an older one; a part
+    /// that comes twice or out of turn counts as lost, and with it its message.
+    #[inline]
+    fn accept(&mut self, head: Head, count: usize) -> bool {
+        let whole = head.len() > 0 && count == HEAD + head.len();
+        let newer = head.message.wrapping_sub(self.message) as i32;
+        if !whole || head.total as usize > self.limit || newer < 0 {
+            return false;
+        }
+        if newer > 0 {
+            self.expect(head.message);
+        }
+        let fits = self.received == 0 || self.total == head.total as usize;
+        if !fits || head.index as usize * DATA != self.received {
+            self.expect(self.message);
+            return false;
+        }
+        self.total = head.total as usize;
+        self.received += head.len();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The parts of messages of these lengths.
+    fn parts(lengths: &[usize]) -> Vec<Head> {
+        let heads = |(message, total): (usize, &usize)| {
+            let total = *total;
+            (0..part::count(total)).map(move |index| Head {
+                message: message as u32,
+                index,
+                total: total as u32,
+            })
+        };
+        lengths.iter().enumerate().flat_map(heads).collect()
+    }
+
+    /// The messages that come out, by number, when these parts come in.
+    fn assemble(parts: &[Head], first: u32) -> Vec<u32> {
+        let mut assembly = Assembly { limit: 4 << 20, message: first, received: 0, total: 0 };
+        let mut taken = vec![];
+        for head in parts {
+            if assembly.accept(*head, HEAD + head.len()) && assembly.is_complete() {
+                taken.push(assembly.message);
+                assembly.expect(assembly.message.wrapping_add(1));
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn a_missing_part_costs_its_message_and_no_other() {
+        let all = parts(&[3 * DATA, 16, 2 * DATA + 1, 64]);
+        assert_eq!(assemble(&all, 0), [0, 1, 2, 3]);
+        for missing in 0..all.len() {
+            let mut some = all.clone();
+            let lost = some.remove(missing).message;
+            let rest: Vec<u32> = (0..4).filter(|message| *message != lost).collect();
+            assert_eq!(assemble(&some, 0), rest, "part {missing} is missing");
+        }
+    }
+
+    #[test]
+    fn numbers_go_on_beyond_the_largest() {
+        let heads = [u32::MAX, 0, 1].map(|message| Head { message, index: 0, total: 16 });
+        assert_eq!(assemble(&heads, u32::MAX), [u32::MAX, 0, 1]);
+    }
+
+    #[test]
+    fn nonsense_is_not_taken() {
+        let mut assembly = Assembly { limit: 100, message: 0, received: 0, total: 0 };
+        let good = Head { message: 0, index: 0, total: 64 };
+        assert!(!assembly.accept(good, HEAD + 63), "cut short");
+        assert!(!assembly.accept(good, 3), "less than a head");
+        assert!(!assembly.accept(Head { total: 101, ..good }, HEAD + 101), "too long");
+        assert!(!assembly.accept(Head { index: u32::MAX, ..good }, HEAD), "beyond the end");
+        assert!(!assembly.accept(Head { total: 0, ..good }, HEAD), "empty");
+        assert!(assembly.accept(good, HEAD + 64) && assembly.is_complete());
+    }
+
+    proptest! {
+        #[test]
+        fn only_whole_messages_come_out_once_and_in_order(
+            lengths in prop::collection::vec(16_usize..4 * DATA, 1..8),
+            choice in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..4), 0..8),
+        ) {
+            let mut all = parts(&lengths);
+            for (which, fault) in choice {
+                let at = which.index(all.len());
+                match fault {
+                    0 if all.len() > 1 => { all.remove(at); }
+                    1 => { all.insert(at, all[at]); }
+                    2 => { let next = (at + 1) % all.len(); all.swap(at, next); }
+                    _ => { let old = all[at]; all.push(old); }
+                }
+            }
+            let taken = assemble(&all, 0);
+            prop_assert!(taken.is_sorted_by(|one, next| one < next), "{:?}", taken);
+            for message in taken {
+                let there = |index| all.iter().any(|h| h.message == message && h.index == index);
+                prop_assert!((0..part::count(lengths[message as usize])).all(there));
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The sending half of an end.
+
+use std::os::fd::AsRawFd;
+
+use ipcmark_transport::{Error, Settings, Step, Wait};
+use nix::{
+    errno::Errno,
+    sys::socket::{MsgFlags, recv, send},
+};
+
+use super::{
+    OBJECT, Sockets,
+    part::{self, HEAD, Head},
+};
+use crate::{
+    buffer::{ALIGNMENT, Buffer},
+    frame::refused,
+};
+
+/// How often a sender that may send no more looks for a credit in vain before it gives the message
+/// up: about 200 ms, more than a scheduler keeps a process that is due from running.
+fn patience(wait: Wait) -> u32 {
+    if wait == Wait::Spin { 100_000 } else { 40 }
+}
+
+/// What an end publishes.
+pub struct Sender {
+    /// A line for the first head, then the message.
+    buffer: Buffer,
+    /// Length of the message on loan, how many bytes of it are sent, and its number.
+    pub len: usize,
+    sent: usize,
+    message: u32,
+    /// How many parts may be on their way.
+    window: u32,
+    /// How many parts the receiver is known to have.
+    credited: u32,
+    /// How often there was no credit since the last one.
+    vain: u32,
+    patience: u32,
+}
+
+impl Sender {
+    /// Makes the half for a receiver with this window.
+    pub fn new(settings: &Settings, window: u32) -> Self {
+        Self {
+            buffer: Buffer::new(ALIGNMENT + settings.payload),
+            len: 0,
+            sent: 0,
+            message: 0,
+            window,
+            credited: 0,
+            vain: 0,
+            patience: patience(settings.wait),
+        }
+    }
+
+    /// The room on loan.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.buffer[ALIGNMENT..ALIGNMENT + self.len]
+    }
+
+    /// Sends what the window allows; sleeps once at most.
+    #[inline]
+    pub fn publish(&mut self, sockets: &Sockets) -> Result<Step, Error> {
+        while self.sent < self.len {
+            let head = Head::at(self.sent, self.message, self.len);
+            if head.index >= self.credited.saturating_add(self.window) {
+                return self.await_credit(sockets);
+            }
+            let at = ALIGNMENT + self.sent - HEAD;
+            self.buffer[at..at + HEAD].copy_from_slice(&head.to_bytes());
+            let datagram = &self.buffer[at..at + HEAD + head.len()];
+            match send(sockets.data.as_raw_fd(), datagram, MsgFlags::MSG_NOSIGNAL) {
+                Ok(_) => self.sent += head.len(),
+                Err(Errno::ENOBUFS) => return Ok(Step::WouldBlock),
+                Err(errno) => return refused(errno, "write to", OBJECT),
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// Looks for a credit. Without one for too long the message is lost, which is no error.
+    fn await_credit(&mut self, sockets: &Sockets) -> Result<Step, Error> {
+        let mut credit = [0; HEAD];
+        match recv(sockets.credit.as_raw_fd(), &mut credit, MsgFlags::empty()) {
+            Ok(count) => {
+                self.accept(Head::from_bytes(credit), count);
+                Ok(Step::WouldBlock)
+            }
+            Err(Errno::EAGAIN) => {
+                self.vain += 1;
+                let lost = self.vain > self.patience;
+                Ok(if lost { self.finish() } else { Step::WouldBlock })
+            }
+            Err(errno) => refused(errno, "hear from", OBJECT),
+        }
+    }
+
+    /// Counts a credit, unless it is for a message before this one.
+    fn accept(&mut self, credit: Head, count: usize) {
+        if count == HEAD && credit.message == self.message && credit.index > self.credited {
+            self.credited = credit.index.min(part::count(self.len));
+            self.vain = 0;
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self) -> Step {
+        self.sent = 0;
+        self.credited = 0;
+        self.vain = 0;
+        self.message = self.message.wrapping_add(1);
+        Step::Done
+    }
+}
