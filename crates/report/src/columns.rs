@@ -2,7 +2,7 @@
 
 use crate::{
     rows::{Group, Row},
-    units::{Unit, align_points, figure},
+    units::{Unit, align_points, count, figure},
 };
 
 /// One column beside the name of the transport.
@@ -52,7 +52,11 @@ pub const COLUMNS: &[Column] = &[
     Column { label: "p50 range", rank: 6, cell: p50_range },
     Column { label: "switches/msg", rank: 7, cell: |row, _| figure(row.switches_per_message) },
     Column { label: "bulk mean", rank: 8, cell: |row, scale| scale.trip(row.bulk_mean) },
-    Column { label: "messages/s", rank: 9, cell: |row, _| figure(row.messages_per_second) },
+    Column {
+        label: "messages/s",
+        rank: 9,
+        cell: |row, _| count(row.messages_per_second.round() as u64),
+    },
 ];
 
 impl Column {
@@ -60,6 +64,11 @@ impl Column {
     pub fn is_of_use(&self, groups: &[Group]) -> bool {
         let trials = groups.iter().flat_map(|group| &group.rows).any(|row| row.trials > 1);
         trials || self.label != "p50 range"
+    }
+
+    /// Whether it belongs to a table on the narrowest of usual terminals.
+    pub fn is_for_every_width(&self) -> bool {
+        self.rank < 6
     }
 
     /// Its cells in a group, their points aligned.

@@ -4,6 +4,8 @@
 use csv::{Terminator, Writer, WriterBuilder};
 use ipcmark_results::{Case, Figures, RunResult};
 
+use crate::plain::plain;
+
 /// What every case has.
 const CASE: [&str; 13] = [
     "transport",
@@ -22,7 +24,7 @@ const CASE: [&str; 13] = [
 ];
 
 /// What a measured case has.
-const FIGURES: [&str; 25] = [
+const FIGURES: [&str; 27] = [
     "round_trips",
     "round_trip_ns_mean",
     "round_trip_ns_stdev",
@@ -44,6 +46,8 @@ const FIGURES: [&str; 25] = [
     "context_switches_leader_involuntary",
     "context_switches_follower_voluntary",
     "context_switches_follower_involuntary",
+    "peak_memory_bytes_leader",
+    "peak_memory_bytes_follower",
     "setup_ns",
     "placement_leader_cpu",
     "placement_follower_cpus",
@@ -120,6 +124,8 @@ fn figures(figures: &Figures, floor: String) -> [String; FIGURES.len()] {
         leader.involuntary.to_string(),
         follower.voluntary.to_string(),
         follower.involuntary.to_string(),
+        figures.peak_memory_bytes.leader.to_string(),
+        figures.peak_memory_bytes.follower.to_string(),
         figures.setup_ns.to_string(),
         place.leader_cpu.map(|cpu| cpu.to_string()).unwrap_or_default(),
         cpus.join(" "),
@@ -127,9 +133,9 @@ fn figures(figures: &Figures, floor: String) -> [String; FIGURES.len()] {
     ]
 }
 
-/// A text that no spreadsheet takes for a formula: one that begins like a formula gets an
-/// apostrophe before it.
+/// A text on one line that neither a terminal obeys nor a spreadsheet takes for a formula: one that
+/// begins like a formula gets an apostrophe before it.
 fn text(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
-    if formula { format!("'{text}") } else { text.into() }
+    let text = plain(text);
+    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text }
 }

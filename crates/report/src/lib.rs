@@ -2,6 +2,7 @@
 
 mod columns;
 mod csv;
+mod grid;
 mod json;
 mod markdown;
 mod plain;

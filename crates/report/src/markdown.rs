@@ -47,8 +47,7 @@ fn table(group: &Group, columns: &[&Column]) -> String {
     text += &line(std::iter::once("---").chain(columns.iter().map(|_| "---:")));
     let cells: Vec<Vec<String>> = columns.iter().map(|column| column.cells(group, scale)).collect();
     for (at, row) in group.rows.iter().enumerate() {
-        let mark = if row.lost > 0 { " !" } else { "" };
-        let name = format!("{}{mark}", escaped(&row.name));
+        let name = escaped(&row.marked_name());
         let figures = cells.iter().map(|column| column[at].trim_end());
         text += &line(std::iter::once(name.as_str()).chain(figures));
     }

@@ -26,7 +26,7 @@ pub fn heading(result: &RunResult) -> String {
 /// What is wrong with a result that does not hold the whole plan.
 pub fn incomplete(result: &RunResult) -> Option<String> {
     let left = result.planned_cases.saturating_sub(result.cases.len() as u64);
-    let sentence = format!("incomplete: the run ended before {} of its cases", count(left));
+    let sentence = format!("incomplete: {} of the cases were not reached", count(left));
     (!result.complete).then_some(sentence)
 }
 
@@ -57,7 +57,7 @@ fn floor(result: &RunResult) -> String {
     let Some(floor) = &result.floor else { return "not measured".into() };
     let (whole, half) = (floor.round_trip_ns, floor.round_trip_ns / 2.0);
     format!(
-        "{} a round trip, {} half of it: two bare processes and one cache line",
+        "{} a round trip, half of it {} (a cache line to and fro)",
         duration(whole),
         duration(half)
     )
@@ -134,12 +134,16 @@ fn lines(cases: &[Case], status: Status) -> Vec<String> {
 fn extent(cases: &[Case], transport: &str, these: &[&Case]) -> String {
     let all: Vec<&Case> = cases.iter().filter(|case| case.transport == transport).collect();
     [
-        part(&all, these, |case| (case.payload_bytes, size(case.payload_bytes))),
-        part(&all, these, |case| (0, format!("touch {}", plain(&case.touch)))),
+        part(&all, these, |case| (case.payload_bytes, payload(case))),
         part(&all, these, |case| (0, plain(&case.wait))),
         part(&all, these, |case| (case.trial.into(), format!("trial {}", case.trial))),
     ]
     .concat()
+}
+
+fn payload(case: &Case) -> String {
+    let size = size(case.payload_bytes);
+    if case.touch == "head" { size } else { format!("{size} touch {}", plain(&case.touch)) }
 }
 
 /// The values that these cases have of a property, unless they are all there are.

@@ -57,6 +57,13 @@ pub struct Row {
     pub lost_wait_ns: u64,
 }
 
+impl Row {
+    /// The name, with a mark where round trips were lost.
+    pub fn marked_name(&self) -> String {
+        if self.lost > 0 { format!("{} !", self.name) } else { self.name.clone() }
+    }
+}
+
 /// What the cases of a group have in common, in the order of the groups. A word stands behind its
 /// place in the order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,14 +71,14 @@ struct Key<'a> {
     pattern: (usize, &'a str),
     span: (usize, &'a str),
     subscribers: u32,
-    /// Payload and touch; not where nothing is moved, where all of them stand in one group.
+    /// Payload and touch; not where they make no difference, where all stand in one group.
     payload: Option<(u64, (usize, &'a str))>,
     wait: (usize, &'a str),
 }
 
-/// What the trials of a row have in common beside the key of its group: payload and touch, where
-/// the group has several; transport; settings.
-type Member<'a> = (Option<(u64, (usize, &'a str))>, &'a str, &'a BTreeMap<String, String>);
+/// What the trials of a row have in common beside the key of its group: the payload, where the
+/// group has several; transport; settings.
+type Member<'a> = (Option<u64>, &'a str, &'a BTreeMap<String, String>);
 
 type Members<'a> = BTreeMap<Member<'a>, Vec<&'a Figures>>;
 
@@ -94,13 +101,18 @@ fn key(case: &Case) -> Key<'_> {
         pattern: ranked(PATTERNS, &case.pattern),
         span: ranked(SPANS, &case.span),
         subscribers: case.subscribers,
-        payload: (case.span != "none").then(|| payload(case)),
+        payload: (!is_unmoved(case)).then(|| payload(case)),
         wait: ranked(WAITS, &case.wait),
     }
 }
 
 fn member(case: &Case) -> Member<'_> {
-    ((case.span == "none").then(|| payload(case)), &case.transport, &case.options)
+    (is_unmoved(case).then_some(case.payload_bytes), &case.transport, &case.options)
+}
+
+/// Whether its payload makes no difference: nothing is moved, and nothing touched but the head.
+fn is_unmoved(case: &Case) -> bool {
+    case.span == "none" && case.touch == "head"
 }
 
 fn payload(case: &Case) -> (u64, (usize, &str)) {
@@ -167,11 +179,8 @@ fn title(key: &Key, touches: &BTreeMap<u64, Option<&str>>, trials: usize) -> Str
 
 fn name((payload, transport, options): &Member) -> String {
     let mut name = plain(transport);
-    if let Some((bytes, (_, touch))) = payload {
+    if let Some(bytes) = payload {
         name += &format!(" {}", units::size(*bytes));
-        if *touch != "head" {
-            name += &format!(" {}", plain(touch));
-        }
     }
     for (option, value) in *options {
         name += &format!(" {}={}", plain(option), plain(value));

@@ -68,6 +68,9 @@ pub fn duration(ns: f64) -> String {
 /// A number with three significant digits, at most three of them behind the point and all of those
 /// before it: `0.104`, `45.6`, `12,345`; from ten million on `1.23e7`.
 pub fn figure(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
     if value >= 1e7 {
         return format!("{value:.2e}");
     }
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn a_figure_has_three_significant_digits_and_its_whole_part() {
         for (value, text) in [
-            (0.0, "0.000"),
+            (0.0, "0"),
             (0.0004, "0.000"),
             (0.0104, "0.010"),
             (0.1044, "0.104"),

@@ -190,6 +190,8 @@ pub struct Figures {
     pub cpu_ns_per_message: CpuPerMessage,
     /// Context switches of each side over the sampled pass.
     pub context_switches: Switches,
+    /// The most memory that each side's process has held by the end of the sampled pass.
+    pub peak_memory_bytes: PeakMemory,
     /// Time to open both ends.
     pub setup_ns: u64,
     /// Where the processes ran.
@@ -237,6 +239,15 @@ pub struct CpuPerMessage {
     /// Of the followers together.
     #[schemars(range(min = 0))]
     pub follower: f64,
+}
+
+/// Peak memory, each side: resident bytes, shared memory that was touched included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeakMemory {
+    /// Of the leader.
+    pub leader: u64,
+    /// Of the follower that held the most.
+    pub follower: u64,
 }
 
 /// Context switches, each side.

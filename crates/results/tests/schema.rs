@@ -13,7 +13,7 @@ fn is_valid(instance: &Value) -> bool {
     jsonschema::draft202012::new(&schema()).unwrap().is_valid(instance)
 }
 
-const FIGURES: [&str; 11] = [
+const FIGURES: [&str; 12] = [
     "round_trips",
     "round_trip_ns",
     "messages_per_second",
@@ -22,6 +22,7 @@ const FIGURES: [&str; 11] = [
     "lost_wait_ns",
     "cpu_ns_per_message",
     "context_switches",
+    "peak_memory_bytes",
     "setup_ns",
     "placement",
     "histogram",

@@ -1,0 +1,138 @@
+//! The groups laid out for a terminal: which columns there is room for, and how wide they are, the
+//! same in every group, so that the eye finds a column where it was above.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width, presets::NOTHING};
+use textwrap::core::display_width;
+
+use crate::{
+    columns::{COLUMNS, Column, Scale},
+    rows::Group,
+};
+
+/// What stands over the names.
+const NAMES: &str = "transport";
+
+/// All groups of a result, laid out.
+pub struct Grid<'a> {
+    /// The groups, in their order.
+    pub sheets: Vec<Sheet<'a>>,
+    columns: Vec<&'static Column>,
+    /// The width of the names and of each column.
+    widths: Vec<usize>,
+    /// Blanks before the names and before each column.
+    gap: usize,
+}
+
+/// The cells of a group.
+pub struct Sheet<'a> {
+    /// The group.
+    pub group: &'a Group,
+    names: Vec<String>,
+    /// Of each column the cells, one a row.
+    columns: Vec<Vec<String>>,
+}
+
+impl<'a> Grid<'a> {
+    /// The groups in at most `width` columns of a terminal. Where there is no room the gaps become
+    /// smaller first, then columns give way, and last the names are cut.
+    pub fn of(groups: &'a [Group], width: usize) -> Self {
+        let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
+        let sheets: Vec<_> = groups.iter().map(|group| Sheet::of(group, &columns)).collect();
+        let widths = widths(&columns, &sheets);
+        let mut grid = Self { sheets, columns, widths, gap: 2 };
+        grid.fit(width);
+        grid
+    }
+
+    /// The lines of a group: the labels, then a line a row.
+    pub fn lines(&self, sheet: &Sheet) -> Vec<String> {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_header(self.labels());
+        for (at, name) in sheet.names.iter().enumerate() {
+            let cells = sheet.columns.iter().map(|column| column[at].clone());
+            table.add_row(std::iter::once(cut(name, self.widths[0])).chain(cells));
+        }
+        for (at, width) in self.widths.iter().enumerate() {
+            let Some(column) = table.column_mut(at) else { continue };
+            let width = Width::Fixed((width + self.gap) as u16);
+            column.set_padding((self.gap as u16, 0));
+            column.set_constraint(ColumnConstraint::Absolute(width));
+            if at > 0 {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table.lines().map(|line| line.trim_end().to_string()).collect()
+    }
+
+    fn labels(&self) -> Vec<Cell> {
+        let labels = self.columns.iter().map(|column| column.label);
+        std::iter::once(NAMES).chain(labels).map(Cell::new).collect()
+    }
+
+    fn fit(&mut self, width: usize) {
+        while self.total() > width && self.columns.len() > 1 {
+            let last = self.last_in_rank();
+            if self.gap > 1 && self.columns[last].is_for_every_width() {
+                self.gap = 1;
+            } else {
+                self.gap = 2;
+                self.remove(last);
+            }
+        }
+        self.widths[0] -= self.total().saturating_sub(width).min(self.widths[0]);
+    }
+
+    fn total(&self) -> usize {
+        self.widths.iter().map(|width| width + self.gap).sum()
+    }
+
+    fn last_in_rank(&self) -> usize {
+        (0..self.columns.len()).max_by_key(|at| self.columns[*at].rank).unwrap_or(0)
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.columns.remove(at);
+        self.widths.remove(at + 1);
+        for sheet in &mut self.sheets {
+            sheet.columns.remove(at);
+        }
+    }
+}
+
+impl<'a> Sheet<'a> {
+    fn of(group: &'a Group, columns: &[&Column]) -> Self {
+        let scale = Scale::of(group);
+        Self {
+            group,
+            names: group.rows.iter().map(|row| row.marked_name()).collect(),
+            columns: columns.iter().map(|column| column.cells(group, scale)).collect(),
+        }
+    }
+}
+
+fn widths(columns: &[&Column], sheets: &[Sheet]) -> Vec<usize> {
+    let names = widest(NAMES, sheets.iter().flat_map(|sheet| &sheet.names));
+    let column = |(at, column): (usize, &&Column)| {
+        widest(column.label, sheets.iter().flat_map(move |sheet| &sheet.columns[at]))
+    };
+    std::iter::once(names).chain(columns.iter().enumerate().map(column)).collect()
+}
+
+fn widest<'a>(label: &str, cells: impl Iterator<Item = &'a String>) -> usize {
+    cells.map(|cell| display_width(cell)).max().unwrap_or(0).max(display_width(label))
+}
+
+/// A name cut to a width, which happens where the name alone is nearly as wide as the terminal.
+fn cut(name: &str, width: usize) -> String {
+    if display_width(name) <= width {
+        return name.into();
+    }
+    let mut cut = String::new();
+    for char in name.chars() {
+        if display_width(&cut) + display_width(char.encode_utf8(&mut [0; 4])) >= width {
+            break;
+        }
+        cut.push(char);
+    }
+    cut + "…"
+}
