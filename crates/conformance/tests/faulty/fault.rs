@@ -173,7 +173,7 @@ impl Transport for Faulty {
             Fault::UntouchedBuffers => plain.use_fresh_buffers(),
             Fault::LeaksADescriptor => std::mem::forget(File::open("/dev/null")),
             Fault::LeaksAThread => drop(thread::spawn(|| thread::sleep(Duration::from_secs(9)))),
-            Fault::LeaksMemory => std::mem::forget(vec![1_u8; 40 << 20]),
+            Fault::LeaksMemory => std::mem::forget(black_box(vec![1_u8; 4 << 20])),
             Fault::Prints => eprintln!("opened"),
             _ => {}
         }

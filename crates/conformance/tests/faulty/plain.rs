@@ -2,6 +2,7 @@
 
 use std::{
     fs::File,
+    hint::black_box,
     io::{ErrorKind, Read, Write},
     os::fd::{AsFd, OwnedFd},
 };
@@ -78,7 +79,8 @@ impl Plain {
             }
         }
         let touched = || {
-            let mut buffer = vec![1; HEAD + settings.payload + SPARE];
+            // Unseen, the ones would never be written, and the zeros be pages not there yet.
+            let mut buffer = black_box(vec![1; HEAD + settings.payload + SPARE]);
             buffer.fill(0);
             buffer
         };
