@@ -17,8 +17,10 @@ where
     let (mut one, mut other) = rendezvous();
     let ends = thread::scope(|scope| {
         let follower = scope.spawn(move || transport.open(&others, &mut other));
-        let leader = transport.open(&settings, &mut one).expect("the leader opens");
-        (leader, follower.join().unwrap().expect("the follower opens"))
+        let leader = transport.open(&settings, &mut one);
+        drop(one);
+        let follower = follower.join().expect("no panic");
+        (leader.expect("the leader opens"), follower.expect("the follower opens"))
     });
     fs::remove_dir(&settings.directory).expect("an open transport leaves no name");
     ends
