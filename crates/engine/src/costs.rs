@@ -10,6 +10,8 @@ use crate::clock;
 pub(crate) struct Costs {
     pub cpu_ns: u64,
     pub switches: SwitchCount,
+    /// The most resident memory the process has ever had.
+    pub peak_memory_bytes: u64,
 }
 
 impl Costs {
@@ -23,7 +25,9 @@ impl Costs {
         };
         let switches =
             SwitchCount { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 };
-        Self { cpu_ns: clock::process_cpu_ns(), switches }
+        // The kernel counts it in KiB.
+        let peak_memory_bytes = usage.ru_maxrss as u64 * 1024;
+        Self { cpu_ns: clock::process_cpu_ns(), switches, peak_memory_bytes }
     }
 
     /// What it has cost since `start`.
@@ -33,7 +37,8 @@ impl Costs {
             voluntary: now.switches.voluntary - start.switches.voluntary,
             involuntary: now.switches.involuntary - start.switches.involuntary,
         };
-        Self { cpu_ns: now.cpu_ns - start.cpu_ns, switches }
+        let cpu_ns = now.cpu_ns - start.cpu_ns;
+        Self { cpu_ns, switches, peak_memory_bytes: now.peak_memory_bytes }
     }
 }
 

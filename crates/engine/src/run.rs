@@ -7,8 +7,8 @@ use std::{
 };
 
 use ipcmark_results::{
-    Case, CpuPerMessage, Figures, Floor, Placement as CasePlacement, Run, RunResult, SCHEMA,
-    Status, Switches,
+    Case, CpuPerMessage, Figures, Floor, PeakMemory, Placement as CasePlacement, Run, RunResult,
+    SCHEMA, Status, Switches,
 };
 use ipcmark_transport::{Error, Role, Settings};
 
@@ -368,6 +368,10 @@ fn compute(
             follower: followed.cpu_ns as f64 / messages,
         },
         context_switches: Switches { leader: report.costs.switches, follower: followed.switches },
+        peak_memory_bytes: PeakMemory {
+            leader: report.costs.peak_memory_bytes,
+            follower: followed.peak_memory_bytes,
+        },
         setup_ns,
         placement: CasePlacement {
             leader_cpu: placement.leader,
@@ -379,6 +383,7 @@ fn compute(
 
 fn add(sum: &mut Costs, costs: Costs) {
     sum.cpu_ns += costs.cpu_ns;
+    sum.peak_memory_bytes = sum.peak_memory_bytes.max(costs.peak_memory_bytes);
     sum.switches.voluntary += costs.switches.voluntary;
     sum.switches.involuntary += costs.switches.involuntary;
 }

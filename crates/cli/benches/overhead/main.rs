@@ -1,0 +1,112 @@
+//! What ipcmark itself adds, as ratios measured side by side in one run, medians over several
+//! rounds. Run it with `cargo bench`, on a machine that does nothing else.
+//!
+//! - (a) each system call transport through the engine against a bare loop of the same calls;
+//! - (b) `shm-slot` against the floor, and 4 MiB against 64 B where payloads are handed over in
+//!   place;
+//! - (c) what the harness itself costs a round trip;
+//! - (d) the memory of a leader after 10⁴ and after 10⁷ round trips.
+
+mod bare;
+mod measured;
+
+use std::process::ExitCode;
+
+use bare::Mechanism;
+use ipcmark_engine::{KEEPER_COMMAND, Register, Touch};
+use ipcmark_transport::Wait;
+use measured::{Engine, median};
+
+/// Rounds of each comparison; odd, so that the median is one of them.
+const ROUNDS: usize = 11;
+
+fn main() -> ExitCode {
+    let registry = ipcmark_native::transports(&mut Register);
+    if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
+        ipcmark_engine::keep(&registry);
+    }
+    // `cargo test --benches` only wants to know that it builds.
+    if !std::env::args().any(|word| word == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    let engine = Engine::new(registry);
+    println!("median of {ROUNDS} rounds (lowest to highest); each side in every round\n");
+    against_bare_loops(&engine);
+    against_the_floor(&engine);
+    in_place(&engine);
+    the_harness(&engine);
+    the_memory(&engine);
+    ExitCode::SUCCESS
+}
+
+/// (a) At most 1.05.
+fn against_bare_loops(engine: &Engine) {
+    println!("(a) round trip of 64 B through the engine ÷ bare loop of the same system calls");
+    for mechanism in Mechanism::ALL {
+        for wait in [Wait::Block, Wait::Spin] {
+            let ratios = (0..ROUNDS).map(|round| {
+                // Which side goes first alternates: a drift favours neither.
+                let bare = || bare::round_trip_p50_ns(*mechanism, wait);
+                let ours = || engine.latency(mechanism.name(), wait, 64, Touch::Head).p50;
+                if round % 2 == 0 {
+                    let bare = bare();
+                    ours() / bare
+                } else {
+                    ours() / bare()
+                }
+            });
+            show(&format!("{} {wait}", mechanism.name()), "1.05", ratios.collect());
+        }
+    }
+}
+
+/// (b) At most 1.5; 1.15 is where it should go.
+fn against_the_floor(engine: &Engine) {
+    println!("\n(b) round trip of 32 B, spinning ÷ floor of the same run (bulk mean)");
+    for name in ["shm-slot", "shm-ring"] {
+        let ratios = (0..ROUNDS).map(|_| {
+            let latency = engine.latency(name, Wait::Spin, 32, Touch::Head);
+            latency.bulk_mean / latency.floor
+        });
+        let limit = if name == "shm-slot" { "1.5" } else { "-" };
+        show(name, limit, ratios.collect());
+    }
+}
+
+/// (b) At most 2.
+fn in_place(engine: &Engine) {
+    println!("\n(b) round trip of 4 MiB ÷ 64 B, spinning, heads touched (p50)");
+    for name in ["shm-slot", "shm-ring"] {
+        let ratios = (0..ROUNDS).map(|_| {
+            let large = engine.latency(name, Wait::Spin, 4 << 20, Touch::Head).p50;
+            large / engine.latency(name, Wait::Spin, 64, Touch::Head).p50
+        });
+        show(name, "2", ratios.collect());
+    }
+}
+
+/// (c)
+fn the_harness(engine: &Engine) {
+    println!("\n(c) round trip of null: the harness alone, in ns");
+    let rounds: Vec<_> =
+        (0..ROUNDS).map(|_| engine.latency("null", Wait::Spin, 64, Touch::Head)).collect();
+    show("sampled, with its clock reading (p50)", "-", rounds.iter().map(|r| r.p50).collect());
+    show("in bulk (mean)", "-", rounds.iter().map(|r| r.bulk_mean).collect());
+    show("one clock reading", "-", rounds.iter().map(|r| r.clock).collect());
+}
+
+/// (d) The same.
+fn the_memory(engine: &Engine) {
+    println!("\n(d) peak memory of the leader at 10⁷ ÷ at 10⁴ round trips of null");
+    let ratios = (0..3).map(|_| {
+        engine.leader_peak_bytes("null", 10_000_000) / engine.leader_peak_bytes("null", 10_000)
+    });
+    show("null", "1.05", ratios.collect());
+}
+
+fn show(name: &str, limit: &str, mut values: Vec<f64>) {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values[0], values[values.len() - 1]);
+    let middle = median(&values);
+    println!("  {name:40} {middle:8.3}   ({low:.3} to {high:.3})   limit {limit}");
+}

@@ -1,0 +1,95 @@
+//! Single cases through the engine.
+
+use std::{os::unix::net::UnixStream, time::Duration};
+
+use ipcmark_engine::{
+    Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Registry, Touch, Wish,
+};
+use ipcmark_results::{Figures, RunResult};
+use ipcmark_transport::{Error, Pattern, Wait};
+
+/// The engine with its transports.
+pub(crate) struct Engine(Registry);
+
+/// A case's round trip and what it is compared with, in ns.
+pub(crate) struct Latency {
+    pub p50: f64,
+    pub bulk_mean: f64,
+    pub floor: f64,
+    pub clock: f64,
+}
+
+impl Engine {
+    pub(crate) fn new(registry: Registry) -> Self {
+        Self(registry)
+    }
+
+    /// Measures one case for as long as a default run does.
+    pub(crate) fn latency(&self, name: &str, wait: Wait, payload: usize, touch: Touch) -> Latency {
+        let budget = Budget::Time(Duration::from_millis(200));
+        let (result, figures) = self.measure(name, wait, payload, touch, budget);
+        Latency {
+            p50: figures.round_trip_ns.p50 as f64,
+            bulk_mean: figures.round_trip_ns.bulk_mean,
+            floor: result.floor.map_or(f64::NAN, |floor| floor.round_trip_ns),
+            clock: result.clock.read_ns,
+        }
+    }
+
+    /// The most memory that the leader had by the end of so many round trips.
+    pub(crate) fn leader_peak_bytes(&self, name: &str, round_trips: u64) -> f64 {
+        let budget = Budget::RoundTrips(round_trips);
+        let (_, figures) = self.measure(name, Wait::Spin, 64, Touch::Head, budget);
+        figures.peak_memory_bytes.leader as f64
+    }
+
+    fn measure(
+        &self,
+        name: &str,
+        wait: Wait,
+        payload: usize,
+        touch: Touch,
+        budget: Budget,
+    ) -> (RunResult, Figures) {
+        let at = self.0.iter().position(|candidate| candidate.definition().name == name);
+        let wish = Wish {
+            transports: vec![at.expect("the transport is in the list")],
+            patterns: vec![Pattern::Latency],
+            payloads: vec![(payload, vec![touch])],
+            waits: Some(vec![wait]),
+            trials: 1,
+            budget,
+            seed: 1,
+        };
+        let manner = Manner {
+            command: Vec::new(),
+            version: "bench".into(),
+            pinning: Pinning::Auto,
+            sandbox: true,
+            timeout: Duration::from_secs(10),
+        };
+        let plan = Plan::new(&self.0, &wish);
+        let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
+        let result = ipcmark_engine::run(&self.0, &plan, &manner, &interrupt, &mut Silent)
+            .expect("the engine runs");
+        let case = &result.cases[0];
+        let figures = case.figures.clone();
+        let figures = figures.unwrap_or_else(|| panic!("{name}: {:?}", case.reason));
+        (result, figures)
+    }
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn begun(&mut self, _: &RunResult) {}
+    fn starting(&mut self, _: &str, _: &PlannedSession, _: &PlannedCase) {}
+    fn finished(&mut self, _: &RunResult) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The middle of sorted values.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    sorted[sorted.len() / 2]
+}
