@@ -14,10 +14,11 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit for a column of times of which the least is this many ns.
-    pub fn of_column(least_ns: f64) -> Self {
+    /// The unit for times between these two: µs wherever it can be, so that most tables have the
+    /// same, and ns only where every time is far below one µs.
+    pub fn of_range(least_ns: f64, greatest_ns: f64) -> Self {
         match least_ns {
-            ns if ns < 100.0 => Unit::Ns,
+            _ if greatest_ns < 100.0 => Unit::Ns,
             ns if ns < 10e6 => Unit::Us,
             ns if ns < 10e9 => Unit::Ms,
             _ => Unit::S,
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(duration(150e6), "150 ms");
         assert_eq!(duration(3.6e12), "3,600 s");
         assert_eq!(
-            [90.0, 110.0, 9e6, 11e6].map(Unit::of_column),
+            [9.0, 11.0, 9e6, 11e6].map(Unit::of_column),
             [Unit::Ns, Unit::Us, Unit::Us, Unit::Ms]
         );
     }

@@ -14,8 +14,9 @@ use std::{
 
 use nix::unistd::{AccessFlags, access};
 use serde::Deserialize;
+use serde_json::Value;
 
-use crate::{RunResult, SCHEMA};
+use crate::{Case, Figures, RunResult, SCHEMA, Status};
 
 /// The largest result file that [`read`] takes: 1 GiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -176,8 +177,17 @@ fn parse(bytes: &[u8]) -> Result<RunResult, String> {
         None => return Err("it has no field `schema`, so it is no result of ipcmark".into()),
     }
     let result: RunResult = serde_json::from_slice(bytes).map_err(|error| describe(&error))?;
-    result.check()?;
+    result.check().map_err(|cause| missing_figure(bytes, &result).unwrap_or(cause))?;
     Ok(result)
+}
+
+/// Which figure the first measured case without its figures lacks.
+fn missing_figure(bytes: &[u8], result: &RunResult) -> Option<String> {
+    let bare = |case: &Case| case.status == Status::Ok && case.figures.is_none();
+    let at = result.cases.iter().position(bare)?;
+    let file: Value = serde_json::from_slice(bytes).ok()?;
+    let error = Figures::deserialize(file["cases"].get(at)?).err()?;
+    Some(format!("case {} ({}): {error}", at + 1, result.cases[at].transport))
 }
 
 fn describe(error: &serde_json::Error) -> String {
