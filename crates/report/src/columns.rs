@@ -22,11 +22,12 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of a group: one unit for all its times, after its fastest row.
+    /// The scale of a group: one unit for all its times, after their p50.
     pub fn of(group: &Group) -> Self {
         let factor = if group.half { 0.5 } else { 1.0 };
-        let fastest = group.rows.iter().map(|row| row.p50).fold(f64::INFINITY, f64::min);
-        Self { unit: Unit::of_column(fastest * factor), factor }
+        let times = || group.rows.iter().map(|row| row.p50 * factor);
+        let (least, greatest) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+        Self { unit: Unit::of_range(least, greatest), factor }
     }
 
     /// What the times of the group are: `½ round trip in µs`.

@@ -173,10 +173,9 @@ mod tests {
         assert_eq!(duration(51.64), "51.6 ns");
         assert_eq!(duration(150e6), "150 ms");
         assert_eq!(duration(3.6e12), "3,600 s");
-        assert_eq!(
-            [9.0, 11.0, 9e6, 11e6].map(Unit::of_column),
-            [Unit::Ns, Unit::Us, Unit::Us, Unit::Ms]
-        );
+        let units = [(9.0, 90.0), (9.0, 110.0), (9e6, 9e9), (11e6, 11e6), (11e9, 11e9)]
+            .map(|(least, greatest)| Unit::of_range(least, greatest));
+        assert_eq!(units, [Unit::Ns, Unit::Us, Unit::Us, Unit::Ms, Unit::S]);
     }
 
     #[test]
