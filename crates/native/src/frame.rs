@@ -204,11 +204,7 @@ pub fn refused(errno: Errno, operation: &'static str, object: &'static str) -> R
 #[cold]
 fn failed(errno: Errno, operation: &'static str, object: &'static str) -> Error {
     match errno {
-        Errno::EPIPE
-        | Errno::ECONNRESET
-        | Errno::ECONNREFUSED
-        | Errno::ENOTCONN
-        | Errno::EIDRM => {
+        Errno::EPIPE | Errno::ECONNRESET | Errno::ECONNREFUSED | Errno::ENOTCONN | Errno::EIDRM => {
             Error::peer_gone(operation, object)
         }
         _ => Error::os(operation, object, errno),
