@@ -6,16 +6,26 @@ mod frame;
 pub mod leftovers;
 mod limits;
 mod random;
+mod shared;
 mod socket;
 #[cfg(test)]
 mod testing;
 mod uds;
 
+mod eventfd;
 mod fifo;
+mod memfd;
+mod mmap_file;
 mod null;
 mod pipe;
 mod posix_mq;
+mod shm_futex;
+mod shm_ring;
+mod shm_semaphore;
+mod shm_slot;
+mod signal;
 mod sysv_mq;
+mod sysv_shm;
 mod tcp;
 mod udp;
 mod uds_dgram;
@@ -33,4 +43,24 @@ macro_rules! transports {
     };
 }
 
-transports![null, pipe, fifo, uds_stream, uds_seqpacket, uds_dgram, tcp, udp, posix_mq, sysv_mq];
+transports![
+    null,
+    pipe,
+    fifo,
+    uds_stream,
+    uds_seqpacket,
+    uds_dgram,
+    tcp,
+    udp,
+    posix_mq,
+    sysv_mq,
+    signal,
+    eventfd,
+    shm_slot,
+    shm_ring,
+    shm_futex,
+    shm_semaphore,
+    sysv_shm,
+    mmap_file,
+    memfd,
+];

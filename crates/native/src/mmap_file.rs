@@ -1,0 +1,133 @@
+//! `mmap-file`: the ring in a mapped file of a real file system, with a futex to sleep on.
+//!
+//! - Mechanism: as `shm-futex` and `shm-ring`; only the memory is the page cache of a file under
+//!   `/var/tmp`, the place for temporary files on a disk. The kernel writes its pages back from time
+//!   to time, and the first write to a page after that takes a page fault.
+//! - Kernel objects: one file without a name (`O_TMPFILE`; where the file system has none, a file
+//!   unlinked as soon as it is made); a futex while an end sleeps. Copies a message: none.
+//! - Blocks: on a futex, as `shm-futex`.
+//! - Limits: free space where `/var/tmp` lies. If that is a memory file system, so is the file.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Error as IoError, ErrorKind},
+    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
+
+use crate::shared::{
+    self,
+    duplex::{self, Duplex, Futex},
+    region::{Region, allocate},
+};
+
+const DIRECTORY: &str = "/var/tmp";
+
+/// The transport.
+pub struct MmapFile;
+
+impl Transport for MmapFile {
+    type Endpoint = Duplex<Futex>;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn probe(&self) -> Availability {
+        if Path::new(DIRECTORY).is_dir() {
+            return Availability::Available { version: None };
+        }
+        Availability::Unavailable {
+            reason: format!("there is no {DIRECTORY}"),
+            install: Some(format!("mkdir -m 1777 {DIRECTORY}")),
+        }
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Duplex<Futex>, Error> {
+        let len = duplex::size(settings.payload);
+        let region = Region::share(settings.role, peers, len, || create(&settings.name, len))?;
+        Duplex::open(settings, peers, region, Futex::new(settings.wait))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = path(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::os("remove", format!("the file {}", path.display()), error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn create(name: &str, len: usize) -> Result<OwnedFd, Error> {
+    let object = || format!("a file in {DIRECTORY}");
+    let file = match nameless() {
+        Err(error) if has_no_nameless(&error) => unlinked(&path(name)),
+        file => file,
+    };
+    let fd = file.map_err(|error| Error::os("create", object(), error))?.into();
+    allocate(&fd, len, &object(), "free space where it lies")?;
+    Ok(fd)
+}
+
+fn nameless() -> Result<File, IoError> {
+    options().custom_flags(libc::O_TMPFILE).open(DIRECTORY)
+}
+
+/// What file systems and kernels without `O_TMPFILE` say.
+fn has_no_nameless(error: &IoError) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT))
+}
+
+fn unlinked(path: &Path) -> Result<File, IoError> {
+    let file = options().create_new(true).open(path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("{name}-file"))
+}
+
+static DEFINITION: Definition = shared::definition(
+    "mmap-file",
+    "ring of messages in a mapped file under /var/tmp, a futex to sleep on, no copy",
+    &[Wait::Spin, Wait::Block, Wait::Hybrid],
+);
+
+/// `mmap-file`, as it stands in the list.
+pub const TRANSPORT: MmapFile = MmapFile;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_had_a_name_has_lost_it() {
+        let name = format!("ipcmark-test-{}-file", std::process::id());
+        let file = unlinked(&path(&name)).unwrap();
+        assert!(file.metadata().is_ok() && !path(&name).exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_can_be_removed() {
+        let name = format!("ipcmark-test-{}-left", std::process::id());
+        std::fs::write(path(&name), b"left").unwrap();
+        MmapFile.remove(&name).unwrap();
+        assert!(!path(&name).exists());
+        MmapFile.remove(&name).unwrap();
+    }
+}

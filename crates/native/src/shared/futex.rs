@@ -1,0 +1,182 @@
+//! How an end sleeps until the other one rings: a word in shared memory that says "I sleep".
+//!
+//! Who has news pays for a system call only where somebody sleeps. The danger is the lost wake-up:
+//! the sleeper looks, finds nothing and goes to sleep, just while the other end brings news and
+//! finds nobody asleep. Each side writes one word and then reads the other one's, so each needs a
+//! full fence between the two (store, then load: no acquire or release orders those); then at
+//! least one of them sees what the other wrote.
+
+use ipcmark_transport::Error;
+
+use super::sync::{AtomicU32, Ordering, fence};
+
+/// A sleeper's word, in cache lines of its own: whoever has news reads it every time, and it
+/// changes only when somebody goes to sleep.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct Bell {
+    asleep: AtomicU32,
+}
+
+impl Bell {
+    /// Wakes the sleeper, if there is one. Call it after the news has been stored.
+    #[inline]
+    pub fn ring(&self) {
+        // Pairs with the fence in `sleep`.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) != 0 {
+            self.wake();
+        }
+    }
+
+    /// Taking the word back first makes one wake-up of many rings, and keeps a sleeper awake that
+    /// has not reached the kernel yet: it sleeps on this very word.
+    #[cold]
+    fn wake(&self) {
+        if self.asleep.swap(0, Ordering::Relaxed) != 0 {
+            kernel::wake(&self.asleep);
+        }
+    }
+
+    /// Sleeps until the other end rings, if there still is `nothing` once the word is set. It may
+    /// return early, so the caller looks again.
+    #[inline]
+    pub fn sleep(&self, nothing: impl FnOnce() -> Result<bool, Error>) -> Result<(), Error> {
+        self.asleep.store(1, Ordering::Relaxed);
+        // Pairs with the fence in `ring`.
+        fence(Ordering::SeqCst);
+        if nothing()? {
+            kernel::wait(&self.asleep);
+        }
+        self.asleep.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(not(loom))]
+mod kernel {
+    use std::ptr;
+
+    use super::AtomicU32;
+
+    /// So long a sleeper sleeps at most, in case that the other end died: 100 ms.
+    static LONGEST: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+    /// Sleeps while the word is 1. However it ends (woken, too late, a signal, the time is over)
+    /// the caller looks for news and comes again, so the result does not matter.
+    pub(super) fn wait(word: &AtomicU32) {
+        // Not FUTEX_PRIVATE_FLAG: the word is shared between processes.
+        // SAFETY: the word is valid and aligned while borrowed, and so is the time.
+        unsafe {
+            libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, 1, &raw const LONGEST)
+        };
+    }
+
+    /// Wakes the one end that may sleep on the word.
+    pub(super) fn wake(word: &AtomicU32) {
+        let unused = ptr::null::<libc::timespec>();
+        // SAFETY: as above; the kernel does not touch the word.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1, unused) };
+    }
+}
+
+/// The kernel's part for loom: comparing and going to sleep is one step, as in the kernel. There is
+/// no longest sleep, so that a lost wake-up is a deadlock, which loom reports.
+#[cfg(loom)]
+mod kernel {
+    use loom::sync::{Condvar, Mutex};
+
+    use super::{AtomicU32, Ordering};
+
+    loom::lazy_static! {
+        static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+    }
+
+    pub(super) fn wait(word: &AtomicU32) {
+        let guard = QUEUE.0.lock().unwrap();
+        if word.load(Ordering::Relaxed) == 1 {
+            drop(QUEUE.1.wait(guard).unwrap());
+        }
+    }
+
+    pub(super) fn wake(_: &AtomicU32) {
+        let _guard = QUEUE.0.lock().unwrap();
+        QUEUE.1.notify_all();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::{sync::atomic::AtomicU64, thread};
+
+    use super::*;
+
+    #[test]
+    fn a_sleeper_sees_every_piece_of_news() {
+        const NEWS: u64 = 2000;
+        let (bell, news) = (Bell::default(), AtomicU64::new(0));
+        let (back, seen) = (Bell::default(), AtomicU64::new(0));
+        let await_number = |bell: &Bell, number: &AtomicU64, wanted| {
+            while number.load(Ordering::Acquire) != wanted {
+                bell.sleep(|| Ok(number.load(Ordering::Acquire) != wanted)).unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 1..=NEWS {
+                    await_number(&bell, &news, number);
+                    seen.store(number, Ordering::Release);
+                    back.ring();
+                }
+            });
+            for number in 1..=NEWS {
+                news.store(number, Ordering::Release);
+                bell.ring();
+                await_number(&back, &seen, number);
+            }
+        });
+    }
+
+    #[test]
+    fn a_sleep_that_nobody_ends_ends_by_itself() {
+        let bell = Bell::default();
+        bell.sleep(|| Ok(true)).unwrap();
+        assert_eq!(bell.asleep.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p ipcmark-native --lib loom`: every order of events.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::{sync::Arc, thread};
+
+    use super::*;
+    use crate::shared::sync::AtomicU64;
+
+    #[derive(Default)]
+    struct Shared {
+        bell: Bell,
+        news: AtomicU64,
+    }
+
+    #[test]
+    fn no_wake_up_is_lost() {
+        loom::model(|| {
+            let shared = Arc::new(Shared::default());
+            let other = Arc::clone(&shared);
+            let ringer = thread::spawn(move || {
+                for number in 1..=2 {
+                    other.news.store(number, Ordering::Release);
+                    other.bell.ring();
+                }
+            });
+            let mut seen = 0;
+            while seen != 2 {
+                let news = || shared.news.load(Ordering::Acquire);
+                shared.bell.sleep(|| Ok(news() == seen)).unwrap();
+                seen = news();
+            }
+            ringer.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,170 @@
+//! Memory that two processes share: mapped, touched and given back.
+
+use std::{
+    io,
+    num::NonZero,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+    ptr::NonNull,
+    sync::atomic::{AtomicU8, Ordering},
+};
+
+use ipcmark_transport::{Error, Rendezvous, Role};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap};
+
+/// The smallest page of any processor we run on.
+const PAGE: usize = 4096;
+
+/// What errors call it.
+const OBJECT: &str = "the shared memory";
+
+/// Shared memory, mapped as long as this lives.
+pub struct Region {
+    base: NonNull<u8>,
+    len: usize,
+    unmap: unsafe fn(NonNull<u8>, usize),
+}
+
+impl Region {
+    /// Shares `len` zeroed bytes: the leader makes a descriptor of them, which travels to the
+    /// follower; both map it. No name is needed for that, so none can be left behind.
+    pub fn share(
+        role: Role,
+        peers: &mut dyn Rendezvous,
+        len: usize,
+        make: impl FnOnce() -> Result<OwnedFd, Error>,
+    ) -> Result<Self, Error> {
+        if role.is_leader() {
+            let fd = make()?;
+            peers.send(0, b"memory", &[fd.as_fd()])?;
+            return Self::map(&fd, len);
+        }
+        Self::map(&receive_fd(peers)?, len)
+    }
+
+    fn map(fd: &OwnedFd, len: usize) -> Result<Self, Error> {
+        check_size(fd, len)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let size = NonZero::new(len).expect("a region is never empty");
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, fd, 0) }
+            .map_err(|errno| Error::os("map", OBJECT, errno))?;
+        // SAFETY: mapped just now, and as long as the file is: `check_size`.
+        Ok(unsafe { Self::adopt(base.cast(), len, unmap) })
+    }
+
+    /// Takes over mapped memory, and touches every page of it, so that the measured loop takes no
+    /// page fault.
+    ///
+    /// # Safety
+    /// `len` bytes at `base` are mapped to read and to write, used by nobody else in this process,
+    /// and `unmap` gives them back.
+    pub unsafe fn adopt(
+        base: NonNull<u8>,
+        len: usize,
+        unmap: unsafe fn(NonNull<u8>, usize),
+    ) -> Self {
+        for at in (0..len).step_by(PAGE) {
+            // An atomic "or nothing" counts as a write, which takes the write fault too, but changes
+            // nothing: the other end may have begun already.
+            // SAFETY: within the mapping, which lives as long as the caller promised.
+            unsafe { AtomicU8::from_ptr(base.add(at).as_ptr()) }.fetch_or(0, Ordering::Relaxed);
+        }
+        Self { base, len, unmap }
+    }
+
+    /// Where `at` lies, which must be before the end.
+    pub fn at(&self, at: usize) -> NonNull<u8> {
+        assert!(at < self.len, "{at} is not within {} bytes", self.len);
+        // SAFETY: within the mapping.
+        unsafe { self.base.add(at) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the promise of `adopt`; whoever points into the region lives no longer.
+        unsafe { (self.unmap)(self.base, self.len) };
+    }
+}
+
+unsafe fn unmap(base: NonNull<u8>, len: usize) {
+    // SAFETY: mapped by `Region::map` with this length.
+    unsafe { libc::munmap(base.as_ptr().cast(), len) };
+}
+
+/// The one descriptor that the leader sends.
+fn receive_fd(peers: &mut dyn Rendezvous) -> Result<OwnedFd, Error> {
+    let (_, mut fds) = peers.receive(0)?;
+    fds.pop().ok_or_else(|| Error::new("receive", OBJECT, "the leader sent no descriptor"))
+}
+
+/// Memory beyond the end of its file would kill the process that touches it (SIGBUS).
+fn check_size(fd: &OwnedFd, len: usize) -> Result<(), Error> {
+    let stat = nix::sys::stat::fstat(fd).map_err(|errno| Error::os("look at", OBJECT, errno))?;
+    if stat.st_size != len as i64 {
+        let cause = format!("it has {} bytes instead of {len}", stat.st_size);
+        return Err(Error::new("map", OBJECT, cause));
+    }
+    Ok(())
+}
+
+/// Reserves `len` zeroed bytes for a file, really: a page that is only promised would kill the
+/// process that touches it (SIGBUS) once there is no room left.
+pub fn allocate(fd: &OwnedFd, len: usize, object: &str, remedy: &str) -> Result<(), Error> {
+    let code = loop {
+        // The result is the error itself, not -1.
+        // SAFETY: no memory is involved.
+        let code = unsafe { libc::posix_fallocate(fd.as_raw_fd(), 0, len as libc::off_t) };
+        if code != libc::EINTR {
+            break code;
+        }
+    };
+    if code == 0 {
+        return Ok(());
+    }
+    let error = io::Error::from_raw_os_error(code);
+    Err(Error::os(format!("reserve {len} bytes for"), object, error).remedy(remedy))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::testing::rendezvous;
+
+    fn file(len: usize) -> Result<OwnedFd, Error> {
+        let flags = nix::sys::memfd::MFdFlags::MFD_CLOEXEC;
+        let file = nix::sys::memfd::memfd_create("ipcmark-test", flags).unwrap();
+        allocate(&file, len, "a file", "")?;
+        Ok(file)
+    }
+
+    #[test]
+    fn both_ends_see_the_same_bytes() {
+        let (mut one, mut other) = rendezvous();
+        let leader = Region::share(Role::Leader, &mut one, 10_000, || file(10_000)).unwrap();
+        let follower =
+            Region::share(Role::Follower(0), &mut other, 10_000, || unreachable!()).unwrap();
+        // SAFETY: within the regions; nobody else has them.
+        unsafe {
+            leader.at(9_999).write(7);
+            assert_eq!(follower.at(9_999).read(), 7);
+            assert_eq!(follower.at(0).read(), 0);
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_size_is_refused() {
+        let (mut one, mut other) = rendezvous();
+        let _leader = Region::share(Role::Leader, &mut one, 4096, || file(4096)).unwrap();
+        let error = Region::share(Role::Follower(0), &mut other, 8192, || unreachable!());
+        assert!(error.err().unwrap().to_string().contains("4096 bytes instead of 8192"));
+    }
+
+    #[test]
+    fn room_that_cannot_be_reserved_is_an_error_with_a_remedy() {
+        let read_only = std::fs::File::open("/dev/null").unwrap().into();
+        let error = allocate(&read_only, 4096, "a file", "make room").unwrap_err().to_string();
+        assert!(error.starts_with("cannot reserve 4096 bytes for a file: "), "{error}");
+        assert!(error.ends_with("; make room"), "{error}");
+    }
+}

@@ -1,0 +1,226 @@
+//! The ring on memory of the test's own. No system call is made, so that Miri can run this:
+//! `cargo +nightly miri test -p ipcmark-native --lib shared::ring`.
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    collections::VecDeque,
+    thread,
+};
+
+use ipcmark_transport::MIN_PAYLOAD;
+use proptest::prelude::*;
+
+use super::*;
+
+/// The memory of one ring.
+struct Heap {
+    base: NonNull<u8>,
+    layout: Layout,
+    payload: usize,
+}
+
+impl Heap {
+    fn new(payload: usize) -> Self {
+        let layout = Layout::from_size_align(size(payload), 4096).unwrap();
+        // SAFETY: the size is not 0.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
+        Self { base, layout, payload }
+    }
+
+    fn ends(&self) -> (Producer, Consumer) {
+        // SAFETY: zeroed, aligned, of the size asked for; tests drop the ends first.
+        unsafe { (Producer::new(self.base, self.payload), Consumer::new(self.base, self.payload)) }
+    }
+
+    fn memory(&self) -> Memory {
+        // SAFETY: as above.
+        unsafe { Memory::new(self.base, self.payload) }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+    }
+}
+
+/// Sends `message`; false where the ring is full.
+fn send(producer: &mut Producer, message: &[u8]) -> bool {
+    if producer.loan(message.len()).unwrap() == Step::WouldBlock {
+        return false;
+    }
+    producer.room().copy_from_slice(message);
+    producer.publish();
+    true
+}
+
+fn receive(consumer: &mut Consumer) -> Option<Vec<u8>> {
+    if consumer.take().unwrap() == Step::WouldBlock {
+        return None;
+    }
+    let message = consumer.message().to_vec();
+    consumer.release();
+    Some(message)
+}
+
+fn message(number: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at + number * 31) as u8).collect()
+}
+
+#[test]
+fn four_of_the_largest_messages_fit_and_then_no_more() {
+    let heap = Heap::new(20_000);
+    let (mut producer, mut consumer) = heap.ends();
+    for round in 0..3 {
+        let filled = (0..).take_while(|n| send(&mut producer, &message(round + n, 20_000))).count();
+        assert_eq!(filled, MESSAGES);
+        for n in 0..filled {
+            assert_eq!(receive(&mut consumer), Some(message(round + n, 20_000)));
+        }
+        assert_eq!(receive(&mut consumer), None);
+    }
+}
+
+#[test]
+fn room_comes_back_with_the_release_and_not_before() {
+    let heap = Heap::new(20_000);
+    let (mut producer, mut consumer) = heap.ends();
+    while send(&mut producer, &message(0, 20_000)) {}
+    assert_eq!(consumer.take().unwrap(), Step::Done);
+    assert_eq!(producer.loan(20_000).unwrap(), Step::WouldBlock);
+    consumer.release();
+    assert_eq!(producer.loan(20_000).unwrap(), Step::Done);
+}
+
+#[test]
+fn outside_a_loan_and_a_take_there_are_no_bytes() {
+    let heap = Heap::new(64);
+    let (mut producer, mut consumer) = heap.ends();
+    assert!(producer.room().is_empty() && consumer.message().is_empty());
+    assert!(send(&mut producer, &message(1, 64)));
+    assert!(producer.room().is_empty());
+    assert!(receive(&mut consumer).is_some());
+    assert!(consumer.message().is_empty());
+}
+
+#[test]
+fn a_message_lies_where_it_was_written() {
+    let heap = Heap::new(4096);
+    let (mut producer, mut consumer) = heap.ends();
+    assert_eq!(producer.loan(4096).unwrap(), Step::Done);
+    let written = producer.room().as_ptr();
+    producer.publish();
+    assert_eq!(consumer.take().unwrap(), Step::Done);
+    assert_eq!(consumer.message().as_ptr(), written);
+}
+
+#[test]
+fn lengths_out_of_range_are_errors() {
+    for word in [0, MIN_PAYLOAD as u64 - 1, 4097, 1 << 40, NOTHING - 1] {
+        let heap = Heap::new(4096);
+        let (mut producer, mut consumer) = heap.ends();
+        assert!(send(&mut producer, &message(0, 4096)));
+        heap.memory().word(0).store(word, Ordering::Relaxed);
+        assert!(consumer.take().is_err(), "{word}");
+    }
+}
+
+#[test]
+fn a_length_beyond_what_was_handed_over_is_an_error() {
+    let heap = Heap::new(4096);
+    let (mut producer, mut consumer) = heap.ends();
+    assert!(send(&mut producer, &message(0, 16)));
+    heap.memory().word(0).store(4096, Ordering::Relaxed);
+    assert!(consumer.take().is_err());
+}
+
+#[test]
+fn a_word_that_skips_more_than_there_is_is_an_error() {
+    let heap = Heap::new(64);
+    let (mut producer, mut consumer) = heap.ends();
+    assert!(send(&mut producer, &message(0, 64)));
+    heap.memory().word(0).store(NOTHING, Ordering::Relaxed);
+    assert!(consumer.take().is_err());
+}
+
+#[test]
+fn two_threads_see_every_message_once_in_order_and_whole() {
+    const MESSAGES: usize = if cfg!(miri) { 300 } else { 50_000 };
+    let heap = Heap::new(3000);
+    // Odd steps, so that records end everywhere in the ring.
+    let len = |n: usize| MIN_PAYLOAD + n * 997 % (3000 - MIN_PAYLOAD);
+    let (producer, consumer) = heap.ends();
+    let (mut producer, mut consumer) = (Moved(producer), Moved(consumer));
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for n in 0..MESSAGES {
+                while !send(producer.get(), &message(n, len(n))) {
+                    thread::yield_now();
+                }
+            }
+        });
+        for n in 0..MESSAGES {
+            let received = loop {
+                match receive(consumer.get()) {
+                    Some(received) => break received,
+                    None => thread::yield_now(),
+                }
+            };
+            assert!(received == message(n, len(n)), "message {n}");
+        }
+    });
+}
+
+/// An end on its way to the one thread that uses it.
+struct Moved<T>(T);
+
+// SAFETY: an end may be used by any thread, by one at a time.
+unsafe impl<T> Send for Moved<T> {}
+
+impl<T> Moved<T> {
+    fn get(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// A queue of the standard library knows what should be in the ring.
+    #[test]
+    fn the_ring_is_a_queue(
+        payload in 16_usize..40_000,
+        steps in prop::collection::vec((any::<bool>(), 0.0..=1.0_f64), 1..400),
+    ) {
+        let heap = Heap::new(payload);
+        let (mut producer, mut consumer) = heap.ends();
+        let mut model = VecDeque::new();
+        let mut used = 0;
+        for (number, (sends, size)) in steps.into_iter().enumerate() {
+            if sends {
+                let len = MIN_PAYLOAD + (size * (payload - MIN_PAYLOAD) as f64) as usize;
+                let sent = send(&mut producer, &message(number, len));
+                // A skipped end of the ring is shorter than one record.
+                let sure = used + 2 * record(payload) <= capacity(payload);
+                prop_assert!(sent || !sure, "{used} bytes used, no room for {len}");
+                if sent {
+                    model.push_back(message(number, len));
+                    used += record(len);
+                }
+            } else {
+                let expected = model.pop_front();
+                used -= expected.as_ref().map_or(0, |message| record(message.len()));
+                prop_assert!(receive(&mut consumer) == expected);
+            }
+        }
+        while let Some(expected) = model.pop_front() {
+            prop_assert!(receive(&mut consumer) == Some(expected));
+        }
+        prop_assert!(receive(&mut consumer).is_none());
+    }
+}

@@ -1,0 +1,7 @@
+//! The atomics of the protocols: the processor's own, or loom's, with which a test goes through
+//! every order of events that the memory model allows.
+
+#[cfg(loom)]
+pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(not(loom))]
+pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

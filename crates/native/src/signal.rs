@@ -1,0 +1,277 @@
+//! `signal`: the ring in POSIX shared memory, real-time signals with a value as the notice.
+//!
+//! - Mechanism: the sender puts the message into the ring and queues a real-time signal, its value
+//!   the number of the message, for the very thread that receives; the receiver has that signal
+//!   blocked and takes it with `sigtimedwait`: no handler runs. One signal a message, in order.
+//! - Kernel objects: the thread's queue of signals; one POSIX shared memory, unlinked as soon as it
+//!   is made. Copies a message: none; the value goes through the kernel.
+//! - Blocks: in `sigtimedwait`, 100 ms at most in one go; `spin` calls it with a time of zero, so
+//!   each poll is a system call. A sender whose ring is full sleeps on a futex.
+//! - Limits: `ulimit -i` (signals queued for a user's processes) and those of the ring. Both ends
+//!   must be in one PID namespace, and an end stays on the thread that opened it.
+
+use std::{fs, io, mem, os::unix::fs::MetadataExt, ptr, sync::Once};
+
+use ipcmark_transport::{
+    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+};
+
+use crate::shared::{
+    self,
+    duplex::{self, Duplex, Notice},
+    posix,
+    ring::{Consumer, Producer},
+};
+
+/// The longest sleep in one go.
+const LONGEST: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const ZERO: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// The signal: in the middle of the real-time signals, for libraries take theirs from both ends.
+fn number() -> i32 {
+    libc::SIGRTMIN() + (libc::SIGRTMAX() - libc::SIGRTMIN()) / 2
+}
+
+/// The transport.
+pub struct Signal;
+
+/// The notice of an end.
+pub struct Signals {
+    peer: Address,
+    own_pid: i32,
+    sent: u32,
+    received: u32,
+    blocked: Blocked,
+}
+
+impl Transport for Signal {
+    type Endpoint = Duplex<Signals>;
+
+    fn definition(&self) -> &Definition {
+        &DEFINITION
+    }
+
+    fn probe(&self) -> Availability {
+        posix::probe()
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Duplex<Signals>, Error> {
+        check_limit()?;
+        let blocked = Blocked::new()?;
+        let own = Address::own();
+        peers.send(0, &own.to_bytes(), &[])?;
+        let peer = Address::from_bytes(&peers.receive(0)?.0)?;
+        own.check_namespace(&peer)?;
+        let region = posix::share(settings, peers, duplex::size(settings.payload))?;
+        let signals = Signals { peer, own_pid: own.pid, sent: 0, received: 0, blocked };
+        Duplex::open(settings, peers, region, signals)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        posix::remove(name)
+    }
+}
+
+/// Where a signal goes.
+#[derive(Clone, Copy)]
+struct Address {
+    pid: i32,
+    tid: i32,
+    /// The number of the namespace in which these mean this thread; 0 where it cannot be known.
+    namespace: u64,
+}
+
+impl Address {
+    fn own() -> Self {
+        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
+        // SAFETY: these only return a number.
+        let (pid, tid) = unsafe { (libc::getpid(), libc::gettid()) };
+        Self { pid, tid, namespace }
+    }
+
+    fn to_bytes(self) -> [u8; 16] {
+        let thread = u64::from(self.pid as u32) | u64::from(self.tid as u32) << 32;
+        (u128::from(thread) | u128::from(self.namespace) << 64).to_ne_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let bytes = bytes.try_into().map_err(|_| {
+            Error::new("receive", "the number of the other thread", "the frame has a wrong length")
+        })?;
+        let all = u128::from_ne_bytes(bytes);
+        Ok(Self { pid: all as i32, tid: (all >> 32) as i32, namespace: (all >> 64) as u64 })
+    }
+
+    /// In another namespace the same numbers mean a stranger, which the signal would kill.
+    fn check_namespace(&self, peer: &Address) -> Result<(), Error> {
+        if self.namespace == peer.namespace {
+            return Ok(());
+        }
+        let cause = "it is in another PID namespace, where its number means another process";
+        Err(Error::new("send signals to", "the other process", cause)
+            .remedy("run both ends in one PID namespace"))
+    }
+}
+
+/// The signal, blocked in this thread as long as this lives.
+struct Blocked {
+    set: libc::sigset_t,
+    /// Whether it was blocked before.
+    before: bool,
+    /// Blocked in this thread and in no other, so it must not move.
+    _stays: std::marker::PhantomData<*const ()>,
+}
+
+impl Blocked {
+    fn new() -> Result<Self, Error> {
+        ignore_late_signals();
+        // SAFETY: the sets are plain bits and are initialised by the calls.
+        let (set, old, error) = unsafe {
+            let (mut set, mut old) = (mem::zeroed(), mem::zeroed());
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, number());
+            let error = libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut old);
+            (set, old, error)
+        };
+        if error != 0 {
+            let error = io::Error::from_raw_os_error(error);
+            return Err(Error::os("block", format!("the signal {}", number()), error));
+        }
+        // SAFETY: `old` was filled above.
+        let before = unsafe { libc::sigismember(&old, number()) } == 1;
+        Ok(Self { set, before, _stays: std::marker::PhantomData })
+    }
+
+    /// Takes the next signal, if one comes within `time`.
+    #[inline]
+    fn take(&self, time: &libc::timespec) -> Option<libc::siginfo_t> {
+        // SAFETY: plain numbers, for which zeros are a value.
+        let mut info = unsafe { mem::zeroed() };
+        // SAFETY: all three are there for the call. Any failure means that no signal came.
+        let number = unsafe { libc::sigtimedwait(&self.set, &mut info, time) };
+        (number > 0).then_some(info)
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        while self.take(&ZERO).is_some() {}
+        if !self.before {
+            // SAFETY: the set was made at open.
+            unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &self.set, ptr::null_mut()) };
+        }
+    }
+}
+
+/// A signal that comes when the end is closed and the mask restored would end the process: that is
+/// its default. So it is ignored, once for the process; blocked, it is queued all the same.
+fn ignore_late_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: a null pointer asks for the present action only; ignoring runs no code of ours.
+        unsafe {
+            let mut present: libc::sigaction = mem::zeroed();
+            libc::sigaction(number(), ptr::null(), &mut present);
+            if present.sa_sigaction == libc::SIG_DFL {
+                libc::signal(number(), libc::SIG_IGN);
+            }
+        }
+    });
+}
+
+/// Where nothing may be queued, a sender would wait for ever.
+fn check_limit() -> Result<(), Error> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is what the call writes.
+    if unsafe { libc::getrlimit(libc::RLIMIT_SIGPENDING, &mut limit) } == 0 && limit.rlim_cur == 0 {
+        let error = Error::new("queue", "signals", "the limit of queued signals is 0");
+        return Err(error.remedy("raise it: ulimit -i 1024"));
+    }
+    Ok(())
+}
+
+/// What `rt_tgsigqueueinfo` reads: the kernel's `siginfo_t` for a queued signal on 64-bit Linux.
+#[repr(C)]
+struct Queued {
+    signo: i32,
+    errno: i32,
+    code: i32,
+    gap: i32,
+    pid: i32,
+    uid: u32,
+    value: u64,
+    rest: [u64; 12],
+}
+
+const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
+
+impl Signals {
+    /// Whether this is the notice of the next message; a stranger's signal is dropped.
+    #[inline]
+    fn accept(&mut self, info: Option<libc::siginfo_t>) -> Step {
+        let Some(info) = info else { return Step::WouldBlock };
+        // SAFETY: a signal of any code has these bytes; they count only where the code fits.
+        let (pid, value) = unsafe { (info.si_pid(), info.si_value().sival_ptr as usize as u32) };
+        let next = self.received.wrapping_add(1);
+        if info.si_code != libc::SI_QUEUE || pid != self.peer.pid || value != next {
+            return Step::WouldBlock;
+        }
+        self.received = next;
+        Step::Done
+    }
+}
+
+impl Notice for Signals {
+    #[inline]
+    fn send(&mut self, _: &Producer) -> Result<Step, Error> {
+        let next = self.sent.wrapping_add(1);
+        let (signo, code, pid) = (number(), libc::SI_QUEUE, self.own_pid);
+        let value = u64::from(next);
+        let info = Queued { signo, errno: 0, code, gap: 0, pid, uid: 0, value, rest: [0; 12] };
+        let Address { pid, tid, .. } = self.peer;
+        // SAFETY: `info` is what the call reads. To one thread, for only that one has it blocked.
+        let sent = unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signo, &info) };
+        if sent < 0 {
+            return not_sent();
+        }
+        self.sent = next;
+        Ok(Step::Done)
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Result<Step, Error> {
+        let info = self.blocked.take(&ZERO);
+        Ok(self.accept(info))
+    }
+
+    #[inline]
+    fn sleep(&mut self, _: &mut Consumer) -> Result<Step, Error> {
+        let info = self.blocked.take(&LONGEST);
+        Ok(self.accept(info))
+    }
+}
+
+/// A full queue is to be tried again.
+#[cold]
+fn not_sent() -> Result<Step, Error> {
+    const OPERATION: &str = "send a signal to";
+    const OBJECT: &str = "the other process";
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::EAGAIN) => Ok(Step::WouldBlock),
+        Some(libc::ESRCH) => Err(Error::peer_gone(OPERATION, OBJECT)),
+        _ => Err(Error::last_os(OPERATION, OBJECT)),
+    }
+}
+
+static DEFINITION: Definition = shared::definition(
+    "signal",
+    "ring of messages in shared memory, a real-time signal as the notice, no copy",
+    &[Wait::Spin, Wait::Block, Wait::Hybrid],
+);
+
+/// `signal`, as it stands in the list.
+pub const TRANSPORT: Signal = Signal;
