@@ -112,6 +112,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
+    /// A module of transports to load beside those that are found
+    #[arg(long, value_name = "PATH.so")]
+    pub module: Vec<PathBuf>,
+
     /// How long a case may take beyond its expected length before it is failed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
     pub timeout: Duration,
@@ -123,6 +127,10 @@ pub(crate) struct ListArguments {
     /// How the list is shown
     #[arg(long, value_enum, default_value = "table")]
     pub format: ListFormat,
+
+    /// A module of transports to load beside those that are found
+    #[arg(long, value_name = "PATH.so")]
+    pub module: Vec<PathBuf>,
 }
 
 /// Words of `list --format`.

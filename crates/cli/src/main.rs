@@ -7,6 +7,7 @@ mod list;
 mod output;
 mod plan_file;
 mod progress;
+mod registry;
 mod run;
 mod selection;
 mod sizes;
@@ -14,36 +15,38 @@ mod sizes;
 use std::process::ExitCode;
 
 use arguments::Command;
-use ipcmark_engine::{KEEPER_COMMAND, Register, Registry};
+use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_engine::KEEPER_COMMAND;
 
 /// A command line that cannot be obeyed.
 const WRONG_COMMAND_LINE: u8 = 2;
 
 fn main() -> ExitCode {
-    let registry = ipcmark_native::transports(&mut Register);
-    if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
-        ipcmark_engine::keep(&registry);
+    match std::env::args().nth(1).as_deref() {
+        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&registry::of(&Found::inherited())),
+        Some(MODULE_COMMAND) => ipcmark_abi::serve(),
+        _ => {}
     }
-    obey(arguments::parse(), &registry).unwrap_or_else(|message| {
+    obey(arguments::parse()).unwrap_or_else(|message| {
         eprintln!("ipcmark: {message}");
         ExitCode::from(WRONG_COMMAND_LINE)
     })
 }
 
-fn obey(command: Command, registry: &Registry) -> Result<ExitCode, String> {
+fn obey(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Run(arguments) => run::run(&arguments, registry),
-        Command::List(arguments) => list::list(&arguments, registry),
+        Command::Run(arguments) => run::run(&arguments, &registry::look(&arguments.module)?),
+        Command::List(arguments) => list::list(&arguments, &registry::look(&arguments.module)?),
         Command::Schema => {
             let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
             output::print(&format!("{}\n", schema.map_err(|e| e.to_string())?));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Clean => clean(registry),
+        Command::Clean => clean(&registry::look(&[])?),
     }
 }
 
-fn clean(registry: &Registry) -> Result<ExitCode, String> {
+fn clean(registry: &ipcmark_engine::Registry) -> Result<ExitCode, String> {
     match ipcmark_engine::clean(registry) {
         Ok(removed) if removed.is_empty() => output::print("nothing to remove\n"),
         Ok(removed) => removed.iter().for_each(|name| output::print(&format!("removed {name}\n"))),

@@ -1,0 +1,44 @@
+//! Memory for messages to be sent, where a module lends none.
+
+use std::{ffi::c_void, hint::black_box};
+
+/// One page: what the memory is aligned to.
+#[repr(C, align(4096))]
+#[derive(Clone)]
+struct Page([u8; 4096]);
+
+/// Whole pages, each touched.
+pub(crate) struct Buffer(Box<[Page]>);
+
+impl Buffer {
+    /// Room for `len` bytes.
+    pub(crate) fn new(len: usize) -> Self {
+        let count = len.div_ceil(size_of::<Page>()).max(1);
+        // Written through a value the compiler does not know, so that it cannot take pages of zeros
+        // from the system that are made when they are first written.
+        let page = Page([black_box(1); 4096]);
+        let mut pages = vec![page; count];
+        pages.iter_mut().for_each(|page| page.0.fill(0));
+        Self(pages.into_boxed_slice())
+    }
+
+    /// Where it begins.
+    pub(crate) fn address(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_begins_with_a_page_and_holds_what_it_must() {
+        for (len, pages) in [(16, 1), (4096, 1), (4097, 2), (4 << 20, 1024)] {
+            let mut buffer = Buffer::new(len);
+            assert_eq!(buffer.address().addr() % 4096, 0);
+            assert_eq!(buffer.0.len(), pages);
+            assert!(buffer.0.iter().all(|page| page.0.iter().all(|byte| *byte == 0)));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The rows that ipcmark knows, whether or not their module is there: `modules/*/module.toml`.
+
+use serde::Deserialize;
+
+use crate::description::Description;
+
+/// A module that ipcmark knows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// Whose its transports are.
+    pub family: String,
+    /// The command that brings the library and the module, or where to read how.
+    pub install: String,
+    /// What it offers.
+    #[serde(rename = "transport")]
+    pub transports: Vec<Description>,
+}
+
+macro_rules! catalogue {
+    ($($folder:literal),+ $(,)?) => {
+        /// The folder and the text of every `module.toml`: the one explicit list.
+        const TEXTS: &[(&str, &str)] = &[$((
+            $folder,
+            include_str!(concat!("../../../modules/", $folder, "/module.toml")),
+        )),+];
+    };
+}
+
+catalogue!["null"];
+
+/// Every module that ipcmark knows, with the folder it is made from.
+pub(crate) fn entries() -> Vec<(&'static str, Entry)> {
+    let read = |(folder, text): &(&'static str, &str)| (*folder, parse(folder, text));
+    TEXTS.iter().map(read).collect()
+}
+
+fn parse(folder: &str, text: &str) -> Entry {
+    match toml::from_str(text) {
+        Ok(entry) => entry,
+        // Built in, and read by a test.
+        Err(error) => unreachable!("modules/{folder}/module.toml: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_text_is_read_and_no_name_stands_twice() {
+        let entries = entries();
+        let names = || entries.iter().flat_map(|(_, entry)| &entry.transports).map(|t| &t.name);
+        assert!(names().count() > 0);
+        assert_eq!(names().collect::<BTreeSet<_>>().len(), names().count());
+        assert!(entries.iter().all(|(_, entry)| !entry.install.is_empty()));
+    }
+}

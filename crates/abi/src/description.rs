@@ -1,0 +1,140 @@
+//! What a module says about its transports, as it goes from the process that asked to the command
+//! and on to the workers.
+
+use ipcmark_transport::{Availability, Capabilities, Definition, MAX_PAYLOAD, Pattern, Span, Wait};
+use serde::{Deserialize, Serialize};
+
+use crate::{c, text};
+
+/// A transport in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Description {
+    pub name: String,
+    pub summary: String,
+    pub waits: Vec<Wait>,
+    #[serde(default = "latency")]
+    pub patterns: Vec<Pattern>,
+    #[serde(default = "max_payload")]
+    pub max_payload: usize,
+    #[serde(default)]
+    pub loans: bool,
+    #[serde(default = "one")]
+    pub max_subscribers: u32,
+    #[serde(default)]
+    pub crosses_hosts: bool,
+    #[serde(default = "yes")]
+    pub reliable: bool,
+    #[serde(default)]
+    pub alternating: bool,
+    #[serde(default = "process")]
+    pub span: Span,
+}
+
+/// Whether a transport can run, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Verdict {
+    Available { version: Option<String> },
+    Unavailable { reason: String, install: Option<String> },
+}
+
+fn latency() -> Vec<Pattern> {
+    vec![Pattern::Latency]
+}
+
+fn max_payload() -> usize {
+    MAX_PAYLOAD
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn process() -> Span {
+    Span::Process
+}
+
+impl Description {
+    /// What a checked transport of a module says about itself.
+    pub(crate) fn of(transport: &c::Transport) -> Self {
+        let has = |flag| transport.flags & flag != 0;
+        // SAFETY: both are terminated texts or null.
+        let (name, summary) =
+            unsafe { (text::read(transport.name), text::read(transport.summary)) };
+        Self {
+            name: name.unwrap_or_default(),
+            summary: summary.unwrap_or_default(),
+            waits: those(Wait::ALL, transport.waits, wait_bit),
+            patterns: those(Pattern::ALL, transport.patterns, pattern_bit),
+            max_payload: usize::try_from(transport.max_payload)
+                .map_or(MAX_PAYLOAD, |most| most.min(MAX_PAYLOAD)),
+            loans: has(c::LOANS),
+            max_subscribers: transport.max_subscribers,
+            crosses_hosts: has(c::CROSSES_HOSTS),
+            reliable: !has(c::UNRELIABLE),
+            alternating: has(c::ALTERNATING),
+            span: match () {
+                () if has(c::NO_HOP) => Span::None,
+                () if has(c::SAME_PROCESS) => Span::Thread,
+                () => Span::Process,
+            },
+        }
+    }
+
+    /// The same as the engine wants it.
+    pub(crate) fn definition(&self, family: &str) -> Definition {
+        Definition {
+            name: self.name.clone().into(),
+            family: family.to_owned().into(),
+            summary: self.summary.clone().into(),
+            capabilities: Capabilities {
+                waits: self.waits.clone().into(),
+                patterns: self.patterns.clone().into(),
+                max_payload: self.max_payload,
+                loans: self.loans,
+                max_subscribers: self.max_subscribers,
+                crosses_hosts: self.crosses_hosts,
+                reliable: self.reliable,
+                alternating: self.alternating,
+                span: self.span,
+            },
+        }
+    }
+}
+
+fn those<T: Copy>(all: &[T], bits: u32, bit: fn(T) -> u32) -> Vec<T> {
+    all.iter().copied().filter(|value| bits & bit(*value) != 0).collect()
+}
+
+/// The bit that stands for a wait.
+pub(crate) fn wait_bit(wait: Wait) -> u32 {
+    match wait {
+        Wait::Spin => c::SPIN,
+        Wait::Block => c::BLOCK,
+        Wait::Hybrid => c::HYBRID,
+    }
+}
+
+fn pattern_bit(pattern: Pattern) -> u32 {
+    match pattern {
+        Pattern::Latency => c::LATENCY,
+        Pattern::OneWay => c::ONE_WAY,
+        Pattern::Throughput => c::THROUGHPUT,
+        Pattern::FanOut => c::FAN_OUT,
+    }
+}
+
+impl From<Verdict> for Availability {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Available { version } => Availability::Available { version },
+            Verdict::Unavailable { reason, install } => {
+                Availability::Unavailable { reason, install }
+            }
+        }
+    }
+}

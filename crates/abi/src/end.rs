@@ -1,0 +1,210 @@
+//! One end behind the contract: the hot path.
+
+use std::{
+    ffi::{c_int, c_void},
+    hint::spin_loop,
+    ptr, slice,
+    time::Duration,
+};
+
+use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, MAX_SLEEP, Settings, Step, Wait};
+
+use crate::{buffer::Buffer, c, failure};
+
+/// How long one call of a reliable transport's `wait` sleeps. A wake-up that a library loses shows
+/// as a second, far outside what anyone would take for a figure.
+const RELIABLE_SLEEP: Duration = Duration::from_secs(1);
+
+/// One end of a module's transport.
+pub struct ModuleEnd {
+    functions: Functions,
+    end: *mut c_void,
+    /// How the loader waits for a message where the module's `take` does not sleep.
+    sleep: Option<Sleep>,
+    /// Room of ours, where the module lends none.
+    buffer: Option<Buffer>,
+    room: *mut c_void,
+    room_len: usize,
+    message: *const c_void,
+    message_len: usize,
+    error: Box<c::Error>,
+    /// The transport's name, for errors.
+    name: String,
+    configuration: Vec<(String, String)>,
+}
+
+/// The functions of an end, out of the module's description.
+#[derive(Clone, Copy)]
+pub(crate) struct Functions {
+    publish: c::Publish,
+    take: c::Take,
+    close: c::Close,
+    loan: Option<c::Loan>,
+    release: Option<c::Release>,
+    wait: Option<c::Wait>,
+    reliable: bool,
+}
+
+/// Polls, then a sleep.
+#[derive(Clone, Copy)]
+struct Sleep {
+    polls: u32,
+    wait: c::Wait,
+    timeout_ns: u64,
+}
+
+impl Functions {
+    /// Those of a description; `None` where one that must be there is not.
+    pub(crate) fn of(transport: &c::Transport) -> Option<Self> {
+        Some(Self {
+            publish: transport.publish?,
+            take: transport.take?,
+            close: transport.close?,
+            loan: transport.loan,
+            release: transport.release,
+            wait: transport.wait,
+            reliable: transport.flags & c::UNRELIABLE == 0,
+        })
+    }
+
+    fn sleep(&self, wait: Wait) -> Option<Sleep> {
+        let polls = match wait {
+            Wait::Spin => return None,
+            Wait::Block => 1,
+            Wait::Hybrid => HYBRID_POLLS,
+        };
+        let timeout = if self.reliable { RELIABLE_SLEEP } else { MAX_SLEEP };
+        let timeout_ns = timeout.as_nanos() as u64;
+        self.wait.map(|wait| Sleep { polls, wait, timeout_ns })
+    }
+}
+
+impl ModuleEnd {
+    /// The end that `open` of the same transport has just made.
+    pub(crate) fn new(
+        functions: Functions,
+        end: *mut c_void,
+        settings: &Settings,
+        name: &str,
+        configuration: Vec<(String, String)>,
+    ) -> Self {
+        Self {
+            sleep: functions.sleep(settings.wait),
+            buffer: functions.loan.is_none().then(|| Buffer::new(settings.payload)),
+            functions,
+            end,
+            room: ptr::null_mut(),
+            room_len: 0,
+            message: ptr::null(),
+            message_len: 0,
+            error: Box::new(failure::blank()),
+            name: name.to_owned(),
+            configuration,
+        }
+    }
+
+    /// What the module wrote down about its configuration while it opened.
+    pub fn notes(&self) -> &[(String, String)] {
+        &self.configuration
+    }
+
+    #[inline(always)]
+    fn step(&self, code: c_int, operation: &'static str) -> Result<Step, Error> {
+        match code {
+            c::DONE => Ok(Step::Done),
+            c::WOULD_BLOCK => Ok(Step::WouldBlock),
+            code => Err(self.failed(code, operation)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn failed(&self, code: c_int, operation: &'static str) -> Error {
+        failure::read(code, &self.error, operation, &format!("a message of {}", self.name))
+    }
+
+    #[inline(always)]
+    fn take_once(&mut self) -> Result<Step, Error> {
+        let (message, len) = (&raw mut self.message, &raw mut self.message_len);
+        // SAFETY: the contract's call, with the end that open made; what it points to lives as long
+        // as this.
+        let code = unsafe { (self.functions.take)(self.end, message, len, &raw mut *self.error) };
+        self.step(code, "receive")
+    }
+
+    /// Polls, sleeps until something may be there, and looks once more.
+    #[inline]
+    fn take_or_sleep(&mut self, sleep: Sleep) -> Result<Step, Error> {
+        for _ in 0..sleep.polls {
+            if self.take_once()? == Step::Done {
+                return Ok(Step::Done);
+            }
+            spin_loop();
+        }
+        // SAFETY: the contract's call, with the end that open made.
+        let code = unsafe { (sleep.wait)(self.end, sleep.timeout_ns, &raw mut *self.error) };
+        match self.step(code, "wait for")? {
+            Step::Done => self.take_once(),
+            Step::WouldBlock => Ok(Step::WouldBlock),
+        }
+    }
+}
+
+impl Endpoint for ModuleEnd {
+    #[inline]
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.room_len = len;
+        let Some(loan) = self.functions.loan else {
+            // A buffer of ours is always free: publish keeps nothing of it once it is done.
+            self.room = self.buffer.as_mut().map_or(ptr::null_mut(), Buffer::address);
+            return Ok(Step::Done);
+        };
+        // SAFETY: the contract's call, with the end that open made.
+        let code = unsafe { loan(self.end, len, &raw mut self.room, &raw mut *self.error) };
+        self.step(code, "get room for")
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        // SAFETY: the module lent that much after a loan that is done, or it is our buffer, which
+        // holds the largest payload.
+        unsafe { slice::from_raw_parts_mut(self.room.cast(), self.room_len) }
+    }
+
+    #[inline]
+    fn publish(&mut self) -> Result<Step, Error> {
+        let (end, error) = (self.end, &raw mut *self.error);
+        // SAFETY: the contract's call: the room is the module's own, or our buffer of that length.
+        let code = unsafe { (self.functions.publish)(end, self.room, self.room_len, error) };
+        self.step(code, "send")
+    }
+
+    #[inline]
+    fn take(&mut self) -> Result<Step, Error> {
+        match self.sleep {
+            None => self.take_once(),
+            Some(sleep) => self.take_or_sleep(sleep),
+        }
+    }
+
+    #[inline]
+    fn message(&self) -> &[u8] {
+        // SAFETY: a take that is done gave address and length of a message that stays until release.
+        unsafe { slice::from_raw_parts(self.message.cast(), self.message_len) }
+    }
+
+    #[inline]
+    fn release(&mut self) -> Result<(), Error> {
+        let Some(release) = self.functions.release else { return Ok(()) };
+        // SAFETY: the contract's call, with the message that take gave.
+        let code = unsafe { release(self.end, self.message, &raw mut *self.error) };
+        if code == c::DONE { Ok(()) } else { Err(self.failed(code, "release")) }
+    }
+}
+
+impl Drop for ModuleEnd {
+    fn drop(&mut self) {
+        // SAFETY: the contract's last call for this end.
+        unsafe { (self.functions.close)(self.end) };
+    }
+}

@@ -1,0 +1,80 @@
+//! Errors on their way through the contract.
+
+use std::{ffi::c_int, io};
+
+use ipcmark_transport::Error;
+
+use crate::{
+    c,
+    text::{read_array, write_array},
+};
+
+/// An error with nothing in it, as a module gets it.
+pub(crate) fn blank() -> c::Error {
+    c::Error {
+        size: size_of::<c::Error>() as u32,
+        number: 0,
+        operation: [0; 64],
+        object: [0; 192],
+        cause: [0; 512],
+        remedy: [0; 256],
+    }
+}
+
+/// What a module says about a call that returned `code`; `operation` and `object` stand in where it
+/// says nothing.
+#[cold]
+pub(crate) fn read(code: c_int, error: &c::Error, operation: &str, object: &str) -> Error {
+    let or = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
+    let operation = or(read_array(&error.operation), operation);
+    let object = or(read_array(&error.object), object);
+    let read = match (code, read_array(&error.cause)) {
+        (c::PEER_GONE, _) => Error::peer_gone(operation, object),
+        (c::FAILED, cause) if !cause.is_empty() => Error::new(operation, object, cause),
+        (c::FAILED, _) if error.number != 0 => {
+            Error::os(operation, object, io::Error::from_raw_os_error(error.number))
+        }
+        (c::FAILED, _) => Error::new(operation, object, "the module gives no reason"),
+        (code, _) => {
+            let cause = format!("the module returned {code}, which the contract does not know");
+            Error::new(operation, object, cause)
+        }
+    };
+    match read_array(&error.remedy) {
+        remedy if remedy.is_empty() => read,
+        remedy => read.remedy(remedy),
+    }
+}
+
+/// Writes an error of ours for a module to hand on; returns its code.
+pub(crate) fn write(error: &Error, operation: &str, to: &mut c::Error) -> c_int {
+    to.number = error.os_error().unwrap_or(0);
+    write_array(&mut to.operation, operation);
+    write_array(&mut to.object, "the other end");
+    write_array(&mut to.cause, &error.to_string());
+    if error.is_peer_gone() { c::PEER_GONE } else { c::FAILED }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_module_says_is_what_a_user_reads() {
+        let mut error = blank();
+        assert_eq!(
+            read(c::FAILED, &error, "open", "x").to_string(),
+            "cannot open x: the module gives no reason"
+        );
+        error.number = 2;
+        assert_eq!(read(c::FAILED, &error, "open", "x").os_error(), Some(2));
+        write_array(&mut error.operation, "bind");
+        write_array(&mut error.object, "ipc://x");
+        write_array(&mut error.cause, "in use");
+        write_array(&mut error.remedy, "rm x");
+        let text = read(c::FAILED, &error, "open", "x").to_string();
+        assert_eq!(text, "cannot bind ipc://x: in use; rm x");
+        assert!(read(c::PEER_GONE, &error, "open", "x").is_peer_gone());
+        assert!(read(77, &error, "open", "x").to_string().contains("returned 77"));
+    }
+}

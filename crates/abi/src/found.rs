@@ -1,0 +1,59 @@
+//! What was found, from the command that asked to the processes that it starts.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{discovery, examine::Answer};
+
+/// The environment variable in which the command hands over what it found.
+const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
+
+/// What was found of modules: each was asked once, in a process of its own.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Found {
+    pub(crate) modules: Vec<Asked>,
+}
+
+/// A file and what it answered.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub path: PathBuf,
+    pub answer: Answer,
+}
+
+impl Asked {
+    /// The name of the file without its end: the folder it was made from.
+    pub(crate) fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("module")
+    }
+}
+
+impl Found {
+    /// Looks for modules: the files `named`, those in `$IPCMARK_MODULE_PATH`, those beside the
+    /// command. Starts this executable again for each, told so by [`MODULE_COMMAND`].
+    ///
+    /// [`MODULE_COMMAND`]: crate::MODULE_COMMAND
+    pub fn look(named: &[PathBuf]) -> Self {
+        Self { modules: discovery::ask(discovery::files(named)) }
+    }
+
+    /// What the command that started this process has found.
+    pub fn inherited() -> Self {
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// The variable and its value by which processes started from now on get to know.
+    pub fn to_inherit(&self) -> (&'static str, String) {
+        (VARIABLE, serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// What is wrong with modules that offer something all the same, a sentence each.
+    pub fn faults(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.modules.iter().flat_map(|asked| {
+            let faults = asked.answer.as_ref().map_or(&[][..], |offer| &offer.faults[..]);
+            faults.iter().map(|fault| (asked.path.as_path(), fault.as_str()))
+        })
+    }
+}

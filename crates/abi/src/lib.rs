@@ -1,0 +1,40 @@
+//! Modules: transports in shared objects, behind the C contract of `include/ipcmark/transport.h`.
+//!
+//! A module is loaded in workers only, never in the command. To see what one offers, the command
+//! starts its own executable again, told so by [`MODULE_COMMAND`]; the executable must call [`serve`]
+//! when it finds that word. What was [`Found`] is handed on to every process that is started later.
+
+mod buffer;
+pub mod c;
+mod catalogue;
+mod description;
+mod discovery;
+mod end;
+mod examine;
+mod failure;
+mod found;
+mod library;
+mod list;
+mod origin;
+mod session;
+mod text;
+mod transport;
+
+use std::path::Path;
+
+pub use end::ModuleEnd;
+pub use found::Found;
+pub use list::modules;
+pub use transport::Module;
+
+/// The word by which the executable is told to deal with a module.
+pub const MODULE_COMMAND: &str = "__module";
+
+/// Does what the words behind [`MODULE_COMMAND`] ask for; never returns.
+pub fn serve() -> ! {
+    let words: Vec<_> = std::env::args_os().skip(2).collect();
+    match words.as_slice() {
+        [verb, path] if verb == "examine" => examine::live(Path::new(path)),
+        _ => examine::misused(),
+    }
+}

@@ -1,0 +1,106 @@
+//! The list of transports: what was found laid over what is known.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use ipcmark_transport::{Availability, Collect, Pattern, Span, Wait};
+
+use crate::{
+    catalogue::{self, Entry},
+    description::Description,
+    examine::Offer,
+    found::{Asked, Found},
+    origin::Origin,
+    transport::Module,
+};
+
+/// Hands every transport of the modules to `collect`: first those that ipcmark knows, there or not,
+/// then those that it does not know.
+pub fn modules<C: Collect>(collect: &mut C, found: &Found) -> Vec<C::Item> {
+    let modules: Vec<Loadable> = found.modules.iter().map(Loadable::new).collect();
+    let known = catalogue::entries();
+    let known = known.iter().flat_map(|(folder, entry)| known_rows(folder, entry, &modules));
+    let unknown = modules.iter().flat_map(unknown_rows);
+    let mut names = BTreeSet::new();
+    let rows = known.chain(unknown).filter(|row| names.insert(row.name()));
+    rows.map(|row| collect.item(row)).collect()
+}
+
+/// A file that may be a module, and what it answered.
+struct Loadable<'a> {
+    asked: &'a Asked,
+    origin: Arc<Origin>,
+}
+
+impl<'a> Loadable<'a> {
+    fn new(asked: &'a Asked) -> Self {
+        Self { asked, origin: Arc::new(Origin::new(&asked.path)) }
+    }
+
+    /// What it offers, as transports.
+    fn rows(&self) -> impl Iterator<Item = Module> {
+        let offer = self.asked.answer.as_ref().ok();
+        offer.into_iter().flat_map(|offer| self.offered(offer))
+    }
+
+    fn offered(&self, offer: &'a Offer) -> impl Iterator<Item = Module> {
+        offer.transports.iter().map(|(description, verdict)| {
+            let definition = description.definition(&offer.family);
+            Module::new(definition, verdict.clone().into(), Some(Arc::clone(&self.origin)))
+        })
+    }
+}
+
+/// The rows of a module that ipcmark knows: its own words where it can be loaded.
+fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>]) -> Vec<Module> {
+    let row = |description: &Description| {
+        let there = modules.iter().flat_map(Loadable::rows).find(|m| m.name() == description.name);
+        there.unwrap_or_else(|| absent(folder, entry, description, modules))
+    };
+    entry.transports.iter().map(row).collect()
+}
+
+/// The row of a transport that is known and not there.
+fn absent(
+    folder: &str,
+    entry: &Entry,
+    description: &Description,
+    modules: &[Loadable<'_>],
+) -> Module {
+    let file = modules.iter().find(|module| module.asked.stem() == folder);
+    let reason = match file.map(|module| &module.asked.answer) {
+        None => format!("there is no module {folder}.so"),
+        Some(Err(reason)) => reason.clone(),
+        Some(Ok(_)) => format!("the module {folder}.so does not offer it"),
+    };
+    let availability = Availability::Unavailable { reason, install: Some(entry.install.clone()) };
+    Module::new(description.definition(&entry.family), availability, None)
+}
+
+/// What a module that ipcmark does not know offers, or why it offers nothing.
+fn unknown_rows(module: &Loadable<'_>) -> Vec<Module> {
+    let known = catalogue::entries().iter().any(|(folder, _)| *folder == module.asked.stem());
+    match &module.asked.answer {
+        Err(reason) if !known => vec![broken(module.asked.stem(), reason)],
+        _ => module.rows().collect(),
+    }
+}
+
+/// The row of a file that is no module that can be used: it stands under the file's name.
+fn broken(stem: &str, reason: &str) -> Module {
+    let description = Description {
+        name: stem.to_owned(),
+        summary: "unknown, for its module cannot be used".into(),
+        // Something to be asked for, so that a run says why it is not there.
+        waits: vec![Wait::Spin],
+        patterns: vec![Pattern::Latency],
+        max_payload: ipcmark_transport::MAX_PAYLOAD,
+        loans: false,
+        max_subscribers: 1,
+        crosses_hosts: false,
+        reliable: true,
+        alternating: false,
+        span: Span::Process,
+    };
+    let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };
+    Module::new(description.definition(stem), availability, None)
+}

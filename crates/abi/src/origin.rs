@@ -1,0 +1,70 @@
+//! The file of a module, and the module in it once this process has loaded it.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use ipcmark_transport::Error;
+
+use crate::{c, library::Library};
+
+/// Where the sandbox of a session mounts something of its own.
+const HIDDEN: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// The file of a module.
+pub(crate) struct Origin {
+    path: PathBuf,
+    /// The file, opened before the sandbox hides its name.
+    file: Option<File>,
+    library: OnceLock<Library>,
+}
+
+impl Origin {
+    /// The file at `path`. Where a sandbox would hide it, it is opened now.
+    pub(crate) fn new(path: &Path) -> Self {
+        let hidden = HIDDEN.iter().any(|place| path.starts_with(place));
+        let file = hidden.then(|| File::open(path).ok()).flatten();
+        Self { path: path.to_owned(), file, library: OnceLock::new() }
+    }
+
+    /// The transport called `name`; loads the module where this process has not done so yet.
+    pub(crate) fn transport(&self, name: &str) -> Result<&'static c::Transport, Error> {
+        let library = self.library()?;
+        library.transport(name).map_err(|cause| self.error(cause))
+    }
+
+    /// The module, loaded.
+    pub(crate) fn library(&self) -> Result<Library, Error> {
+        if let Some(library) = self.library.get() {
+            return Ok(*library);
+        }
+        let library = Library::load(&self.name_here(), &self.path)?;
+        Ok(*self.library.get_or_init(|| library))
+    }
+
+    /// The name under which this process finds the file: its own, unless something else or nothing
+    /// lies there now. Under its own name the library's relative paths and debuggers work.
+    fn name_here(&self) -> OsString {
+        match &self.file {
+            Some(file) if !is_at(file, &self.path) => {
+                format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+            }
+            _ => self.path.clone().into(),
+        }
+    }
+
+    fn error(&self, cause: String) -> Error {
+        Error::new("load", format!("the module {}", self.path.display()), cause)
+    }
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}

@@ -1,0 +1,191 @@
+//! What a session offers to a module while an end opens: frames to the other ends, and notes.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    os::fd::{BorrowedFd, IntoRawFd, OwnedFd},
+    slice,
+};
+
+use ipcmark_transport::{Error, Rendezvous};
+
+use crate::{c, failure, text};
+
+/// The functions that a module calls, and behind them what they work on.
+#[repr(C)]
+pub(crate) struct Session<'a> {
+    /// First, so that a module's pointer to it is a pointer to the whole.
+    functions: c::Session,
+    peers: &'a mut dyn Rendezvous,
+    /// Settings of the library that the module wrote down.
+    notes: Vec<(String, String)>,
+    /// The last error of a peer, whole; a module hands on what fits into its struct.
+    error: Option<Error>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(peers: &'a mut dyn Rendezvous) -> Self {
+        let functions = c::Session {
+            size: size_of::<c::Session>() as u32,
+            peers: peers.peers() as u32,
+            send,
+            receive,
+            meet,
+            note,
+        };
+        Self { functions, peers, notes: Vec::new(), error: None }
+    }
+
+    /// The address that a module gets.
+    pub(crate) fn as_c(&mut self) -> *mut c::Session {
+        (&raw mut *self).cast()
+    }
+
+    /// The settings that the module wrote down.
+    pub(crate) fn into_notes(self) -> Vec<(String, String)> {
+        self.notes
+    }
+
+    /// The error behind one that the module only handed on.
+    pub(crate) fn handed_on(&mut self, said: &c::Error) -> Option<Error> {
+        let error = self.error.take()?;
+        let mut ours = failure::blank();
+        failure::write(&error, "", &mut ours);
+        (ours.cause == said.cause).then_some(error)
+    }
+
+    /// Hands the result of a call over to the module.
+    fn conclude(&mut self, result: Result<(), Error>, operation: &str, to: *mut c::Error) -> c_int {
+        let Err(error) = result else { return c::DONE };
+        // SAFETY: a module passes the error it was given, or one of its own, or null.
+        let code = match unsafe { to.as_mut() } {
+            Some(to) => failure::write(&error, operation, to),
+            None => c::FAILED,
+        };
+        self.error = Some(error);
+        code
+    }
+
+    fn check_peer(&self, peer: u32) -> Result<usize, Error> {
+        let count = self.peers.peers();
+        let peer = peer as usize;
+        let there = (peer < count).then_some(peer);
+        there.ok_or_else(|| {
+            Error::new("reach", format!("peer {peer}"), format!("there are {count}"))
+        })
+    }
+
+    fn receive(
+        &mut self,
+        peer: u32,
+        bytes: &mut [u8],
+        fds: &mut [c_int],
+    ) -> Result<(usize, usize), Error> {
+        let peer = self.check_peer(peer)?;
+        let (frame, descriptors) = self.peers.receive(peer)?;
+        let too_long = |what, came, room| {
+            let cause = format!("{came} {what} came, and there is room for {room}");
+            Err(Error::new("receive", "a frame", cause))
+        };
+        if frame.len() > bytes.len() {
+            return too_long("bytes", frame.len(), bytes.len());
+        }
+        if descriptors.len() > fds.len() {
+            return too_long("descriptors", descriptors.len(), fds.len());
+        }
+        bytes[..frame.len()].copy_from_slice(&frame);
+        let counts = (frame.len(), descriptors.len());
+        let raw = descriptors.into_iter().map(OwnedFd::into_raw_fd);
+        fds.iter_mut().zip(raw).for_each(|(to, from)| *to = from);
+        Ok(counts)
+    }
+}
+
+/// # Safety
+/// `session` is the address that [`Session::as_c`] gave, while the module opens an end.
+unsafe fn whole<'a>(session: *mut c::Session) -> &'a mut Session<'a> {
+    // SAFETY: the functions stand first in the whole, which outlives the call and which nobody else
+    // uses meanwhile: one thread calls.
+    unsafe { &mut *session.cast() }
+}
+
+/// A slice at an address that may be null where the slice is empty.
+///
+/// # Safety
+/// `at` is valid for `len` items, or `len` is 0.
+unsafe fn items<'a, T>(at: *const T, len: usize) -> &'a [T] {
+    // SAFETY: the caller promises it.
+    if len == 0 { &[] } else { unsafe { slice::from_raw_parts(at, len) } }
+}
+
+/// As [`items`], to be written.
+///
+/// # Safety
+/// `at` is valid for `len` items, or `len` is 0.
+unsafe fn items_mut<'a, T>(at: *mut T, len: usize) -> &'a mut [T] {
+    // SAFETY: the caller promises it.
+    if len == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(at, len) } }
+}
+
+unsafe extern "C" fn send(
+    session: *mut c::Session,
+    peer: u32,
+    bytes: *const c_void,
+    len: usize,
+    fds: *const c_int,
+    fd_count: usize,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: the session is ours, both arrays are as long as they say.
+    let (session, bytes, fds) =
+        unsafe { (whole(session), items(bytes.cast::<u8>(), len), items(fds, fd_count)) };
+    let send = |session: &mut Session<'_>| {
+        let peer = session.check_peer(peer)?;
+        if fds.iter().any(|fd| *fd < 0) {
+            return Err(Error::new("send", "a descriptor", "it is negative"));
+        }
+        // SAFETY: they are descriptors that the module keeps open during the call.
+        let fds: Vec<_> = fds.iter().map(|fd| unsafe { BorrowedFd::borrow_raw(*fd) }).collect();
+        session.peers.send(peer, bytes, &fds)
+    };
+    let result = send(session);
+    session.conclude(result, "send to", error)
+}
+
+unsafe extern "C" fn receive(
+    session: *mut c::Session,
+    peer: u32,
+    bytes: *mut c_void,
+    len: *mut usize,
+    fds: *mut c_int,
+    fd_count: *mut usize,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: the session is ours, the counts say how long the arrays are, and the
+    // count of descriptors may be null.
+    unsafe {
+        let session = whole(session);
+        let room = fd_count.as_ref().copied().unwrap_or(0);
+        let counts =
+            session.receive(peer, items_mut(bytes.cast::<u8>(), *len), items_mut(fds, room));
+        let result = counts.map(|(bytes, descriptors)| {
+            *len = bytes;
+            if let Some(count) = fd_count.as_mut() {
+                *count = descriptors;
+            }
+        });
+        session.conclude(result, "hear from", error)
+    }
+}
+
+unsafe extern "C" fn meet(session: *mut c::Session, error: *mut c::Error) -> c_int {
+    // SAFETY: the contract: the session is ours.
+    let session = unsafe { whole(session) };
+    let result = session.peers.meet();
+    session.conclude(result, "meet", error)
+}
+
+unsafe extern "C" fn note(session: *mut c::Session, key: *const c_char, value: *const c_char) {
+    // SAFETY: the contract: the session is ours, both texts are terminated or null.
+    let (session, key, value) = unsafe { (whole(session), text::read(key), text::read(value)) };
+    session.notes.extend(key.zip(value));
+}

@@ -1,0 +1,149 @@
+//! A transport of a module, as the engine sees it.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{CString, c_void},
+    path::Path,
+    ptr,
+    sync::Arc,
+};
+
+use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Role, Settings, Transport};
+
+use crate::{
+    c,
+    description::wait_bit,
+    end::{Functions, ModuleEnd},
+    failure,
+    origin::Origin,
+    session::Session,
+};
+
+/// A transport of a module, or the row of one that is not there.
+pub struct Module {
+    definition: Definition,
+    availability: Availability,
+    /// The file it comes from; `None` where there is no module.
+    origin: Option<Arc<Origin>>,
+}
+
+impl Module {
+    pub(crate) fn new(
+        definition: Definition,
+        availability: Availability,
+        origin: Option<Arc<Origin>>,
+    ) -> Self {
+        Self { definition, availability, origin }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.definition.name.clone().into_owned()
+    }
+
+    fn origin(&self) -> Result<&Arc<Origin>, Error> {
+        let name = &self.definition.name;
+        self.origin.as_ref().ok_or_else(|| {
+            Error::new("open", format!("the transport {name}"), "its module is not there")
+        })
+    }
+}
+
+impl Transport for Module {
+    type Endpoint = ModuleEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn probe(&self) -> Availability {
+        self.availability.clone()
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<ModuleEnd, Error> {
+        let transport = self.origin()?.transport(&self.definition.name)?;
+        let texts = Texts::of(settings)?;
+        let given = texts.settings(settings);
+        let mut session = Session::new(peers);
+        let mut error = failure::blank();
+        let mut end: *mut c_void = ptr::null_mut();
+        let functions = transport.open.zip(Functions::of(transport));
+        let (open, functions) = functions.ok_or_else(|| incomplete(&self.definition.name))?;
+        // SAFETY: the contract's call; all that is pointed to lives until it returns.
+        let code = unsafe { open(transport, &given, session.as_c(), &mut end, &mut error) };
+        if code != c::DONE {
+            let said = failure::read(code, &error, "open", &self.definition.name);
+            return Err(session.handed_on(&error).unwrap_or(said));
+        }
+        let (name, notes) = (&self.definition.name, session.into_notes());
+        Ok(ModuleEnd::new(functions, end, settings, name, notes))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        let _ = name;
+        Ok(())
+    }
+}
+
+fn incomplete(name: &str) -> Error {
+    Error::new("open", format!("the transport {name}"), "its module lacks a function")
+}
+
+/// The texts of the settings, terminated.
+struct Texts {
+    name: CString,
+    directory: CString,
+    /// Key and value of each option, kept alive for the addresses in `options`.
+    _texts: Vec<(CString, CString)>,
+    options: Vec<c::Setting>,
+}
+
+impl Texts {
+    fn of(settings: &Settings) -> Result<Self, Error> {
+        let texts = options(&settings.options)?;
+        let address = |(key, value): &(CString, CString)| c::Setting {
+            key: key.as_ptr(),
+            value: value.as_ptr(),
+        };
+        Ok(Self {
+            name: terminated(settings.name.as_str())?,
+            directory: terminated_path(&settings.directory)?,
+            options: texts.iter().map(address).collect(),
+            _texts: texts,
+        })
+    }
+
+    fn settings(&self, settings: &Settings) -> c::Settings {
+        let (role, follower) = match settings.role {
+            Role::Leader => (c::LEADER, 0),
+            Role::Follower(number) => (c::FOLLOWER, number),
+        };
+        c::Settings {
+            size: size_of::<c::Settings>() as u32,
+            role,
+            follower,
+            wait: wait_bit(settings.wait),
+            payload: settings.payload as u64,
+            subscribers: settings.subscribers,
+            option_count: self.options.len() as u32,
+            options: self.options.as_ptr(),
+            name: self.name.as_ptr(),
+            directory: self.directory.as_ptr(),
+        }
+    }
+}
+
+fn options(options: &BTreeMap<String, String>) -> Result<Vec<(CString, CString)>, Error> {
+    options
+        .iter()
+        .map(|(key, value)| Ok((terminated(key.as_str())?, terminated(value.as_str())?)))
+        .collect()
+}
+
+fn terminated_path(path: &Path) -> Result<CString, Error> {
+    use std::os::unix::ffi::OsStrExt;
+    terminated(path.as_os_str().as_bytes())
+}
+
+fn terminated(text: impl Into<Vec<u8>>) -> Result<CString, Error> {
+    CString::new(text).map_err(|e| Error::new("pass", "a text to a module", e))
+}
