@@ -26,10 +26,10 @@ use crate::{
 const PAGE: NonZero<usize> = NonZero::new(4096).expect("4096 is not 0");
 
 /// How long a round lasts at least, so that the clock's two readings do not count.
-const ROUND_NS: u64 = 4_000_000;
+const ROUND_NS: u64 = 1_500_000;
 
 /// The median of so many rounds is the floor.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 5;
 
 /// The number that ends the follower's loop.
 const OVER: u64 = u64::MAX;

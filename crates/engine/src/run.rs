@@ -68,6 +68,7 @@ pub fn run(
         directory: None,
         id: random_id(),
         opened: 0,
+        floors: Vec::new(),
         result: empty_result(plan, manner),
     };
     match runner.run(observer) {
@@ -103,6 +104,8 @@ struct Runner<'a> {
     id: String,
     /// How many times ends were opened, for names that never repeat.
     opened: u64,
+    /// Every floor measured, ascending.
+    floors: Vec<f64>,
     result: RunResult,
 }
 
@@ -134,7 +137,7 @@ impl<'a> Runner<'a> {
         match floor {
             Ok(floor) => {
                 self.result.clock = environment::clock(floor.clock_read_ns);
-                self.result.floor = Some(Floor { round_trip_ns: floor.round_trip_ns });
+                self.note_floor(floor.round_trip_ns);
                 Ok(())
             }
             Err(Trouble::Interrupted) => Err(End::Interrupted),
@@ -146,13 +149,7 @@ impl<'a> Runner<'a> {
     }
 
     fn floor(&self) -> Result<FloorReport, Trouble> {
-        let mut session = self.start(None)?;
-        let replies = session.ask("measuring the floor", |_| Request::Floor, Duration::ZERO)?;
-        let floor = replies.into_iter().find_map(|reply| match reply {
-            Reply::Floor(floor) => floor,
-            _ => None,
-        });
-        floor.ok_or_else(|| Trouble::Failed("the leader did not report it".into()))
+        floor(&mut self.start(None)?)
     }
 
     fn start(&self, transport: Option<&str>) -> Result<Session<'a>, Trouble> {
@@ -172,6 +169,18 @@ impl<'a> Runner<'a> {
             self.directory = Some(RunDirectory::create(&self.id)?);
         }
         Ok(())
+    }
+
+    /// The run's floor is the median of all that were measured.
+    fn note_floor(&mut self, round_trip_ns: f64) {
+        let at = self.floors.partition_point(|floor| *floor < round_trip_ns);
+        self.floors.insert(at, round_trip_ns);
+        let floors = &self.floors;
+        self.result.floor = Some(Floor {
+            round_trip_ns: floors[floors.len() / 2],
+            lowest_ns: floors[0],
+            highest_ns: floors[floors.len() - 1],
+        });
     }
 
     /// Runs the cases of a session; after one that failed, the next begin with fresh processes.
@@ -195,6 +204,9 @@ impl<'a> Runner<'a> {
                     self.judged(entry, measured, &mut session)?
                 }
             };
+            if let Some(figures) = &entry.figures {
+                self.note_floor(figures.floor_round_trip_ns);
+            }
             self.result.cases.push(entry);
             observer.finished(&self.result)?;
         }
@@ -290,6 +302,7 @@ impl<'a> Runner<'a> {
         settings: &Settings,
         case: &PlannedCase,
     ) -> Result<Figures, Trouble> {
+        let floor = floor(session)?;
         let open = |role| Request::Open(Settings { role, ..settings.clone() });
         let opened = session.ask("opening", open, Duration::ZERO)?;
         let pass = Pass {
@@ -305,7 +318,7 @@ impl<'a> Runner<'a> {
         };
         let replies = session.ask("starting", |_| Request::Run(pass.clone()), expected)?;
         session.ask("closing", |_| Request::Close, Duration::ZERO)?;
-        let figures = figures(&opened, replies, case.payload, &self.placement);
+        let figures = figures(&opened, replies, floor.round_trip_ns, case.payload, &self.placement);
         figures.map_err(Trouble::Failed)
     }
 
@@ -318,10 +331,21 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// The floor between the workers of a session, and the clock of its leader.
+fn floor(session: &mut Session<'_>) -> Result<FloorReport, Trouble> {
+    let replies = session.ask("measuring the floor", |_| Request::Floor, Duration::ZERO)?;
+    let floor = replies.into_iter().find_map(|reply| match reply {
+        Reply::Floor(floor) => floor,
+        _ => None,
+    });
+    floor.ok_or_else(|| Trouble::Failed("the leader did not report the floor".into()))
+}
+
 /// The figures of a case from what its workers reported.
 fn figures(
     opened: &[Reply],
     replies: Vec<Reply>,
+    floor_round_trip_ns: f64,
     payload: usize,
     placement: &Placement,
 ) -> Result<Figures, String> {
@@ -339,13 +363,15 @@ fn figures(
     }
     let report = *led.ok_or("the leader did not report")?;
     let setup_ns = setup_ns.max().unwrap_or(0);
-    compute(report, followed, setup_ns, payload, placement)
+    let mut figures = compute(report, followed, payload, placement)?;
+    figures.setup_ns = setup_ns;
+    figures.floor_round_trip_ns = floor_round_trip_ns;
+    Ok(figures)
 }
 
 fn compute(
     report: LeaderReport,
     followed: Costs,
-    setup_ns: u64,
     payload: usize,
     placement: &Placement,
 ) -> Result<Figures, String> {
@@ -359,6 +385,7 @@ fn compute(
     Ok(Figures {
         round_trips,
         round_trip_ns: ipcmark_results::statistics(&histogram, report.bulk_mean_ns),
+        floor_round_trip_ns: 0.0,
         messages_per_second: messages / seconds,
         bytes_per_second: messages * payload as f64 / seconds,
         lost: report.lost,
@@ -372,7 +399,7 @@ fn compute(
             leader: report.costs.peak_memory_bytes,
             follower: followed.peak_memory_bytes,
         },
-        setup_ns,
+        setup_ns: 0,
         placement: CasePlacement {
             leader_cpu: placement.leader,
             follower_cpus: placement.followers.iter().copied().flatten().collect(),

@@ -57,15 +57,10 @@ const FIGURES: [&str; 27] = [
 /// All cases of a result.
 pub fn render(result: &RunResult) -> String {
     let result = result.settled();
-    let floor = result.floor.as_ref().map(|floor| floor.round_trip_ns.to_string());
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
     write(&mut writer, CASE.iter().chain(&FIGURES).map(ToString::to_string));
     for case in &result.cases {
-        let floor = floor.clone().unwrap_or_default();
-        let figures = case.figures.as_ref().map_or_else(
-            || FIGURES.map(|_| String::new()),
-            |case_figures| figures(case_figures, floor),
-        );
+        let figures = case.figures.as_ref().map_or_else(|| FIGURES.map(|_| String::new()), figures);
         write(&mut writer, head(case).into_iter().chain(figures));
     }
     let bytes = writer.into_inner().expect("memory takes every byte");
@@ -96,7 +91,7 @@ fn head(case: &Case) -> [String; CASE.len()] {
     ]
 }
 
-fn figures(figures: &Figures, floor: String) -> [String; FIGURES.len()] {
+fn figures(figures: &Figures) -> [String; FIGURES.len()] {
     let times = &figures.round_trip_ns;
     let cpu = &figures.cpu_ns_per_message;
     let (leader, follower) = (&figures.context_switches.leader, &figures.context_switches.follower);
@@ -129,7 +124,7 @@ fn figures(figures: &Figures, floor: String) -> [String; FIGURES.len()] {
         figures.setup_ns.to_string(),
         place.leader_cpu.map(|cpu| cpu.to_string()).unwrap_or_default(),
         cpus.join(" "),
-        floor,
+        figures.floor_round_trip_ns.to_string(),
     ]
 }
 

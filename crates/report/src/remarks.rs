@@ -55,12 +55,10 @@ fn cpu(result: &RunResult) -> String {
 
 fn floor(result: &RunResult) -> String {
     let Some(floor) = &result.floor else { return "not measured".into() };
-    let (whole, half) = (floor.round_trip_ns, floor.round_trip_ns / 2.0);
-    format!(
-        "{} a round trip, half of it {} (a cache line to and fro)",
-        duration(whole),
-        duration(half)
-    )
+    let [whole, half, lowest, highest] =
+        [floor.round_trip_ns, floor.round_trip_ns / 2.0, floor.lowest_ns, floor.highest_ns]
+            .map(duration);
+    format!("{whole} a round trip ({lowest} to {highest} over the run), half {half}")
 }
 
 fn clock(result: &RunResult) -> String {

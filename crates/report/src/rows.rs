@@ -91,9 +91,8 @@ pub fn groups(result: &RunResult) -> Vec<Group> {
             members.entry(member(case)).or_default().push(figures);
         }
     }
-    let floor = result.floor.as_ref().map(|floor| floor.round_trip_ns);
     let touches = touches_of_payloads(&result.cases);
-    found.iter().map(|(key, members)| group(key, members, floor, &touches)).collect()
+    found.iter().map(|(key, members)| group(key, members, &touches)).collect()
 }
 
 fn key(case: &Case) -> Key<'_> {
@@ -138,14 +137,9 @@ fn touches_of_payloads(cases: &[Case]) -> BTreeMap<u64, Option<&str>> {
     touches
 }
 
-fn group(
-    key: &Key,
-    members: &Members,
-    floor: Option<f64>,
-    touches: &BTreeMap<u64, Option<&str>>,
-) -> Group {
+fn group(key: &Key, members: &Members, touches: &BTreeMap<u64, Option<&str>>) -> Group {
     let mut rows: Vec<Row> =
-        members.iter().map(|(member, trials)| row(name(member), trials, floor)).collect();
+        members.iter().map(|(member, trials)| row(name(member), trials)).collect();
     if key.payload.is_some() {
         rows.sort_by(|a, b| a.p50.total_cmp(&b.p50).then_with(|| a.name.cmp(&b.name)));
     }
@@ -188,12 +182,15 @@ fn name((payload, transport, options): &Member) -> String {
     name
 }
 
-fn row(name: String, trials: &[&Figures], floor: Option<f64>) -> Row {
+fn row(name: String, trials: &[&Figures]) -> Row {
     let median = |figure: fn(&Figures) -> f64| median(trials.iter().map(|trial| figure(trial)));
     let sum = |figure: fn(&Figures) -> u64| {
         trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
     };
     let p50 = median(|figures| figures.round_trip_ns.p50 as f64);
+    // Each trial against the floor of its own moment: a hypervisor may move processors about.
+    let multiple =
+        |figures: &Figures| figures.round_trip_ns.p50 as f64 / figures.floor_round_trip_ns;
     let lost = sum(|figures| figures.lost);
     Row {
         name,
@@ -209,7 +206,7 @@ fn row(name: String, trials: &[&Figures], floor: Option<f64>) -> Row {
         }),
         switches_per_message: median(switches_per_message),
         messages_per_second: median(|figures| figures.messages_per_second),
-        floor_multiple: floor.map(|floor| p50 / floor).filter(|multiple| multiple.is_finite()),
+        floor_multiple: Some(median(multiple)).filter(|multiple| multiple.is_finite()),
         begun: sum(|figures| figures.round_trips).saturating_add(lost),
         lost,
         lost_wait_ns: sum(|figures| figures.lost_wait_ns),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Case, Figures, RunResult, Status};
+use crate::{Case, Figures, Floor, RunResult, Status};
 
 impl RunResult {
     /// Checks that every figure is a number that is not negative, and that each case has figures
@@ -26,7 +26,9 @@ impl RunResult {
             return Cow::Borrowed(self);
         }
         let mut settled = self.clone();
-        settled.floor = settled.floor.filter(|floor| is_number(floor.round_trip_ns));
+        settled.floor = settled
+            .floor
+            .filter(|floor| floor.numbers().iter().all(|(_, value)| is_number(*value)));
         if !is_number(settled.clock.read_ns) {
             settled.clock.read_ns = 0.0;
             settled.notes.push("The cost of reading the clock could not be measured.".into());
@@ -37,8 +39,18 @@ impl RunResult {
 
     /// The figures outside the cases.
     fn numbers(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let floor = self.floor.iter().map(|floor| ("floor.round_trip_ns", floor.round_trip_ns));
+        let floor = self.floor.iter().flat_map(Floor::numbers);
         floor.chain([("clock.read_ns", self.clock.read_ns)])
+    }
+}
+
+impl Floor {
+    fn numbers(&self) -> [(&'static str, f64); 3] {
+        [
+            ("floor.round_trip_ns", self.round_trip_ns),
+            ("floor.lowest_ns", self.lowest_ns),
+            ("floor.highest_ns", self.highest_ns),
+        ]
     }
 }
 
@@ -74,6 +86,8 @@ impl Figures {
             ("round_trip_ns.mean", self.round_trip_ns.mean),
             ("round_trip_ns.stdev", self.round_trip_ns.stdev),
             ("round_trip_ns.bulk_mean", self.round_trip_ns.bulk_mean),
+            ("floor_round_trip_ns", self.floor_round_trip_ns),
+            ("floor_round_trip_ns", self.floor_round_trip_ns),
             ("messages_per_second", self.messages_per_second),
             ("bytes_per_second", self.bytes_per_second),
             ("cpu_ns_per_message.leader", self.cpu_ns_per_message.leader),

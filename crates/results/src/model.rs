@@ -78,9 +78,15 @@ pub struct Environment {
 /// The least that a hop costs: two bare processes passing one cache line to and fro.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
-    /// Median over several rounds of the mean round trip.
+    /// Median over the run of what was measured right before each case.
     #[schemars(range(min = 0))]
     pub round_trip_ns: f64,
+    /// The lowest of them.
+    #[schemars(range(min = 0))]
+    pub lowest_ns: f64,
+    /// The highest of them: far above the lowest where a hypervisor moves processors about.
+    #[schemars(range(min = 0))]
+    pub highest_ns: f64,
 }
 
 /// The clock that timed the run.
@@ -175,6 +181,9 @@ pub struct Figures {
     pub round_trips: u64,
     /// Statistics of the round trips.
     pub round_trip_ns: RoundTrip,
+    /// The floor right before the case, between the same two processes.
+    #[schemars(range(min = 0))]
+    pub floor_round_trip_ns: f64,
     /// Messages a second in the sampled pass, both directions counted.
     #[schemars(range(min = 0))]
     pub messages_per_second: f64,

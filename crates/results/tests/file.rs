@@ -195,7 +195,7 @@ fn a_figure_that_is_no_number_costs_its_row_and_not_the_file() {
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
         let mut result = run(vec![case("pipe", &[1_000]), case("fifo", &[1_000])]);
         result.cases[0].figures.as_mut().unwrap().cpu_ns_per_message.follower = wrong;
-        result.floor = Some(Floor { round_trip_ns: wrong });
+        result.floor = Some(Floor { round_trip_ns: wrong, lowest_ns: 1.0, highest_ns: 1.0 });
         result.clock.read_ns = wrong;
         let written: RunResult = serde_json::from_str(&to_json(&result)).unwrap();
         written.check().unwrap();

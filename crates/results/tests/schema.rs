@@ -13,9 +13,10 @@ fn is_valid(instance: &Value) -> bool {
     jsonschema::draft202012::new(&schema()).unwrap().is_valid(instance)
 }
 
-const FIGURES: [&str; 12] = [
+const FIGURES: [&str; 13] = [
     "round_trips",
     "round_trip_ns",
+    "floor_round_trip_ns",
     "messages_per_second",
     "bytes_per_second",
     "lost",
@@ -93,4 +94,23 @@ fn a_later_field_does_not_make_a_file_invalid() {
     result["later"] = json!(1);
     result["cases"][0]["later"] = json!({ "x": 1 });
     assert!(is_valid(&result));
+}
+
+#[test]
+fn the_documents_name_every_field() {
+    let page = include_str!("../../../docs/results.md");
+    let mut names = Vec::new();
+    collect_fields(&schema(), &mut names);
+    assert!(names.len() > 50, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "docs/results.md does not name `{name}`");
+    }
+}
+
+/// The names of all properties, at every depth.
+fn collect_fields(schema: &Value, names: &mut Vec<String>) {
+    let Some(object) = schema.as_object() else { return };
+    let fields = object.get("properties").and_then(Value::as_object);
+    names.extend(fields.into_iter().flatten().map(|(name, _)| name.clone()));
+    object.values().for_each(|value| collect_fields(value, names));
 }

@@ -31,7 +31,7 @@ impl Engine {
         Latency {
             p50: figures.round_trip_ns.p50 as f64,
             bulk_mean: figures.round_trip_ns.bulk_mean,
-            floor: result.floor.map_or(f64::NAN, |floor| floor.round_trip_ns),
+            floor: figures.floor_round_trip_ns,
             clock: result.clock.read_ns,
         }
     }

@@ -14,7 +14,8 @@ pub fn result() -> impl Strategy<Value = RunResult> {
             let mut result = run(cases);
             result.notes = notes;
             result.environment.cpu_model = cpu_model;
-            result.floor = floor.map(|round_trip_ns| Floor { round_trip_ns });
+            result.floor =
+                floor.map(|ns| Floor { round_trip_ns: ns, lowest_ns: ns, highest_ns: ns });
             (result.complete, result.planned_cases) = (complete, 40);
             result
         },

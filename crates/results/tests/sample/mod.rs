@@ -29,6 +29,7 @@ fn figures(histogram: &hdrhistogram::Histogram<u64>) -> Figures {
     Figures {
         round_trips: histogram.len(),
         round_trip_ns: statistics(histogram, mean * 0.97),
+        floor_round_trip_ns: 103.4,
         messages_per_second: 2e9 / mean.max(1.0),
         bytes_per_second: 128e9 / mean.max(1.0),
         lost: 0,
@@ -62,7 +63,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             seed: u64::MAX,
         },
         environment: Environment { cpu_model: "a \"processor\"\n".into(), ..Default::default() },
-        floor: Some(Floor { round_trip_ns: 123.4 }),
+        floor: Some(Floor { round_trip_ns: 123.4, lowest_ns: 100.0, highest_ns: 150.0 }),
         clock: Clock { read_ns: 21.7, source: "tsc".into() },
         notes: vec!["The governor is powersave.".into()],
         cases,
