@@ -13,7 +13,7 @@ use crate::{
 /// What the columns mean.
 pub const LEGEND: &str = "½ round trip: there and back, divided by two; no clock was compared \
 between processes. CPU/msg: CPU time of both processes a message, in the unit of the group. \
-× floor: p50 against the floor.";
+× floor: p50 against the floor right before it.";
 
 /// The first line: the program, and how much of the plan the result holds.
 pub fn heading(result: &RunResult) -> String {

@@ -87,7 +87,6 @@ impl Figures {
             ("round_trip_ns.stdev", self.round_trip_ns.stdev),
             ("round_trip_ns.bulk_mean", self.round_trip_ns.bulk_mean),
             ("floor_round_trip_ns", self.floor_round_trip_ns),
-            ("floor_round_trip_ns", self.floor_round_trip_ns),
             ("messages_per_second", self.messages_per_second),
             ("bytes_per_second", self.bytes_per_second),
             ("cpu_ns_per_message.leader", self.cpu_ns_per_message.leader),

@@ -52,7 +52,7 @@ latency · 64 B · spin   ½ round trip in µs
 
 ½ round trip: there and back, divided by two; no clock was compared between
 processes. CPU/msg: CPU time of both processes a message, in the unit of the
-group. × floor: p50 against the floor.
+group. × floor: p50 against the floor right before it.
 
 failed
   - pipe: killed by signal 9
