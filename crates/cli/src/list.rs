@@ -1,10 +1,11 @@
 //! `ipcmark list`: every transport known, what it can do, and whether it can run here.
 
+mod table;
+
 use std::process::ExitCode;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use ipcmark_engine::{Candidate, Registry};
-use ipcmark_transport::{Availability, Capabilities};
+use ipcmark_transport::{Availability, Capabilities, Definition};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,13 +13,25 @@ use crate::{
     output,
 };
 
+/// A transport as the list shows it.
+struct Row<'a> {
+    definition: &'a Definition,
+    availability: Availability,
+}
+
+impl<'a> Row<'a> {
+    fn of(candidate: &'a dyn Candidate) -> Self {
+        Self { definition: candidate.definition(), availability: candidate.probe() }
+    }
+}
+
 /// Prints the list.
 pub(crate) fn list(arguments: &ListArguments, registry: &Registry) -> Result<ExitCode, String> {
+    let rows: Vec<Row<'_>> = registry.iter().map(|candidate| Row::of(&**candidate)).collect();
     let text = match arguments.format {
-        ListFormat::Table => table(registry),
+        ListFormat::Table => table::table(&rows, output::style()),
         ListFormat::Json => {
-            let entries: Vec<Value> =
-                registry.iter().map(|candidate| entry(&**candidate)).collect();
+            let entries: Vec<Value> = rows.iter().map(entry).collect();
             serde_json::to_string_pretty(&entries).map_err(|e| e.to_string())?
         }
     };
@@ -26,45 +39,12 @@ pub(crate) fn list(arguments: &ListArguments, registry: &Registry) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(registry: &Registry) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(output::style().width as u16);
-    table.set_header(["transport", "family", "waits", "largest", "here", "what it is"]);
-    for candidate in registry {
-        let definition = candidate.definition();
-        table.add_row([
-            definition.name.to_string(),
-            definition.family.to_string(),
-            waits(&definition.capabilities).join(" "),
-            format!("{} MiB", definition.capabilities.max_payload >> 20),
-            here(candidate.probe()),
-            definition.summary.to_string(),
-        ]);
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n")
-}
-
-fn here(availability: Availability) -> String {
-    match availability {
-        Availability::Available { version: None } => "yes".into(),
-        Availability::Available { version: Some(version) } => format!("yes, {version}"),
-        Availability::Unavailable { reason, install: None } => format!("no: {reason}"),
-        Availability::Unavailable { reason, install: Some(install) } => {
-            format!("no: {reason}; {install}")
-        }
-    }
-}
-
-fn entry(candidate: &dyn Candidate) -> Value {
-    let definition = candidate.definition();
+fn entry(row: &Row<'_>) -> Value {
+    let definition = row.definition;
     let capabilities = &definition.capabilities;
-    let (available, reason, install) = match candidate.probe() {
+    let (available, reason, install) = match &row.availability {
         Availability::Available { .. } => (true, None, None),
-        Availability::Unavailable { reason, install } => (false, Some(reason), install),
+        Availability::Unavailable { reason, install } => (false, Some(reason), install.as_ref()),
     };
     let patterns: Vec<&str> = capabilities.patterns.iter().map(|p| p.as_str()).collect();
     json!({

@@ -1,0 +1,256 @@
+//! The list for people: a block a family, with what can run here, and once why the rest cannot.
+
+use ipcmark_report::Style;
+use ipcmark_transport::{Availability, MAX_PAYLOAD};
+use textwrap::{Options, wrap};
+
+use super::{Row, waits};
+
+/// The list as text, without the last line break.
+pub(super) fn table(rows: &[Row<'_>], style: Style) -> String {
+    let columns = Columns::of(rows);
+    let mut lines = vec![count(rows, "transports")];
+    for family in families(rows) {
+        lines.push(String::new());
+        let rows: Vec<&Row<'_>> =
+            rows.iter().filter(|row| row.definition.family == family).collect();
+        block(family, &rows, &columns, style, &mut lines);
+    }
+    lines.push(String::new());
+    lines.push("✓ can run here · ✗ cannot · measure one with: ipcmark run -t NAME".into());
+    lines.join("\n")
+}
+
+/// Families in the order in which they first appear.
+fn families<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
+    let mut families: Vec<&str> = Vec::new();
+    for row in rows {
+        let family: &str = &row.definition.family;
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    families
+}
+
+/// Widths that all blocks have in common, so that the eye runs down one line.
+struct Columns {
+    name: usize,
+    waits: usize,
+}
+
+impl Columns {
+    fn of(rows: &[Row<'_>]) -> Self {
+        let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+        Self {
+            name: longest(&mut rows.iter().map(|row| row.definition.name.len())),
+            waits: longest(&mut rows.iter().map(|row| waits_of(row).len())),
+        }
+    }
+}
+
+fn waits_of(row: &Row<'_>) -> String {
+    waits(&row.definition.capabilities).join(" ")
+}
+
+fn block(
+    family: &str,
+    rows: &[&Row<'_>],
+    columns: &Columns,
+    style: Style,
+    lines: &mut Vec<String>,
+) {
+    lines.push(heading(family, rows, style));
+    let reasons = reasons(rows);
+    let shared = reasons.len() == 1;
+    if shared {
+        lines.extend(reasons.iter().flat_map(|reason| explain(*reason, 2, style)));
+    }
+    for row in rows {
+        lines.extend(transport(row, columns, style));
+        if let Some(reason) = reason(row).filter(|_| !shared) {
+            lines.extend(explain(reason, 6, style));
+        }
+    }
+}
+
+/// `zeromq 4.3.4: 4 of 4 can run here`.
+fn heading(family: &str, rows: &[&Row<'_>], style: Style) -> String {
+    let version = rows.iter().find_map(|row| match &row.availability {
+        Availability::Available { version } => version.as_deref(),
+        Availability::Unavailable { .. } => None,
+    });
+    let name = version.map_or(family.to_owned(), |version| format!("{family} {version}"));
+    let name = paint(&name, BOLD, style);
+    format!("{name}: {}", count(rows.iter().copied(), ""))
+}
+
+/// How many can run here, of how many.
+fn count<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>>, what: &str) -> String {
+    let (mut all, mut here) = (0, 0);
+    for row in rows {
+        all += 1;
+        here += usize::from(reason(row).is_none());
+    }
+    let space = if what.is_empty() { "" } else { " " };
+    match here {
+        0 => format!("none of {all}{space}{what} can run here"),
+        here => format!("{here} of {all}{space}{what} can run here"),
+    }
+}
+
+/// Why a transport cannot run here, and what helps.
+type Reason<'a> = (&'a str, Option<&'a str>);
+
+fn reason<'a>(row: &'a Row<'_>) -> Option<Reason<'a>> {
+    match &row.availability {
+        Availability::Available { .. } => None,
+        Availability::Unavailable { reason, install } => Some((reason, install.as_deref())),
+    }
+}
+
+fn reasons<'a>(rows: &[&'a Row<'_>]) -> Vec<Reason<'a>> {
+    let mut reasons: Vec<Reason<'a>> = rows.iter().filter_map(|row| reason(row)).collect();
+    reasons.dedup();
+    reasons
+}
+
+fn explain((reason, install): Reason<'_>, indent: usize, style: Style) -> Vec<String> {
+    let mut lines = hanging(&format!("{:indent$}why:     ", ""), reason, style);
+    if let Some(install) = install {
+        // A command stays in one piece, to be copied.
+        lines.push(format!("{:indent$}install: {install}", ""));
+    }
+    lines
+}
+
+fn transport(row: &Row<'_>, columns: &Columns, style: Style) -> Vec<String> {
+    let definition = row.definition;
+    let mark = match reason(row) {
+        None => paint("✓", GREEN, style),
+        Some(_) => paint("✗", RED, style),
+    };
+    let (name, waits) = (&definition.name, waits_of(row));
+    let (wide, wider) = (columns.name, columns.waits);
+    // The paint has no width, and so the lines are broken without it.
+    let start = format!("  ? {name:wide$}  {waits:wider$}  ");
+    let mut lines = hanging(&start, &summary(row), style);
+    lines[0] = lines[0].replacen('?', &mark, 1);
+    lines
+}
+
+/// What it is, and how large its messages can be where that is not as large as they come.
+fn summary(row: &Row<'_>) -> String {
+    let summary = &row.definition.summary;
+    match row.definition.capabilities.max_payload {
+        most if most >= MAX_PAYLOAD => summary.to_string(),
+        most => format!("{summary}; messages up to {most} B"),
+    }
+}
+
+/// A text behind a start, its further lines below its first word.
+fn hanging(start: &str, text: &str, style: Style) -> Vec<String> {
+    let below = " ".repeat(textwrap::core::display_width(start));
+    let options = Options::new(style.width.max(below.len() + 20))
+        .initial_indent(start)
+        .subsequent_indent(&below);
+    wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
+}
+
+const BOLD: &str = "\x1b[1m";
+const GREEN: &str = "\x1b[32m";
+const RED: &str = "\x1b[31m";
+
+fn paint(text: &str, color: &str, style: Style) -> String {
+    if style.color { format!("{color}{text}\x1b[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipcmark_transport::{Capabilities, Definition, Pattern, Span, Wait};
+
+    use super::*;
+
+    const PLAIN: Style = Style { width: 80, color: false };
+
+    fn definition(name: &'static str, family: &'static str) -> Definition {
+        Definition {
+            name: name.into(),
+            family: family.into(),
+            summary: "a way of moving messages that needs more words than one line of it has"
+                .into(),
+            capabilities: Capabilities {
+                waits: vec![Wait::Spin, Wait::Block].into(),
+                patterns: vec![Pattern::Latency].into(),
+                max_payload: 4096,
+                loans: false,
+                max_subscribers: 1,
+                crosses_hosts: false,
+                reliable: true,
+                alternating: false,
+                span: Span::Process,
+            },
+        }
+    }
+
+    fn missing(reason: &str) -> Availability {
+        Availability::Unavailable { reason: reason.into(), install: Some("apt install it".into()) }
+    }
+
+    fn shown(availabilities: [Availability; 3]) -> String {
+        let definitions =
+            [definition("a", "os"), definition("b-long-name", "lib"), definition("c", "lib")];
+        let rows: Vec<Row<'_>> = definitions
+            .iter()
+            .zip(availabilities)
+            .map(|(definition, availability)| Row { definition, availability })
+            .collect();
+        table(&rows, PLAIN)
+    }
+
+    fn here(version: Option<&str>) -> Availability {
+        Availability::Available { version: version.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_family_without_its_library_says_so_once() {
+        let text = shown([here(None), missing("there is none"), missing("there is none")]);
+        assert!(text.starts_with("1 of 3 transports can run here\n\nos: 1 of 1 can run here\n"));
+        assert!(
+            text.contains("\nlib: none of 2 can run here\n  why:     there is none\n"),
+            "{text}"
+        );
+        assert_eq!(text.matches("install: apt install it").count(), 1);
+        assert!(text.contains("\n  ✗ b-long-name  spin block  a way"), "{text}");
+        assert!(text.contains("\n  ✓ a            spin block  a way"), "{text}");
+    }
+
+    #[test]
+    fn two_reasons_stand_at_their_rows() {
+        let text = shown([here(None), missing("one"), missing("two")]);
+        assert!(
+            text.contains("\n      why:     one\n      install: apt install it\n  ✗ c"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_family_bears_its_version_and_no_line_is_too_long() {
+        let text = shown([here(None), here(Some("4.3.4")), missing("gone")]);
+        assert!(text.contains("lib 4.3.4: 1 of 2 can run here"), "{text}");
+        assert!(text.contains("messages up to 4096 B"));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn paint_changes_no_line() {
+        let definition = definition("a", "os");
+        let rows = [Row { definition: &definition, availability: here(None) }];
+        let painted = table(&rows, Style { color: true, ..PLAIN });
+        let bare = [BOLD, GREEN, RED, "\x1b[0m"]
+            .iter()
+            .fold(painted.clone(), |text, paint| text.replace(paint, ""));
+        assert_ne!(painted, bare);
+        assert_eq!(bare, table(&rows, PLAIN));
+    }
+}
