@@ -32,7 +32,8 @@ use crate::{
     candidate::Registry,
     control::Channel,
     frames::{FrameSocket, SocketRendezvous},
-    placement, sandbox,
+    placement::Pin,
+    sandbox,
     worker::Desk,
 };
 
@@ -278,12 +279,10 @@ fn work(
         return Err(Error::new("start", "a worker", "it got no descriptors"));
     };
     settle(role, &stderr)?;
-    if let Some(cpu) = cpu {
-        placement::pin(cpu)?;
-    }
+    let pin = cpu.map(Pin::to).transpose()?;
     let control = Channel::new(UnixStream::from(control), "command");
     let peers = SocketRendezvous::new(fds.map(FrameSocket::from_fd).collect());
-    let mut desk = Desk { role, control, peers };
+    let mut desk = Desk { role, control, peers, pin };
     match transport {
         None => desk.serve_without_transport(),
         Some(name) => registry

@@ -1,6 +1,6 @@
 //! What the workers are asked to do and what they answer.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use ipcmark_transport::{Pattern, Settings};
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ pub(crate) enum Request {
 /// A worker to the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The end is open; it took so long.
-    Opened { setup_ns: u64 },
+    /// The end is open; it took so long, and set this of its library.
+    Opened { setup_ns: u64, configuration: BTreeMap<String, String> },
     /// What comes now, in words: "verifying". No answer is expected.
     Phase(String),
     /// The measurement begins and is expected to take so long.

@@ -149,15 +149,44 @@ fn warning(cpus: &[&Cpu]) -> Option<String> {
     }
 }
 
-/// Pins the calling process to one processor.
-pub(crate) fn pin(cpu: u32) -> Result<(), Error> {
-    // SAFETY: a zeroed cpu_set_t is an empty set; the number was taken from the system's own list.
-    let result = unsafe {
+/// The processors of a worker: the one it is pinned to, and those it could have had.
+pub(crate) struct Pin {
+    usable: Vec<u32>,
+}
+
+impl Pin {
+    /// Pins the calling thread, and with it those that it will start, to one processor.
+    pub(crate) fn to(cpu: u32) -> Result<Self, Error> {
+        let usable = usable()?.iter().map(|cpu| cpu.id).collect();
+        if set_affinity(0, &[cpu]) {
+            Ok(Self { usable })
+        } else {
+            Err(Error::last_os("pin a process to", format!("cpu {cpu}")))
+        }
+    }
+
+    /// Lets every thread but the calling one run anywhere again. A library's own threads inherit
+    /// the pin, and one that shares its processor with a spinning end would wait for a time slice
+    /// with every message.
+    pub(crate) fn release_other_threads(&self) {
+        // SAFETY: asks for the caller's own number only.
+        let own = unsafe { libc::gettid() };
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let threads = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
+        for thread in threads.filter(|thread| *thread != own) {
+            // A thread that has just ended needs nothing.
+            set_affinity(thread, &self.usable);
+        }
+    }
+}
+
+fn set_affinity(thread: i32, cpus: &[u32]) -> bool {
+    // SAFETY: a zeroed cpu_set_t is an empty set; the numbers were taken from the system's own list.
+    unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu as usize, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    };
-    if result == 0 { Ok(()) } else { Err(Error::last_os("pin a process to", format!("cpu {cpu}"))) }
+        cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu as usize, &mut set));
+        libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
 }
 
 /// The processors that this process may run on.

@@ -349,10 +349,11 @@ fn figures(
     payload: usize,
     placement: &Placement,
 ) -> Result<Figures, String> {
-    let setup_ns = opened.iter().filter_map(|reply| match reply {
-        Reply::Opened { setup_ns } => Some(*setup_ns),
+    let opened = opened.iter().filter_map(|reply| match reply {
+        Reply::Opened { setup_ns, configuration } => Some((*setup_ns, configuration)),
         _ => None,
     });
+    let setup_ns = opened.clone().map(|(setup_ns, _)| setup_ns).max().unwrap_or(0);
     let (mut led, mut followed) = (None, Costs::default());
     for reply in replies {
         match reply {
@@ -362,9 +363,10 @@ fn figures(
         }
     }
     let report = *led.ok_or("the leader did not report")?;
-    let setup_ns = setup_ns.max().unwrap_or(0);
     let mut figures = compute(report, followed, payload, placement)?;
     figures.setup_ns = setup_ns;
+    figures.configuration =
+        opened.flat_map(|(_, configuration)| configuration.clone()).collect();
     figures.floor_round_trip_ns = floor_round_trip_ns;
     Ok(figures)
 }
@@ -400,6 +402,7 @@ fn compute(
             follower: followed.peak_memory_bytes,
         },
         setup_ns: 0,
+        configuration: Default::default(),
         placement: CasePlacement {
             leader_cpu: placement.leader,
             follower_cpus: placement.followers.iter().copied().flatten().collect(),

@@ -10,6 +10,7 @@ use crate::{
     frames::SocketRendezvous,
     loops::{self, Progress, Surroundings},
     pass::{Pass, Reply, Request},
+    placement::Pin,
 };
 
 /// What a worker sits at: its role, its way to the command and its way to the other workers.
@@ -17,6 +18,7 @@ pub struct Desk {
     pub(crate) role: Role,
     pub(crate) control: Channel<Request>,
     pub(crate) peers: SocketRendezvous,
+    pub(crate) pin: Option<Pin>,
 }
 
 impl Desk {
@@ -72,7 +74,11 @@ fn serve_case<T: Transport>(
         Ok(end) => end,
         Err(error) => return desk.answer(Err(error)),
     };
-    desk.answer(Ok(Reply::Opened { setup_ns: start.elapsed().as_nanos() as u64 }))?;
+    if let Some(pin) = &desk.pin {
+        pin.release_other_threads();
+    }
+    let setup_ns = start.elapsed().as_nanos() as u64;
+    desk.answer(Ok(Reply::Opened { setup_ns, configuration: end.configuration() }))?;
     while let Some(request) = desk.next()? {
         match request {
             Request::Run(pass) => {
