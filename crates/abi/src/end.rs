@@ -1,6 +1,7 @@
 //! One end behind the contract: the hot path.
 
 use std::{
+    collections::BTreeMap,
     ffi::{c_int, c_void},
     hint::spin_loop,
     ptr, slice,
@@ -30,7 +31,7 @@ pub struct ModuleEnd {
     error: Box<c::Error>,
     /// The transport's name, for errors.
     name: String,
-    configuration: Vec<(String, String)>,
+    configuration: BTreeMap<String, String>,
 }
 
 /// The functions of an end, out of the module's description.
@@ -86,7 +87,7 @@ impl ModuleEnd {
         end: *mut c_void,
         settings: &Settings,
         name: &str,
-        configuration: Vec<(String, String)>,
+        configuration: BTreeMap<String, String>,
     ) -> Self {
         Self {
             sleep: functions.sleep(settings.wait),
@@ -101,11 +102,6 @@ impl ModuleEnd {
             name: name.to_owned(),
             configuration,
         }
-    }
-
-    /// What the module wrote down about its configuration while it opened.
-    pub fn notes(&self) -> &[(String, String)] {
-        &self.configuration
     }
 
     #[inline(always)]
@@ -199,6 +195,10 @@ impl Endpoint for ModuleEnd {
         // SAFETY: the contract's call, with the message that take gave.
         let code = unsafe { release(self.end, self.message, &raw mut *self.error) };
         if code == c::DONE { Ok(()) } else { Err(self.failed(code, "release")) }
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        self.configuration.clone()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a session offers to a module while an end opens: frames to the other ends, and notes.
 
 use std::{
+    collections::BTreeMap,
     ffi::{c_char, c_int, c_void},
     os::fd::{BorrowedFd, IntoRawFd, OwnedFd},
     slice,
@@ -17,7 +18,7 @@ pub(crate) struct Session<'a> {
     functions: c::Session,
     peers: &'a mut dyn Rendezvous,
     /// Settings of the library that the module wrote down.
-    notes: Vec<(String, String)>,
+    notes: BTreeMap<String, String>,
     /// The last error of a peer, whole; a module hands on what fits into its struct.
     error: Option<Error>,
 }
@@ -32,7 +33,7 @@ impl<'a> Session<'a> {
             meet,
             note,
         };
-        Self { functions, peers, notes: Vec::new(), error: None }
+        Self { functions, peers, notes: BTreeMap::new(), error: None }
     }
 
     /// The address that a module gets.
@@ -41,7 +42,7 @@ impl<'a> Session<'a> {
     }
 
     /// The settings that the module wrote down.
-    pub(crate) fn into_notes(self) -> Vec<(String, String)> {
+    pub(crate) fn into_notes(self) -> BTreeMap<String, String> {
         self.notes
     }
 

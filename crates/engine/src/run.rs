@@ -365,8 +365,7 @@ fn figures(
     let report = *led.ok_or("the leader did not report")?;
     let mut figures = compute(report, followed, payload, placement)?;
     figures.setup_ns = setup_ns;
-    figures.configuration =
-        opened.flat_map(|(_, configuration)| configuration.clone()).collect();
+    figures.configuration = opened.flat_map(|(_, configuration)| configuration.clone()).collect();
     figures.floor_round_trip_ns = floor_round_trip_ns;
     Ok(figures)
 }

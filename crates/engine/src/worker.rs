@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ipcmark_transport::{Error, Role, Settings, Transport};
+use ipcmark_transport::{Endpoint, Error, Role, Settings, Transport};
 
 use crate::{
     control::Channel,

@@ -203,6 +203,9 @@ pub struct Figures {
     pub peak_memory_bytes: PeakMemory,
     /// Time to open both ends.
     pub setup_ns: u64,
+    /// What the transport set of its library, in the library's own words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub configuration: BTreeMap<String, String>,
     /// Where the processes ran.
     pub placement: Placement,
     /// Every sample of the sampled pass in ns: HdrHistogram V2 compressed, base64, 3 significant

@@ -1,5 +1,7 @@
 //! One process's end of a transport: the hot path.
 
+use std::collections::BTreeMap;
+
 use crate::Error;
 
 /// How far an attempt came.
@@ -49,4 +51,10 @@ pub trait Endpoint {
 
     /// Gives the room of the message taken back. Never blocks.
     fn release(&mut self) -> Result<(), Error>;
+
+    /// What this end set of its library, in the library's own words, for the result. Asked once,
+    /// after open.
+    fn configuration(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 }

@@ -52,6 +52,7 @@ pub fn figures(payload_bytes: u64, wait: &str, p50: u64) -> Figures {
         },
         peak_memory_bytes: PeakMemory { leader: 3_000_000, follower: 2_000_000 },
         setup_ns: 250_000,
+        configuration: Default::default(),
         placement: Placement { leader_cpu: Some(0), follower_cpus: vec![1] },
         histogram: String::new(),
     }

@@ -38,6 +38,7 @@ fn figures(histogram: &hdrhistogram::Histogram<u64>) -> Figures {
         context_switches: Switches::default(),
         peak_memory_bytes: PeakMemory { leader: 3_000_000, follower: 2_000_000 },
         setup_ns: 12_345,
+        configuration: [("pool".to_string(), "16 x 4 MiB".to_string())].into(),
         placement: Placement { leader_cpu: Some(0), follower_cpus: vec![1] },
         histogram: encode(histogram),
     }
