@@ -41,13 +41,16 @@ pub struct End {
     received: u32,
     /// The message on loan, once its room is filled.
     loaned: Option<Stamp>,
+    /// The message taken and not released.
+    held: Option<Stamp>,
 }
 
 impl End {
     /// Takes an open endpoint.
     pub fn new(endpoint: Box<dyn Endpoint>, nature: Nature, progress: Progress) -> Self {
         let endpoint = Some(endpoint);
-        Self { endpoint, nature, progress, polls: 0, sent: 0, received: 0, loaned: None }
+        let (sent, received, loaned, held) = (0, 0, None, None);
+        Self { endpoint, nature, progress, polls: 0, sent, received, loaned, held }
     }
 
     /// The endpoint itself, for what the suite does not wrap.
@@ -170,9 +173,35 @@ impl End {
         let stamp = self.due_stamp(message);
         stamp.check(message)?;
         self.received = stamp.sequence + 1;
+        self.held = Some(stamp);
         self.progress.length(stamp.len);
         self.progress.counts(self.sent, self.received);
         Ok(true)
+    }
+
+    /// Takes the next message, however long it takes, checks it and keeps it: its length.
+    pub fn take(&mut self) -> Result<usize, Failure> {
+        while !self.try_take()? {
+            self.pause();
+        }
+        Ok(self.held.map_or(0, |stamp| stamp.len))
+    }
+
+    /// Checks that the message that was taken is still what it was.
+    pub fn check_held(&self) -> Result<(), Failure> {
+        let (Some(stamp), Some(endpoint)) = (self.held, &self.endpoint) else { return Ok(()) };
+        stamp.check(endpoint.message()).map_err(|failure| {
+            failure.during("looking again at a message that was taken and not released")
+        })
+    }
+
+    /// Gives the room of the message taken back.
+    pub fn release(&mut self) -> Result<(), Failure> {
+        self.progress.phase(Phase::Releasing);
+        self.raw().release()?;
+        self.progress.phase(Phase::Between);
+        self.held = None;
+        Ok(())
     }
 
     /// Lets other processes have the processor now and then while this one polls.
@@ -187,12 +216,9 @@ impl End {
         if !self.try_take()? {
             return Ok(None);
         }
-        let endpoint = self.endpoint.as_deref_mut().expect("it is open");
-        let len = endpoint.message().len();
-        self.progress.phase(Phase::Releasing);
-        endpoint.release()?;
-        self.progress.phase(Phase::Between);
-        Ok(Some(len))
+        let len = self.held.map(|stamp| stamp.len);
+        self.release()?;
+        Ok(len)
     }
 
     fn next_stamp(&self, len: usize) -> Stamp {

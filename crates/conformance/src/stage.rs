@@ -206,7 +206,9 @@ impl<'a> Stage<'a> {
             (false, true) => lengths.iter().try_for_each(|_| reflect(end)),
             (true, false) => {
                 lengths.iter().try_for_each(|len| round_trip_with_losses(end, *len))?;
-                self.tell(0)
+                self.tell(0)?;
+                // Until the reflector has stopped it would take the messages that come after.
+                self.hear().map(drop)
             }
             (false, false) => self.reflect_until_told(end),
         }
@@ -220,7 +222,8 @@ impl<'a> Stage<'a> {
             }
             end.pause();
         }
-        self.hear().map(drop)
+        self.hear()?;
+        self.tell(0)
     }
 
     fn nature(&self) -> Nature {

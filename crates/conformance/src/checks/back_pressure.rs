@@ -5,10 +5,15 @@ use std::{thread, time::Duration};
 
 use ipcmark_transport::{Step, Wait};
 
-use crate::{end::End, failure::Failure, stage::Stage, stamp::Side};
+use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage, stamp::Side};
 
-/// Length of the messages, how many at most.
-const ROUNDS: [(usize, u32); 3] = [(64, 2000), (65_536, 64), (1 << 20, 4)];
+/// How many messages at most, and how long they are.
+const ROUNDS: [(u32, Lengths); 4] = [
+    (2000, Lengths::All(64)),
+    (400, Lengths::Varied(5000)),
+    (150, Lengths::Varied(65_536)),
+    (4, Lengths::All(1 << 20)),
+];
 /// How long a receiver of a blocking sender does nothing, so that the sender falls asleep.
 const SLOW: Duration = Duration::from_millis(20);
 /// How long it does nothing after each of the first messages.
@@ -21,13 +26,13 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_millis(150);
 
 pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    for (len, count) in ROUNDS {
-        let len = stage.at_most(len);
-        let mut end = stage.open(len)?;
+    for (count, lengths) in ROUNDS {
+        let lengths = lengths.at_most(stage.capabilities().max_payload);
+        let mut end = stage.open(lengths.payload())?;
         for sender in [Side::Leader, Side::Follower] {
             match (stage.is_alone(), stage.part().side == sender) {
-                (true, _) => alone(&mut end, len, count)?,
-                (false, true) => send(stage, &mut end, len, count)?,
+                (true, _) => alone(&mut end, lengths, count)?,
+                (false, true) => send(stage, &mut end, lengths, count)?,
                 (false, false) => receive(stage, &mut end)?,
             }
             stage.meet("one direction is done")?;
@@ -38,15 +43,15 @@ pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn send(stage: &mut Stage<'_>, end: &mut End, len: usize, count: u32) -> Result<(), Failure> {
+fn send(stage: &mut Stage<'_>, end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
     if stage.part().wait == Wait::Spin {
-        let sent = fill(end, len, count)?;
+        let sent = fill(end, lengths, count)?;
         stage.tell(sent + 1)?;
         // The message that would not go has perhaps gone in part; it goes on where it stopped.
-        return end.send(len);
+        return end.send(lengths.of(end.sent()));
     }
     stage.tell(count)?;
-    (0..count).try_for_each(|_| end.send(len))
+    (0..count).try_for_each(|_| end.send(lengths.of(end.sent())))
 }
 
 fn receive(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
@@ -88,17 +93,17 @@ fn receive_unless_lost(
 }
 
 /// Where no message leaves the process, an end fills its own queue and then empties it.
-fn alone(end: &mut End, len: usize, count: u32) -> Result<(), Failure> {
-    let sent = fill(end, len, count)?;
+fn alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
+    let sent = fill(end, lengths, count)?;
     (0..sent).try_for_each(|_| end.receive().map(drop))?;
-    end.send(len)?;
+    end.send(lengths.of(end.sent()))?;
     end.receive().map(drop)
 }
 
 /// Publishes until the queue is full, or `count` messages are in it: how many are.
-fn fill(end: &mut End, len: usize, count: u32) -> Result<u32, Failure> {
+pub fn fill(end: &mut End, lengths: Lengths, count: u32) -> Result<u32, Failure> {
     for sent in 0..count {
-        if end.try_send(len)? == Step::WouldBlock {
+        if end.try_send(lengths.of(end.sent()))? == Step::WouldBlock {
             return Ok(sent);
         }
     }

@@ -5,19 +5,24 @@ use std::time::{Duration, Instant};
 
 use ipcmark_transport::Step;
 
-use crate::{end::End, failure::Failure, stage::Stage};
+use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage};
 
-/// Length of the messages, how many each end sends.
-const ROUNDS: [(usize, u32); 3] = [(64, 2000), (30_000, 100), (1 << 20, 4)];
+/// How many messages each end sends, and how long they are.
+const ROUNDS: [(u32, Lengths); 4] = [
+    (2000, Lengths::All(64)),
+    (1000, Lengths::Varied(5000)),
+    (200, Lengths::Varied(65_536)),
+    (4, Lengths::All(1 << 20)),
+];
 /// When nothing has come for so long, what may be lost is lost.
 const QUIET: Duration = Duration::from_millis(150);
 
 pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    for (len, count) in ROUNDS {
-        let len = stage.at_most(len);
-        let mut end = stage.open(len)?;
+    for (count, lengths) in ROUNDS {
+        let lengths = lengths.at_most(stage.capabilities().max_payload);
+        let mut end = stage.open(lengths.payload())?;
         stage.meet("both are open")?;
-        exchange(&mut end, len, count, stage.capabilities().reliable)?;
+        exchange(&mut end, lengths, count, stage.capabilities().reliable)?;
         stage.meet("both are done")?;
         drop(end);
         stage.meet("both are closed")?;
@@ -26,10 +31,10 @@ pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
 }
 
 /// Sends and receives `count` messages, in whatever order that works.
-fn exchange(end: &mut End, len: usize, count: u32, reliable: bool) -> Result<(), Failure> {
+fn exchange(end: &mut End, lengths: Lengths, count: u32, reliable: bool) -> Result<(), Failure> {
     let mut last = Instant::now();
     while end.sent() < count || end.received() < count {
-        let published = end.sent() < count && end.try_send(len)? == Step::Done;
+        let published = end.sent() < count && end.try_send(lengths.of(end.sent()))? == Step::Done;
         let taken = !published && end.try_receive()?.is_some();
         if published || taken {
             last = Instant::now();

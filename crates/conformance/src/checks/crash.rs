@@ -108,9 +108,7 @@ fn die(stage: &Stage<'_>, end: &mut End, moment: Moment) -> Result<(), Failure> 
             if first {
                 end.send(64)?;
             }
-            while !end.try_take()? {
-                end.pause();
-            }
+            end.take()?;
         }
         Moment::Loaned | Moment::Publishing => {
             if !first {

@@ -5,6 +5,7 @@ mod both_full;
 mod capabilities;
 mod crash;
 mod crash_opening;
+mod held;
 mod open_close;
 mod own_message;
 mod sizes;
@@ -31,6 +32,8 @@ pub enum Check {
     Varied,
     /// A full queue makes the sender wait, and loses nothing.
     BackPressure,
+    /// A message that was taken stays as it is until it is released.
+    Held,
     /// Both ends publish into full queues and take in between.
     BothFull,
     /// An end never takes what it published.
@@ -45,13 +48,14 @@ pub enum Check {
 
 impl Check {
     /// All of them, in the order in which they run.
-    pub const ALL: [Check; 11] = [
+    pub const ALL: [Check; 12] = [
         Check::Capabilities,
         Check::OpenClose,
         Check::Steady,
         Check::Sizes,
         Check::Varied,
         Check::BackPressure,
+        Check::Held,
         Check::BothFull,
         Check::OwnMessage,
         Check::TwoSessions,
@@ -68,6 +72,7 @@ impl Check {
             Check::Sizes => "sizes",
             Check::Varied => "varied",
             Check::BackPressure => "back-pressure",
+            Check::Held => "held",
             Check::BothFull => "both-full",
             Check::OwnMessage => "own-message",
             Check::TwoSessions => "two-sessions",
@@ -91,6 +96,7 @@ impl Check {
             Check::BackPressure | Check::BothFull if capabilities.alternating => {
                 Some("its ends take turns")
             }
+            Check::Held if !capabilities.reliable => Some("it may lose what is waited for"),
             Check::BothFull if wait != Wait::Spin => {
                 Some("an end that sleeps in publish cannot take in between")
             }
@@ -107,6 +113,7 @@ impl Check {
             Check::Sizes => sizes::play(stage),
             Check::Varied => varied::play(stage),
             Check::BackPressure => back_pressure::play(stage),
+            Check::Held => held::play(stage),
             Check::BothFull => both_full::play(stage),
             Check::OwnMessage => own_message::play(stage),
             Check::TwoSessions => two_sessions::play(stage),

@@ -17,17 +17,51 @@ pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `count` lengths from 16 to `payload`, as many below a hundred as between a thousand and ten
-/// thousand; the same in both processes and in every run.
+/// The lengths of a row of messages.
+#[derive(Clone, Copy)]
+pub enum Lengths {
+    /// All have this one.
+    All(usize),
+    /// Short and long mixed, up to this one.
+    Varied(usize),
+}
+
+impl Lengths {
+    /// The same for a transport that carries no more than `most`.
+    pub fn at_most(self, most: usize) -> Self {
+        match self {
+            Lengths::All(len) => Lengths::All(len.min(most)),
+            Lengths::Varied(payload) => Lengths::Varied(payload.min(most)),
+        }
+    }
+
+    /// The largest of them.
+    pub fn payload(self) -> usize {
+        match self {
+            Lengths::All(payload) | Lengths::Varied(payload) => payload,
+        }
+    }
+
+    /// The length of the message with this number.
+    pub fn of(self, index: u32) -> usize {
+        match self {
+            Lengths::All(len) => len,
+            Lengths::Varied(payload) => length(payload, index.into()),
+        }
+    }
+}
+
+/// `count` lengths from 16 to `payload`; the same in both processes and in every run.
 pub fn lengths(payload: usize, count: u64) -> Vec<usize> {
-    let bits = (payload / 16).ilog2();
-    (0..count)
-        .map(|index| {
-            let number = mix(index + 1);
-            let scale = 16 << (number % u64::from(bits + 1));
-            (scale + (number >> 32) as usize % scale).min(payload)
-        })
-        .collect()
+    (0..count).map(|index| length(payload, index)).collect()
+}
+
+/// A length from 16 to `payload` that follows from `index` alone: as likely below a hundred as between
+/// a thousand and ten thousand.
+fn length(payload: usize, index: u64) -> usize {
+    let number = mix(index + 1);
+    let scale = 16 << (number % u64::from((payload / 16).ilog2() + 1));
+    (scale + (number >> 32) as usize % scale).min(payload)
 }
 
 #[cfg(test)]

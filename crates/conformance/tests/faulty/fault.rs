@@ -40,6 +40,8 @@ pub enum Fault {
     SharedBySessions,
     /// What does not go into a full queue is thrown away.
     DropsWhenFull,
+    /// Publishing writes over the message that is taken.
+    OverwritesTheTaken,
     /// A full queue is an error.
     FailsWhenFull,
     /// Nothing ever arrives.
@@ -212,6 +214,7 @@ impl FaultyEnd {
             Fault::CorruptsAByte if self.is_its_turn() => self.plain.room()[len / 2] ^= 4,
             Fault::Truncates if len > 100 => self.plain.set_len(len - 1),
             Fault::RoundsUp => self.plain.set_len(len.next_multiple_of(8)),
+            Fault::OverwritesTheTaken => self.plain.overwrite_taken(),
             Fault::Allocates => drop(black_box(vec![0_u8; len])),
             Fault::Aborts if self.is_its_turn() => std::process::abort(),
             _ => {}

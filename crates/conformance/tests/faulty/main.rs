@@ -38,6 +38,7 @@ const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
         ("one-queue-blocking", OneQueue, Block, OwnMessage, "took its own message", WATCHDOG),
         ("shared-by-sessions", SharedBySessions, Spin, TwoSessions, "expected", SHORT),
         ("drops-when-full", DropsWhenFull, Spin, BackPressure, "nothing, though", WATCHDOG),
+        ("overwrites-the-taken", OverwritesTheTaken, Spin, Held, "not released", WATCHDOG),
         ("fails-when-full", FailsWhenFull, Spin, BackPressure, "it is full", WATCHDOG),
         ("both-full-fails", FailsWhenFull, Spin, BothFull, "it is full", WATCHDOG),
         ("never-delivers", NeverDelivers, Spin, Sizes, "taking a message", SHORT),

@@ -103,6 +103,12 @@ impl Plain {
         self.len
     }
 
+    /// Writes over the message that was taken.
+    pub fn overwrite_taken(&mut self) {
+        let len = self.len.min(self.inbox_len());
+        self.inbox[HEAD..HEAD + len].copy_from_slice(&self.room[HEAD..HEAD + len]);
+    }
+
     /// Whether no byte of the message on loan has gone out.
     pub fn nothing_is_written(&self) -> bool {
         self.written == 0
