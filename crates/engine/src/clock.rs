@@ -36,6 +36,16 @@ pub(crate) fn reading_cost_ns() -> f64 {
     (0..9).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
+/// The smallest step between two readings that differ, in nanoseconds. Some processors count time in
+/// steps of 10 ns.
+pub(crate) fn step_ns() -> u64 {
+    let steps = (0..10_000).map(|_| {
+        let start = now_ns();
+        std::iter::repeat_with(now_ns).find(|now| *now != start).map_or(0, |now| now - start)
+    });
+    steps.min().unwrap_or(0)
+}
+
 /// The kernel's clock source.
 pub(crate) fn source() -> String {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";

@@ -26,9 +26,9 @@ pub(crate) fn describe(placement: &Placement, sandbox: String) -> Environment {
     }
 }
 
-/// The clock, with its cost where no worker has measured it on its own processor.
-pub(crate) fn clock(read_ns: f64) -> Clock {
-    Clock { read_ns, source: clock::source() }
+/// The clock as a worker found it on its own processor.
+pub(crate) fn clock(read_ns: f64, step_ns: u64) -> Clock {
+    Clock { read_ns, step_ns, source: clock::source() }
 }
 
 fn cpu_model() -> String {

@@ -19,7 +19,7 @@ use nix::{
 };
 
 use crate::{
-    clock::{now_ns, reading_cost_ns},
+    clock::{self, now_ns},
     pass::FloorReport,
 };
 
@@ -50,7 +50,8 @@ pub(crate) fn measure(
     line.value().store(OVER, Ordering::Release);
     rounds.sort_by(f64::total_cmp);
     let round_trip_ns = rounds[ROUNDS / 2];
-    Ok(Some(FloorReport { round_trip_ns, clock_read_ns: reading_cost_ns() }))
+    let (clock_read_ns, clock_step_ns) = (clock::reading_cost_ns(), clock::step_ns());
+    Ok(Some(FloorReport { round_trip_ns, clock_read_ns, clock_step_ns }))
 }
 
 /// One cache line that both processes map.

@@ -101,4 +101,5 @@ pub(crate) struct LeaderReport {
 pub(crate) struct FloorReport {
     pub round_trip_ns: f64,
     pub clock_read_ns: f64,
+    pub clock_step_ns: u64,
 }

@@ -136,7 +136,7 @@ impl<'a> Runner<'a> {
         };
         match floor {
             Ok(floor) => {
-                self.result.clock = environment::clock(floor.clock_read_ns);
+                self.result.clock = environment::clock(floor.clock_read_ns, floor.clock_step_ns);
                 self.note_floor(floor.round_trip_ns);
                 Ok(())
             }
@@ -432,7 +432,7 @@ fn empty_result(plan: &Plan, manner: &Manner) -> RunResult {
         },
         environment: Default::default(),
         floor: None,
-        clock: environment::clock(0.0),
+        clock: environment::clock(0.0, 0),
         notes: Vec::new(),
         cases: Vec::new(),
     }

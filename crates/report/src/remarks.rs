@@ -63,7 +63,8 @@ fn floor(result: &RunResult) -> String {
 
 fn clock(result: &RunResult) -> String {
     let clock = &result.clock;
-    format!("{}, {} a reading", plain(&clock.source), duration(clock.read_ns))
+    let [cost, step] = [clock.read_ns, clock.step_ns as f64].map(duration);
+    format!("{}, {cost} a reading, in steps of {step}", plain(&clock.source))
 }
 
 fn joined(parts: &[&str]) -> String {

@@ -95,6 +95,8 @@ pub struct Clock {
     /// Cost of one reading.
     #[schemars(range(min = 0))]
     pub read_ns: f64,
+    /// The smallest step between two readings that differ: no sample is finer.
+    pub step_ns: u64,
     /// The kernel's clock source: `tsc`, `kvm-clock`, …
     pub source: String,
 }

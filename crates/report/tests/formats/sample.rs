@@ -89,7 +89,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             placement: "leader on cpu 0, follower on cpu 1, two cores of one package".into(),
         },
         floor: Some(Floor { round_trip_ns: 206.0, lowest_ns: 180.0, highest_ns: 250.0 }),
-        clock: Clock { read_ns: 21.7, source: "tsc".into() },
+        clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
         notes: vec![],
         cases,
     }

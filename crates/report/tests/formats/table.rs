@@ -42,7 +42,7 @@ ipcmark 0.1.0 · 2 of 3 cases measured
   hypervisor  KVM
   placement   leader on cpu 0, follower on cpu 1, two cores of one package
   floor       206 ns a round trip (180 ns to 250 ns over the run), half 103 ns
-  clock       tsc, 21.7 ns a reading
+  clock       tsc, 21.7 ns a reading, in steps of 10 ns
 
 latency · 64 B · spin   ½ round trip in µs
   transport    p50    p99   p99.9   max  CPU/msg  × floor  switches/msg

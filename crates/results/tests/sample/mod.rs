@@ -65,7 +65,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
         },
         environment: Environment { cpu_model: "a \"processor\"\n".into(), ..Default::default() },
         floor: Some(Floor { round_trip_ns: 123.4, lowest_ns: 100.0, highest_ns: 150.0 }),
-        clock: Clock { read_ns: 21.7, source: "tsc".into() },
+        clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
         notes: vec!["The governor is powersave.".into()],
         cases,
     }
