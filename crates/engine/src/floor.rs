@@ -26,10 +26,10 @@ use crate::{
 const PAGE: NonZero<usize> = NonZero::new(4096).expect("4096 is not 0");
 
 /// How long a round lasts at least, so that the clock's two readings do not count.
-const ROUND_NS: u64 = 1_500_000;
+const ROUND_NS: u64 = 500_000;
 
-/// The median of so many rounds is the floor.
-const ROUNDS: usize = 5;
+/// The fastest of so many rounds is the floor: whatever disturbs one only makes it longer.
+const ROUNDS: usize = 15;
 
 /// The number that ends the follower's loop.
 const OVER: u64 = u64::MAX;
@@ -45,11 +45,9 @@ pub(crate) fn measure(
         return Ok(None);
     }
     let count = line.calibrate();
-    let mut rounds: Vec<f64> =
-        (0..ROUNDS).map(|_| line.round(count) as f64 / count as f64).collect();
+    let rounds = (0..ROUNDS).map(|_| line.round(count) as f64 / count as f64);
+    let round_trip_ns = rounds.fold(f64::INFINITY, f64::min);
     line.value().store(OVER, Ordering::Release);
-    rounds.sort_by(f64::total_cmp);
-    let round_trip_ns = rounds[ROUNDS / 2];
     let (clock_read_ns, clock_step_ns) = (clock::reading_cost_ns(), clock::step_ns());
     Ok(Some(FloorReport { round_trip_ns, clock_read_ns, clock_step_ns }))
 }

@@ -63,8 +63,8 @@ fn floor(result: &RunResult) -> String {
 
 fn clock(result: &RunResult) -> String {
     let clock = &result.clock;
-    let [cost, step] = [clock.read_ns, clock.step_ns as f64].map(duration);
-    format!("{}, {cost} a reading, in steps of {step}", plain(&clock.source))
+    let (cost, step) = (duration(clock.read_ns), clock.step_ns);
+    format!("{}, {cost} a reading, in steps of {step} ns", plain(&clock.source))
 }
 
 fn joined(parts: &[&str]) -> String {
