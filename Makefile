@@ -2,14 +2,17 @@
 
 CARGO ?= cargo
 RESULT ?= results/bench.json
+MODULE_DIR ?= target/release/modules
+MODULE_BUILD ?= target/modules
 
-.PHONY: help deps build bench test lint unit loom miri doc overhead clean
+.PHONY: help deps build modules bench test lint unit loom miri doc overhead clean
 
 help:
 	@echo 'make bench     measure every transport on this machine and show the table'
 	@echo 'make test      all tests and lints'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench)'
+	@echo 'make modules   only the shared objects of the libraries that are there'
 	@echo 'make deps      install what building and testing need'
 	@echo 'make lint, make doc, make clean'
 
@@ -18,6 +21,17 @@ deps:
 
 build: deps
 	$(CARGO) build --release --locked --package ipcmark-cli
+	@$(MAKE) --no-print-directory modules MODULE_DIR=target/release/modules
+
+# One shared object a library that is there. Without CMake there is none, and the command says so.
+modules:
+	@if command -v cmake >/dev/null; then \
+	    cmake --log-level=NOTICE -S modules -B $(MODULE_BUILD) \
+	        -DIPCMARK_MODULE_DIR=$(abspath $(MODULE_DIR)) >/dev/null && \
+	    cmake --build $(MODULE_BUILD) --parallel 2 >/dev/null; \
+	else \
+	    echo 'modules: none, for this machine has no CMake'; \
+	fi
 
 bench: build
 	@mkdir -p $(dir $(RESULT))
@@ -30,8 +44,8 @@ lint: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 
-unit: deps
-	$(CARGO) test --locked --workspace
+unit: deps modules
+	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace
 
 # The rings under every interleaving that the memory model allows.
 loom: deps

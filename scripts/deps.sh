@@ -3,22 +3,54 @@
 # nothing is missing.
 set -eu
 
-packages='gcc libc6-dev make pkg-config'
+packages='gcc g++ libc6-dev make cmake pkg-config'
+
+# The libraries that modules are built for. One that this system does not offer leaves its rows out
+# and stops nothing.
+libraries='libzmq3-dev libnng-dev libboost-dev iceoryx libiceoryx-posh-dev libiceoryx-hoofs-dev
+    libiceoryx-binding-c-dev'
+
+# What was looked for in vain, so that the network is asked once only. `make clean` forgets it.
+not_offered=target/not-offered
 
 missing() {
-    for package in $packages; do
+    for package in "$@"; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"
     done
 }
 
+missing_libraries() {
+    # shellcheck disable=SC2086
+    for library in $(missing $libraries); do
+        grep -qsx "$library" "$not_offered" || echo "$library"
+    done
+}
+
+# Those of the packages that the system offers; the others are written down.
+offered() {
+    for package in "$@"; do
+        if apt-cache show "$package" >/dev/null 2>&1; then
+            echo "$package"
+        else
+            echo "deps: this system does not offer $package" >&2
+            mkdir -p target
+            echo "$package" >>"$not_offered"
+        fi
+    done
+}
+
 install_packages() {
-    wanted=$(missing | tr '\n' ' ')
-    [ -n "$wanted" ] || return 0
-    echo "deps: installing $wanted"
+    # shellcheck disable=SC2086
+    wanted=$(missing $packages)
+    libraries=$(missing_libraries)
+    [ -n "$wanted$libraries" ] || return 0
     if [ "$(id -u)" = 0 ]; then root=''; else root='sudo'; fi
     $root apt-get update -qq
-    # shellcheck disable=SC2086
-    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null
+    # shellcheck disable=SC2046,SC2086
+    set -- $wanted $(offered $libraries)
+    [ $# -gt 0 ] || return 0
+    echo "deps: installing $*"
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 if command -v dpkg-query >/dev/null 2>&1; then

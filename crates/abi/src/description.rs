@@ -29,6 +29,9 @@ pub(crate) struct Description {
     pub alternating: bool,
     #[serde(default = "process")]
     pub span: Span,
+    /// Whether it has something to remove after a killed session.
+    #[serde(default)]
+    pub removes: bool,
 }
 
 /// Whether a transport can run, in words.
@@ -82,6 +85,7 @@ impl Description {
                 () if has(c::SAME_PROCESS) => Span::Thread,
                 () => Span::Process,
             },
+            removes: transport.remove.is_some(),
         }
     }
 

@@ -1,25 +1,8 @@
-//! The process that loads a module to see what it offers. It may crash, hang or print: the command
-//! only reads what it says at last.
+//! What a module offers, found out in a process that may die of it.
 
-use std::{
-    ffi::c_int,
-    fs::File,
-    io::Write,
-    os::fd::{AsFd, OwnedFd},
-    path::Path,
-    process,
-};
+use std::path::Path;
 
 use ipcmark_transport::Error;
-use nix::{
-    fcntl::{FcntlArg, fcntl},
-    sys::{
-        prctl,
-        resource::{Resource, setrlimit},
-        signal::Signal,
-    },
-    unistd::dup2_stdout,
-};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -38,34 +21,12 @@ pub(crate) struct Offer {
     pub faults: Vec<String>,
 }
 
-/// The last thing that the process says.
+/// What the process says of a module: what it offers, or why it cannot be loaded.
 pub(crate) type Answer = Result<Offer, String>;
 
-/// The whole life of the process: loads the module at `path`, says on standard output what it
-/// offers, and ends without a destructor.
-pub(crate) fn live(path: &Path) -> ! {
-    let said = answer_pipe().and_then(|mut pipe| {
-        let answer: Answer = examine(path).map_err(|error| error.to_string());
-        let text = serde_json::to_vec(&answer).map_err(|e| Error::new("write", "an answer", e))?;
-        pipe.write_all(&text).map_err(|e| Error::os("write", "an answer", e))
-    });
-    if let Err(error) = &said {
-        eprintln!("{error}");
-    }
-    // SAFETY: ends the process at once. Destructors of a library that was only looked at may hang.
-    unsafe { nix::libc::_exit(c_int::from(said.is_err())) }
-}
-
-/// Moves the way to the command away from standard output, which belongs to the library now.
-fn answer_pipe() -> Result<File, Error> {
-    let error = |e: nix::Error| Error::os("settle", "a process that looks at a module", e);
-    prctl::set_pdeathsig(Some(Signal::SIGKILL)).map_err(error)?;
-    setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(error)?;
-    let stdout = std::io::stdout().as_fd().try_clone_to_owned();
-    let pipe: OwnedFd = stdout.map_err(|e| Error::os("keep", "the way to the command", e))?;
-    fcntl(&pipe, FcntlArg::F_GETFD).map_err(error)?;
-    dup2_stdout(std::io::stderr()).map_err(error)?;
-    Ok(File::from(pipe))
+/// Loads the module at `path` and says what it offers.
+pub(crate) fn answer(path: &Path) -> Answer {
+    examine(path).map_err(|error| error.to_string())
 }
 
 fn examine(path: &Path) -> Result<Offer, Error> {
@@ -100,10 +61,4 @@ fn probe(transport: &'static c::Transport) -> Verdict {
             Verdict::Unavailable { reason, install: (!install.is_empty()).then_some(install) }
         }
     }
-}
-
-/// Ends the process where the command line of a helper process is not what the loader writes.
-pub(crate) fn misused() -> ! {
-    eprintln!("ipcmark: this is a part of ipcmark that only ipcmark itself starts");
-    process::exit(2)
 }

@@ -16,25 +16,17 @@ mod found;
 mod library;
 mod list;
 mod origin;
+mod process;
+mod serve;
 mod session;
 mod text;
 mod transport;
 
-use std::path::Path;
-
 pub use end::ModuleEnd;
 pub use found::Found;
 pub use list::modules;
+pub use serve::serve;
 pub use transport::Module;
 
 /// The word by which the executable is told to deal with a module.
 pub const MODULE_COMMAND: &str = "__module";
-
-/// Does what the words behind [`MODULE_COMMAND`] ask for; never returns.
-pub fn serve() -> ! {
-    let words: Vec<_> = std::env::args_os().skip(2).collect();
-    match words.as_slice() {
-        [verb, path] if verb == "examine" => examine::live(Path::new(path)),
-        _ => examine::misused(),
-    }
-}

@@ -44,8 +44,8 @@ impl<'a> Loadable<'a> {
 
     fn offered(&self, offer: &'a Offer) -> impl Iterator<Item = Module> {
         offer.transports.iter().map(|(description, verdict)| {
-            let definition = description.definition(&offer.family);
-            Module::new(definition, verdict.clone().into(), Some(Arc::clone(&self.origin)))
+            let (family, availability) = (&offer.family, verdict.clone().into());
+            Module::new(description, family, availability, Some(Arc::clone(&self.origin)))
         })
     }
 }
@@ -73,7 +73,7 @@ fn absent(
         Some(Ok(_)) => format!("the module {folder}.so does not offer it"),
     };
     let availability = Availability::Unavailable { reason, install: Some(entry.install.clone()) };
-    Module::new(description.definition(&entry.family), availability, None)
+    Module::new(description, &entry.family, availability, None)
 }
 
 /// What a module that ipcmark does not know offers, or why it offers nothing.
@@ -100,7 +100,8 @@ fn broken(stem: &str, reason: &str) -> Module {
         reliable: true,
         alternating: false,
         span: Span::Process,
+        removes: false,
     };
     let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };
-    Module::new(description.definition(stem), availability, None)
+    Module::new(&description, stem, availability, None)
 }

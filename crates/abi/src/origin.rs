@@ -31,6 +31,11 @@ impl Origin {
         Self { path: path.to_owned(), file, library: OnceLock::new() }
     }
 
+    /// Where it lies, outside a sandbox.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The transport called `name`; loads the module where this process has not done so yet.
     pub(crate) fn transport(&self, name: &str) -> Result<&'static c::Transport, Error> {
         let library = self.library()?;

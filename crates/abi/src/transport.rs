@@ -12,12 +12,16 @@ use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Role, Setti
 
 use crate::{
     c,
-    description::wait_bit,
+    description::{Description, wait_bit},
     end::{Functions, ModuleEnd},
     failure,
     origin::Origin,
+    process,
     session::Session,
 };
+
+/// The word for removing what a killed session left.
+pub(crate) const REMOVE: &str = "remove";
 
 /// A transport of a module, or the row of one that is not there.
 pub struct Module {
@@ -25,15 +29,19 @@ pub struct Module {
     availability: Availability,
     /// The file it comes from; `None` where there is no module.
     origin: Option<Arc<Origin>>,
+    /// Whether the module has something to remove after a killed session.
+    removes: bool,
 }
 
 impl Module {
     pub(crate) fn new(
-        definition: Definition,
+        description: &Description,
+        family: &str,
         availability: Availability,
         origin: Option<Arc<Origin>>,
     ) -> Self {
-        Self { definition, availability, origin }
+        let definition = description.definition(family);
+        Self { definition, availability, origin, removes: description.removes }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -79,8 +87,11 @@ impl Transport for Module {
     }
 
     fn remove(&self, name: &str) -> Result<(), Error> {
-        let _ = name;
-        Ok(())
+        let Some(origin) = self.origin.as_ref().filter(|_| self.removes) else { return Ok(()) };
+        let own: &str = &self.definition.name;
+        let words = [REMOVE.into(), origin.path().into(), own.into(), name.into()];
+        let answer = process::answer::<Result<(), String>>(&words).and_then(|answer| answer);
+        answer.map_err(|cause| Error::new("remove", format!("what {own} left"), cause))
     }
 }
 

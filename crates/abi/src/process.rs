@@ -1,0 +1,168 @@
+//! Processes that deal with a module, as the command sees them: started all at once, listened to
+//! with a deadline, and ended with whatever the library started in them.
+
+use std::{
+    ffi::OsString,
+    io::{self, ErrorKind, Read},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use serde::de::DeserializeOwned;
+
+use crate::MODULE_COMMAND;
+
+/// How long a module may take to load and to do what it is asked.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// How often, in milliseconds, to look whether a process has ended, which no descriptor tells.
+const LOOK_EVERY: u16 = 5;
+
+/// More than any honest answer has, and than anyone reads of a library's complaints.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The answer of each process, or why there is none.
+pub(crate) fn answers<T: DeserializeOwned>(
+    mut processes: Vec<io::Result<Process>>,
+) -> Vec<Result<T, String>> {
+    let deadline = Instant::now() + DEADLINE;
+    while Instant::now() < deadline {
+        let started = processes.iter_mut().filter_map(|process| process.as_mut().ok());
+        let mut running: Vec<&mut Process> =
+            started.filter(|process| process.status.is_none()).collect();
+        if running.is_empty() {
+            break;
+        }
+        wait_a_little(&running);
+        running.iter_mut().for_each(|process| process.look());
+    }
+    let concluded = processes.into_iter().map(|process| match process {
+        Ok(process) => process.answer(),
+        Err(error) => Err(format!("cannot start a process for it: {error}")),
+    });
+    concluded.collect()
+}
+
+/// The answer of one process.
+pub(crate) fn answer<T: DeserializeOwned>(words: &[OsString]) -> Result<T, String> {
+    let mut answers = answers(vec![Process::start(words)]);
+    answers.pop().unwrap_or_else(|| Err("there was no process".into()))
+}
+
+/// Sleeps until one of them says something, or for a moment.
+fn wait_a_little(running: &[&mut Process]) {
+    let mut wanted: Vec<PollFd<'_>> = running
+        .iter()
+        .flat_map(|process| process.open())
+        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+        .collect();
+    // An error of poll is no more than a shorter sleep.
+    let _ = poll(&mut wanted, PollTimeout::from(LOOK_EVERY));
+}
+
+/// A process that deals with a module.
+pub(crate) struct Process {
+    child: Child,
+    answer: Tap<ChildStdout>,
+    words: Tap<ChildStderr>,
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts this executable again with the words behind [`MODULE_COMMAND`].
+    pub(crate) fn start(words: &[OsString]) -> io::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("ipcmark").arg(MODULE_COMMAND).args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own, so that whatever the library starts ends with it.
+        let mut child = command.process_group(0).spawn()?;
+        let (Some(answer), Some(words)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(ErrorKind::BrokenPipe.into());
+        };
+        Ok(Self { child, answer: Tap::new(answer)?, words: Tap::new(words)?, status: None })
+    }
+
+    fn open(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let answer = (!self.answer.ended).then(|| self.answer.pipe.as_fd());
+        answer.into_iter().chain((!self.words.ended).then(|| self.words.pipe.as_fd()))
+    }
+
+    /// Reads what it said and sees whether it has ended.
+    fn look(&mut self) {
+        let status = self.child.try_wait().ok().flatten();
+        // After the look, so that nothing said before the end is missed.
+        self.answer.fill();
+        self.words.fill();
+        self.status = status;
+    }
+
+    fn answer<T: DeserializeOwned>(mut self) -> Result<T, String> {
+        let group = Pid::from_raw(self.child.id().cast_signed());
+        // What the library started lives in the group, even where the process itself has ended.
+        let _ = killpg(group, Signal::SIGKILL);
+        let Some(status) = self.status else {
+            let _ = self.child.wait();
+            let seconds = DEADLINE.as_secs();
+            return Err(self.with_words(format!("it did not answer within {seconds} s")));
+        };
+        match (status.signal().and_then(|signal| Signal::try_from(signal).ok()), status.code()) {
+            (Some(signal), _) => {
+                Err(self.with_words(format!("it was killed by {signal} when it was tried")))
+            }
+            (None, Some(0)) => serde_json::from_slice(&self.answer.bytes)
+                .map_err(|e| self.with_words(format!("its answer is no answer: {e}"))),
+            (None, _) => Err(self.with_words(format!("it ended when it was tried ({status})"))),
+        }
+    }
+
+    /// The reason, with the last line that the library wrote.
+    fn with_words(&self, reason: String) -> String {
+        let text = String::from_utf8_lossy(&self.words.bytes);
+        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let last: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
+        if last.is_empty() { reason } else { format!("{reason}; its last words: {last}") }
+    }
+}
+
+/// A pipe read without waiting.
+struct Tap<P> {
+    pipe: P,
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+impl<P: AsFd + Read> Tap<P> {
+    fn new(pipe: P) -> io::Result<Self> {
+        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(Self { pipe, bytes: Vec::new(), ended: false })
+    }
+
+    /// Reads what is there; of a library that never stops, only so much.
+    fn fill(&mut self) {
+        let mut bytes = [0; 65536];
+        for _ in 0..16 {
+            match self.pipe.read(&mut bytes) {
+                Ok(0) => self.ended = true,
+                Ok(n) => {
+                    self.bytes.extend(&bytes[..n]);
+                    let surplus = self.bytes.len().saturating_sub(MOST_BYTES);
+                    self.bytes.drain(..surplus);
+                    continue;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => {}
+            }
+            return;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A process that deals with a module. The library in it may crash, hang or print: the command only
+//! reads what the process says at last.
+
+use std::{
+    ffi::{CString, OsString, c_int},
+    fs::File,
+    io::Write,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+    process,
+};
+
+use ipcmark_transport::Error;
+use nix::{
+    sys::{
+        prctl,
+        resource::{Resource, setrlimit},
+        signal::Signal,
+    },
+    unistd::dup2_stdout,
+};
+use serde::Serialize;
+
+use crate::{c, discovery::EXAMINE, examine, failure, library::Library, transport::REMOVE};
+
+/// Does what the words behind [`MODULE_COMMAND`](crate::MODULE_COMMAND) ask for; never returns.
+pub fn serve() -> ! {
+    let words: Vec<OsString> = std::env::args_os().skip(2).collect();
+    match words.as_slice() {
+        [verb, path] if verb == EXAMINE => live(|| examine::answer(Path::new(path))),
+        [verb, path, transport, name] if verb == REMOVE => {
+            live(|| remove(Path::new(path), transport, name).map_err(|error| error.to_string()))
+        }
+        _ => {
+            eprintln!("ipcmark: this is a part of ipcmark that only ipcmark itself starts");
+            process::exit(2)
+        }
+    }
+}
+
+/// The whole life of the process: does something, says on standard output what came of it, and ends
+/// without a destructor.
+fn live<T: Serialize>(act: impl FnOnce() -> T) -> ! {
+    let said = answer_pipe().and_then(|mut pipe| {
+        let text = serde_json::to_vec(&act()).map_err(|e| Error::new("write", "an answer", e))?;
+        pipe.write_all(&text).map_err(|e| Error::os("write", "an answer", e))
+    });
+    if let Err(error) = &said {
+        eprintln!("{error}");
+    }
+    // SAFETY: ends the process at once. Destructors of a library that was only looked at may hang.
+    unsafe { nix::libc::_exit(c_int::from(said.is_err())) }
+}
+
+/// Moves the way to the command away from standard output, which belongs to the library now.
+fn answer_pipe() -> Result<File, Error> {
+    let error = |e: nix::Error| Error::os("settle", "a process for a module", e);
+    prctl::set_pdeathsig(Some(Signal::SIGKILL)).map_err(error)?;
+    setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(error)?;
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned();
+    let pipe: OwnedFd = stdout.map_err(|e| Error::os("keep", "the way to the command", e))?;
+    dup2_stdout(std::io::stderr()).map_err(error)?;
+    Ok(File::from(pipe))
+}
+
+/// Lets the transport of a module remove what a killed session left.
+fn remove(path: &Path, transport: &OsString, name: &OsString) -> Result<(), Error> {
+    let transport = transport.to_string_lossy();
+    let fail = |cause: String| Error::new("load", format!("the module {}", path.display()), cause);
+    let found = Library::load(path.as_os_str(), path)?.transport(&transport).map_err(fail)?;
+    let Some(remove) = found.remove else { return Ok(()) };
+    let name = CString::new(name.as_encoded_bytes()).map_err(|e| fail(e.to_string()))?;
+    let mut error = failure::blank();
+    // SAFETY: the contract's call.
+    match unsafe { remove(found, name.as_ptr(), &mut error) } {
+        c::DONE => Ok(()),
+        code => Err(failure::read(code, &error, "remove", &format!("what {transport} left"))),
+    }
+}
