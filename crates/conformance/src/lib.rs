@@ -31,7 +31,11 @@ mod suite;
 mod traces;
 mod worker;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use ipcmark_transport::{Availability, Wait};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -54,7 +58,8 @@ pub fn main(list: List) -> ExitCode {
     if let Some(code) = play_part(list) {
         return code;
     }
-    let trials = list(&mut Suites).into_iter().flat_map(|suite| trials(Arc::new(suite))).collect();
+    let subjects = list(&mut Suites).into_iter().map(Subject::new).collect();
+    let trials = trials(subjects);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -71,19 +76,38 @@ pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Resul
     director::Director::new(suite, wait, check, watchdog)?.run()
 }
 
-fn trials(suite: Arc<Suite>) -> Vec<Trial> {
-    let waits = suite.definition().capabilities.waits.clone();
-    let pairs = waits.iter().flat_map(|wait| Check::ALL.iter().map(|check| (*wait, *check)));
-    pairs.map(|(wait, check)| trial(Arc::clone(&suite), wait, check)).collect()
+/// A transport and the right to use it: its tests run one after the other, for what the system
+/// gives to one user is little for some, and enough for one test.
+struct Subject {
+    suite: Suite,
+    turn: Mutex<()>,
 }
 
-fn trial(suite: Arc<Suite>, wait: Wait, check: Check) -> Trial {
-    let name = format!("{}/{wait}/{}", suite.definition().name, check.name());
+impl Subject {
+    fn new(suite: Suite) -> Arc<Self> {
+        Arc::new(Self { suite, turn: Mutex::new(()) })
+    }
+}
+
+/// All tests, those of one transport far apart, so that threads seldom wait for each other.
+fn trials(subjects: Vec<Arc<Subject>>) -> Vec<Trial> {
+    let kinds = Check::ALL.iter().flat_map(|check| Wait::ALL.iter().map(|wait| (*check, *wait)));
+    kinds
+        .flat_map(|(check, wait)| subjects.iter().map(move |subject| (check, wait, subject)))
+        .filter(|(_, wait, subject)| subject.suite.definition().capabilities.waits.contains(wait))
+        .map(|(check, wait, subject)| trial(Arc::clone(subject), wait, check))
+        .collect()
+}
+
+fn trial(subject: Arc<Subject>, wait: Wait, check: Check) -> Trial {
+    let name = format!("{}/{wait}/{}", subject.suite.definition().name, check.name());
     Trial::ignorable_test(name, move || {
-        if let Some(reason) = reason_to_skip(&suite, wait, check) {
+        if let Some(reason) = reason_to_skip(&subject.suite, wait, check) {
             return Ok(Completion::ignored_with(reason));
         }
-        run(&suite, wait, check, WATCHDOG).map_err(|failure| Failed::from(failure.to_string()))?;
+        let _turn = subject.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        run(&subject.suite, wait, check, WATCHDOG)
+            .map_err(|failure| Failed::from(failure.to_string()))?;
         Ok(Completion::Completed)
     })
 }
