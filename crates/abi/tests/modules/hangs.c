@@ -1,0 +1,6 @@
+/* Its constructor never returns. */
+#include "base.h"
+__attribute__((constructor)) static void hang(void) {
+    for (;;)
+        pause();
+}

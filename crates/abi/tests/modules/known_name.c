@@ -1,0 +1,3 @@
+/* Has the name of one that is there already. */
+#define NAME "pipe"
+#include "base.h"

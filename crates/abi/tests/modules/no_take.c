@@ -1,0 +1,3 @@
+/* A required function is missing. */
+#define TAKE NULL
+#include "base.h"

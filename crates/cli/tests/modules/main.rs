@@ -1,0 +1,6 @@
+//! Modules that are right and modules that are wrong, each in its own way, through the real command.
+
+mod command;
+mod compiled;
+mod measured;
+mod refused;

@@ -1,0 +1,111 @@
+//! Modules that are measured, and what comes of mistakes in the measured part.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::{
+    command::{entries, entry, finish, ipcmark, run},
+    compiled::{compile, module},
+};
+
+#[test]
+fn a_right_module_is_measured_with_its_version_and_configuration() {
+    let module = module("right", "measured");
+    let (output, cases) = run(&module, &["-t", "test-transport", "-s", "16,64,64k"]);
+    assert!(output.status.success(), "{cases:#?}");
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        assert_eq!(case["status"], "ok", "{case:#}");
+        assert_eq!(case["family"], "test");
+        assert_eq!(case["library_version"], "7.7");
+        assert_eq!(case["configuration"]["buffer"], "64 KiB");
+        assert_eq!(case["round_trips"], 500);
+    }
+}
+
+#[test]
+fn a_module_of_a_later_header_is_measured() {
+    let (output, _) = run(&module("larger", "larger"), &["-t", "test-transport", "-s", "64"]);
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_module_under_tmp_is_measured_though_the_sandbox_hides_it() {
+    let directory = tempfile::tempdir_in("/tmp").unwrap();
+    let hidden = directory.path().join("hidden.so");
+    fs::copy(module("right", "hidden"), &hidden).unwrap();
+    for sandbox in ["auto", "off"] {
+        let (output, cases) =
+            run(&hidden, &["-t", "test-transport", "-s", "64", "--sandbox", sandbox]);
+        assert!(output.status.success(), "{cases:#?}");
+    }
+}
+
+#[test]
+fn modules_lie_in_directories_of_the_environment() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::copy(module("right", "directory"), directory.path().join("some.so")).unwrap();
+    fs::write(directory.path().join("notes.txt"), "no module").unwrap();
+    let mut command = ipcmark();
+    command.env("IPCMARK_MODULE_PATH", directory.path());
+    let (output, cases) =
+        finish(command.args(["run", "-t", "test", "-s", "64", "-n", "100", "--format", "json"]));
+    assert!(output.status.success());
+    assert_eq!(cases[0]["transport"], "test-transport", "{cases:#?}");
+}
+
+#[test]
+fn one_queue_for_both_directions_is_found_out() {
+    let module = module("one_queue", "one-queue");
+    let (output, cases) = run(&module, &["-t", "test-transport", "-s", "64"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(cases[0]["status"], "failed");
+    let reason = cases[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("took its own message back"), "{reason}");
+}
+
+#[test]
+fn a_module_that_crashes_costs_its_row_and_leaves_nothing() {
+    let left = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let module = module("crashes_later", "crashes-later");
+    let mut command = ipcmark();
+    command.env("TEST_LEFT_DIRECTORY", left.path());
+    command.args(["run", "-n", "500", "--format", "json", "--sandbox", "off", "-s", "64"]);
+    let (output, cases) =
+        finish(command.args(["-t", "test-transport,null", "--module"]).arg(module));
+    assert_eq!(output.status.code(), Some(1));
+    for case in cases {
+        let failed = case["transport"] == "test-transport";
+        assert_eq!(case["status"], if failed { "failed" } else { "ok" });
+        assert!(!failed || case["reason"].as_str().unwrap().contains("SIGABRT"), "{case:#}");
+    }
+    assert_eq!(fs::read_dir(left.path()).unwrap().count(), 0, "remove was called");
+}
+
+/// An entry of the list without what depends on the machine.
+fn words(entries: &[Value]) -> Vec<Value> {
+    let mut entries = entries.to_vec();
+    for entry in &mut entries {
+        for field in ["available", "reason", "install"] {
+            entry[field].take();
+        }
+    }
+    entries
+}
+
+/// With `IPCMARK_MODULE_PATH` set, as `make test` does, this compares every module that was built.
+#[test]
+fn modules_that_are_there_say_the_same_of_themselves_as_the_catalogue() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules/null/null.c");
+    let mut command = ipcmark();
+    if let Some(path) = std::env::var_os("IPCMARK_MODULE_PATH") {
+        command.env("IPCMARK_MODULE_PATH", path);
+    }
+    command.args(["list", "--format", "json", "--module"]).arg(compile(&source, "null"));
+    let there = entries(&mut command);
+    let known = entries(ipcmark().args(["list", "--format", "json"]));
+    assert_eq!(entry(&there, "null-module").unwrap()["available"], true);
+    assert_eq!(entry(&known, "null-module").unwrap()["available"], false);
+    assert_eq!(words(&there), words(&known));
+}

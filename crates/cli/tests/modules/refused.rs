@@ -1,0 +1,163 @@
+//! Modules that cannot be used: listed with the reason, and nothing else suffers.
+
+use std::{fs, path::Path, time::Duration};
+
+use crate::{
+    command::{entries, entry, ipcmark, list, reason, run, text},
+    compiled::module,
+};
+
+/// Why the module `name`, of whatever file, is refused.
+fn refusal(name: &str) -> String {
+    // Its own names cannot be had, and so it stands under the file's.
+    let test = "refused";
+    reason(&module(name, test), &format!("{test}-{name}"))
+}
+
+#[track_caller]
+fn says(name: &str, words: &str) {
+    let reason = refusal(name);
+    assert!(reason.contains(words), "{reason}");
+}
+
+#[test]
+fn another_version() {
+    says("other_version", "it is built for version 2 of the contract, and this ipcmark speaks 1");
+}
+
+#[test]
+fn no_entry() {
+    says("no_entry", "it has no function ipcmark_module()");
+}
+
+#[test]
+fn a_function_that_no_library_has() {
+    says("unresolved", "undefined symbol: a_function_that_is_nowhere");
+}
+
+#[test]
+fn a_constructor_that_crashes_is_seen_with_its_last_words() {
+    says("crashes", "it was killed by SIGSEGV when it was tried; its last words: about to crash");
+}
+
+#[test]
+fn a_constructor_that_ends_the_process() {
+    says("exits", "it ended when it was tried (exit status: 3)");
+}
+
+#[test]
+fn a_constructor_that_hangs() {
+    says("hangs", "it did not answer within 5 s");
+}
+
+#[test]
+fn a_library_that_is_gone() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let needed = module("no_entry", "gone");
+    let source = directory.join("needs.c");
+    fs::write(&source, "int ipcmark_module(void) { return 0; }\n").unwrap();
+    let object = directory.join("needs.so");
+    let status = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"])
+        .args([&object, &source, &needed])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    fs::remove_file(&needed).unwrap();
+    let reason = reason(&object, "needs");
+    assert!(reason.contains("gone-no_entry.so: cannot open shared object file"), "{reason}");
+}
+
+#[test]
+fn no_shared_object_at_all() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("text.so");
+    fs::write(&file, "some text\n").unwrap();
+    let reason = reason(&file, "text");
+    assert!(reason.contains("text.so: "), "{reason}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_wrong_command_line() {
+    let output = ipcmark().args(["list", "--module", "/nonexistent.so"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("cannot read the module /nonexistent.so"));
+}
+
+/// A transport that is described wrongly is left out, and why is said beside the list.
+#[track_caller]
+fn complains(name: &str, words: &str) {
+    let module = module(name, "complains");
+    let output = ipcmark().args(["list", "--format", "json", "--module"]).arg(module).output();
+    let output = output.unwrap();
+    assert!(output.status.success());
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains(words), "{complaint}");
+    assert!(!text(&output.stdout).contains("test-transport"));
+}
+
+#[test]
+fn descriptions_that_do_not_hold() {
+    complains("smaller", "its struct ipcmark_transport has");
+    complains("no_take", "its transport test-transport lacks the function take");
+    complains("no_loan", "its transport test-transport has LOANS without loan");
+    complains("no_wait", "its transport test-transport has HYBRID without wait");
+    complains("bad_name", "'Two Words' is no name for a transport");
+}
+
+#[test]
+fn a_machine_that_lacks_something_is_told_what_helps() {
+    let entries = list(&module("not_here", "not-here"));
+    let entry = entry(&entries, "test-transport").unwrap();
+    assert_eq!(entry["available"], false);
+    assert_eq!(entry["reason"], "cannot find the daemon testd: it is not installed");
+    assert_eq!(entry["install"], "apt install testd");
+}
+
+#[test]
+fn of_two_with_one_name_the_first_counts() {
+    let entries = list(&module("known_name", "known"));
+    let pipes: Vec<_> = entries.iter().filter(|entry| entry["name"] == "pipe").collect();
+    assert_eq!(pipes.len(), 1);
+    assert_eq!(pipes[0]["family"], "os");
+}
+
+#[test]
+fn what_a_library_prints_changes_nothing() {
+    let entries = list(&module("prints", "prints"));
+    assert_eq!(entry(&entries, "test-transport").unwrap()["available"], true);
+}
+
+#[test]
+fn what_a_library_starts_ends_with_the_question() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forks.pid");
+    let _ = fs::remove_file(&file);
+    let module = module("forks", "forks");
+    let mut command = ipcmark();
+    command.env("TEST_PID_FILE", &file).args(["list", "--format", "json", "--module"]).arg(module);
+    assert_eq!(entry(&entries(&mut command), "test-transport").unwrap()["available"], true);
+    // It may have ended before it could write; if it wrote, it must be gone or a zombie by now.
+    let Ok(pid) = fs::read_to_string(&file) else { return };
+    let stat = format!("/proc/{}/stat", pid.trim());
+    let gone = || {
+        let stat = fs::read_to_string(&stat).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    };
+    for _ in 0..500 {
+        if gone() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("process {} still runs", pid.trim());
+}
+
+#[test]
+fn a_module_that_is_refused_is_a_row_of_a_run() {
+    let (output, cases) = run(&module("crashes", "row"), &["-t", "row-crashes,null", "-s", "64"]);
+    assert_eq!(output.status.code(), Some(1), "it was asked for by name");
+    let case = cases.iter().find(|case| case["transport"] == "row-crashes").unwrap();
+    assert_eq!(case["status"], "unavailable");
+    assert!(case["reason"].as_str().unwrap().contains("SIGSEGV"));
+    let null = cases.iter().find(|case| case["transport"] == "null").unwrap();
+    assert_eq!(null["status"], "ok");
+}
