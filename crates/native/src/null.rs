@@ -11,12 +11,14 @@ use ipcmark_transport::{
     Step, Transport, Wait,
 };
 
+use crate::buffer::Buffer;
+
 /// The transport.
 pub struct Null;
 
 /// One end.
 pub struct NullEndpoint {
-    buffer: Vec<u8>,
+    buffer: Buffer,
     /// Length of the message on loan or published.
     len: usize,
     published: bool,
@@ -30,15 +32,18 @@ impl Transport for Null {
     }
 
     fn open(&self, settings: &Settings, _: &mut dyn Rendezvous) -> Result<NullEndpoint, Error> {
-        Ok(NullEndpoint { buffer: vec![0; settings.payload], len: 0, published: false })
+        Ok(NullEndpoint { buffer: Buffer::new(settings.payload), len: 0, published: false })
     }
 }
 
 impl Endpoint for NullEndpoint {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        if self.published {
+            return Ok(Step::WouldBlock);
+        }
         self.len = len;
-        Ok(if self.published { Step::WouldBlock } else { Step::Done })
+        Ok(Step::Done)
     }
 
     #[inline]

@@ -57,12 +57,29 @@ impl Transport for PosixMq {
         };
         Ok(Framed::new(link, OBJECT, settings))
     }
+
+    /// A process killed between making a queue and removing its name leaves it.
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        for name in names(name) {
+            match mq_unlink(name.as_str()) {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(Error::os("remove", format!("{OBJECT} {name}"), errno)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of a session's two queues, while they have names.
+fn names(session: &str) -> [String; 2] {
+    [format!("/{session}-0"), format!("/{session}-1")]
 }
 
 fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
     let part = part(settings);
-    let write = create(&format!("/{}-0", settings.name), part, settings.wait)?;
-    let read = create(&format!("/{}-1", settings.name), part, settings.wait)?;
+    let [to, fro] = names(&settings.name);
+    let write = create(&to, part, settings.wait)?;
+    let read = create(&fro, part, settings.wait)?;
     peers.send(0, b"queues", &[write.as_fd(), read.as_fd()])?;
     Ok(Queues { read, write, part })
 }
@@ -180,5 +197,17 @@ mod tests {
         let name = format!("/ipcmark-large-{}", std::process::id());
         let error = create(&name, 1 << 30, Wait::Spin).unwrap_err().to_string();
         assert!(error.contains(&name) && error.contains("; "), "{error}");
+    }
+
+    #[test]
+    fn a_name_left_by_a_kill_is_removed() {
+        let session = format!("ipcmark-test-{}", std::process::id());
+        let flags = MQ_OFlag::O_CREAT | MQ_OFlag::O_EXCL | MQ_OFlag::O_RDWR;
+        let [to, _] = names(&session);
+        let attributes = MqAttr::new(0, 1, 64, 0);
+        mq_open(to.as_str(), flags, Mode::S_IRUSR, Some(&attributes)).unwrap();
+        TRANSPORT.remove(&session).unwrap();
+        assert_eq!(mq_unlink(to.as_str()), Err(Errno::ENOENT));
+        TRANSPORT.remove(&session).unwrap();
     }
 }

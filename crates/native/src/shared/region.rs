@@ -64,10 +64,11 @@ impl Region {
         unmap: unsafe fn(NonNull<u8>, usize),
     ) -> Self {
         for at in (0..len).step_by(PAGE) {
-            // An atomic "or nothing" counts as a write, which takes the write fault too, but changes
-            // nothing: the other end may have begun already.
+            // An exchange takes the write fault too, but changes nothing: the other end may have
+            // begun already. A `fetch_or(0)` would not do: the optimiser removes it.
             // SAFETY: within the mapping, which lives as long as the caller promised.
-            unsafe { AtomicU8::from_ptr(base.add(at).as_ptr()) }.fetch_or(0, Ordering::Relaxed);
+            let byte = unsafe { AtomicU8::from_ptr(base.add(at).as_ptr()) };
+            let _ = byte.compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
         Self { base, len, unmap }
     }
