@@ -10,8 +10,8 @@ use nix::{
     cmsg_space,
     errno::Errno,
     sys::socket::{
-        AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
-        sendmsg, socketpair,
+        AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, Shutdown, SockFlag, SockType,
+        recvmsg, sendmsg, shutdown, socketpair,
     },
 };
 
@@ -53,6 +53,12 @@ impl FrameSocket {
             Err(Errno::EPIPE | Errno::ECONNRESET) => Err(Error::peer_gone("send", "a frame")),
             Err(e) => Err(Error::os("send", "a frame", e)),
         }
+    }
+
+    /// Ends the connection, for whoever has a copy of this end as well.
+    pub(crate) fn close(&self) {
+        // One that has ended already is as it should be.
+        let _ = shutdown(self.0.as_raw_fd(), Shutdown::Both);
     }
 
     /// Receives one frame, sleeping until it is there.

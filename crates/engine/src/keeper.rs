@@ -11,6 +11,7 @@ use std::{
         fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
         unix::net::UnixStream,
     },
+    panic::{self, AssertUnwindSafe},
     process,
 };
 
@@ -32,6 +33,7 @@ use crate::{
     candidate::Registry,
     control::Channel,
     frames::{FrameSocket, SocketRendezvous},
+    offspring,
     placement::Pin,
     sandbox,
     worker::Desk,
@@ -39,6 +41,9 @@ use crate::{
 
 /// The descriptor on which a keeper finds its way to the command.
 pub(crate) const COMMAND_FD: i32 = 3;
+
+/// The exit status of a process that panicked.
+const PANICKED: i32 = 101;
 
 /// The command to its keeper.
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,12 +95,14 @@ fn inherited() -> Result<FrameSocket, Error> {
 
 fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     die_with_parent()?;
+    let _ = prctl::set_name(c"ipcmark-keeper");
     let _ = setsid();
     let Order::Start { sandbox } = receive(&command)?.0 else {
         return Err(Error::new("start", "the session", "the first order was another"));
     };
     if !sandbox {
-        prctl::set_child_subreaper(true).map_err(|e| Error::os("adopt", "orphans", e))?;
+        offspring::adopt()?;
+        outlive_parent()?;
         say(&command, &Word::Ready)?;
         return serve(command, registry);
     }
@@ -111,8 +118,18 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
 
 /// The part of the keeper outside the PID namespace only waits.
 fn wait_for(child: Pid) -> Result<(), Error> {
-    while waitpid(child, None) == Err(Errno::EINTR) {}
-    Ok(())
+    let status = loop {
+        match waitpid(child, None) {
+            Err(Errno::EINTR) => continue,
+            other => break other.map_err(|e| Error::os("wait for", "the session", e))?,
+        }
+    };
+    match status {
+        WaitStatus::Exited(_, 0) => Ok(()),
+        status => {
+            Err(Error::new("hold", "the session", format!("its process {}", in_words(status))))
+        }
+    }
 }
 
 fn furnish_and_serve(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
@@ -130,6 +147,13 @@ fn die_with_parent() -> Result<(), Error> {
         .map_err(|e| Error::os("tie", "a process to ipcmark", e))
 }
 
+/// Without a PID namespace this process must live to end what the workers have started. It sees the
+/// command's end by its channel; the signal wakes it up for that, should it have been stopped.
+fn outlive_parent() -> Result<(), Error> {
+    prctl::set_pdeathsig(Some(Signal::SIGCONT))
+        .map_err(|e| Error::os("tie", "the session to ipcmark", e))
+}
+
 fn receive(command: &FrameSocket) -> Result<(Order, Vec<OwnedFd>), Error> {
     let (bytes, fds) = command.receive()?;
     let order =
@@ -142,28 +166,12 @@ fn say(command: &FrameSocket, word: &Word) -> Result<(), Error> {
     command.send(&bytes, &[])
 }
 
-/// Serves until the command closes its end; the workers then end with this process.
+/// Serves until the command closes its end; then everything that the session has started ends.
 fn serve(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     let mut keeper = Keeper { command, registry, workers: Vec::new() };
-    let ended = child_signals()?;
-    loop {
-        let mut wanted = [
-            PollFd::new(keeper.command.as_fd(), PollFlags::POLLIN),
-            PollFd::new(ended.as_fd(), PollFlags::POLLIN),
-        ];
-        match poll(&mut wanted, PollTimeout::NONE) {
-            Err(Errno::EINTR) => continue,
-            other => other.map_err(|e| Error::os("wait for", "the command", e))?,
-        };
-        let [order, child] = wanted.map(|fd| fd.any().unwrap_or(false));
-        if child {
-            let _ = ended.read_signal();
-            keeper.reap()?;
-        }
-        if order && !keeper.obey()? {
-            return Ok(());
-        }
-    }
+    let served = keeper.serve();
+    offspring::end();
+    served
 }
 
 fn child_signals() -> Result<SignalFd, Error> {
@@ -181,6 +189,28 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
+    fn serve(&mut self) -> Result<(), Error> {
+        let ended = child_signals()?;
+        loop {
+            let mut wanted = [
+                PollFd::new(self.command.as_fd(), PollFlags::POLLIN),
+                PollFd::new(ended.as_fd(), PollFlags::POLLIN),
+            ];
+            match poll(&mut wanted, PollTimeout::NONE) {
+                Err(Errno::EINTR) => continue,
+                other => other.map_err(|e| Error::os("wait for", "the command", e))?,
+            };
+            let [order, child] = wanted.map(|fd| fd.any().unwrap_or(false));
+            if child {
+                let _ = ended.read_signal();
+                self.reap()?;
+            }
+            if order && !self.obey()? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Obeys one order; false when the command is gone.
     fn obey(&mut self) -> Result<bool, Error> {
         let (order, fds) = match receive(&self.command) {
@@ -210,14 +240,7 @@ impl Keeper<'_> {
                 say(&self.command, &Word::Spawned)
             }
             ForkResult::Child => {
-                let status = match work(self.registry, role, transport, cpu, fds) {
-                    Ok(()) => 0,
-                    Err(error) => {
-                        eprintln!("{error}");
-                        1
-                    }
-                };
-                process::exit(status)
+                process::exit(status(|| work(self.registry, role, transport, cpu, fds)))
             }
         }
     }
@@ -265,6 +288,18 @@ pub(crate) fn role_name(role: Role) -> &'static str {
     if role.is_leader() { "leader" } else { "follower" }
 }
 
+/// The exit status of a worker. A panic ends here, for the frames below are the keeper's.
+fn status(work: impl FnOnce() -> Result<(), Error>) -> i32 {
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            eprintln!("{error}");
+            1
+        }
+        Err(_) => PANICKED,
+    }
+}
+
 /// A worker's whole life.
 fn work(
     registry: &Registry,
@@ -305,6 +340,8 @@ fn settle(role: Role, stderr: &OwnedFd) -> Result<(), Error> {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
     }
+    // Without a backtrace, so that the last words hold the message.
+    panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     let name = if role.is_leader() { c"ipcmark-leader" } else { c"ipcmark-follow" };
     let named = prctl::set_name(name);
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)

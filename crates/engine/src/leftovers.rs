@@ -4,12 +4,16 @@
 //! in its directory, so that `ipcmark clean` beside it takes nothing away.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
 use ipcmark_transport::Error;
+use nix::{
+    errno::Errno,
+    fcntl::{Flock, FlockArg},
+};
 
 use crate::candidate::Registry;
 
@@ -23,7 +27,7 @@ const PLACES: [&str; 4] = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
 pub(crate) struct RunDirectory {
     path: PathBuf,
     id: String,
-    _lock: File,
+    _lock: Flock<File>,
 }
 
 impl RunDirectory {
@@ -34,7 +38,7 @@ impl RunDirectory {
         let error = |e| Error::os("create", path.display().to_string(), e);
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(error)?;
         let lock = File::create(path.join("lock")).map_err(error)?;
-        lock.lock().map_err(error)?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, e)| error(e.into()))?;
         Ok(Self { path, id: id.into(), _lock: lock })
     }
 
@@ -57,6 +61,9 @@ impl Drop for RunDirectory {
 pub fn clean(registry: &Registry) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
     for id in dead_runs() {
+        for name in sessions(&id) {
+            registry.iter().try_for_each(|candidate| candidate.remove(&name))?;
+        }
         removed.extend(remove_names(&id));
     }
     let before = system_v_objects();
@@ -111,9 +118,21 @@ fn run_id(name: &str) -> Option<String> {
     id.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| id.into())
 }
 
+/// The names that the sessions of a dead run had, by their directories: what a transport has under
+/// such a name may stand in a table that cannot be listed.
+fn sessions(id: &str) -> Vec<String> {
+    let entries = fs::read_dir(format!("/tmp/{PREFIX}{id}")).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let numbers = directories.filter_map(|entry| entry.file_name().into_string().ok());
+    numbers.map(|number| format!("{PREFIX}{id}-{number}")).collect()
+}
+
 fn is_alive(id: &str) -> bool {
     match File::open(format!("/tmp/{PREFIX}{id}/lock")) {
-        Ok(lock) => matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
+        Ok(lock) => {
+            let tried = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
+            matches!(tried, Err((_, Errno::EWOULDBLOCK)))
+        }
         // A lock that another user holds cannot even be opened: not ours to judge.
         Err(e) => e.kind() == ErrorKind::PermissionDenied,
     }
@@ -145,14 +164,19 @@ mod tests {
     fn a_living_run_is_left_alone_and_a_dead_one_is_cleaned() {
         let id = format!("{:08x}", std::process::id() ^ 0xa5a5_0000);
         let stray = PathBuf::from(format!("/dev/shm/{PREFIX}{id}-1-2"));
+        let path = PathBuf::from(format!("/tmp/{PREFIX}{id}"));
         let directory = RunDirectory::create(&id).unwrap();
         fs::write(&stray, "x").unwrap();
         assert!(!dead_runs().contains(&id), "it holds its lock");
-        directory._lock.unlock().unwrap();
-        assert!(dead_runs().contains(&id));
         drop(directory);
-        assert!(!stray.exists());
-        assert!(!Path::new(&format!("/tmp/{PREFIX}{id}")).exists());
+        assert!(!stray.exists() && !path.exists());
+
+        fs::create_dir_all(path.join("7")).unwrap();
+        fs::write(path.join("lock"), "").unwrap();
+        assert!(dead_runs().contains(&id), "nobody holds its lock");
+        assert_eq!(sessions(&id), [format!("{PREFIX}{id}-7")]);
+        remove_names(&id);
+        assert!(!path.exists());
     }
 
     #[test]

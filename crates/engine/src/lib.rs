@@ -18,6 +18,7 @@ mod head;
 mod keeper;
 mod leftovers;
 mod loops;
+mod offspring;
 mod pass;
 mod pattern;
 mod placement;

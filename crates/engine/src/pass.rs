@@ -55,6 +55,9 @@ pub(crate) enum Request {
     Open(Settings),
     /// Verify, warm up and measure.
     Run(Pass),
+    /// The leader is done. A follower of an unreliable transport may wait for a last message that
+    /// was lost; to any other this says nothing new.
+    Enough,
     /// Close your end.
     Close,
     /// Measure the floor and the clock.

@@ -32,6 +32,9 @@ pub const KEEPER_COMMAND: &str = "__keeper";
 /// gone knows less than the keeper that buried the peer.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// How long processes may take to end.
+const LAST_ORDERS: Duration = Duration::from_secs(2);
+
 /// How much of what a process writes to standard error is kept.
 const KEPT_BYTES: usize = 4096;
 
@@ -230,7 +233,12 @@ impl<'a> Session<'a> {
                         peer_gone,
                     )));
                 }
-                Event::Reply(at, reply) => replies[at] = Some(reply),
+                Event::Reply(at, reply) => {
+                    if matches!(reply, Reply::Led(_)) {
+                        self.tell_followers(&Request::Enough);
+                    }
+                    replies[at] = Some(reply);
+                }
                 Event::Closed(at) => return Err(self.explain(News::closed(self.workers[at].role))),
                 Event::Keeper(Word::Exited { role, how }) => {
                     return Err(self.explain(News::exited(role, how)));
@@ -241,6 +249,13 @@ impl<'a> Session<'a> {
             }
         }
         Ok(replies.into_iter().flatten().collect())
+    }
+
+    fn tell_followers(&mut self, request: &Request) {
+        for worker in self.workers.iter_mut().filter(|worker| !worker.role.is_leader()) {
+            // One that is gone is found out by what it does not answer.
+            let _ = worker.control.send(request);
+        }
     }
 
     /// Listens on for the news behind the news and makes a reason of the most telling.
@@ -391,14 +406,16 @@ impl<'a> Session<'a> {
 impl Session<'_> {
     /// Ends all its processes and waits until they are gone.
     pub(crate) fn end(&mut self) {
-        // The workers, and whatever they started, die with the keeper: by the PID namespace or by
-        // their parent-death signal.
+        // The keeper takes along whatever the workers have started. One that does not is killed;
+        // the workers then die by their parent-death signal.
+        self.frames.close();
+        self.keeper_words.fill_until_end(Instant::now() + LAST_ORDERS);
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
         // Wait until the workers are really gone, so that nothing of theirs runs beside the next
         // session or survives the clean-up of names.
         for worker in &mut self.workers {
-            worker.words.fill_until_end(Instant::now() + Duration::from_secs(2));
+            worker.words.fill_until_end(Instant::now() + LAST_ORDERS);
         }
     }
 }

@@ -46,6 +46,7 @@ impl Desk {
                     let floor = floor::measure(self.role, &mut self.peers);
                     self.answer(floor.map(Reply::Floor))?;
                 }
+                Some(Request::Enough) => {}
                 request => return Ok(request),
             }
         }

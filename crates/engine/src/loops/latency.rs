@@ -198,11 +198,15 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
                 .receive_answer::<T>(Head { seq: self.seq, flags: FROM_FOLLOWER })
                 .map(drop);
         }
-        self.drain_burst::<T>()
+        let drained = self.drain_burst::<T>();
+        // What comes still later carries numbers of the past and is skipped.
+        self.seq += burst_messages(self.len);
+        drained
     }
 
     fn drain_burst<T: Touch>(&mut self) -> Result<(), Error> {
-        let mut last = self.seq;
+        let asked = self.seq;
+        let mut last = asked;
         loop {
             let mut patience = Patience::new(self.wait);
             if !complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
@@ -210,7 +214,11 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
             }
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             if head.flags & BURST == 0 {
-                return Ok(());
+                match head.seq < asked {
+                    // The answer to what was given up.
+                    true => continue,
+                    false => return Ok(()),
+                }
             }
             if head.seq <= last {
                 return Err(unexpected(head, Head { seq: last + 1, flags: FROM_FOLLOWER }));

@@ -1,0 +1,175 @@
+//! A scenario played by a process of its own: the engine runs a plan, and what the run leaves is
+//! looked for.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::net::UnixStream,
+    thread,
+    time::{Duration, Instant},
+};
+
+use ipcmark_engine::{
+    Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Register, Registry, Touch,
+};
+use ipcmark_results::RunResult;
+use ipcmark_transport::{Collect, Error, Pattern, Wait};
+use nix::{
+    mqueue::{MQ_OFlag, mq_open},
+    sys::{
+        prctl,
+        stat::Mode,
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fault::Fault,
+    faulty::{Faulty, queue},
+    scenario::{HEALTHY, SCENARIOS},
+};
+
+/// How long a case may take beyond its expected length.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Round trips of a case: the measurement is well under way at [`crate::fault::MEASURING`].
+const ROUND_TRIPS: u64 = 1000;
+
+/// What came of a run.
+#[derive(Serialize, Deserialize)]
+pub struct Outcome {
+    /// What the engine returned.
+    pub result: RunResult,
+    /// Processes and names that are still there.
+    pub left: Vec<String>,
+}
+
+/// Every transport of every scenario, and one that is right.
+pub fn registry() -> Registry {
+    let faulty = SCENARIOS.iter().map(|scenario| (scenario.name, scenario.fault));
+    let all = faulty.chain([(HEALTHY, Fault::None)]);
+    all.map(|(name, fault)| Register.item(Faulty::new(name, fault))).collect()
+}
+
+/// When the user interrupts a run.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Interrupt {
+    /// Never.
+    Never,
+    /// Before it begins.
+    AtOnce,
+    /// A while after the transport of this name began.
+    During(&'static str),
+}
+
+/// Runs the transports of these names, one case each, in this order.
+pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt) -> Outcome {
+    // What a run leaves behind becomes a child of this process.
+    prctl::set_child_subreaper(true).expect("a process can adopt");
+    let registry = registry();
+    let plan = plan(&registry, names);
+    let manner = Manner {
+        command: names.iter().map(|name| (*name).to_owned()).collect(),
+        version: "test".into(),
+        pinning: Pinning::Auto,
+        sandbox,
+        timeout: if interrupt == Interrupt::Never { TIMEOUT } else { 100 * TIMEOUT },
+    };
+    let (readable, writer) = UnixStream::pair().expect("a pair of sockets");
+    let mut user = User { interrupt, writer };
+    if interrupt == Interrupt::AtOnce {
+        user.interrupt_after(Duration::ZERO);
+    }
+    let result = ipcmark_engine::run(&registry, &plan, &manner, &readable, &mut user)
+        .unwrap_or_else(|error| panic!("the run broke off: {error}"));
+    let left = left_names(&result.run.id).into_iter().chain(left_processes()).collect();
+    Outcome { result, left }
+}
+
+fn plan(registry: &Registry, names: &[&str]) -> Plan {
+    let case =
+        PlannedCase { pattern: Pattern::Latency, payload: 64, touch: Touch::All, verdict: None };
+    let place = |name: &&str| {
+        let found = registry.iter().position(|candidate| candidate.definition().name == **name);
+        found.unwrap_or_else(|| panic!("there is no transport {name}"))
+    };
+    let session = |name| PlannedSession {
+        transport: place(name),
+        wait: Wait::Block,
+        trial: 1,
+        library_version: None,
+        options: Default::default(),
+        cases: vec![case.clone()],
+    };
+    let sessions = names.iter().map(session).collect();
+    Plan { sessions, budget: Budget::RoundTrips(ROUND_TRIPS), seed: 1 }
+}
+
+/// Interrupts the run, or does not.
+struct User {
+    interrupt: Interrupt,
+    writer: UnixStream,
+}
+
+impl User {
+    fn interrupt_after(&self, delay: Duration) {
+        let mut writer = self.writer.try_clone().expect("a descriptor can be copied");
+        thread::spawn(move || {
+            thread::sleep(delay);
+            writer.write_all(b"x").expect("the run has the other end");
+        });
+    }
+}
+
+impl Observer for User {
+    fn begun(&mut self, _: &RunResult) {}
+
+    fn starting(&mut self, name: &str, _: &PlannedSession, _: &PlannedCase) {
+        if matches!(self.interrupt, Interrupt::During(wanted) if wanted == name) {
+            self.interrupt_after(Duration::from_millis(500));
+        }
+    }
+
+    fn finished(&mut self, _: &RunResult) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The names in the file system that carry the run's id.
+fn left_names(id: &str) -> Vec<String> {
+    let places = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
+    let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
+    let paths = entries.map(|entry| entry.path().display().to_string());
+    // Queues can be seen by name even where the system does not list them.
+    let queues = (1..=2).map(|number| queue(&format!("ipcmark-{id}-{number}")));
+    let queues = queues
+        .filter(|queue| mq_open(queue.as_str(), MQ_OFlag::O_RDONLY, Mode::empty(), None).is_ok());
+    paths.filter(|path| path.contains(id)).chain(queues).collect()
+}
+
+/// The processes that the run has started and that live on. One that is on its way out gets the
+/// time to end.
+fn left_processes() -> Vec<String> {
+    let patience = Instant::now() + Duration::from_secs(10);
+    loop {
+        while matches!(
+            waitpid(None, Some(WaitPidFlag::WNOHANG)),
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
+        ) {}
+        let children = children();
+        if children.is_empty() || Instant::now() > patience {
+            return children;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn children() -> Vec<String> {
+    let path = format!("/proc/self/task/{}/children", std::process::id());
+    let numbers = fs::read_to_string(path).expect("the system lists children");
+    let numbers = numbers.split_whitespace();
+    numbers
+        .map(|number| fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default())
+        .collect()
+}

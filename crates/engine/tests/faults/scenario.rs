@@ -1,0 +1,157 @@
+//! What can go wrong, and what the engine must say of it.
+
+use Act::*;
+use Moment::*;
+use Side::*;
+
+use crate::fault::{
+    Act, FIRST_OF_A_BURST, Fault, IN_A_BURST, Ill, LAST, MEASURING, Moment, Side, VERIFYING, Which,
+};
+
+/// One fault and its outcome.
+pub struct Scenario {
+    /// Name of the test and of the transport.
+    pub name: &'static str,
+    /// What is wrong.
+    pub fault: Fault,
+    /// What comes of it.
+    pub expected: Expected,
+}
+
+/// What comes of a fault.
+pub enum Expected {
+    /// The case is failed, and each of these is in the reason.
+    Failed(&'static [&'static str]),
+    /// The case is measured, and nothing was lost.
+    Measured,
+    /// The case is measured, and so many of its round trips were lost.
+    Lossy(u64),
+}
+
+/// The name of the transport that is right.
+pub const HEALTHY: &str = "healthy";
+
+/// The transport whose follower says nothing any more in the middle of the measurement.
+pub const HANGING: &str = "hangs-measuring";
+
+const fn failed(name: &'static str, fault: Fault, reason: &'static [&'static str]) -> Scenario {
+    Scenario { name, fault, expected: Expected::Failed(reason) }
+}
+
+const fn message(
+    name: &'static str,
+    side: Side,
+    ill: Ill,
+    which: Which,
+    reason: &'static [&'static str],
+) -> Scenario {
+    failed(name, Fault::Message(side, ill, which), reason)
+}
+
+const fn process(
+    name: &'static str,
+    side: Side,
+    moment: Moment,
+    act: Act,
+    reason: &'static [&'static str],
+) -> Scenario {
+    failed(name, Fault::Process(side, moment, act), reason)
+}
+
+const fn unreliable(name: &'static str, ill: Ill, which: Which, expected: Expected) -> Scenario {
+    Scenario { name, fault: Fault::Unreliable(Follower, ill, which), expected }
+}
+
+const SEGV: Act = Signal(libc::SIGSEGV);
+const KILL: Act = Signal(libc::SIGKILL);
+const STOP: Act = Signal(libc::SIGSTOP);
+
+/// Every scenario.
+#[rustfmt::skip]
+pub const SCENARIOS: &[Scenario] = &[
+    message("corrupts", Follower, Ill::Corrupted, Which::At(VERIFYING),
+        &["byte 63 is not what was sent: the transport corrupts", "said the leader", "verifying"]),
+    message("corrupts-late", Leader, Ill::Corrupted, Which::From(MEASURING),
+        &["a byte is not what was sent: the transport corrupts", "said the follower", "measuring"]),
+    message("loses", Leader, Ill::Lost, Which::At(VERIFYING),
+        &["no end within 3 s", "while verifying", "a message was lost"]),
+    message("loses-in-a-burst", Leader, Ill::Lost, Which::At(IN_A_BURST),
+        &["cannot receive message 50: message 51 came instead", "loses or reorders", "verifying"]),
+    message("doubles", Leader, Ill::Doubled, Which::At(VERIFYING),
+        &["message 10 came again: the transport duplicates", "said the follower", "verifying"]),
+    message("reorders", Follower, Ill::Overtaken, Which::At(IN_A_BURST),
+        &["came instead: the transport loses or reorders", "said the leader", "verifying"]),
+    message("cuts", Follower, Ill::Cut, Which::From(1),
+        &["a message of 64 bytes: 63 bytes arrived: the transport truncates", "verifying"]),
+    failed("one-queue", Fault::OneQueue, &["took its own message back", "share one queue"]),
+
+    process("leader-fails-to-open", Leader, Open, Fail,
+        &["cannot wind the clockwork: the key is missing, said the leader while opening"]),
+    process("follower-fails-to-open", Follower, Open, Fail,
+        &["cannot wind the clockwork: the key is missing, said the follower while opening"]),
+    process("fails-measuring", Follower, Take(MEASURING), Fail,
+        &["cannot wind the clockwork: the key is missing, said the follower while measuring"]),
+    process("panics-opening", Follower, Open, Panic,
+        &["the follower exited with status 101 while opening", "the clockwork burst"]),
+    process("panics-measuring", Leader, Take(MEASURING), Panic,
+        &["the leader exited with status 101 while measuring", "the clockwork burst"]),
+    process("exits", Follower, Take(MEASURING), Exit,
+        &["the follower exited with status 3 while measuring"]),
+
+    process("segfaults-opening", Leader, Open, SEGV,
+        &["the leader was killed by signal 11 (SIGSEGV) while opening"]),
+    process("segfaults-verifying", Follower, Take(VERIFYING), SEGV,
+        &["the follower was killed by signal 11 (SIGSEGV) while verifying"]),
+    process("segfaults-measuring", Leader, Take(MEASURING), SEGV,
+        &["the leader was killed by signal 11 (SIGSEGV) while measuring"]),
+    process("segfaults-closing", Follower, Drop, SEGV,
+        &["the follower was killed by signal 11 (SIGSEGV) while closing"]),
+    process("killed-opening", Follower, Open, KILL,
+        &["the follower was killed by signal 9 (SIGKILL) while opening"]),
+    process("killed-verifying", Leader, Take(VERIFYING), KILL,
+        &["the leader was killed by signal 9 (SIGKILL) while verifying"]),
+    process("killed-measuring", Follower, Take(MEASURING), KILL,
+        &["the follower was killed by signal 9 (SIGKILL) while measuring"]),
+
+    process("hangs-opening", Leader, Open, Hang,
+        &["no end within 3 s beyond the expected time while opening: ", "a process hangs"]),
+    process(HANGING, Follower, Take(MEASURING), Hang,
+        &["no end within 3 s beyond the expected time while measuring: ", "a process hangs"]),
+    process("leader-hangs-closing", Leader, Drop, Hang,
+        &["no end within 3 s beyond the expected time while closing: ", "a process hangs"]),
+    process("follower-hangs-closing", Follower, Drop, Hang,
+        &["no end within 3 s beyond the expected time while closing: ", "a process hangs"]),
+    process("stops-opening", Follower, Open, STOP,
+        &["no end within 3 s", "while opening: the follower is stopped"]),
+    process("stops-measuring", Leader, Take(MEASURING), STOP,
+        &["no end within 3 s", "while measuring: the leader is stopped"]),
+
+    process("chatters", Follower, Open, Chatter,
+        &["the follower exited with status 4 while opening; its last words: ",
+          "line 99999 to standard output | line 99999 to standard error | the last line"]),
+    process("chatters-and-hangs", Leader, Take(MEASURING), ChatterAndHang,
+        &["no end within 3 s", "while measuring"]),
+    Scenario {
+        name: "chatters-on",
+        fault: Fault::Process(Follower, Open, ChatterOn),
+        expected: Expected::Measured,
+    },
+    Scenario {
+        name: "starts-a-process",
+        fault: Fault::Process(Follower, Open, Start),
+        expected: Expected::Measured,
+    },
+    process("litters", Leader, Open, Litter,
+        &["the leader was killed by signal 9 (SIGKILL) while opening"]),
+
+    unreliable("lossy", Ill::Lost, Which::Every(100), Expected::Lossy(10)),
+    unreliable("loses-all", Ill::Lost, Which::From(1),
+        Expected::Failed(&["20 round trips in a row were lost", "verifying"])),
+    unreliable("late-answer", Ill::Late, Which::At(VERIFYING), Expected::Measured),
+    unreliable("late-burst", Ill::Late, Which::At(FIRST_OF_A_BURST), Expected::Measured),
+    Scenario {
+        name: "loses-the-last",
+        fault: Fault::Unreliable(Leader, Ill::Lost, Which::Flagged(LAST)),
+        expected: Expected::Measured,
+    },
+];
