@@ -1,9 +1,10 @@
-//! `shm-slot`: one slot for each direction in POSIX shared memory, the flag in the same cache line as
-//! a small payload.
+//! `shm-slot`: one message a direction in POSIX shared memory, the flag in the same cache line as a
+//! small payload.
 //!
-//! - Mechanism: the sender writes the payload and then, in the same line, one word with its length
-//!   and number, and with what it has done with of the other direction; the receiver polls that word.
-//!   Up to 48 bytes take one transfer of one cache line, the least that a hop can cost.
+//! - Mechanism: the sender writes the payload and then, in the same line, one word with its length,
+//!   number and place, and with what it has done with of the other direction; the receiver polls that
+//!   word. In a ping-pong both directions use one line, which passes to and fro with up to 48 bytes
+//!   of payload: one transfer a message, the least that a hop can cost.
 //! - Kernel objects: one POSIX shared memory, unlinked as soon as it is made; a futex while an end
 //!   sleeps. Copies a message: none.
 //! - Blocks: on a futex; the other end wakes it after it has changed its word.
@@ -19,41 +20,52 @@ use ipcmark_transport::{
 
 use crate::shared::{self, futex::Bell, posix, region::Region, slot::Ledger, sync::AtomicU64};
 
-/// Where the slots begin; before them lie the bells.
-const SLOTS: usize = 1024;
-/// Where the payload begins in its slot: behind the word, aligned for a payload of any type.
-const PAYLOAD: usize = 16;
+/// Where the two words lie, in one cache line; before them lie the bells.
+const WORDS: usize = 1024;
+/// Where the travelling room lies: behind the words, aligned for a payload of any type.
+const TRAVELLING: usize = WORDS + 2 * size_of::<AtomicU64>();
 
 /// The transport.
 pub struct ShmSlot;
 
 /// One end.
 pub struct ShmSlotEndpoint {
-    mine: Slot,
-    theirs: Slot,
+    mine: Side,
+    theirs: Side,
+    /// The room that belongs to one end at a time.
+    travelling: NonNull<u8>,
     ledger: Ledger,
     wait: Wait,
-    /// Length of the message on loan; 0 where none is.
-    loaned: usize,
-    /// Length of the message taken; 0 where none is.
-    taken: usize,
-    /// What the slots lie in.
+    /// The message on loan; empty where none is.
+    loaned: Message,
+    /// The message taken; empty where none is.
+    taken: Message,
+    /// What everything lies in.
     _region: Region,
 }
 
-/// The slot that one end writes, and the bell that it sleeps on.
-struct Slot {
+/// Where a message lies.
+#[derive(Clone, Copy, Default)]
+struct Message {
+    len: usize,
+    travels: bool,
+}
+
+/// What one end writes: its word, its own room, and the bell that it sleeps on.
+struct Side {
     word: NonNull<AtomicU64>,
-    payload: NonNull<u8>,
+    room: NonNull<u8>,
     bell: NonNull<Bell>,
 }
 
-impl Slot {
-    /// The leader's slot is number 0, the follower's number 1.
+impl Side {
+    /// The leader's side is number 0, the follower's number 1.
     fn of(region: &Region, number: usize, payload: usize) -> Self {
-        let at = SLOTS + number * distance(payload);
-        let bell = region.at(number * size_of::<Bell>()).cast();
-        Self { word: region.at(at).cast(), payload: region.at(at + PAYLOAD), bell }
+        Self {
+            word: region.at(WORDS + number * size_of::<AtomicU64>()).cast(),
+            room: region.at(WORDS + (1 + number) * distance(payload)),
+            bell: region.at(number * size_of::<Bell>()).cast(),
+        }
     }
 
     #[inline]
@@ -69,10 +81,10 @@ impl Slot {
     }
 }
 
-/// From one slot to the next. Half a page off: of two words at the same place in their pages, some
+/// From one room to the next. Half a page off: of two words at the same place in their pages, some
 /// processors take the load of one to depend on the store to the other.
 fn distance(payload: usize) -> usize {
-    (PAYLOAD + payload).next_multiple_of(4096) + 2048
+    (TRAVELLING - WORDS + payload).next_multiple_of(4096) + 2048
 }
 
 impl Transport for ShmSlot {
@@ -92,15 +104,23 @@ impl Transport for ShmSlot {
         peers: &mut dyn Rendezvous,
     ) -> Result<ShmSlotEndpoint, Error> {
         let payload = settings.payload;
-        let region = posix::share(settings, peers, SLOTS + 2 * distance(payload))?;
-        let (leaders, followers) = (Slot::of(&region, 0, payload), Slot::of(&region, 1, payload));
+        let region = posix::share(settings, peers, WORDS + 3 * distance(payload))?;
+        let (leaders, followers) = (Side::of(&region, 0, payload), Side::of(&region, 1, payload));
         let (mine, theirs) = match settings.role {
             Role::Leader => (leaders, followers),
             Role::Follower(_) => (followers, leaders),
         };
         peers.meet()?;
-        let (ledger, wait) = (Ledger::new(payload), settings.wait);
-        Ok(ShmSlotEndpoint { mine, theirs, ledger, wait, loaned: 0, taken: 0, _region: region })
+        Ok(ShmSlotEndpoint {
+            mine,
+            theirs,
+            travelling: region.at(TRAVELLING),
+            ledger: Ledger::new(payload, settings.role.is_leader()),
+            wait: settings.wait,
+            loaned: Message::default(),
+            taken: Message::default(),
+            _region: region,
+        })
     }
 
     fn remove(&self, name: &str) -> Result<(), Error> {
@@ -155,8 +175,8 @@ impl ShmSlotEndpoint {
     #[inline]
     fn look_for_message(&mut self) -> Result<Step, Error> {
         self.ledger.look(self.theirs.word())?;
-        let Some(len) = self.ledger.receive() else { return Ok(Step::WouldBlock) };
-        self.taken = len;
+        let Some((len, travels)) = self.ledger.receive() else { return Ok(Step::WouldBlock) };
+        self.taken = Message { len, travels };
         Ok(Step::Done)
     }
 
@@ -173,21 +193,22 @@ impl Endpoint for ShmSlotEndpoint {
         if !self.ledger.has_room() && self.wait_for(Self::look_for_room)? == Step::WouldBlock {
             return Ok(Step::WouldBlock);
         }
-        self.loaned = len;
+        self.loaned = Message { len, travels: self.ledger.holds() };
         Ok(Step::Done)
     }
 
     #[inline]
     fn room(&mut self) -> &mut [u8] {
-        // SAFETY: within the slot, as `loan` was asked for no more than the payload; this end's
+        let room = if self.loaned.travels { self.travelling } else { self.mine.room };
+        // SAFETY: within the room, as `loan` was asked for no more than the payload; this end's
         // alone from `loan`, when the other end had done with it, until `publish` ends the loan.
-        unsafe { slice::from_raw_parts_mut(self.mine.payload.as_ptr(), self.loaned) }
+        unsafe { slice::from_raw_parts_mut(room.as_ptr(), self.loaned.len) }
     }
 
     #[inline]
     fn publish(&mut self) -> Result<Step, Error> {
-        self.ledger.publish(self.mine.word(), self.loaned);
-        self.loaned = 0;
+        self.ledger.publish(self.mine.word(), self.loaned.len, self.loaned.travels);
+        self.loaned = Message::default();
         self.ring();
         Ok(Step::Done)
     }
@@ -199,22 +220,23 @@ impl Endpoint for ShmSlotEndpoint {
 
     #[inline]
     fn message(&self) -> &[u8] {
-        // SAFETY: the length was found to be at most the payload; the other end leaves the slot
+        let room = if self.taken.travels { self.travelling } else { self.theirs.room };
+        // SAFETY: the length was found to be at most the payload; the other end leaves the room
         // alone until it hears of `release`.
-        unsafe { slice::from_raw_parts(self.theirs.payload.as_ptr(), self.taken) }
+        unsafe { slice::from_raw_parts(room.as_ptr(), self.taken.len) }
     }
 
     #[inline]
     fn release(&mut self) -> Result<(), Error> {
-        self.taken = 0;
-        self.ledger.release();
+        self.ledger.release(self.taken.travels);
+        self.taken = Message::default();
         Ok(())
     }
 }
 
 static DEFINITION: Definition = shared::definition(
     "shm-slot",
-    "one slot a direction in shared memory, flag and payload in one cache line, no copy",
+    "one message a direction in shared memory, flags and payload in one cache line, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
 );
 

@@ -33,7 +33,7 @@ impl Bell {
     /// has not reached the kernel yet: it sleeps on this very word.
     #[cold]
     fn wake(&self) {
-        if self.asleep.swap(0, Ordering::Relaxed) != 0 {
+        if self.asleep.swap(0, Ordering::AcqRel) != 0 {
             kernel::wake(&self.asleep);
         }
     }
@@ -42,13 +42,15 @@ impl Bell {
     /// return early, so the caller looks again.
     #[inline]
     pub fn sleep(&self, nothing: impl FnOnce() -> Result<bool, Error>) -> Result<(), Error> {
-        self.asleep.store(1, Ordering::Relaxed);
+        // A swap, not a store: it comes after whatever swap in `wake` belongs to the sleep before,
+        // which then cannot be mistaken for one that belongs to this sleep.
+        self.asleep.swap(1, Ordering::AcqRel);
         // Pairs with the fence in `ring`.
         fence(Ordering::SeqCst);
         if nothing()? {
             kernel::wait(&self.asleep);
         }
-        self.asleep.store(0, Ordering::Relaxed);
+        self.asleep.store(0, Ordering::Release);
         Ok(())
     }
 }
@@ -94,7 +96,8 @@ mod kernel {
 
     pub(super) fn wait(word: &AtomicU32) {
         let guard = QUEUE.0.lock().unwrap();
-        if word.load(Ordering::Relaxed) == 1 {
+        // Reads the newest value, as the kernel does under its own lock.
+        if word.fetch_or(0, Ordering::Relaxed) == 1 {
             drop(QUEUE.1.wait(guard).unwrap());
         }
     }
@@ -145,7 +148,7 @@ mod tests {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test -p ipcmark-native --lib loom`: every order of events.
+/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: every order of events.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use loom::{sync::Arc, thread};

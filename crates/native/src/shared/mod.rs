@@ -18,7 +18,7 @@ pub mod region;
 pub mod ring;
 pub mod slot;
 pub mod sync;
-#[cfg(all(test, not(any(loom, miri))))]
+#[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;

@@ -1,9 +1,17 @@
-//! One word for each direction that hands one room to and fro: who sends writes it, the other end
-//! only reads it.
+//! One word for each direction that hands a message over: who sends writes it, the other end only
+//! reads it.
 //!
-//! The word says in one store how long the message is, the how-manieth it is, and how many messages
-//! of the other direction this end has done with. So an answer gives the room of the question back
-//! without a write of its own: in a ping-pong each word is written once a message.
+//! The word says in one store how long the message is, the how-manieth it is, where it lies, and how
+//! many messages of the other direction this end has done with. So an answer gives the room of the
+//! question back without a write of its own: in a ping-pong each word is written once a message.
+//!
+//! A message lies in one of three rooms. Each direction has one of its own, and one *travels*: it
+//! lies in the cache line of both words and belongs to one end at a time, to the leader at first.
+//! An end that has it sends its next message in it, and the other end has it once it has released
+//! that message. In a ping-pong every message goes this way, so that one cache line passes to and
+//! fro and each process writes the line that it has just read: the processor then hands it over for
+//! writing at the first read. With a line for each direction every message would take two transfers,
+//! one for the reader and one to take the line away from it again.
 
 use ipcmark_transport::Error;
 
@@ -17,25 +25,34 @@ use super::{
 #[derive(Clone, Copy, Default)]
 struct Word {
     len: u32,
+    travels: bool,
     sent: u16,
     done: u16,
 }
 
+/// Where the length ends: it is at most 4 MiB.
+const TRAVELS: u64 = 1 << 31;
+
 impl Word {
     #[inline]
     fn pack(self) -> u64 {
-        u64::from(self.len) | u64::from(self.sent) << 32 | u64::from(self.done) << 48
+        let place = if self.travels { TRAVELS } else { 0 };
+        u64::from(self.len) | place | u64::from(self.sent) << 32 | u64::from(self.done) << 48
     }
 
     #[inline]
     fn unpack(word: u64) -> Self {
-        Self { len: word as u32, sent: (word >> 32) as u16, done: (word >> 48) as u16 }
+        let len = (word & (TRAVELS - 1)) as u32;
+        let (sent, done) = ((word >> 32) as u16, (word >> 48) as u16);
+        Self { len, travels: word & TRAVELS != 0, sent, done }
     }
 }
 
 /// One end's knowledge of both words.
 pub struct Ledger {
     payload: usize,
+    /// Whether the travelling room is mine.
+    holds: bool,
     /// My word as it stands in memory.
     mine: Word,
     /// The other end's word as last seen.
@@ -47,10 +64,17 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of two words of zero, for messages of at most `payload` bytes.
-    pub fn new(payload: usize) -> Self {
+    /// The ledger of two words of zero, for messages of at most `payload` bytes; one of the two ends
+    /// holds the travelling room at first.
+    pub fn new(payload: usize, holds: bool) -> Self {
         let (mine, theirs) = (Word::default(), Word::default());
-        Self { payload, mine, theirs, received: 0, done: 0 }
+        Self { payload, holds, mine, theirs, received: 0, done: 0 }
+    }
+
+    /// Whether my next message is to lie in the travelling room.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        self.holds
     }
 
     /// Whether the other end has done with my last message, as far as known.
@@ -59,11 +83,13 @@ impl Ledger {
         self.theirs.done == self.mine.sent
     }
 
-    /// Hands a message of `len` bytes over, and with it the room of what was released.
+    /// Hands a message of `len` bytes over, and with it the room of what was released, and the
+    /// travelling room if it `travels` in it.
     #[inline]
-    pub fn publish(&mut self, mine: &AtomicU64, len: usize) {
+    pub fn publish(&mut self, mine: &AtomicU64, len: usize, travels: bool) {
         let sent = self.mine.sent.wrapping_add(1);
-        self.store(mine, Word { len: len as u32, sent, done: self.done });
+        self.holds &= !travels;
+        self.store(mine, Word { len: len as u32, travels, sent, done: self.done });
     }
 
     /// Gives the room of what was released back, where no message has carried that over yet.
@@ -98,6 +124,9 @@ impl Ledger {
         if arrived == 1 && !is_length(self.theirs.len as usize, self.payload) {
             return Err(corrupt("length"));
         }
+        if arrived == 1 && self.theirs.travels && self.holds {
+            return Err(corrupt("place"));
+        }
         Ok(())
     }
 
@@ -106,20 +135,23 @@ impl Ledger {
         theirs.load(Ordering::Relaxed) == self.theirs.pack()
     }
 
-    /// The length of the message that has arrived, as far as known; from now on it is received.
+    /// The length of the message that has arrived, as far as known, and whether it travels; from now
+    /// on it is received.
     #[inline]
-    pub fn receive(&mut self) -> Option<usize> {
+    pub fn receive(&mut self) -> Option<(usize, bool)> {
         if self.theirs.sent == self.received {
             return None;
         }
         self.received = self.theirs.sent;
-        Some(self.theirs.len as usize)
+        Some((self.theirs.len as usize, self.theirs.travels))
     }
 
-    /// Done with the message received. The next message says so, or `acknowledge`.
+    /// Done with the message received, which `travels` or not. The next message says so, or
+    /// `acknowledge`.
     #[inline]
-    pub fn release(&mut self) {
+    pub fn release(&mut self, travels: bool) {
         self.done = self.received;
+        self.holds |= travels;
     }
 }
 
@@ -130,31 +162,32 @@ mod tests {
     #[test]
     fn an_answer_gives_the_room_of_the_question_back() {
         let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (mut leader, mut follower) = (Ledger::new(64), Ledger::new(64));
+        let (mut leader, mut follower) = (Ledger::new(64, true), Ledger::new(64, false));
         for _ in 0..70_000 {
-            assert!(leader.has_room());
-            leader.publish(&one, 17);
-            assert!(!leader.has_room());
+            assert!(leader.has_room() && leader.holds() && !follower.holds());
+            leader.publish(&one, 17, true);
+            assert!(!leader.has_room() && !leader.holds());
             follower.look(&one).unwrap();
-            assert_eq!(follower.receive(), Some(17));
-            follower.release();
-            follower.publish(&other, 64);
+            assert_eq!(follower.receive(), Some((17, true)));
+            follower.release(true);
+            assert!(follower.holds());
+            follower.publish(&other, 64, true);
             leader.look(&other).unwrap();
-            assert_eq!(leader.receive(), Some(64));
+            assert_eq!(leader.receive(), Some((64, true)));
             assert_eq!(leader.receive(), None);
-            leader.release();
+            leader.release(true);
         }
     }
 
     #[test]
     fn without_an_answer_the_room_comes_back_once() {
         let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (mut sender, mut receiver) = (Ledger::new(64), Ledger::new(64));
-        sender.publish(&one, 16);
+        let (mut sender, mut receiver) = (Ledger::new(64, true), Ledger::new(64, false));
+        sender.publish(&one, 16, true);
         receiver.look(&one).unwrap();
-        assert_eq!(receiver.receive(), Some(16));
+        assert_eq!(receiver.receive(), Some((16, true)));
         assert!(!receiver.acknowledge(&other), "the message is still in use");
-        receiver.release();
+        receiver.release(true);
         assert!(receiver.acknowledge(&other));
         assert!(!receiver.acknowledge(&other));
         assert!(!sender.nothing_new(&other));
@@ -166,19 +199,20 @@ mod tests {
     #[test]
     fn numbers_and_lengths_out_of_range_are_errors() {
         for word in [
-            Word { len: 64, sent: 2, done: 0 },
-            Word { len: 64, sent: 1, done: 1 },
-            Word { len: 65, sent: 1, done: 0 },
-            Word { len: 15, sent: 1, done: 0 },
-            Word { len: u32::MAX, sent: 1, done: 0 },
+            Word { len: 64, travels: false, sent: 2, done: 0 },
+            Word { len: 64, travels: false, sent: 1, done: 1 },
+            Word { len: 65, travels: false, sent: 1, done: 0 },
+            Word { len: 15, travels: false, sent: 1, done: 0 },
+            Word { len: u32::MAX, travels: false, sent: 1, done: 0 },
+            Word { len: 64, travels: true, sent: 1, done: 0 },
         ] {
             let theirs = AtomicU64::new(word.pack());
-            assert!(Ledger::new(64).look(&theirs).is_err());
+            assert!(Ledger::new(64, true).look(&theirs).is_err());
         }
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test -p ipcmark-native --lib loom`: every order of events.
+/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: every order of events.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use loom::{cell::UnsafeCell, sync::Arc, thread};
@@ -188,7 +222,8 @@ mod loom_tests {
     #[derive(Default)]
     struct Shared {
         words: [AtomicU64; 2],
-        rooms: [UnsafeCell<usize>; 2],
+        /// Each direction's own, and the one that travels.
+        rooms: [UnsafeCell<usize>; 3],
     }
 
     // SAFETY: whether both ends touch one cell at once is what loom finds out.
@@ -209,24 +244,27 @@ mod loom_tests {
                     thread::yield_now();
                 }
             }
+            let travels = self.ledger.holds();
+            let room = if travels { 2 } else { self.me };
             // SAFETY: loom checks that nobody else uses the cell meanwhile.
-            self.shared.rooms[self.me].with_mut(|cell| unsafe { *cell = message });
-            self.ledger.publish(&self.shared.words[self.me], 16);
+            self.shared.rooms[room].with_mut(|cell| unsafe { *cell = message });
+            self.ledger.publish(&self.shared.words[self.me], 16, travels);
         }
 
         fn receive(&mut self, message: usize) {
-            loop {
+            let travels = loop {
                 self.ledger.acknowledge(&self.shared.words[self.me]);
                 self.ledger.look(&self.shared.words[1 - self.me]).unwrap();
-                if self.ledger.receive().is_some() {
-                    break;
+                if let Some((_, travels)) = self.ledger.receive() {
+                    break travels;
                 }
                 thread::yield_now();
-            }
+            };
+            let room = if travels { 2 } else { 1 - self.me };
             // SAFETY: as above.
-            let seen = self.shared.rooms[1 - self.me].with(|cell| unsafe { *cell });
+            let seen = self.shared.rooms[room].with(|cell| unsafe { *cell });
             assert_eq!(seen, message);
-            self.ledger.release();
+            self.ledger.release(travels);
         }
     }
 
@@ -235,9 +273,9 @@ mod loom_tests {
             let shared = Arc::new(Shared::default());
             let other = Arc::clone(&shared);
             let thread = thread::spawn(move || {
-                follower(&mut End { shared: &other, me: 1, ledger: Ledger::new(16) });
+                follower(&mut End { shared: &other, me: 1, ledger: Ledger::new(16, false) });
             });
-            leader(&mut End { shared: &shared, me: 0, ledger: Ledger::new(16) });
+            leader(&mut End { shared: &shared, me: 0, ledger: Ledger::new(16, true) });
             thread.join().unwrap();
         });
     }
@@ -268,7 +306,6 @@ mod loom_tests {
             end.send(1);
             end.receive(1);
             end.send(2);
-            end.receive(2);
         };
         check(both, both);
     }
