@@ -18,6 +18,7 @@ mod head;
 mod keeper;
 mod leftovers;
 mod loops;
+mod news;
 mod offspring;
 mod pass;
 mod pattern;
@@ -26,6 +27,7 @@ mod plan;
 mod run;
 mod sandbox;
 mod session;
+mod tail;
 mod worker;
 
 pub use candidate::{Candidate, Register, Registry};

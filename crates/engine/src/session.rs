@@ -1,10 +1,8 @@
 //! A session as the command sees it: a keeper, its workers, and one wait for whatever happens.
 
 use std::{
-    fs::File,
-    io::Read,
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd},
         unix::{net::UnixStream, process::CommandExt},
     },
     process::{Child, Command, Stdio},
@@ -21,8 +19,10 @@ use crate::{
     control::{self, Channel, no_descriptors},
     frames::FrameSocket,
     keeper::{COMMAND_FD, Order, Word, role_name},
+    news::News,
     pass::{Reply, Request},
     placement::Placement,
+    tail::{Tail, pipe},
 };
 
 /// The word by which the executable is told to be a keeper.
@@ -34,9 +34,6 @@ const GRACE: Duration = Duration::from_millis(300);
 
 /// How long processes may take to end.
 const LAST_ORDERS: Duration = Duration::from_secs(2);
-
-/// How much of what a process writes to standard error is kept.
-const KEPT_BYTES: usize = 4096;
 
 /// Why a session did not do what it was asked.
 #[derive(Debug)]
@@ -188,7 +185,7 @@ impl<'a> Session<'a> {
                     return Err(Trouble::Failed(format!("the {} {how}", role_name(role))));
                 }
                 Event::Keeper(word) => return Ok(word),
-                Event::KeeperGone => return Err(Trouble::Failed(self.keeper_end())),
+                Event::KeeperGone => return Err(self.keeper_end()),
                 Event::Deadline => {
                     return Err(Trouble::Failed("the session's keeper does not answer".into()));
                 }
@@ -218,9 +215,8 @@ impl<'a> Session<'a> {
         let mut replies: Vec<Option<Reply>> = self.workers.iter().map(|_| None).collect();
         while replies.iter().any(Option::is_none) {
             match self.next_event(deadline)? {
-                Event::Reply(_, Reply::Phase(phase)) => self.phase = phase,
+                Event::Reply(_, Reply::Phase(_)) => {}
                 Event::Reply(_, Reply::Measuring { expected_ns }) => {
-                    self.phase = "measuring".into();
                     // The estimate comes from the warm-up: half as much again is still in order.
                     deadline = Instant::now()
                         + self.timeout
@@ -244,7 +240,7 @@ impl<'a> Session<'a> {
                     return Err(self.explain(News::exited(role, how)));
                 }
                 Event::Keeper(_) => {}
-                Event::KeeperGone => return Err(Trouble::Failed(self.keeper_end())),
+                Event::KeeperGone => return Err(self.keeper_end()),
                 Event::Deadline => return Err(self.overdue()),
             }
         }
@@ -270,9 +266,7 @@ impl<'a> Session<'a> {
                     news.push(News::failed(self.workers[at].role, reason, peer_gone));
                 }
                 Ok(Event::Keeper(Word::Exited { role, how })) => news.push(News::exited(role, how)),
-                Ok(Event::KeeperGone) => {
-                    news.push(News { weight: 0, role: None, text: self.keeper_end() });
-                }
+                Ok(Event::KeeperGone) => return self.keeper_end(),
                 Ok(_) => {}
             }
         }
@@ -310,16 +304,17 @@ impl<'a> Session<'a> {
         ))
     }
 
-    fn keeper_end(&mut self) -> String {
-        self.keeper_words.fill();
+    /// Why there is no keeper any more.
+    fn keeper_end(&mut self) -> Trouble {
+        self.keeper_words.fill_until_end(Instant::now() + GRACE);
         let how = match self.keeper.try_wait() {
             Ok(Some(status)) => format!("the session's keeper ended ({status})"),
             _ => "the session's keeper ended".into(),
         };
-        match self.keeper_words.text() {
+        Trouble::Failed(match self.keeper_words.text() {
             Some(words) => format!("{how} while {}: {words}", self.phase),
             None => format!("{how} while {}", self.phase),
-        }
+        })
     }
 
     fn last_words(&mut self, role: Role) -> Option<String> {
@@ -347,6 +342,11 @@ impl<'a> Session<'a> {
     fn buffered(&mut self) -> Result<Option<Event>, Trouble> {
         for (at, worker) in self.workers.iter_mut().enumerate() {
             if let Some(reply) = worker.control.buffered()? {
+                match &reply {
+                    Reply::Phase(phase) => self.phase.clone_from(phase),
+                    Reply::Measuring { .. } => self.phase = "measuring".into(),
+                    _ => {}
+                }
                 return Ok(Some(Event::Reply(at, reply)));
             }
         }
@@ -383,13 +383,18 @@ impl<'a> Session<'a> {
                 worker.words.fill();
             }
         }
+        let mut filled = false;
         for (at, (worker, ready)) in self.workers.iter_mut().zip(ready[2..].chunks(2)).enumerate() {
-            if ready[0] && !worker.closed && !worker.control.fill()? {
-                worker.closed = true;
-                return Ok(Some(Event::Closed(at)));
+            if ready[0] && !worker.closed {
+                if !worker.control.fill()? {
+                    worker.closed = true;
+                    return Ok(Some(Event::Closed(at)));
+                }
+                filled = true;
             }
         }
-        if !ready[1] {
+        // What a worker said before it ended comes before the news of its end.
+        if filled || !ready[1] {
             return Ok(None);
         }
         match self.frames.receive() {
@@ -424,86 +429,4 @@ impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// One piece of bad news; the lower its weight, the nearer it is to the cause.
-struct News {
-    weight: u8,
-    role: Option<Role>,
-    text: String,
-}
-
-impl News {
-    fn exited(role: Role, how: String) -> Self {
-        Self { weight: 0, role: Some(role), text: format!("the {} {how}", role_name(role)) }
-    }
-
-    fn failed(role: Role, reason: String, peer_gone: bool) -> Self {
-        let text = format!("{reason}, said the {}", role_name(role));
-        Self { weight: 1 + u8::from(peer_gone), role: None, text }
-    }
-
-    fn closed(role: Role) -> Self {
-        Self { weight: 3, role: Some(role), text: format!("the {} is gone", role_name(role)) }
-    }
-}
-
-/// The end of what a process wrote to its standard error.
-struct Tail {
-    pipe: File,
-    bytes: Vec<u8>,
-    ended: bool,
-}
-
-impl Tail {
-    fn new(pipe: OwnedFd) -> Self {
-        Self { pipe: File::from(pipe), bytes: Vec::new(), ended: false }
-    }
-
-    /// Reads what is there without waiting.
-    fn fill(&mut self) {
-        let mut bytes = [0; KEPT_BYTES];
-        loop {
-            match self.pipe.read(&mut bytes) {
-                Ok(0) => {
-                    self.ended = true;
-                    return;
-                }
-                Ok(n) => {
-                    self.bytes.extend(&bytes[..n]);
-                    let surplus = self.bytes.len().saturating_sub(KEPT_BYTES);
-                    self.bytes.drain(..surplus);
-                }
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Reads until every process that could write has ended.
-    fn fill_until_end(&mut self, deadline: Instant) {
-        while !self.ended && Instant::now() < deadline {
-            let mut wanted = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
-            let _ = poll(&mut wanted, PollTimeout::from(50_u8));
-            self.fill();
-        }
-    }
-
-    /// The last lines, joined, without control characters.
-    fn text(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.bytes);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(3)..].join(" | ");
-        let clean: String = last.chars().filter(|c| !c.is_control()).collect();
-        (!clean.is_empty()).then_some(clean)
-    }
-}
-
-/// A pipe whose reading end does not wait.
-fn pipe() -> Result<(OwnedFd, OwnedFd), Trouble> {
-    let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
-        .map_err(|e| no_descriptors("make", "a pipe", e.into()))?;
-    let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
-    nix::fcntl::fcntl(&reader, flags).map_err(|e| Error::os("set up", "a pipe", e))?;
-    Ok((reader, writer))
 }
