@@ -1,5 +1,5 @@
 //! The ring on memory of the test's own. No system call is made, so that Miri can run this:
-//! `cargo +nightly miri test -p ipcmark-native --lib shared::ring`.
+//! `cargo +nightly miri test -p ipcmark-native --lib -- shared::ring shared::cursor`.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
@@ -146,7 +146,7 @@ fn a_word_that_skips_more_than_there_is_is_an_error() {
 
 #[test]
 fn two_threads_see_every_message_once_in_order_and_whole() {
-    const MESSAGES: usize = if cfg!(miri) { 300 } else { 50_000 };
+    const MESSAGES: usize = if cfg!(miri) { 100 } else { 50_000 };
     let heap = Heap::new(3000);
     // Odd steps, so that records end everywhere in the ring.
     let len = |n: usize| MIN_PAYLOAD + n * 997 % (3000 - MIN_PAYLOAD);
@@ -184,6 +184,10 @@ impl<T> Moved<T> {
     }
 }
 
+/// Miri takes a microsecond a byte.
+const LONGEST: usize = if cfg!(miri) { 500 } else { 40_000 };
+const STEPS: usize = if cfg!(miri) { 40 } else { 400 };
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: if cfg!(miri) { 4 } else { 256 },
@@ -194,8 +198,8 @@ proptest! {
     /// A queue of the standard library knows what should be in the ring.
     #[test]
     fn the_ring_is_a_queue(
-        payload in 16_usize..40_000,
-        steps in prop::collection::vec((any::<bool>(), 0.0..=1.0_f64), 1..400),
+        payload in 16..LONGEST,
+        steps in prop::collection::vec((any::<bool>(), 0.0..=1.0_f64), 1..STEPS),
     ) {
         let heap = Heap::new(payload);
         let (mut producer, mut consumer) = heap.ends();
