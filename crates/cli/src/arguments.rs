@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    parser::ValueSource,
+};
 use ipcmark_engine::{PATTERNS, Touch};
 use ipcmark_report::Format;
 use ipcmark_transport::{Pattern, Wait};
@@ -50,6 +53,7 @@ pub(crate) struct RunArguments {
     /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), or the presets iceperf, ipc-bench, fastdds
     /// [default: 64,4k,1M]
     #[arg(short, long, value_name = "SIZE,…", value_parser = Sizes::parse)]
+    #[arg(allow_negative_numbers = true)]
     pub sizes: Option<Sizes>,
 
     /// Round trips to sample in each case
@@ -171,17 +175,30 @@ impl From<TouchWord> for Touch {
 
 /// Parses the process's command line; ends the process for help, version and mistakes.
 pub(crate) fn parse() -> Command {
-    let command = Cli::parse().command;
-    match command {
-        Command::Run(run) if run.plan.is_some() => plan_file::spliced(&run)
-            .map_or_else(|error| error.exit(), |words| Cli::parse_from(words).command),
-        command => command,
+    let matches = Cli::command().get_matches();
+    let command = Cli::from_arg_matches(&matches).map_or_else(|e| e.exit(), |cli| cli.command);
+    match (command, matches.subcommand()) {
+        (Command::Run(run), Some((_, flags))) if run.plan.is_some() => {
+            plan_file::spliced(&run, &|flag| is_given(flags, flag))
+                .map_or_else(|error| error.exit(), |words| Cli::parse_from(words).command)
+        }
+        (command, _) => command,
     }
+}
+
+/// Whether a flag stands on the command line itself.
+fn is_given(flags: &ArgMatches, flag: &str) -> bool {
+    flags.ids().any(|id| id == flag) && flags.value_source(flag) == Some(ValueSource::CommandLine)
+}
+
+/// The long flags of `ipcmark run`.
+pub(crate) fn run_flags() -> Vec<String> {
+    let run = RunArguments::augment_args(clap::Command::new("run"));
+    run.get_arguments().filter_map(|flag| flag.get_long().map(Into::into)).collect()
 }
 
 /// An error about the command line in clap's own form.
 pub(crate) fn wrong(message: String) -> clap::Error {
-    use clap::CommandFactory;
     Cli::command().error(clap::error::ErrorKind::ValueValidation, message)
 }
 
@@ -224,7 +241,6 @@ mod tests {
 
     #[test]
     fn the_definitions_hold() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 

@@ -35,8 +35,7 @@ pub(crate) fn list(arguments: &ListArguments, registry: &Registry) -> Result<Exi
             serde_json::to_string_pretty(&entries).map_err(|e| e.to_string())?
         }
     };
-    output::print(&format!("{text}\n"));
-    Ok(ExitCode::SUCCESS)
+    Ok(crate::printed(&format!("{text}\n")))
 }
 
 fn entry(row: &Row<'_>) -> Value {

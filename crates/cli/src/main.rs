@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     obey(arguments::parse()).unwrap_or_else(|message| {
-        eprintln!("ipcmark: {message}");
+        output::complain(message);
         ExitCode::from(WRONG_COMMAND_LINE)
     })
 }
@@ -39,8 +39,7 @@ fn obey(command: Command) -> Result<ExitCode, String> {
         Command::List(arguments) => list::list(&arguments, &registry::look(&arguments.module)?),
         Command::Schema => {
             let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
-            output::print(&format!("{}\n", schema.map_err(|e| e.to_string())?));
-            Ok(ExitCode::SUCCESS)
+            Ok(printed(&format!("{}\n", schema.map_err(|e| e.to_string())?)))
         }
         Command::Clean => clean(&registry::look(&[])?),
     }
@@ -48,12 +47,20 @@ fn obey(command: Command) -> Result<ExitCode, String> {
 
 fn clean(registry: &ipcmark_engine::Registry) -> Result<ExitCode, String> {
     match ipcmark_engine::clean(registry) {
-        Ok(removed) if removed.is_empty() => output::print("nothing to remove\n"),
-        Ok(removed) => removed.iter().for_each(|name| output::print(&format!("removed {name}\n"))),
+        Ok(removed) if removed.is_empty() => Ok(printed("nothing to remove\n")),
+        Ok(removed) => {
+            let lines: Vec<String> =
+                removed.iter().map(|name| format!("removed {name}\n")).collect();
+            Ok(printed(&lines.concat()))
+        }
         Err(error) => {
-            eprintln!("ipcmark: {error}");
-            return Ok(ExitCode::FAILURE);
+            output::complain(error);
+            Ok(ExitCode::FAILURE)
         }
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints; the exit status says whether that went well.
+fn printed(text: &str) -> ExitCode {
+    if output::print(text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,21 +1,31 @@
-//! Standard output: a reader who goes away early is no error.
+//! The standard streams: a reader who goes away early is no error.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::{
+    fmt::Display,
+    io::{self, ErrorKind, IsTerminal, Write},
+};
 
 use ipcmark_report::Style;
 
 /// Columns where neither the terminal nor `COLUMNS` tells.
 const DEFAULT_COLUMNS: usize = 100;
 
-/// Prints to standard output.
-pub(crate) fn print(text: &str) {
+/// Prints to standard output; false where that failed.
+#[must_use]
+pub(crate) fn print(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("ipcmark: cannot write to standard output: {error}");
+            complain(format_args!("cannot write to standard output: {error}"));
+            false
         }
-        _ => {}
+        _ => true,
     }
+}
+
+/// Says on standard error what is wrong. Where nobody can hear it, the exit status still tells.
+pub(crate) fn complain(what: impl Display) {
+    let _ = writeln!(io::stderr(), "ipcmark: {what}");
 }
 
 /// How tables look where standard output goes.

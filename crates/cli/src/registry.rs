@@ -5,6 +5,8 @@ use std::{fs::File, path::PathBuf};
 use ipcmark_abi::Found;
 use ipcmark_engine::{Register, Registry};
 
+use crate::output;
+
 /// Looks for modules and lists everything. An error is one of the command line.
 pub(crate) fn look(named: &[PathBuf]) -> Result<Registry, String> {
     for file in named {
@@ -12,7 +14,7 @@ pub(crate) fn look(named: &[PathBuf]) -> Result<Registry, String> {
     }
     let found = Found::look(named);
     for (path, fault) in found.faults() {
-        eprintln!("ipcmark: the module {}: {fault}", path.display());
+        output::complain(format_args!("the module {}: {fault}", path.display()));
     }
     let (variable, value) = found.to_inherit();
     // SAFETY: the command has one thread as yet, so nobody reads the environment meanwhile.

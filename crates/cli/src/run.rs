@@ -1,7 +1,7 @@
 //! `ipcmark run`: from the flags to a plan, from the plan to a result, from the result to what is
 //! shown.
 
-use std::{io, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use ipcmark_engine::{
     Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Registry, Touch, Wish,
@@ -29,23 +29,32 @@ pub(crate) fn run(arguments: &RunArguments, registry: &Registry) -> Result<ExitC
     refuse_what_makes_no_sense(arguments)?;
     let selection = selection::select(&arguments.transports, registry)?;
     let wish = wish(arguments, &selection);
-    if let Some(path) = &arguments.output {
-        ipcmark_results::check_writable(path)
-            .map_err(|e| format!("cannot write the result file {}: {e}", path.display()))?;
-    }
-    let interrupts = Interrupts::catch().map_err(|e| format!("cannot catch signals: {e}"))?;
-    let plan = Plan::new(registry, &wish);
-    let mut recorder = Recorder::new(arguments.output.clone(), &plan);
     let manner = manner(arguments);
-    let result = ipcmark_engine::run(registry, &plan, &manner, &interrupts.readable, &mut recorder);
-    recorder.progress.clear();
-    match result {
-        Ok(result) => Ok(conclude(arguments, &selection, registry, &result, recorder, &interrupts)),
-        Err(error) => {
-            eprintln!("ipcmark: {error}");
-            Ok(ExitCode::FAILURE)
-        }
+    manner.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
+    if let Some(path) = &arguments.output {
+        ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
     }
+    Ok(measure(arguments, &selection, registry, &wish, &manner).unwrap_or_else(|error| {
+        output::complain(error);
+        ExitCode::FAILURE
+    }))
+}
+
+fn measure(
+    arguments: &RunArguments,
+    selection: &Selection,
+    registry: &Registry,
+    wish: &Wish,
+    manner: &Manner,
+) -> Result<ExitCode, Error> {
+    let interrupts = Interrupts::catch().map_err(|e| {
+        Error::os("catch", "signals", e).remedy("allow more open files: ulimit -n 1024")
+    })?;
+    let plan = Plan::new(registry, wish);
+    let mut recorder = Recorder::new(arguments.output.clone(), &plan);
+    let result = ipcmark_engine::run(registry, &plan, manner, &interrupts.readable, &mut recorder);
+    recorder.progress.clear();
+    Ok(conclude(arguments, selection, registry, &result?, &interrupts))
 }
 
 fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {
@@ -104,7 +113,7 @@ fn manner(arguments: &RunArguments) -> Manner {
         None => Pinning::Auto,
     };
     Manner {
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
         pinning,
         sandbox: arguments.sandbox == SandboxWord::Auto,
@@ -116,8 +125,6 @@ fn manner(arguments: &RunArguments) -> Manner {
 struct Recorder {
     output: Option<PathBuf>,
     progress: Progress,
-    /// The first error of writing the file; the run goes on, and the result is still shown.
-    error: Option<io::Error>,
 }
 
 impl Recorder {
@@ -125,14 +132,13 @@ impl Recorder {
         // A stream would get one whole result after the other: it gets the last one only.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
         let expected = expected_length(plan.budget) * plan.measurable() as u32;
-        Self { output, progress: Progress::new(plan.len() as u64, expected), error: None }
+        Self { output, progress: Progress::new(plan.len() as u64, expected) }
     }
 
+    /// Whether the whole result can be written is found out, and said, in the end.
     fn write(&mut self, result: &RunResult) {
-        if let Some(path) = &self.output
-            && let Err(error) = ipcmark_results::write_atomically(path, result)
-        {
-            self.error.get_or_insert(error);
+        if let Some(path) = &self.output {
+            let _ = ipcmark_results::write_atomically(path, result);
         }
     }
 }
@@ -160,22 +166,20 @@ fn conclude(
     selection: &Selection,
     registry: &Registry,
     result: &RunResult,
-    recorder: Recorder,
     interrupts: &Interrupts,
 ) -> ExitCode {
-    let mut written = recorder.error.map_or(Ok(()), Err);
-    if let Some(path) = &arguments.output {
-        written = written.and(ipcmark_results::write_atomically(path, result));
-    }
-    output::print(&ipcmark_report::render(result, arguments.format, output::style()));
-    if let (Err(error), Some(path)) = (&written, &arguments.output) {
-        eprintln!("ipcmark: cannot write the result file {}: {error}", path.display());
+    let path = arguments.output.as_ref();
+    let written = path.map_or(Ok(()), |path| ipcmark_results::write_atomically(path, result));
+    let shown = output::print(&ipcmark_report::render(result, arguments.format, output::style()));
+    if let Err(error) = &written {
+        output::complain(error);
     }
     if let Some(signal) = interrupts.signal() {
         return ExitCode::from(128 + signal);
     }
     let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
-    ExitCode::from(u8::from(written.is_err() || !all_measured(result, &names.collect::<Vec<_>>())))
+    let measured = all_measured(result, &names.collect::<Vec<_>>());
+    ExitCode::from(u8::from(written.is_err() || !shown || !measured))
 }
 
 /// Whether nothing failed and everything that was named is measured.

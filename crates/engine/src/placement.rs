@@ -45,6 +45,14 @@ pub enum Pinning {
     Off,
 }
 
+impl Pinning {
+    /// Whether a leader and `followers` followers can be placed like this: the question to ask
+    /// before measuring.
+    pub fn check(&self, followers: u32) -> Result<(), Error> {
+        choose(self, followers).map(drop)
+    }
+}
+
 /// Chooses processors for a leader and `followers` followers.
 pub(crate) fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
     let cpus = usable()?;
