@@ -1,0 +1,246 @@
+//! What the end-to-end tests share: the real command with a watchdog, its result, its processes and
+//! what it leaves.
+
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
+pub mod processes;
+pub mod traces;
+
+use std::{
+    env,
+    io::Read,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use ipcmark_results::RunResult;
+use libtest_mimic::{Completion, Failed, Trial};
+use serde_json::Value;
+
+/// The command under test.
+pub const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
+
+/// A command that takes longer hangs.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// One test of each function: it fails by panicking, and is skipped by saying why.
+macro_rules! tests {
+    ($($name:ident),+ $(,)?) => {
+        fn main() -> std::process::ExitCode {
+            let trials = vec![$(support::trial(stringify!($name), || $name().into())),+];
+            libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+        }
+    };
+}
+pub(crate) use tests;
+
+/// How a test ended that did not fail.
+pub enum Verdict {
+    /// It holds.
+    Holds,
+    /// It cannot be found out here, and why.
+    Skipped(String),
+}
+
+impl From<()> for Verdict {
+    fn from((): ()) -> Self {
+        Verdict::Holds
+    }
+}
+
+/// A test of this name.
+pub fn trial(name: &'static str, test: impl FnOnce() -> Verdict + Send + 'static) -> Trial {
+    Trial::ignorable_test(name, move || -> Result<Completion, Failed> {
+        Ok(match test() {
+            Verdict::Holds => Completion::Completed,
+            Verdict::Skipped(why) => Completion::ignored_with(why),
+        })
+    })
+}
+
+/// A command that has ended.
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+/// A command that runs.
+pub struct Running {
+    child: Option<Child>,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// `ipcmark` with these words, split at blanks.
+pub fn ipcmark(words: &str) -> Command {
+    let mut command = Command::new(IPCMARK);
+    command.args(words.split_whitespace());
+    command
+}
+
+/// The same, started by another program with words of its own in front.
+pub fn ipcmark_under(program: &str, its_words: &[&str], words: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(its_words).arg(IPCMARK).args(words.split_whitespace());
+    command
+}
+
+/// Runs `ipcmark` with these words to its end.
+pub fn run(words: &str) -> Ended {
+    end(&mut ipcmark(words))
+}
+
+/// Runs a command to its end.
+pub fn end(command: &mut Command) -> Ended {
+    Running::start(command).end()
+}
+
+/// Whether a program is there, and works with these words.
+pub fn works(program: &str, words: &[&str]) -> bool {
+    let status = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+impl Running {
+    /// Starts a command and reads what it writes.
+    pub fn start(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // What the tests' own environment says about colours and columns is not under test.
+        command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("RUST_BACKTRACE");
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+        let stdout = child.stdout.take().map(collect);
+        let stderr = child.stderr.take().map(collect);
+        Self { child: Some(child), stdout, stderr }
+    }
+
+    /// Its process.
+    pub fn id(&self) -> i32 {
+        self.child.as_ref().expect("it runs").id() as i32
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        let child = self.child.as_mut().expect("it runs");
+        child.try_wait().expect("it is a child").is_some()
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ended {
+        let watchdog = Instant::now() + WATCHDOG;
+        while !self.has_ended() {
+            assert!(Instant::now() < watchdog, "the command hangs");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let mut child = self.child.take().expect("it runs");
+        let text = |reader: Option<JoinHandle<String>>| {
+            reader.expect("it is read once").join().expect("a reader does not panic")
+        };
+        Ended {
+            status: child.wait().expect("it has ended"),
+            stdout: text(self.stdout.take()),
+            stderr: text(self.stderr.take()),
+        }
+    }
+}
+
+impl Drop for Running {
+    /// A test that failed leaves no command behind.
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+impl Ended {
+    /// The exit status.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| panic!("it ended by {}", self.status))
+    }
+
+    /// The same, where it is `code`; else fails and shows what was written.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(
+            self.status.code(),
+            Some(code),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// The result on standard output.
+    #[track_caller]
+    pub fn result(&self) -> RunResult {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e} in: {}\nstderr: {}", self.stdout, self.stderr))
+    }
+}
+
+/// The result in a file, checked as the command itself checks one.
+#[track_caller]
+pub fn read(path: &Path) -> RunResult {
+    let result = ipcmark_results::read(path).unwrap_or_else(|e| panic!("{e}"));
+    let json = serde_json::to_value(&result).expect("a result is plain data");
+    assert_valid(&json);
+    result
+}
+
+/// Fails unless `json` is what the schema that `ipcmark schema` prints says.
+#[track_caller]
+pub fn assert_valid(json: &Value) {
+    let schema: Value = serde_json::from_str(&run("schema").exits(0).stdout).expect("JSON");
+    let schema = jsonschema::validator_for(&schema).expect("the schema is one");
+    let errors: Vec<String> = schema.iter_errors(json).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// Status and reason of the one case of a transport.
+#[track_caller]
+pub fn outcome<'a>(result: &'a RunResult, transport: &str) -> (&'a str, &'a str) {
+    let mut cases = result.cases.iter().filter(|case| case.transport == transport);
+    let case = cases.next().unwrap_or_else(|| panic!("{transport} has no case"));
+    assert!(cases.next().is_none(), "{transport} has several cases");
+    (case.status.as_str(), case.reason.as_deref().unwrap_or(""))
+}
+
+/// The processors that this process may run on.
+pub fn processors() -> Vec<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the system has /proc");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let ranges = list.expect("the system lists them").trim().split(',');
+    ranges.flat_map(range).collect()
+}
+
+fn range(text: &str) -> std::ops::RangeInclusive<u32> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    first.parse().expect("a number")..=last.parse().expect("a number")
+}
+
+/// Whether this process is root.
+pub fn is_root() -> bool {
+    // SAFETY: asks for a number only.
+    unsafe { libc::geteuid() == 0 }
+}

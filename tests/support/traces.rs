@@ -1,0 +1,35 @@
+//! What a run can leave in the host's own places.
+
+use std::fs;
+
+/// The names that carry the id of a run.
+pub fn names(id: &str) -> Vec<String> {
+    assert_eq!(id.len(), 8, "'{id}' is no id of a run");
+    let places = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
+    let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
+    let paths = entries.map(|entry| entry.path().display().to_string());
+    paths.filter(|path| path.contains(id)).collect()
+}
+
+/// The System V objects with a key of ipcmark whose makers are all dead.
+pub fn system_v() -> Vec<String> {
+    ["msg", "shm", "sem"].into_iter().flat_map(orphans).collect()
+}
+
+fn orphans(kind: &str) -> Vec<String> {
+    let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
+    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let names = lines.next().unwrap_or_default();
+    let users = ["lspid", "lrpid", "cpid", "lpid"];
+    let columns: Vec<usize> =
+        (0..names.len()).filter(|column| users.contains(&names[*column])).collect();
+    let number = |line: &[&str], column: usize| line[column].parse::<i64>().unwrap_or(0);
+    let is_ours = |line: &Vec<&str>| number(line, 0) & 0xffff_0000 == 0x6970_0000;
+    let is_orphan = |line: &Vec<&str>| {
+        let mut users = columns.iter().map(|column| number(line, *column)).filter(|id| *id > 0);
+        let known = users.clone().next().is_some();
+        known && !users.any(|id| fs::exists(format!("/proc/{id}")).unwrap_or(false))
+    };
+    let lines = lines.filter(|line| is_ours(line) && is_orphan(line));
+    lines.map(|line| format!("{kind} {}", line.join(" "))).collect()
+}
