@@ -1,0 +1,45 @@
+// What the two transports over Boost.Interprocess share: names, space, and exceptions that become
+// errors.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <new>
+#include <string>
+
+#include <boost/interprocess/exceptions.hpp>
+
+#include <sys/statvfs.h>
+
+extern const ipcmark_transport boost_mq;
+extern const ipcmark_transport boost_shm;
+
+// The name of a direction's object: what the leader sends has number 0.
+inline std::string object_name(const char *session, int direction) {
+    return std::string(session) + (direction == 0 ? "-0" : "-1");
+}
+
+// Runs what may throw; nothing thrown leaves it.
+template <typename Body>
+int guarded(ipcmark_error *error, const char *operation, const char *object, Body body) noexcept {
+    try {
+        return body();
+    } catch (const boost::interprocess::interprocess_exception &exception) {
+        error->number = exception.get_native_error();
+        return ipcmark_fail(error, operation, object, exception.what(), nullptr);
+    } catch (const std::bad_alloc &) {
+        return ipcmark_fail(error, operation, object, "there is no memory left", nullptr);
+    } catch (...) {
+        return ipcmark_fail(error, operation, object, "an exception of an unknown type", nullptr);
+    }
+}
+
+// Fails where /dev/shm has no room for so much: writing to a file that cannot be backed raises
+// SIGBUS.
+inline int check_space(size_t bytes, ipcmark_error *error) {
+    struct statvfs space;
+    if (statvfs("/dev/shm", &space) != 0 || space.f_bavail * space.f_frsize >= bytes)
+        return IPCMARK_DONE;
+    return ipcmark_fail(error, "make", "shared memory", "/dev/shm has too little room left",
+                        "enlarge it: mount -o remount,size=1G /dev/shm");
+}

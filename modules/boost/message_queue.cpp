@@ -1,0 +1,133 @@
+// boost-mq: message_queue of Boost.Interprocess, one for each direction.
+//
+// - Mechanism: a heap of preallocated messages in shared memory behind an interprocess mutex.
+// - Kernel objects: two POSIX shared memories, unlinked once both ends have opened them; futexes
+//   behind the mutex and the two conditions. Copies a message: two, into and out of shared memory.
+// - Blocks: in send and receive, on a condition.
+// - Limits: the queue holds as many messages as it was made for, all in memory from the beginning:
+//   16 MiB of them, at least 4 and at most 100.
+#include "boost.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <boost/interprocess/ipc/message_queue.hpp>
+
+namespace {
+
+using boost::interprocess::message_queue;
+
+struct End {
+    std::unique_ptr<message_queue> out, back;
+    std::vector<unsigned char> incoming;
+    bool spins;
+};
+
+size_t capacity(uint64_t payload) {
+    return std::clamp<size_t>((16u << 20) / payload, 4, 100);
+}
+
+std::unique_ptr<message_queue> create(const std::string &name, uint64_t payload) {
+    using boost::interprocess::create_only;
+    return std::make_unique<message_queue>(create_only, name.c_str(), capacity(payload), payload);
+}
+
+std::unique_ptr<message_queue> find(const std::string &name) {
+    return std::make_unique<message_queue>(boost::interprocess::open_only, name.c_str());
+}
+
+void remove_names(const char *session) {
+    message_queue::remove(object_name(session, 0).c_str());
+    message_queue::remove(object_name(session, 1).c_str());
+}
+
+// The leader makes both queues, the follower opens them, and the names go.
+int open_queues(End &end, const ipcmark_settings &settings, ipcmark_session *session,
+                ipcmark_error *error) {
+    const bool leads = settings.role == IPCMARK_LEADER;
+    const auto to = object_name(settings.name, 0), fro = object_name(settings.name, 1);
+    if (leads) {
+        end.out = create(to, settings.payload);
+        end.back = create(fro, settings.payload);
+    }
+    if (int result = session->meet(session, error))
+        return result;
+    if (!leads) {
+        end.out = find(fro);
+        end.back = find(to);
+    }
+    if (int result = session->meet(session, error))
+        return result;
+    session->note(session, "queue", (std::to_string(capacity(settings.payload)) + " messages").c_str());
+    return IPCMARK_DONE;
+}
+
+int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session,
+             void **opened, ipcmark_error *error) {
+    if (int result = check_space(2 * capacity(settings->payload) * settings->payload, error))
+        return result;
+    return guarded(error, "open", "a message queue of Boost", [&] {
+        auto end = std::make_unique<End>();
+        end->spins = settings->wait == IPCMARK_SPIN;
+        end->incoming.assign(settings->payload, 0);
+        const int result = guarded(error, "open", "a message queue of Boost", [&] {
+            return open_queues(*end, *settings, session, error);
+        });
+        if (settings->role == IPCMARK_LEADER)
+            remove_names(settings->name);
+        if (result == IPCMARK_DONE)
+            *opened = end.release();
+        return result;
+    });
+}
+
+int publish(void *end, void *message, size_t len, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    return guarded(error, "send", "a message of Boost", [&]() -> int {
+        if (self.spins)
+            return self.out->try_send(message, len, 0) ? IPCMARK_DONE : IPCMARK_WOULD_BLOCK;
+        self.out->send(message, len, 0);
+        return IPCMARK_DONE;
+    });
+}
+
+int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    return guarded(error, "receive", "a message of Boost", [&]() -> int {
+        auto &buffer = self.incoming;
+        unsigned int priority;
+        message_queue::size_type received;
+        if (!self.spins)
+            self.back->receive(buffer.data(), buffer.size(), received, priority);
+        else if (!self.back->try_receive(buffer.data(), buffer.size(), received, priority))
+            return IPCMARK_WOULD_BLOCK;
+        *message = buffer.data();
+        *len = received;
+        return IPCMARK_DONE;
+    });
+}
+
+void close_end(void *end) {
+    delete static_cast<End *>(end);
+}
+
+ipcmark_transport describe() {
+    ipcmark_transport transport{};
+    transport.size = sizeof transport;
+    transport.name = "boost-mq";
+    transport.summary = "message_queue of Boost.Interprocess, two copies, a mutex and condition variables";
+    transport.max_payload = 4 << 20;
+    transport.waits = IPCMARK_SPIN | IPCMARK_BLOCK;
+    transport.patterns = IPCMARK_LATENCY;
+    transport.max_subscribers = 1;
+    transport.open = open_end;
+    transport.publish = publish;
+    transport.take = take;
+    transport.close = close_end;
+    return transport;
+}
+
+} // namespace
+
+const ipcmark_transport boost_mq = describe();

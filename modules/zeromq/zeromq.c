@@ -1,0 +1,220 @@
+/* zeromq-ipc, zeromq-tcp, zeromq-pair-ipc, zeromq-pair-tcp: ZeroMQ sockets between two processes.
+ *
+ * - Mechanism: each process has a socket and a context with one I/O thread, which moves messages
+ *   between the socket's queues and a stream socket (Unix domain or TCP).
+ * - Kernel objects: a stream connection, an eventfd for each queue; for ipc a name in the session's
+ *   directory. Copies a message: two into and out of the kernel, one into ZeroMQ's own memory.
+ * - Blocks: in zmq_send and zmq_msg_recv, woken after 100 ms at the latest.
+ * - Limits: REQ and REP take turns. A queue holds up to 64 MiB of messages, at most 1,000.
+ */
+#include <ipcmark/transport.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zmq.h>
+
+enum {
+    BUFFERED_BYTES = 64 << 20, /* What a queue may hold. */
+    MOST_MESSAGES = 1000,      /* ZeroMQ's own default. */
+    LONGEST_SLEEP_MS = 100
+};
+
+/* What one transport has and its brothers lack. */
+struct kind {
+    int leader, follower; /* Types of socket */
+    bool tcp;
+};
+
+struct end {
+    void *context;
+    void *socket;
+    int flags; /* ZMQ_DONTWAIT where it spins */
+    zmq_msg_t incoming;
+};
+
+static int fail(struct ipcmark_error *error, const char *operation, const char *object) {
+    return ipcmark_fail(error, operation, object, zmq_strerror(zmq_errno()), NULL);
+}
+
+/* Set-up -------------------------------------------------------------------------------------- */
+
+static void close_end(void *end) {
+    struct end *self = end;
+    zmq_msg_close(&self->incoming);
+    if (self->socket)
+        zmq_close(self->socket);
+    /* Linger is 0: what was not sent is dropped, and this does not wait for a peer that is gone. */
+    if (self->context)
+        zmq_ctx_term(self->context);
+    free(self);
+}
+
+static int set(struct end *self, int option, int value, struct ipcmark_error *error) {
+    if (zmq_setsockopt(self->socket, option, &value, sizeof value) != 0)
+        return fail(error, "set an option of", "a ZeroMQ socket");
+    return IPCMARK_DONE;
+}
+
+/* High-water marks that keep the memory of the queues within bounds; no linger, so that close does
+ * not wait; sleeps that end, so that an end can be asked to stop. */
+static int configure(struct end *self, const struct ipcmark_settings *settings,
+                     struct ipcmark_session *session, struct ipcmark_error *error) {
+    uint64_t messages = BUFFERED_BYTES / settings->payload;
+    int mark = messages < 2 ? 2 : messages > MOST_MESSAGES ? MOST_MESSAGES : (int)messages;
+    int options[][2] = {{ZMQ_SNDHWM, mark},
+                        {ZMQ_RCVHWM, mark},
+                        {ZMQ_LINGER, 0},
+                        {ZMQ_SNDTIMEO, LONGEST_SLEEP_MS},
+                        {ZMQ_RCVTIMEO, LONGEST_SLEEP_MS}};
+    for (size_t n = 0; n < sizeof options / sizeof *options; n++) {
+        int result = set(self, options[n][0], options[n][1], error);
+        if (result != IPCMARK_DONE)
+            return result;
+    }
+    char text[24];
+    snprintf(text, sizeof text, "%d messages", mark);
+    session->note(session, "high-water mark", text);
+    session->note(session, "I/O threads", "1");
+    return IPCMARK_DONE;
+}
+
+/* The leader binds and tells the address, which for TCP has a port of the system's choice. */
+static int bind_end(struct end *self, const struct kind *kind,
+                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                    struct ipcmark_error *error) {
+    char address[160] = "tcp://127.0.0.1:*";
+    if (!kind->tcp)
+        snprintf(address, sizeof address, "ipc://%s/%s", settings->directory, settings->name);
+    if (zmq_bind(self->socket, address) != 0)
+        return fail(error, "bind a ZeroMQ socket to", address);
+    size_t len = sizeof address;
+    if (zmq_getsockopt(self->socket, ZMQ_LAST_ENDPOINT, address, &len) != 0)
+        return fail(error, "ask for the address of", "a ZeroMQ socket");
+    return session->send(session, 0, address, strlen(address), NULL, 0, error);
+}
+
+static int connect_end(struct end *self, struct ipcmark_session *session,
+                       struct ipcmark_error *error) {
+    char address[160];
+    size_t len = sizeof address - 1, none = 0;
+    int result = session->receive(session, 0, address, &len, NULL, &none, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    address[len] = '\0';
+    if (zmq_connect(self->socket, address) != 0)
+        return fail(error, "connect a ZeroMQ socket to", address);
+    return IPCMARK_DONE;
+}
+
+static int open_socket(struct end *self, const struct kind *kind,
+                       const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                       struct ipcmark_error *error) {
+    bool leads = settings->role == IPCMARK_LEADER;
+    self->socket = zmq_socket(self->context, leads ? kind->leader : kind->follower);
+    if (!self->socket)
+        return fail(error, "make", "a ZeroMQ socket");
+    int result = configure(self, settings, session, error);
+    if (result == IPCMARK_DONE)
+        result = leads ? bind_end(self, kind, settings, session, error)
+                       : connect_end(self, session, error);
+    return result == IPCMARK_DONE ? session->meet(session, error) : result;
+}
+
+static int open_end(const struct ipcmark_transport *transport,
+                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                    void **end, struct ipcmark_error *error) {
+    struct end *self = calloc(1, sizeof *self);
+    if (!self)
+        return ipcmark_fail(error, "allocate", "an end", "there is no memory left", NULL);
+    zmq_msg_init(&self->incoming);
+    self->flags = settings->wait == IPCMARK_SPIN ? ZMQ_DONTWAIT : 0;
+    self->context = zmq_ctx_new();
+    int result = self->context ? open_socket(self, transport->context, settings, session, error)
+                               : fail(error, "make", "a ZeroMQ context");
+    if (result == IPCMARK_DONE)
+        *end = self;
+    else
+        close_end(self);
+    return result;
+}
+
+/* The hot path -------------------------------------------------------------------------------- */
+
+/* Early: EAGAIN is a full or an empty queue, or the end of a sleep; EINTR a signal. */
+static int not_now(struct ipcmark_error *error, const char *operation) {
+    if (zmq_errno() == EAGAIN || zmq_errno() == EINTR)
+        return IPCMARK_WOULD_BLOCK;
+    return fail(error, operation, "a ZeroMQ message");
+}
+
+static int publish(void *end, void *message, size_t len, struct ipcmark_error *error) {
+    struct end *self = end;
+    if (zmq_send(self->socket, message, len, self->flags) < 0)
+        return not_now(error, "send");
+    return IPCMARK_DONE;
+}
+
+/* Receiving into a message releases the one before. */
+static int take(void *end, const void **message, size_t *len, struct ipcmark_error *error) {
+    struct end *self = end;
+    if (zmq_msg_recv(&self->incoming, self->socket, self->flags) < 0)
+        return not_now(error, "receive");
+    *message = zmq_msg_data(&self->incoming);
+    *len = zmq_msg_size(&self->incoming);
+    return IPCMARK_DONE;
+}
+
+/* The definition ------------------------------------------------------------------------------ */
+
+static const char *library_version(void) {
+    static char text[32];
+    int major, minor, patch;
+    zmq_version(&major, &minor, &patch);
+    snprintf(text, sizeof text, "%d.%d.%d", major, minor, patch);
+    return text;
+}
+
+static const struct kind req_ipc = {ZMQ_REQ, ZMQ_REP, false};
+static const struct kind req_tcp = {ZMQ_REQ, ZMQ_REP, true};
+static const struct kind pair_ipc = {ZMQ_PAIR, ZMQ_PAIR, false};
+static const struct kind pair_tcp = {ZMQ_PAIR, ZMQ_PAIR, true};
+
+#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS)                                                      \
+    {                                                                                              \
+        .size = sizeof(struct ipcmark_transport), .flags = (FLAGS), .name = (NAME),                \
+        .summary = (SUMMARY), .max_payload = 4 << 20, .waits = IPCMARK_SPIN | IPCMARK_BLOCK,       \
+        .patterns = IPCMARK_LATENCY, .max_subscribers = 1, .context = &(KIND), .open = open_end,   \
+        .publish = publish, .take = take, .close = close_end                                       \
+    }
+
+static const struct ipcmark_transport zeromq_ipc = TRANSPORT(
+    "zeromq-ipc",
+    "REQ and REP sockets over a Unix domain socket, two copies and an I/O thread each side",
+    req_ipc, IPCMARK_ALTERNATING);
+static const struct ipcmark_transport zeromq_tcp =
+    TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, two copies and an I/O thread each side",
+              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS);
+static const struct ipcmark_transport zeromq_pair_ipc = TRANSPORT(
+    "zeromq-pair-ipc",
+    "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side", pair_ipc, 0);
+static const struct ipcmark_transport zeromq_pair_tcp =
+    TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, two copies and an I/O thread each side",
+              pair_tcp, IPCMARK_CROSSES_HOSTS);
+
+static const struct ipcmark_transport *const transports[] = {&zeromq_ipc, &zeromq_tcp,
+                                                             &zeromq_pair_ipc, &zeromq_pair_tcp};
+
+const struct ipcmark_module *ipcmark_module(void) {
+    static const struct ipcmark_module module = {
+        .size = sizeof module,
+        .abi_version = IPCMARK_ABI_VERSION,
+        .family = "zeromq",
+        .library_version = library_version,
+        .transports = transports,
+        .transport_count = 4,
+    };
+    return &module;
+}
