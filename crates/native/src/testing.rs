@@ -4,7 +4,7 @@ pub mod queue;
 
 use std::{
     collections::BTreeMap,
-    io::{IoSlice, IoSliceMut},
+    io::{IoSlice, IoSliceMut, Write},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
@@ -94,14 +94,30 @@ pub fn with_ends<T: Transport>(
     let others = Settings { role: Role::Follower(0), ..settings.clone() };
     thread::scope(|scope| {
         scope.spawn(move || {
+            let _guard = EndsTogether;
             follower(transport.open(&others, &mut other).expect("the follower opens"));
         });
+        let _guard = EndsTogether;
         let opened = transport.open(settings, &mut one);
         // A follower that still waits for a leader that failed learns of it.
         drop(one);
         leader(opened.expect("the leader opens"));
     });
     std::fs::remove_dir_all(&settings.directory).expect("the directory is there");
+}
+
+/// Ends the tests when one end of a pair fails: the other one would wait for it for ever.
+struct EndsTogether;
+
+impl Drop for EndsTogether {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Not `eprintln!`, which the harness keeps until the test has ended.
+            let name = thread::current().name().unwrap_or("the other thread").to_owned();
+            let _ = writeln!(std::io::stderr(), "{name}: an end failed; --nocapture shows why");
+            std::process::exit(1);
+        }
+    }
 }
 
 /// Repeats an attempt until it is done.

@@ -153,21 +153,22 @@ fn two_threads_see_every_message_once_in_order_and_whole() {
     let (producer, consumer) = heap.ends();
     let (mut producer, mut consumer) = (Moved(producer), Moved(consumer));
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let reader = scope.spawn(move || {
             for n in 0..MESSAGES {
-                while !send(producer.get(), &message(n, len(n))) {
-                    thread::yield_now();
-                }
+                let received = loop {
+                    match receive(consumer.get()) {
+                        Some(received) => break received,
+                        None => thread::yield_now(),
+                    }
+                };
+                assert!(received == message(n, len(n)), "message {n}");
             }
         });
         for n in 0..MESSAGES {
-            let received = loop {
-                match receive(consumer.get()) {
-                    Some(received) => break received,
-                    None => thread::yield_now(),
-                }
-            };
-            assert!(received == message(n, len(n)), "message {n}");
+            while !send(producer.get(), &message(n, len(n))) {
+                assert!(!reader.is_finished(), "the reader failed");
+                thread::yield_now();
+            }
         }
     });
 }
