@@ -102,14 +102,21 @@ impl<In> AsFd for Channel<In> {
 
 /// A pair of connected streams that are closed on exec.
 pub(crate) fn pair() -> Result<(UnixStream, UnixStream), Error> {
-    UnixStream::pair().map_err(|e| no_descriptors("make", "a control channel", e))
+    UnixStream::pair().map_err(|e| scarce("make", "a control channel", e))
 }
 
-/// An error of a call that makes descriptors, with the remedy where there are none left.
-pub(crate) fn no_descriptors(operation: &str, object: &str, error: io::Error) -> Error {
-    let exhausted = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+/// An error of a call that makes descriptors or processes, with the remedy where there are none left.
+pub(crate) fn scarce(operation: &str, object: &str, error: io::Error) -> Error {
+    let remedy = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => Some("allow more open files: ulimit -n 1024"),
+        Some(libc::EAGAIN) => Some("allow more processes: ulimit -u"),
+        _ => None,
+    };
     let error = Error::os(operation, object, error);
-    if exhausted { error.remedy("allow more open files: ulimit -n 1024") } else { error }
+    match remedy {
+        Some(remedy) => error.remedy(remedy),
+        None => error,
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use nix::{
     },
 };
 
-use crate::control::no_descriptors;
+use crate::control::scarce;
 
 const MAX_BYTES: usize = 4096;
 const MAX_FDS: usize = 16;
@@ -28,7 +28,7 @@ impl FrameSocket {
     pub(crate) fn pair() -> Result<(Self, Self), Error> {
         let kind = (AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC);
         let (a, b) = socketpair(kind.0, kind.1, None, kind.2)
-            .map_err(|e| no_descriptors("make", "a socket pair", e.into()))?;
+            .map_err(|e| scarce("make", "a socket pair", e.into()))?;
         Ok((Self(a), Self(b)))
     }
 

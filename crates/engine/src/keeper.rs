@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     candidate::Registry,
-    control::Channel,
+    control::{Channel, scarce},
     frames::{FrameSocket, SocketRendezvous},
     offspring,
     placement::Pin,
@@ -110,7 +110,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
         return say(&command, &Word::Refused { reason: error.to_string() });
     }
     // SAFETY: this process has one thread.
-    match unsafe { fork() }.map_err(|e| Error::os("fork", "the keeper", e))? {
+    match unsafe { fork() }.map_err(|e| scarce("fork", "the keeper", e.into()))? {
         ForkResult::Parent { child } => wait_for(child),
         ForkResult::Child => furnish_and_serve(command, registry),
     }
@@ -234,7 +234,7 @@ impl Keeper<'_> {
         fds: Vec<OwnedFd>,
     ) -> Result<(), Error> {
         // SAFETY: this process has one thread.
-        match unsafe { fork() }.map_err(|e| Error::os("fork", "a worker", e))? {
+        match unsafe { fork() }.map_err(|e| scarce("fork", "a worker", e.into()))? {
             ForkResult::Parent { child } => {
                 self.workers.push((child, role));
                 say(&self.command, &Word::Spawned)
@@ -337,6 +337,9 @@ fn settle(role: Role, stderr: &OwnedFd) -> Result<(), Error> {
         libc::dup2(stderr.as_raw_fd(), 2);
         libc::close(COMMAND_FD);
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        // The standard library's handlers would swallow one that was sent from outside.
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        libc::signal(libc::SIGBUS, libc::SIG_DFL);
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
     }

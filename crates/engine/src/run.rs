@@ -148,8 +148,13 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Tries twice: there is no row yet for a process that somebody kills.
     fn floor(&self) -> Result<FloorReport, Trouble> {
-        floor(&mut self.start(None)?)
+        let attempt = || floor(&mut self.start(None)?);
+        match attempt() {
+            Err(Trouble::Failed(_)) => attempt(),
+            other => other,
+        }
     }
 
     fn start(&self, transport: Option<&str>) -> Result<Session<'a>, Trouble> {

@@ -27,8 +27,9 @@ pub(crate) fn enter() -> Result<(), Error> {
     map_user(uid, gid).map_err(|e| Error::os("map", "the user into the namespace", e))
 }
 
-const REMEDY: &str = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
-     kernel.apparmor_restrict_unprivileged_userns=0), run as root, or take --sandbox off";
+const REMEDY: &str = "allow user namespaces (sysctl user.max_user_namespaces, \
+     kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0), run as \
+     root, or take --sandbox off";
 
 /// The user keeps the own number, so that files and checks of rights look as outside.
 fn map_user(uid: Uid, gid: Gid) -> io::Result<()> {

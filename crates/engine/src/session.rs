@@ -16,7 +16,7 @@ use nix::{
 };
 
 use crate::{
-    control::{self, Channel, no_descriptors},
+    control::{self, Channel, scarce},
     frames::FrameSocket,
     keeper::{COMMAND_FD, Order, Word, role_name},
     news::News,
@@ -107,7 +107,7 @@ impl<'a> Session<'a> {
         let (words, stderr) = pipe()?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ipcmark").arg(KEEPER_COMMAND).stdin(Stdio::null());
-        let out = stderr.try_clone().map_err(|e| no_descriptors("copy", "a pipe", e))?;
+        let out = stderr.try_clone().map_err(|e| scarce("copy", "a pipe", e))?;
         command.stdout(out).stderr(stderr);
         let fd = theirs.as_fd().as_raw_fd();
         // SAFETY: between fork and exec only async-signal-safe calls are made. A descriptor that
@@ -122,7 +122,7 @@ impl<'a> Session<'a> {
                 if done < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
             });
         }
-        let keeper = command.spawn().map_err(|e| no_descriptors("start", "a session", e))?;
+        let keeper = command.spawn().map_err(|e| scarce("start", "a session", e))?;
         Ok(Self {
             keeper,
             frames,

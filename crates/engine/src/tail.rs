@@ -14,7 +14,7 @@ use nix::{
     unistd::pipe2,
 };
 
-use crate::control::no_descriptors;
+use crate::control::scarce;
 
 /// How much of what a process writes to standard error is kept.
 const KEPT_BYTES: usize = 4096;
@@ -89,7 +89,7 @@ fn end_of(text: &str) -> String {
 /// A pipe whose reading end does not wait.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     let (reader, writer) =
-        pipe2(OFlag::O_CLOEXEC).map_err(|e| no_descriptors("make", "a pipe", e.into()))?;
+        pipe2(OFlag::O_CLOEXEC).map_err(|e| scarce("make", "a pipe", e.into()))?;
     let flags = FcntlArg::F_SETFL(OFlag::O_NONBLOCK);
     fcntl(&reader, flags).map_err(|e| Error::os("set up", "a pipe", e))?;
     Ok((reader, writer))

@@ -33,15 +33,24 @@ pub fn remove() -> Result<usize, Error> {
     Ok(count)
 }
 
-/// Whether a process runs; one that has ended and is not waited for does not.
+/// Whether a process runs; one that is on its way out, or that has ended and is not waited for, does
+/// not.
 pub fn is_alive(process: pid_t) -> bool {
     // SAFETY: signal 0 only asks.
     let found = unsafe { libc::kill(process, 0) } == 0 || Errno::last() == Errno::EPERM;
-    let ended = || {
-        let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
-    };
-    process > 0 && found && !ended()
+    let stat = || fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    process > 0 && found && !has_ended(&stat())
+}
+
+/// Whether a line of `/proc/<process>/stat` is that of a process that will do nothing more.
+fn has_ended(stat: &str) -> bool {
+    // As the kernel calls it in `PF_EXITING`: set before the process gives up its files.
+    const EXITING: u64 = 4;
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let mut fields = fields.split_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or(0);
+    state == Some("Z") || flags & EXITING != 0
 }
 
 /// A kind of System V object.
@@ -163,6 +172,14 @@ mod tests {
         for table in ["", "\n\n", "key\n1768946689\n", "a b\nc d\n"] {
             assert_eq!(Kind::Segment.leftovers(table, 0), [] as [i32; 0]);
         }
+    }
+
+    #[test]
+    fn a_process_on_its_way_out_has_ended() {
+        assert!(!has_ended("7 (a) b) S 1 7 7 0 -1 4194304 77 0"));
+        assert!(has_ended("7 (a) b) Z 1 7 7 0 -1 4194304 77 0"));
+        assert!(has_ended("7 (a) b) R 1 7 7 0 -1 4194308 77 0"));
+        assert!(!has_ended("7 (a)") && !has_ended(""));
     }
 
     #[test]
