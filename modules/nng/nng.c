@@ -1,0 +1,227 @@
+/* nng-ipc, nng-tcp, nng-req-ipc, nng-req-tcp: NNG sockets between two processes.
+ *
+ * - Mechanism: NNG's own threads move messages between a socket's queues and a stream socket (Unix
+ *   domain or TCP).
+ * - Kernel objects: a stream connection, NNG's threads with their condition variables; for ipc a name
+ *   in the session's directory. Copies a message: two into and out of the kernel; into NNG's own
+ *   memory one more where a message is sent, none where it is received.
+ * - Blocks: in nng_sendmsg and nng_recvmsg, woken after 100 ms at the latest.
+ * - Limits: REQ and REP take turns. NNG allocates memory for every message. A receive on REQ that
+ *   ends without the answer takes the request back, so it sleeps without an end; spinning, it polls
+ *   the socket's descriptor first.
+ */
+#include <ipcmark/transport.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <poll.h>
+
+#include <nng/nng.h>
+#include <nng/protocol/pair0/pair.h>
+#include <nng/protocol/reqrep0/rep.h>
+#include <nng/protocol/reqrep0/req.h>
+
+enum {
+    LONGEST_SLEEP_MS = 100,
+    NEVER_MS = 3600 * 1000,
+    HEAD_BYTES = 64 /* What a protocol puts before a message; it counts as a part of it. */
+};
+
+/* What one transport has and its brothers lack. */
+struct kind {
+    int (*leader)(nng_socket *);
+    int (*follower)(nng_socket *);
+    bool tcp;
+    bool requests; /* REQ and REP */
+};
+
+struct end {
+    nng_socket socket;
+    int flags;         /* NNG_FLAG_NONBLOCK where it spins */
+    int ready;         /* Readable when the answer is there: of a REQ that spins; else -1 */
+    nng_msg *incoming; /* The message taken, or NULL */
+};
+
+static int fail(struct ipcmark_error *error, const char *operation, const char *object, int code) {
+    return ipcmark_fail(error, operation, object, nng_strerror(code), NULL);
+}
+
+/* Set-up -------------------------------------------------------------------------------------- */
+
+static void close_end(void *end) {
+    struct end *self = end;
+    nng_msg_free(self->incoming);
+    nng_close(self->socket);
+    free(self);
+}
+
+/* Sleeps that end, messages as large as the payload, and no request sent a second time: that one
+ * message arrives twice is for the application to want. */
+static int configure(struct end *self, const struct kind *kind,
+                     const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    bool requests = kind->requests && settings->role == IPCMARK_LEADER;
+    int longest = requests ? NNG_DURATION_INFINITE : LONGEST_SLEEP_MS;
+    int code = nng_socket_set_ms(self->socket, NNG_OPT_SENDTIMEO, LONGEST_SLEEP_MS);
+    if (code == 0)
+        code = nng_socket_set_ms(self->socket, NNG_OPT_RECVTIMEO, longest);
+    if (code == 0)
+        code = nng_socket_set_size(self->socket, NNG_OPT_RECVMAXSZ, settings->payload + HEAD_BYTES);
+    if (code == 0 && requests)
+        code = nng_socket_set_ms(self->socket, NNG_OPT_REQ_RESENDTIME, NEVER_MS);
+    if (code == 0 && requests && self->flags == NNG_FLAG_NONBLOCK)
+        code = nng_socket_get_int(self->socket, NNG_OPT_RECVFD, &self->ready);
+    return code ? fail(error, "set an option of", "an NNG socket", code) : IPCMARK_DONE;
+}
+
+/* The leader listens and tells the address; a port of 0 is one of the system's choice. */
+static int listen_end(struct end *self, const struct kind *kind,
+                      const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                      struct ipcmark_error *error) {
+    char address[160] = "tcp://127.0.0.1:0";
+    if (!kind->tcp)
+        snprintf(address, sizeof address, "ipc://%s/%s", settings->directory, settings->name);
+    nng_listener listener;
+    int code = nng_listen(self->socket, address, &listener, 0);
+    if (code)
+        return fail(error, "listen at", address, code);
+    char *url;
+    code = nng_listener_get_string(listener, NNG_OPT_URL, &url);
+    if (code)
+        return fail(error, "ask for the address of", "an NNG listener", code);
+    int result = session->send(session, 0, url, strlen(url), NULL, 0, error);
+    nng_strfree(url);
+    return result;
+}
+
+static int dial_end(struct end *self, const struct kind *kind, struct ipcmark_session *session,
+                    struct ipcmark_error *error) {
+    char address[160];
+    size_t len = sizeof address - 1, none = 0;
+    int result = session->receive(session, 0, address, &len, NULL, &none, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    address[len] = '\0';
+    nng_dialer dialer;
+    int code = nng_dialer_create(&dialer, self->socket, address);
+    if (code == 0 && kind->tcp)
+        code = nng_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, true);
+    if (code == 0)
+        code = nng_dialer_start(dialer, 0);
+    return code ? fail(error, "connect to", address, code) : IPCMARK_DONE;
+}
+
+static int open_socket(struct end *self, const struct kind *kind,
+                       const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                       struct ipcmark_error *error) {
+    int result = configure(self, kind, settings, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    session->note(session, "TCP_NODELAY", kind->tcp ? "on" : "-");
+    result = settings->role == IPCMARK_LEADER ? listen_end(self, kind, settings, session, error)
+                                              : dial_end(self, kind, session, error);
+    return result == IPCMARK_DONE ? session->meet(session, error) : result;
+}
+
+static int open_end(const struct ipcmark_transport *transport,
+                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                    void **end, struct ipcmark_error *error) {
+    const struct kind *kind = transport->context;
+    struct end *self = calloc(1, sizeof *self);
+    if (!self)
+        return ipcmark_fail(error, "allocate", "an end", "there is no memory left", NULL);
+    self->flags = settings->wait == IPCMARK_SPIN ? NNG_FLAG_NONBLOCK : 0;
+    self->ready = -1;
+    bool leads = settings->role == IPCMARK_LEADER;
+    int code = (leads ? kind->leader : kind->follower)(&self->socket);
+    if (code) {
+        free(self);
+        return fail(error, "make", "an NNG socket", code);
+    }
+    int result = open_socket(self, kind, settings, session, error);
+    if (result == IPCMARK_DONE)
+        *end = self;
+    else
+        close_end(self);
+    return result;
+}
+
+/* The hot path -------------------------------------------------------------------------------- */
+
+static int not_now(struct ipcmark_error *error, const char *operation, int code) {
+    if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT || code == NNG_EINTR)
+        return IPCMARK_WOULD_BLOCK;
+    return fail(error, operation, "an NNG message", code);
+}
+
+static int publish(void *end, void *message, size_t len, struct ipcmark_error *error) {
+    struct end *self = end;
+    int code = nng_send(self->socket, message, len, self->flags);
+    return code ? not_now(error, "send", code) : IPCMARK_DONE;
+}
+
+static int take(void *end, const void **message, size_t *len, struct ipcmark_error *error) {
+    struct end *self = end;
+    struct pollfd ready = {.fd = self->ready, .events = POLLIN};
+    if (self->ready >= 0 && poll(&ready, 1, 0) <= 0)
+        return IPCMARK_WOULD_BLOCK;
+    int code = nng_recvmsg(self->socket, &self->incoming, self->ready < 0 ? self->flags : 0);
+    if (code)
+        return not_now(error, "receive", code);
+    *message = nng_msg_body(self->incoming);
+    *len = nng_msg_len(self->incoming);
+    return IPCMARK_DONE;
+}
+
+static int release(void *end, const void *message, struct ipcmark_error *error) {
+    struct end *self = end;
+    (void)message;
+    (void)error;
+    nng_msg_free(self->incoming);
+    self->incoming = NULL;
+    return IPCMARK_DONE;
+}
+
+/* The definition ------------------------------------------------------------------------------ */
+
+static const struct kind pair_ipc = {nng_pair0_open, nng_pair0_open, false, false};
+static const struct kind pair_tcp = {nng_pair0_open, nng_pair0_open, true, false};
+static const struct kind req_ipc = {nng_req0_open, nng_rep0_open, false, true};
+static const struct kind req_tcp = {nng_req0_open, nng_rep0_open, true, true};
+
+#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS)                                                      \
+    {                                                                                              \
+        .size = sizeof(struct ipcmark_transport), .flags = (FLAGS), .name = (NAME),                \
+        .summary = (SUMMARY), .max_payload = 4 << 20, .waits = IPCMARK_SPIN | IPCMARK_BLOCK,       \
+        .patterns = IPCMARK_LATENCY, .max_subscribers = 1, .context = &(KIND), .open = open_end,   \
+        .publish = publish, .take = take, .release = release, .close = close_end                   \
+    }
+
+static const struct ipcmark_transport nng_ipc =
+    TRANSPORT("nng-ipc", "PAIR sockets over a Unix domain socket, two copies and I/O threads each side",
+              pair_ipc, 0);
+static const struct ipcmark_transport nng_tcp =
+    TRANSPORT("nng-tcp", "PAIR sockets over TCP, two copies and I/O threads each side", pair_tcp,
+              IPCMARK_CROSSES_HOSTS);
+static const struct ipcmark_transport nng_req_ipc = TRANSPORT(
+    "nng-req-ipc", "REQ and REP sockets over a Unix domain socket, two copies and I/O threads each side",
+    req_ipc, IPCMARK_ALTERNATING);
+static const struct ipcmark_transport nng_req_tcp =
+    TRANSPORT("nng-req-tcp", "REQ and REP sockets over TCP, two copies and I/O threads each side",
+              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS);
+
+static const struct ipcmark_transport *const transports[] = {&nng_ipc, &nng_tcp, &nng_req_ipc,
+                                                             &nng_req_tcp};
+
+const struct ipcmark_module *ipcmark_module(void) {
+    static const struct ipcmark_module module = {
+        .size = sizeof module,
+        .abi_version = IPCMARK_ABI_VERSION,
+        .family = "nng",
+        .library_version = nng_version,
+        .transports = transports,
+        .transport_count = 4,
+    };
+    return &module;
+}
