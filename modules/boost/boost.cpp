@@ -1,7 +1,14 @@
 // The module of Boost.Interprocess.
 #include "boost.hpp"
 
+#include <boost/interprocess/shared_memory_object.hpp>
 #include <boost/version.hpp>
+
+int remove_names(const ipcmark_transport *, const char *session, ipcmark_error *) {
+    for (int direction : {0, 1})
+        boost::interprocess::shared_memory_object::remove(object_name(session, direction).c_str());
+    return IPCMARK_DONE;
+}
 
 namespace {
 

@@ -19,6 +19,9 @@ inline std::string object_name(const char *session, int direction) {
     return std::string(session) + (direction == 0 ? "-0" : "-1");
 }
 
+// Removes the names that a session killed while it opened may have left.
+int remove_names(const ipcmark_transport *, const char *session, ipcmark_error *);
+
 // Runs what may throw; nothing thrown leaves it.
 template <typename Body>
 int guarded(ipcmark_error *error, const char *operation, const char *object, Body body) noexcept {

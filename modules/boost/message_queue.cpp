@@ -37,11 +37,6 @@ std::unique_ptr<message_queue> find(const std::string &name) {
     return std::make_unique<message_queue>(boost::interprocess::open_only, name.c_str());
 }
 
-void remove_names(const char *session) {
-    message_queue::remove(object_name(session, 0).c_str());
-    message_queue::remove(object_name(session, 1).c_str());
-}
-
 // The leader makes both queues, the follower opens them, and the names go.
 int open_queues(End &end, const ipcmark_settings &settings, ipcmark_session *session,
                 ipcmark_error *error) {
@@ -75,7 +70,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
             return open_queues(*end, *settings, session, error);
         });
         if (settings->role == IPCMARK_LEADER)
-            remove_names(settings->name);
+            remove_names(nullptr, settings->name, error);
         if (result == IPCMARK_DONE)
             *opened = end.release();
         return result;
@@ -125,6 +120,7 @@ ipcmark_transport describe() {
     transport.publish = publish;
     transport.take = take;
     transport.close = close_end;
+    transport.remove = remove_names;
     return transport;
 }
 

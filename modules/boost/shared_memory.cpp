@@ -92,7 +92,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
             return map_slots(*end, *settings, session, error);
         });
         if (settings->role == IPCMARK_LEADER)
-            ipc::shared_memory_object::remove(object_name(settings->name, 0).c_str());
+            remove_names(nullptr, settings->name, error);
         if (result == IPCMARK_DONE)
             *opened = end.release();
         return result;
@@ -183,6 +183,7 @@ ipcmark_transport describe() {
     transport.close = close_end;
     transport.loan = loan;
     transport.release = release;
+    transport.remove = remove_names;
     return transport;
 }
 

@@ -2,8 +2,8 @@
  *
  * - Mechanism: NNG's own threads move messages between a socket's queues and a stream socket (Unix
  *   domain or TCP).
- * - Kernel objects: a stream connection, NNG's threads with their condition variables; for ipc a name
- *   in the session's directory. Copies a message: two into and out of the kernel; into NNG's own
+ * - Kernel objects: a stream connection, NNG's threads with their condition variables; for ipc an
+ *   abstract name, which is no file and ends with the socket. Copies a message: two into and out of the kernel; into NNG's own
  *   memory one more where a message is sent, none where it is received.
  * - Blocks: in nng_sendmsg and nng_recvmsg, woken after 100 ms at the latest.
  * - Limits: REQ and REP take turns. NNG allocates memory for every message. A receive on REQ that
@@ -40,6 +40,7 @@ struct kind {
 struct end {
     nng_socket socket;
     int flags;         /* NNG_FLAG_NONBLOCK where it spins */
+    int sending;       /* The same, but 0 for REP: a reply that is not taken at once is lost */
     int ready;         /* Readable when the answer is there: of a REQ that spins; else -1 */
     nng_msg *incoming; /* The message taken, or NULL */
 };
@@ -62,10 +63,12 @@ static void close_end(void *end) {
 static int configure(struct end *self, const struct kind *kind,
                      const struct ipcmark_settings *settings, struct ipcmark_error *error) {
     bool requests = kind->requests && settings->role == IPCMARK_LEADER;
-    int longest = requests ? NNG_DURATION_INFINITE : LONGEST_SLEEP_MS;
-    int code = nng_socket_set_ms(self->socket, NNG_OPT_SENDTIMEO, LONGEST_SLEEP_MS);
+    bool replies = kind->requests && !requests;
+    int send_ms = replies ? NNG_DURATION_INFINITE : LONGEST_SLEEP_MS;
+    int receive_ms = requests ? NNG_DURATION_INFINITE : LONGEST_SLEEP_MS;
+    int code = nng_socket_set_ms(self->socket, NNG_OPT_SENDTIMEO, send_ms);
     if (code == 0)
-        code = nng_socket_set_ms(self->socket, NNG_OPT_RECVTIMEO, longest);
+        code = nng_socket_set_ms(self->socket, NNG_OPT_RECVTIMEO, receive_ms);
     if (code == 0)
         code = nng_socket_set_size(self->socket, NNG_OPT_RECVMAXSZ, settings->payload + HEAD_BYTES);
     if (code == 0 && requests)
@@ -79,9 +82,11 @@ static int configure(struct end *self, const struct kind *kind,
 static int listen_end(struct end *self, const struct kind *kind,
                       const struct ipcmark_settings *settings, struct ipcmark_session *session,
                       struct ipcmark_error *error) {
+    /* NNG gives a name back some time after it closed the socket: each end has one of its own. */
+    static unsigned opened;
     char address[160] = "tcp://127.0.0.1:0";
     if (!kind->tcp)
-        snprintf(address, sizeof address, "ipc://%s/%s", settings->directory, settings->name);
+        snprintf(address, sizeof address, "abstract://%s-%u", settings->name, opened++);
     nng_listener listener;
     int code = nng_listen(self->socket, address, &listener, 0);
     if (code)
@@ -132,6 +137,7 @@ static int open_end(const struct ipcmark_transport *transport,
     if (!self)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", NULL);
     self->flags = settings->wait == IPCMARK_SPIN ? NNG_FLAG_NONBLOCK : 0;
+    self->sending = kind->requests && settings->role == IPCMARK_FOLLOWER ? 0 : self->flags;
     self->ready = -1;
     bool leads = settings->role == IPCMARK_LEADER;
     int code = (leads ? kind->leader : kind->follower)(&self->socket);
@@ -157,7 +163,7 @@ static int not_now(struct ipcmark_error *error, const char *operation, int code)
 
 static int publish(void *end, void *message, size_t len, struct ipcmark_error *error) {
     struct end *self = end;
-    int code = nng_send(self->socket, message, len, self->flags);
+    int code = nng_send(self->socket, message, len, self->sending);
     return code ? not_now(error, "send", code) : IPCMARK_DONE;
 }
 

@@ -2,10 +2,10 @@
  *
  * - Mechanism: each process has a socket and a context with one I/O thread, which moves messages
  *   between the socket's queues and a stream socket (Unix domain or TCP).
- * - Kernel objects: a stream connection, an eventfd for each queue; for ipc a name in the session's
- *   directory. Copies a message: two into and out of the kernel, one into ZeroMQ's own memory.
+ * - Kernel objects: a stream connection, an eventfd for each queue; for ipc an abstract name, which is
+ *   no file and ends with the socket. Copies a message: two into and out of the kernel, one into ZeroMQ's own memory.
  * - Blocks: in zmq_send and zmq_msg_recv, woken after 100 ms at the latest.
- * - Limits: REQ and REP take turns. A queue holds up to 64 MiB of messages, at most 1,000.
+ * - Limits: REQ and REP take turns. A queue of PAIR holds up to 64 MiB of messages, at most 1,000.
  */
 #include <ipcmark/transport.h>
 
@@ -58,12 +58,15 @@ static int set(struct end *self, int option, int value, struct ipcmark_error *er
     return IPCMARK_DONE;
 }
 
-/* High-water marks that keep the memory of the queues within bounds; no linger, so that close does
+/* The high-water mark of PAIR keeps the memory of a queue within bounds. REQ and REP have one message
+ * under way and keep ZeroMQ's default: a REP whose queue looks full drops its reply, and what the
+ * peer has read is looked at only every few milliseconds, so a low mark loses replies. No linger, so that close does
  * not wait; sleeps that end, so that an end can be asked to stop. */
-static int configure(struct end *self, const struct ipcmark_settings *settings,
-                     struct ipcmark_session *session, struct ipcmark_error *error) {
-    uint64_t messages = BUFFERED_BYTES / settings->payload;
-    int mark = messages < 2 ? 2 : messages > MOST_MESSAGES ? MOST_MESSAGES : (int)messages;
+static int configure(struct end *self, const struct kind *kind,
+                     const struct ipcmark_settings *settings, struct ipcmark_session *session,
+                     struct ipcmark_error *error) {
+    uint64_t fit = BUFFERED_BYTES / settings->payload;
+    int mark = kind->leader == ZMQ_PAIR && fit < MOST_MESSAGES ? (int)fit : MOST_MESSAGES;
     int options[][2] = {{ZMQ_SNDHWM, mark},
                         {ZMQ_RCVHWM, mark},
                         {ZMQ_LINGER, 0},
@@ -87,7 +90,7 @@ static int bind_end(struct end *self, const struct kind *kind,
                     struct ipcmark_error *error) {
     char address[160] = "tcp://127.0.0.1:*";
     if (!kind->tcp)
-        snprintf(address, sizeof address, "ipc://%s/%s", settings->directory, settings->name);
+        snprintf(address, sizeof address, "ipc://@%s", settings->name);
     if (zmq_bind(self->socket, address) != 0)
         return fail(error, "bind a ZeroMQ socket to", address);
     size_t len = sizeof address;
@@ -116,7 +119,7 @@ static int open_socket(struct end *self, const struct kind *kind,
     self->socket = zmq_socket(self->context, leads ? kind->leader : kind->follower);
     if (!self->socket)
         return fail(error, "make", "a ZeroMQ socket");
-    int result = configure(self, settings, session, error);
+    int result = configure(self, kind, settings, session, error);
     if (result == IPCMARK_DONE)
         result = leads ? bind_end(self, kind, settings, session, error)
                        : connect_end(self, session, error);

@@ -10,7 +10,7 @@ use std::{
 use ipcmark_transport::Wait;
 
 use crate::{
-    checks::Check,
+    checks::{Check, is_all_ours},
     failure::Failure,
     pair::{Ended, Pair},
     part::{Part, directory},
@@ -147,7 +147,7 @@ impl<'a> Director<'a> {
 
     /// A transport of the operating system is all ours, and prints nothing.
     fn said_nothing(&self, ended: &Ended) -> Result<(), Failure> {
-        let ours = self.suite.definition().family == "os";
+        let ours = is_all_ours(self.suite.definition());
         match [&ended.leader, &ended.follower].into_iter().find(|exit| !exit.complaint().is_empty())
         {
             Some(exit) if ours => {

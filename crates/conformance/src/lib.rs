@@ -115,8 +115,6 @@ fn trial(subject: Arc<Subject>, wait: Wait, check: Check) -> Trial {
 fn reason_to_skip(suite: &Suite, wait: Wait, check: Check) -> Option<String> {
     match suite.probe() {
         Availability::Unavailable { reason, .. } => Some(reason),
-        Availability::Available { .. } => {
-            check.exempt(&suite.definition().capabilities, wait).map(str::to_owned)
-        }
+        Availability::Available { .. } => check.exempt(suite.definition(), wait).map(str::to_owned),
     }
 }

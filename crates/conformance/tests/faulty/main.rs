@@ -121,7 +121,7 @@ fn right_ones() -> impl Iterator<Item = Trial> {
 fn right_one(name: &'static str, fault: Fault, wait: Wait, check: Check) -> Trial {
     Trial::ignorable_test(format!("{name}/{wait}/{}", check.name()), move || {
         let suite = Suites.item(Faulty::new(fault, name));
-        if let Some(reason) = check.exempt(&suite.definition().capabilities, wait) {
+        if let Some(reason) = check.exempt(suite.definition(), wait) {
             return Ok(Completion::ignored_with(reason));
         }
         run(&suite, wait, check, WATCHDOG).map_err(|failure| Failed::from(failure.to_string()))?;
