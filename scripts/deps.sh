@@ -7,8 +7,7 @@ packages='gcc g++ libc6-dev make cmake pkg-config'
 
 # The libraries that modules are built for. One that this system does not offer leaves its rows out
 # and stops nothing.
-libraries='libzmq3-dev libnng-dev libboost-dev iceoryx libiceoryx-posh-dev libiceoryx-hoofs-dev
-    libiceoryx-binding-c-dev'
+libraries='libzmq3-dev libnng-dev libboost-dev'
 
 # What was looked for in vain, so that the network is asked once only. `make clean` forgets it.
 not_offered=target/not-offered
