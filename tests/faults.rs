@@ -28,8 +28,9 @@ support::tests![
     a_kill_at_any_moment_costs_one_row_at_most,
     an_interrupted_run_keeps_what_it_has,
     an_interrupt_during_a_hang_ends_the_run,
-    a_killed_command_leaves_no_process,
+    a_killed_command_leaves_nothing,
     what_a_killed_command_left_can_be_cleaned,
+    what_a_run_left_that_died_whole_can_be_cleaned,
     cleaning_leaves_a_living_run_alone,
 ];
 
@@ -73,8 +74,7 @@ impl Scene {
 
     /// Sends a signal to the command.
     fn send_command(&self, signal: i32) {
-        // SAFETY: it is a child of this process that has not been waited for.
-        unsafe { libc::kill(self.running.id(), signal) };
+        send(self.running.id(), signal);
     }
 
     /// Waits for the end; what the command wrote, and its file.
@@ -219,6 +219,12 @@ fn an_interrupt_during_a_hang_ends_the_run() {
     assert!(!result.complete && result.cases.is_empty());
 }
 
+/// Sends a signal to a command.
+fn send(command: i32, signal: i32) {
+    // SAFETY: it is a child of this process that has not been waited for.
+    unsafe { libc::kill(command, signal) };
+}
+
 /// Starts a run without end, kills the command, and returns the id of the run.
 fn killed(words: &str, file: &Path, delay: Duration) -> String {
     let mut command = ipcmark(words);
@@ -226,8 +232,7 @@ fn killed(words: &str, file: &Path, delay: Duration) -> String {
     await_that("the run has begun", || file.exists().then_some(()));
     thread::sleep(delay);
     let processes: Vec<Process> = descendants(running.id());
-    // SAFETY: it is a child of this process that has not been waited for.
-    unsafe { libc::kill(running.id(), SIGKILL) };
+    send(running.id(), SIGKILL);
     await_end_of(&processes);
     assert_eq!(running.end().status.code(), None);
     let result = read(file);
@@ -235,13 +240,18 @@ fn killed(words: &str, file: &Path, delay: Duration) -> String {
     result.run.id
 }
 
-fn a_killed_command_leaves_no_process() {
+fn a_killed_command_leaves_nothing() {
+    let _alone = traces::system_v_alone();
+    let before = traces::system_v();
     let directory = tempfile::tempdir().unwrap();
-    for (number, transport) in ["pipe", "tcp", "shm-futex"].into_iter().enumerate() {
-        let file = directory.path().join(format!("{number}.json"));
-        let words = format!("run -t {transport} -w block -s 64 -d 1h");
-        let id = killed(&words, &file, Duration::from_millis(100));
-        assert_eq!(traces::names(&id), [""; 0], "{transport}");
+    for sandbox in ["auto", "off"] {
+        for transport in ["pipe", "mmap-file", "sysv-mq"] {
+            let file = directory.path().join(format!("{sandbox}-{transport}.json"));
+            let words = format!("run -t {transport} -w block -s 64 -d 1h --sandbox {sandbox}");
+            let id = killed(&words, &file, Duration::from_millis(100));
+            assert_eq!(traces::names(&id), [""; 0], "{transport}");
+            assert_eq!(traces::system_v(), before, "{transport}");
+        }
     }
 }
 
@@ -254,12 +264,33 @@ fn what_a_killed_command_left_can_be_cleaned() {
     for moment in 0..5 {
         let file = directory.path().join(format!("{moment}.json"));
         let id = killed(words, &file, Duration::from_millis(70 * moment));
-        assert_ne!(traces::names(&id), [""; 0], "without a sandbox the directory stays");
-        let cleaned = run("clean").exits(0).stdout;
-        assert!(cleaned.contains(&format!("removed /tmp/ipcmark-{id}")), "{cleaned}");
+        // Between two sessions there is no keeper to do it.
+        run("clean").exits(0);
         assert_eq!(traces::names(&id), [""; 0]);
         assert_eq!(traces::system_v(), [""; 0]);
     }
+}
+
+fn what_a_run_left_that_died_whole_can_be_cleaned() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result.json");
+    let running = Running::start(
+        ipcmark("run -t mmap-file -w block -s 64 -d 1h --sandbox off -o").arg(&file),
+    );
+    await_that("the run has begun", || file.exists().then_some(()));
+    await_named(running.id(), LEADER);
+    let processes = descendants(running.id());
+    // Stopped, the command cannot go on without the others.
+    send(running.id(), SIGSTOP);
+    processes.iter().for_each(|process| process.send(SIGKILL));
+    send(running.id(), SIGKILL);
+    running.end();
+    await_end_of(&processes);
+    let id = read(&file).run.id;
+    assert_ne!(traces::names(&id), [""; 0], "nobody was left to remove it");
+    let cleaned = run("clean").exits(0).stdout;
+    assert!(cleaned.contains(&format!("removed /tmp/ipcmark-{id}")), "{cleaned}");
+    assert_eq!(traces::names(&id), [""; 0]);
 }
 
 fn cleaning_leaves_a_living_run_alone() {

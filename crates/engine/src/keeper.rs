@@ -7,6 +7,7 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     os::{
         fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
         unix::net::UnixStream,
@@ -33,7 +34,7 @@ use crate::{
     candidate::Registry,
     control::{Channel, scarce},
     frames::{FrameSocket, SocketRendezvous},
-    offspring,
+    leftovers, offspring,
     placement::Pin,
     sandbox,
     worker::Desk,
@@ -48,12 +49,23 @@ const PANICKED: i32 = 101;
 /// The command to its keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Make ready, with a sandbox or without.
-    Start { sandbox: bool },
+    /// Make ready, with a sandbox or without, for the run of this id.
+    Start { sandbox: bool, run: String },
     /// Fork a worker. Descriptors: its control channel, its standard error, then one socket a peer.
     Spawn { role: Role, transport: Option<String>, cpu: Option<u32> },
     /// Tell what the workers are doing.
     Inspect,
+    /// The session is over.
+    End,
+}
+
+/// How a session ends for its keeper.
+#[derive(Clone, Copy, PartialEq)]
+enum Parting {
+    /// The command has said so.
+    Ended,
+    /// The command is gone without a word.
+    Deserted,
 }
 
 /// A keeper to its command.
@@ -97,14 +109,17 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     die_with_parent()?;
     let _ = prctl::set_name(c"ipcmark-keeper");
     let _ = setsid();
-    let Order::Start { sandbox } = receive(&command)?.0 else {
+    let Order::Start { sandbox, run } = receive(&command)?.0 else {
         return Err(Error::new("start", "the session", "the first order was another"));
     };
     if !sandbox {
         offspring::adopt()?;
         outlive_parent()?;
         say(&command, &Word::Ready)?;
-        return serve(command, registry);
+        if serve(command, registry)? == Parting::Deserted {
+            leftovers::clean_run(registry, &run)?;
+        }
+        return Ok(());
     }
     if let Err(error) = sandbox::enter() {
         return say(&command, &Word::Refused { reason: error.to_string() });
@@ -138,7 +153,7 @@ fn furnish_and_serve(command: FrameSocket, registry: &Registry) -> Result<(), Er
         return say(&command, &Word::Refused { reason: error.to_string() });
     }
     say(&command, &Word::Ready)?;
-    serve(command, registry)
+    serve(command, registry).map(drop)
 }
 
 /// Nothing outlives the command, however that ends.
@@ -167,11 +182,14 @@ fn say(command: &FrameSocket, word: &Word) -> Result<(), Error> {
 }
 
 /// Serves until the command closes its end; then everything that the session has started ends.
-fn serve(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
+fn serve(command: FrameSocket, registry: &Registry) -> Result<Parting, Error> {
     let mut keeper = Keeper { command, registry, workers: Vec::new() };
-    let served = keeper.serve();
+    let parting = match keeper.serve() {
+        Err(error) if error.is_peer_gone() => Ok(Parting::Deserted),
+        other => other,
+    };
     offspring::end();
-    served
+    parting
 }
 
 fn child_signals() -> Result<SignalFd, Error> {
@@ -189,7 +207,7 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    fn serve(&mut self) -> Result<(), Error> {
+    fn serve(&mut self) -> Result<Parting, Error> {
         let ended = child_signals()?;
         loop {
             let mut wanted = [
@@ -205,25 +223,22 @@ impl Keeper<'_> {
                 let _ = ended.read_signal();
                 self.reap()?;
             }
-            if order && !self.obey()? {
-                return Ok(());
+            if order && self.obey()?.is_break() {
+                return Ok(Parting::Ended);
             }
         }
     }
 
-    /// Obeys one order; false when the command is gone.
-    fn obey(&mut self) -> Result<bool, Error> {
-        let (order, fds) = match receive(&self.command) {
-            Ok(order) => order,
-            Err(error) if error.is_peer_gone() => return Ok(false),
-            Err(error) => return Err(error),
-        };
+    /// Obeys one order; the last breaks off.
+    fn obey(&mut self) -> Result<ControlFlow<()>, Error> {
+        let (order, fds) = receive(&self.command)?;
         match order {
             Order::Start { .. } => say(&self.command, &Word::Ready)?,
             Order::Spawn { role, transport, cpu } => self.spawn(role, transport, cpu, fds)?,
             Order::Inspect => say(&self.command, &Word::States(self.states()))?,
+            Order::End => return Ok(ControlFlow::Break(())),
         }
-        Ok(true)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn spawn(

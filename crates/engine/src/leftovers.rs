@@ -61,10 +61,7 @@ impl Drop for RunDirectory {
 pub fn clean(registry: &Registry) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
     for id in dead_runs() {
-        for name in sessions(&id) {
-            registry.iter().try_for_each(|candidate| candidate.remove(&name))?;
-        }
-        removed.extend(remove_names(&id));
+        removed.extend(clean_run(registry, &id)?);
     }
     let before = system_v_objects();
     for candidate in registry {
@@ -73,6 +70,14 @@ pub fn clean(registry: &Registry) -> Result<Vec<String>, Error> {
     let after = system_v_objects();
     removed.extend(before.into_iter().filter(|object| !after.contains(object)));
     Ok(removed)
+}
+
+/// Removes what a dead run left; returns the names.
+pub(crate) fn clean_run(registry: &Registry, id: &str) -> Result<Vec<String>, Error> {
+    for name in sessions(id) {
+        registry.iter().try_for_each(|candidate| candidate.remove(&name))?;
+    }
+    Ok(remove_names(id))
 }
 
 /// Removes every name that starts with `id`, which is a run's id or what follows the prefix in the

@@ -6,18 +6,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use ipcmark_results::{
-    Case, CpuPerMessage, Figures, Floor, PeakMemory, Placement as CasePlacement, Run, RunResult,
-    SCHEMA, Status, Switches,
-};
+use ipcmark_results::{Case, Figures, Floor, Run, RunResult, SCHEMA, Status};
 use ipcmark_transport::{Error, Role, Settings};
 
 use crate::{
     candidate::{Candidate, Registry},
-    costs::Costs,
     environment,
+    figures::figures,
     leftovers::RunDirectory,
-    pass::{Budget, FloorReport, LeaderReport, Pass, Reply, Request},
+    pass::{Budget, FloorReport, Pass, Reply, Request},
     placement::{self, Pinning, Placement},
     plan::{Plan, PlannedCase, PlannedSession},
     session::{Session, Trouble},
@@ -159,7 +156,7 @@ impl<'a> Runner<'a> {
 
     fn start(&self, transport: Option<&str>) -> Result<Session<'a>, Trouble> {
         let timeout = self.manner.timeout;
-        Session::start(self.sandbox, transport, &self.placement, timeout, self.interrupt)
+        Session::start(self.sandbox, &self.id, transport, &self.placement, timeout, self.interrupt)
     }
 
     fn describe(&mut self) -> Result<(), End> {
@@ -344,82 +341,6 @@ fn floor(session: &mut Session<'_>) -> Result<FloorReport, Trouble> {
         _ => None,
     });
     floor.ok_or_else(|| Trouble::Failed("the leader did not report the floor".into()))
-}
-
-/// The figures of a case from what its workers reported.
-fn figures(
-    opened: &[Reply],
-    replies: Vec<Reply>,
-    floor_round_trip_ns: f64,
-    payload: usize,
-    placement: &Placement,
-) -> Result<Figures, String> {
-    let opened = opened.iter().filter_map(|reply| match reply {
-        Reply::Opened { setup_ns, configuration } => Some((*setup_ns, configuration)),
-        _ => None,
-    });
-    let setup_ns = opened.clone().map(|(setup_ns, _)| setup_ns).max().unwrap_or(0);
-    let (mut led, mut followed) = (None, Costs::default());
-    for reply in replies {
-        match reply {
-            Reply::Led(report) => led = Some(report),
-            Reply::Followed(costs) => add(&mut followed, costs),
-            other => return Err(format!("a worker answered {other:?} to a measurement")),
-        }
-    }
-    let report = *led.ok_or("the leader did not report")?;
-    let mut figures = compute(report, followed, payload, placement)?;
-    figures.setup_ns = setup_ns;
-    figures.configuration = opened.flat_map(|(_, configuration)| configuration.clone()).collect();
-    figures.floor_round_trip_ns = floor_round_trip_ns;
-    Ok(figures)
-}
-
-fn compute(
-    report: LeaderReport,
-    followed: Costs,
-    payload: usize,
-    placement: &Placement,
-) -> Result<Figures, String> {
-    let histogram = ipcmark_results::decode(&report.histogram)?;
-    let round_trips = histogram.len();
-    if round_trips == 0 {
-        return Err("not one round trip ended: every message was lost".into());
-    }
-    let messages = 2.0 * round_trips as f64;
-    let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
-    Ok(Figures {
-        round_trips,
-        round_trip_ns: ipcmark_results::statistics(&histogram, report.bulk_mean_ns),
-        floor_round_trip_ns: 0.0,
-        messages_per_second: messages / seconds,
-        bytes_per_second: messages * payload as f64 / seconds,
-        lost: report.lost,
-        lost_wait_ns: report.lost_wait_ns,
-        cpu_ns_per_message: CpuPerMessage {
-            leader: report.costs.cpu_ns as f64 / messages,
-            follower: followed.cpu_ns as f64 / messages,
-        },
-        context_switches: Switches { leader: report.costs.switches, follower: followed.switches },
-        peak_memory_bytes: PeakMemory {
-            leader: report.costs.peak_memory_bytes,
-            follower: followed.peak_memory_bytes,
-        },
-        setup_ns: 0,
-        configuration: Default::default(),
-        placement: CasePlacement {
-            leader_cpu: placement.leader,
-            follower_cpus: placement.followers.iter().copied().flatten().collect(),
-        },
-        histogram: report.histogram,
-    })
-}
-
-fn add(sum: &mut Costs, costs: Costs) {
-    sum.cpu_ns += costs.cpu_ns;
-    sum.peak_memory_bytes = sum.peak_memory_bytes.max(costs.peak_memory_bytes);
-    sum.switches.voluntary += costs.switches.voluntary;
-    sum.switches.involuntary += costs.switches.involuntary;
 }
 
 fn empty_result(plan: &Plan, manner: &Manner) -> RunResult {

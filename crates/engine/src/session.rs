@@ -86,13 +86,14 @@ impl<'a> Session<'a> {
     /// Starts the keeper and its workers for a transport, or for none (the floor).
     pub(crate) fn start(
         sandbox: bool,
+        run: &str,
         transport: Option<&str>,
         placement: &Placement,
         timeout: Duration,
         interrupt: &'a UnixStream,
     ) -> Result<Self, Trouble> {
         let mut session = Self::start_keeper(timeout, interrupt)?;
-        session.order(&Order::Start { sandbox }, &[])?;
+        session.order(&Order::Start { sandbox, run: run.into() }, &[])?;
         match session.word()? {
             Word::Ready => {}
             Word::Refused { reason } => return Err(Trouble::Refused(reason)),
@@ -413,6 +414,7 @@ impl Session<'_> {
     pub(crate) fn end(&mut self) {
         // The keeper takes along whatever the workers have started. One that does not is killed;
         // the workers then die by their parent-death signal.
+        let _ = self.order(&Order::End, &[]);
         self.frames.close();
         self.keeper_words.fill_until_end(Instant::now() + LAST_ORDERS);
         let _ = self.keeper.kill();
