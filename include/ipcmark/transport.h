@@ -3,7 +3,7 @@
  * A *module* is a shared object that exports one function, ipcmark_module(). It describes one or
  * more *transports*: ways of moving messages between processes. ipcmark measures each between a
  * leader and its followers, in processes of their own. modules/null/null.c is the skeleton to copy,
- * docs/abi.md says the same at more length.
+ * docs/adding-a-transport.md walks through one.
  *
  * What holds for everything below:
  *  - A module is loaded in three kinds of processes, never in the command itself: one that probes,
