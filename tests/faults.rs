@@ -47,7 +47,7 @@ const FOLLOWER: &str = "ipcmark-follow";
 const KEEPER: &str = "ipcmark-keeper";
 
 /// Two cases that take a while each.
-const TWO_CASES: &str = "run -t pipe,uds-stream -w block -s 64 -d 700ms --timeout 1500ms";
+const TWO_CASES: &str = "run -t pipe,uds-stream -w block -s 64 -d 700ms";
 
 impl Scene {
     /// Starts a run.
@@ -106,8 +106,10 @@ fn the_failed(ended: Ended, result: RunResult) -> Case {
 /// Sends a signal to a process of the first case; with and without a sandbox.
 #[track_caller]
 fn costs_one_row(name: &str, signal: i32, reason: &str) {
+    // Only one that is stopped is found out by its silence.
+    let timeout = if signal == SIGSTOP { "4s" } else { "1m" };
     for sandbox in ["auto", "off"] {
-        let scene = Scene::start(&format!("{TWO_CASES} --sandbox {sandbox}"));
+        let scene = Scene::start(&format!("{TWO_CASES} --sandbox {sandbox} --timeout {timeout}"));
         scene.await_case();
         let processes = descendants(scene.running.id());
         scene.send(name, signal);
@@ -162,7 +164,7 @@ fn a_killed_keeper_costs_one_row() {
 fn a_kill_at_any_moment_costs_one_row_at_most() {
     let _alone = traces::system_v_alone();
     let before = traces::system_v();
-    let words = "run -t pipe,shm-ring,posix-mq,sysv-mq -s 64 -d 20ms --timeout 5s";
+    let words = "run -t pipe,shm-ring,posix-mq,sysv-mq -s 64 -d 20ms --timeout 30s";
     for moment in 0..16 {
         let sandbox = if moment % 2 == 0 { "auto" } else { "off" };
         let scene = Scene::start(&format!("{words} --sandbox {sandbox}"));

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// How long a case may take beyond its expected length.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Round trips of a case: the measurement is well under way at [`crate::fault::MEASURING`].
 const ROUND_TRIPS: u64 = 1000;
