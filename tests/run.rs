@@ -6,6 +6,7 @@ use std::{
     collections::BTreeSet,
     fs,
     os::unix::fs::PermissionsExt,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -33,6 +34,7 @@ support::tests![
     one_processor_is_enough,
     colour_is_for_terminals,
     a_plan_file_gives_way_to_flags,
+    every_example_runs_as_it_is,
     two_runs_at_once_both_measure,
     a_reader_may_go_away,
     the_list_says_what_each_can_do,
@@ -279,6 +281,27 @@ fn a_plan_file_gives_way_to_flags() {
     assert_eq!(overridden.run.seed, 6);
     let figures = overridden.cases[0].figures.as_ref().expect("it is measured");
     assert_eq!((figures.round_trips, figures.placement.leader_cpu), (77, None));
+}
+
+/// As it is, but for less time and with the system's own transports.
+fn every_example_runs_as_it_is() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let paths = fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
+    let plans: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    assert!(!plans.is_empty());
+    for plan in plans {
+        let mut command = ipcmark("run");
+        command.arg(&plan).args("-t pipe,eventfd -d 2ms --format json".split(' '));
+        let result = end(&mut command).result();
+        let measured = result.cases.iter().filter(|case| case.status == Status::Ok).count();
+        assert!(result.complete && measured >= 2, "{}", plan.display());
+        assert!(
+            result.cases.iter().all(|case| case.status != Status::Failed),
+            "{}",
+            plan.display()
+        );
+    }
 }
 
 fn two_runs_at_once_both_measure() {
