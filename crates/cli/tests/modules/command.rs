@@ -20,9 +20,14 @@ static BARE: LazyLock<PathBuf> = LazyLock::new(|| {
     bare
 });
 
+/// Where that command lies.
+pub fn bare() -> &'static Path {
+    &BARE
+}
+
 /// The command, without modules that lie about.
 pub fn ipcmark() -> Command {
-    let mut command = Command::new(&*BARE);
+    let mut command = Command::new(bare());
     command.env_remove("IPCMARK_MODULE_PATH");
     command
 }

@@ -2,5 +2,6 @@
 
 mod command;
 mod compiled;
+mod documents;
 mod measured;
 mod refused;

@@ -1,0 +1,95 @@
+//! What the documents quote and tell to type is true.
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::command::{bare, text};
+
+/// A block of a document between two fences, with the comment right above it.
+struct Block {
+    /// What stands in `<!-- … -->`, if anything does.
+    note: Option<String>,
+    language: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn blocks(document: &str) -> Vec<Block> {
+    let text = fs::read_to_string(root().join(document)).expect("a document");
+    let mut lines = text.lines();
+    let mut before = "";
+    let mut blocks = Vec::new();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            let indent = line.len() - line.trim_start().len();
+            let inside = lines.by_ref().take_while(|line| line.trim() != "```");
+            let inside = inside.map(|line| line.get(indent..).unwrap_or("").to_owned() + "\n");
+            let note = before.trim().strip_prefix("<!-- ").and_then(|n| n.strip_suffix(" -->"));
+            blocks.push(Block {
+                note: note.map(str::to_owned),
+                language: language.into(),
+                text: inside.collect(),
+            });
+        }
+        before = line;
+    }
+    blocks
+}
+
+#[test]
+fn what_is_quoted_stands_in_the_file_that_is_named() {
+    let mut quoted = 0;
+    for document in ["docs/adding-a-transport.md", "docs/abi.md"] {
+        for block in blocks(document) {
+            if !["c", "cpp", "rust", "cmake", "toml"].contains(&block.language.as_str()) {
+                continue;
+            }
+            let file =
+                block.note.unwrap_or_else(|| panic!("{document}: from where?\n{}", block.text));
+            let source = fs::read_to_string(root().join(&file)).expect("the file that is named");
+            assert!(source.contains(&block.text), "{document}: not in {file}:\n{}", block.text);
+            quoted += 1;
+        }
+    }
+    assert!(quoted > 8, "only {quoted} quotations were found");
+}
+
+#[test]
+fn what_is_to_be_typed_works() {
+    let blocks = blocks("docs/adding-a-transport.md");
+    let runs: Vec<&Block> =
+        blocks.iter().filter(|block| block.note.as_deref() == Some("run")).collect();
+    assert!(!runs.is_empty());
+    // A directory where the paths of the document lead to the repository and nothing else is made.
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for folder in ["include", "docs", "modules"] {
+        symlink(fs::canonicalize(root().join(folder)).unwrap(), scratch.path().join(folder))
+            .unwrap();
+    }
+    for run in runs {
+        let printed = type_in(scratch.path(), &run.text);
+        assert!(printed.contains("✓ packets"), "{printed}");
+        for size in ["16 B", "64 B", "4 KiB", "64 KiB"] {
+            assert!(printed.contains(size), "{size} is missing:\n{printed}");
+        }
+    }
+}
+
+/// Types a block into a shell in `directory`; what it printed.
+fn type_in(directory: &Path, block: &str) -> String {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let beside = bare().parent().expect("a directory").to_owned();
+    let path = env::join_paths([beside].into_iter().chain(env::split_paths(&path))).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", block]).current_dir(directory).env("PATH", path).stdin(Stdio::null());
+    let output = shell.env_remove("IPCMARK_MODULE_PATH").output().expect("sh runs");
+    assert!(output.status.success(), "{block}\n{}", text(&output.stderr));
+    text(&output.stdout)
+}
