@@ -5,15 +5,18 @@
 //! - (b) `shm-slot` against the floor, and 4 MiB against 64 B where payloads are handed over in
 //!   place;
 //! - (c) what the harness itself costs a round trip;
-//! - (d) the memory of a leader after 10⁴ and after 10⁷ round trips.
+//! - (d) the memory of a leader after 10⁴ and after 10⁷ round trips;
+//! - (e) what the C contract costs a round trip: `null-module` against `null`.
 
 mod bare;
 mod measured;
+mod modules;
 
 use std::process::ExitCode;
 
 use bare::Mechanism;
-use ipcmark_engine::{KEEPER_COMMAND, Register, Touch};
+use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_engine::{KEEPER_COMMAND, Touch};
 use ipcmark_transport::Wait;
 use measured::{Engine, median};
 
@@ -21,21 +24,23 @@ use measured::{Engine, median};
 const ROUNDS: usize = 11;
 
 fn main() -> ExitCode {
-    let registry = ipcmark_native::transports(&mut Register);
-    if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
-        ipcmark_engine::keep(&registry);
+    match std::env::args().nth(1).as_deref() {
+        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&modules::registry(&Found::inherited())),
+        Some(MODULE_COMMAND) => ipcmark_abi::serve(),
+        _ => {}
     }
     // `cargo test --benches` only wants to know that it builds.
     if !std::env::args().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }
-    let engine = Engine::new(registry);
+    let engine = Engine::new(modules::registry(&modules::look()));
     println!("median of {ROUNDS} rounds (lowest to highest); each side in every round\n");
     against_bare_loops(&engine);
     against_the_floor(&engine);
     in_place(&engine);
     the_harness(&engine);
     the_memory(&engine);
+    the_contract(&engine);
     ExitCode::SUCCESS
 }
 
@@ -102,6 +107,18 @@ fn the_memory(engine: &Engine) {
         engine.leader_peak_bytes("null", 10_000_000) / engine.leader_peak_bytes("null", 10_000)
     });
     show("null", "1.05", ratios.collect());
+}
+
+/// (e)
+fn the_contract(engine: &Engine) {
+    println!(
+        "\n(e) round trip of null-module less that of null: four calls of the C contract, in ns"
+    );
+    let less = (0..ROUNDS).map(|_| {
+        let native = engine.latency("null", Wait::Spin, 64, Touch::Head).bulk_mean;
+        engine.latency("null-module", Wait::Spin, 64, Touch::Head).bulk_mean - native
+    });
+    show("in bulk (mean)", "-", less.collect());
 }
 
 fn show(name: &str, limit: &str, mut values: Vec<f64>) {

@@ -1,0 +1,36 @@
+//! The transports to compare: those of the operating system, and the skeleton of a module.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use ipcmark_abi::Found;
+use ipcmark_engine::{Register, Registry};
+
+/// Everything, with what was found of modules.
+pub(crate) fn registry(found: &Found) -> Registry {
+    let mut registry = ipcmark_native::transports(&mut Register);
+    registry.extend(ipcmark_abi::modules(&mut Register, found));
+    registry
+}
+
+/// Looks at the skeleton, compiled as `make modules` does, and tells the keepers to come.
+pub(crate) fn look() -> Found {
+    let found = Found::look(&[skeleton()]);
+    let (variable, value) = found.to_inherit();
+    // SAFETY: this process has one thread as yet, so nobody reads the environment meanwhile.
+    unsafe { std::env::set_var(variable, value) };
+    found
+}
+
+fn skeleton() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("null-for-overhead.so");
+    let flags = ["-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-I"];
+    let mut compiler = Command::new("cc");
+    compiler.args(flags).arg(root.join("include")).arg(root.join("modules/null/null.c"));
+    let status = compiler.arg("-o").arg(&object).status().expect("cc runs");
+    assert!(status.success(), "the skeleton of a module does not compile");
+    object
+}
