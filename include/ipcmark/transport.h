@@ -46,8 +46,8 @@ enum ipcmark_wait {
     IPCMARK_SPIN = 1,  /* loan, publish and take never sleep: they return WOULD_BLOCK. */
     IPCMARK_BLOCK = 2, /* They sleep in the kernel until it is done; they may return WOULD_BLOCK
                           early. With `wait` present, take never sleeps: ipcmark calls wait. */
-    IPCMARK_HYBRID = 4 /* As BLOCK, but ipcmark polls take for a while before it calls wait. Only
-                          for transports with `wait`. */
+    IPCMARK_HYBRID = 4 /* As BLOCK, but an end polls for a while before it sleeps. With `wait`
+                          present, ipcmark polls take and then calls wait; else take does both. */
 };
 
 /* The shape of the traffic; bits in a description. */

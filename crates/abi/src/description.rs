@@ -123,7 +123,12 @@ pub(crate) fn wait_bit(wait: Wait) -> u32 {
     }
 }
 
-fn pattern_bit(pattern: Pattern) -> u32 {
+/// The wait that a bit stands for.
+pub(crate) fn wait_of(bit: u32) -> Option<Wait> {
+    Wait::ALL.iter().copied().find(|wait| wait_bit(*wait) == bit)
+}
+
+pub(crate) fn pattern_bit(pattern: Pattern) -> u32 {
     match pattern {
         Pattern::Latency => c::LATENCY,
         Pattern::OneWay => c::ONE_WAY,

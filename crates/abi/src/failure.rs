@@ -46,12 +46,16 @@ pub(crate) fn read(code: c_int, error: &c::Error, operation: &str, object: &str)
     }
 }
 
-/// Writes an error of ours for a module to hand on; returns its code.
-pub(crate) fn write(error: &Error, operation: &str, to: &mut c::Error) -> c_int {
-    to.number = error.os_error().unwrap_or(0);
+/// Writes an error for the other side of the contract; returns its code. [`read`] makes the same
+/// error of both, as far as it fits.
+pub(crate) fn write(error: &Error, to: &mut c::Error) -> c_int {
+    let [operation, object, cause] = error.parts();
     write_array(&mut to.operation, operation);
-    write_array(&mut to.object, "the other end");
-    write_array(&mut to.cause, &error.to_string());
+    write_array(&mut to.object, object);
+    // The text of a number is made where it is read.
+    to.number = error.os_error().unwrap_or(0);
+    write_array(&mut to.cause, if to.number == 0 { cause } else { "" });
+    write_array(&mut to.remedy, error.remedy_text().unwrap_or(""));
     if error.is_peer_gone() { c::PEER_GONE } else { c::FAILED }
 }
 
@@ -76,5 +80,20 @@ mod tests {
         assert_eq!(text, "cannot bind ipc://x: in use; rm x");
         assert!(read(c::PEER_GONE, &error, "open", "x").is_peer_gone());
         assert!(read(77, &error, "open", "x").to_string().contains("returned 77"));
+    }
+
+    #[test]
+    fn an_error_is_the_same_on_both_sides() {
+        for error in [
+            Error::os("create", "the queue /x", io::Error::from_raw_os_error(28)),
+            Error::new("bind", "ipc://x", "in use").remedy("rm x"),
+            Error::peer_gone("receive", "a frame"),
+        ] {
+            let mut said = blank();
+            let read = read(write(&error, &mut said), &said, "open", "x");
+            assert_eq!(read.to_string(), error.to_string());
+            assert_eq!(read.os_error(), error.os_error());
+            assert_eq!(read.is_peer_gone(), error.is_peer_gone());
+        }
     }
 }

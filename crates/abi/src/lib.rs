@@ -3,6 +3,9 @@
 //! A module is loaded in workers only, never in the command. To see what one offers, the command
 //! starts its own executable again, told so by [`MODULE_COMMAND`]; the executable must call [`serve`]
 //! when it finds that word. What was [`Found`] is handed on to every process that is started later.
+//!
+//! A module can be written in any language; one that is written in Rust leaves the contract to
+//! [`export`].
 
 mod buffer;
 pub mod c;
@@ -11,6 +14,7 @@ mod description;
 mod discovery;
 mod end;
 mod examine;
+pub mod export;
 mod failure;
 mod found;
 mod library;

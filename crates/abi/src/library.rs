@@ -141,7 +141,6 @@ fn has_what_it_must(transport: &c::Transport) -> Result<(), String> {
     }
     let rules = [
         (transport.flags & c::LOANS != 0 && transport.loan.is_none(), "has LOANS without loan"),
-        (transport.waits & c::HYBRID != 0 && transport.wait.is_none(), "has HYBRID without wait"),
         (transport.waits & (c::SPIN | c::BLOCK | c::HYBRID) == 0, "has no wait"),
         (transport.patterns == 0, "has no pattern"),
         (transport.max_subscribers == 0, "has room for no follower"),

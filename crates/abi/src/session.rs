@@ -19,8 +19,6 @@ pub(crate) struct Session<'a> {
     peers: &'a mut dyn Rendezvous,
     /// Settings of the library that the module wrote down.
     notes: BTreeMap<String, String>,
-    /// The last error of a peer, whole; a module hands on what fits into its struct.
-    error: Option<Error>,
 }
 
 impl<'a> Session<'a> {
@@ -33,7 +31,7 @@ impl<'a> Session<'a> {
             meet,
             note,
         };
-        Self { functions, peers, notes: BTreeMap::new(), error: None }
+        Self { functions, peers, notes: BTreeMap::new() }
     }
 
     /// The address that a module gets.
@@ -44,26 +42,6 @@ impl<'a> Session<'a> {
     /// The settings that the module wrote down.
     pub(crate) fn into_notes(self) -> BTreeMap<String, String> {
         self.notes
-    }
-
-    /// The error behind one that the module only handed on.
-    pub(crate) fn handed_on(&mut self, said: &c::Error) -> Option<Error> {
-        let error = self.error.take()?;
-        let mut ours = failure::blank();
-        failure::write(&error, "", &mut ours);
-        (ours.cause == said.cause).then_some(error)
-    }
-
-    /// Hands the result of a call over to the module.
-    fn conclude(&mut self, result: Result<(), Error>, operation: &str, to: *mut c::Error) -> c_int {
-        let Err(error) = result else { return c::DONE };
-        // SAFETY: a module passes the error it was given, or one of its own, or null.
-        let code = match unsafe { to.as_mut() } {
-            Some(to) => failure::write(&error, operation, to),
-            None => c::FAILED,
-        };
-        self.error = Some(error);
-        code
     }
 
     fn check_peer(&self, peer: u32) -> Result<usize, Error> {
@@ -98,6 +76,19 @@ impl<'a> Session<'a> {
         let raw = descriptors.into_iter().map(OwnedFd::into_raw_fd);
         fds.iter_mut().zip(raw).for_each(|(to, from)| *to = from);
         Ok(counts)
+    }
+}
+
+/// Hands the result of a call over to the module.
+///
+/// # Safety
+/// `to` is null or the address of an error.
+unsafe fn conclude(result: Result<(), Error>, to: *mut c::Error) -> c_int {
+    let Err(error) = result else { return c::DONE };
+    // SAFETY: the caller promises it.
+    match unsafe { to.as_mut() } {
+        Some(to) => failure::write(&error, to),
+        None => c::FAILED,
     }
 }
 
@@ -149,7 +140,8 @@ unsafe extern "C" fn send(
         session.peers.send(peer, bytes, &fds)
     };
     let result = send(session);
-    session.conclude(result, "send to", error)
+    // SAFETY: a module passes the error it was given, or one of its own, or null.
+    unsafe { conclude(result, error) }
 }
 
 unsafe extern "C" fn receive(
@@ -174,7 +166,7 @@ unsafe extern "C" fn receive(
                 *count = descriptors;
             }
         });
-        session.conclude(result, "hear from", error)
+        conclude(result, error)
     }
 }
 
@@ -182,7 +174,8 @@ unsafe extern "C" fn meet(session: *mut c::Session, error: *mut c::Error) -> c_i
     // SAFETY: the contract: the session is ours.
     let session = unsafe { whole(session) };
     let result = session.peers.meet();
-    session.conclude(result, "meet", error)
+    // SAFETY: a module passes the error it was given, or one of its own, or null.
+    unsafe { conclude(result, error) }
 }
 
 unsafe extern "C" fn note(session: *mut c::Session, key: *const c_char, value: *const c_char) {

@@ -79,8 +79,7 @@ impl Transport for Module {
         // SAFETY: the contract's call; all that is pointed to lives until it returns.
         let code = unsafe { open(transport, &given, session.as_c(), &mut end, &mut error) };
         if code != c::DONE {
-            let said = failure::read(code, &error, "open", &self.definition.name);
-            return Err(session.handed_on(&error).unwrap_or(said));
+            return Err(failure::read(code, &error, "open", &self.definition.name));
         }
         let (name, notes) = (&self.definition.name, session.into_notes());
         Ok(ModuleEnd::new(functions, end, settings, name, notes))

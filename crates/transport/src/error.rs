@@ -67,6 +67,17 @@ impl Error {
         self
     }
 
+    /// Operation, object and cause, as they stand in the sentence.
+    pub fn parts(&self) -> [&str; 3] {
+        let fault = &*self.0;
+        [&fault.operation, &fault.object, &fault.cause]
+    }
+
+    /// What the reader can do about it.
+    pub fn remedy_text(&self) -> Option<&str> {
+        self.0.remedy.as_deref()
+    }
+
     /// Whether it only says that the other end is gone: the reason then lies there.
     pub fn is_peer_gone(&self) -> bool {
         self.0.peer_gone
@@ -110,6 +121,8 @@ mod tests {
             "cannot create the queue /q: Invalid argument (os error 22); raise fs.mqueue.msgsize_max"
         );
         assert_eq!(error.os_error(), Some(22));
+        let parts = ["create", "the queue /q", "Invalid argument (os error 22)"];
+        assert_eq!((error.parts(), error.remedy_text()), (parts, Some("raise fs.mqueue.msgsize_max")));
     }
 
     #[test]

@@ -1,3 +1,3 @@
-/* Promises to poll and then to sleep, and has no function that sleeps. */
-#define WAITS IPCMARK_HYBRID
+/* A description in which nothing was said of how an end waits. */
+#define WAITS 0
 #include "base.h"

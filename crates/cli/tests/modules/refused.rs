@@ -100,7 +100,7 @@ fn descriptions_that_do_not_hold() {
     complains("smaller", "its struct ipcmark_transport has");
     complains("no_take", "its transport test-transport lacks the function take");
     complains("no_loan", "its transport test-transport has LOANS without loan");
-    complains("no_wait", "its transport test-transport has HYBRID without wait");
+    complains("no_wait", "its transport test-transport has no wait");
     complains("bad_name", "'Two Words' is no name for a transport");
 }
 

@@ -1,0 +1,336 @@
+//! The other way round: transports written in Rust, exported as a module.
+//!
+//! A crate of the type `cdylib` offers its transports with the function that every list of
+//! transports has, and names it to [`export!`](crate::export!):
+//!
+//! ```
+//! # mod library {
+//! use ipcmark_transport::Collect;
+//!
+//! pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
+//!     vec![/* collect.item(TRANSPORT) */]
+//! }
+//!
+//! ipcmark_abi::export!("library", "1.2.3", transports);
+//! # }
+//! ```
+//!
+//! A panic ends the process, which is a worker or one that only looks: it costs one row.
+
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    path::PathBuf,
+    slice,
+};
+
+use ipcmark_transport::{
+    Availability, Capabilities, Collect, Endpoint, Error, Rendezvous, Role, Settings, Span, Step,
+    Transport,
+};
+
+use crate::{
+    c,
+    description::{pattern_bit, wait_bit, wait_of},
+    failure, text,
+};
+
+/// Exports a module: a family, the version of the library, and the function that hands its
+/// transports to a collector.
+#[macro_export]
+macro_rules! export {
+    ($family:expr, $version:expr, $transports:path) => {
+        /// The one symbol of a module.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn ipcmark_module() -> *const $crate::c::Module {
+            extern "C" fn version() -> *const std::ffi::c_char {
+                $crate::export::constant($version)
+            }
+            $crate::export::module($family, version, $transports(&mut $crate::export::Exports))
+        }
+    };
+}
+
+/// Makes a description of each transport of a list.
+pub struct Exports;
+
+/// The description of a transport, with the transport itself behind it.
+pub struct Exported(*const c::Transport);
+
+impl Collect for Exports {
+    type Item = Exported;
+
+    fn item<T: Transport>(&mut self, transport: T) -> Exported {
+        Exported(describe(Box::leak(Box::new(transport))))
+    }
+}
+
+/// A text that lives as long as the process.
+pub fn constant(text: &str) -> *const c_char {
+    let text: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
+    CString::new(text).unwrap_or_default().into_raw()
+}
+
+/// The description of a module; it lives as long as the process.
+pub fn module(
+    family: &str,
+    version: extern "C" fn() -> *const c_char,
+    transports: Vec<Exported>,
+) -> *const c::Module {
+    let transports: Vec<*const c::Transport> =
+        transports.into_iter().map(|exported| exported.0).collect();
+    let transports = transports.leak();
+    Box::leak(Box::new(c::Module {
+        size: size_of::<c::Module>() as u32,
+        abi_version: c::ABI_VERSION,
+        family: constant(family),
+        library_version: Some(version),
+        transports: transports.as_ptr(),
+        transport_count: transports.len() as u32,
+        reserved: 0,
+    }))
+}
+
+fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
+    let definition = transport.definition();
+    let capabilities = &definition.capabilities;
+    Box::leak(Box::new(c::Transport {
+        size: size_of::<c::Transport>() as u32,
+        flags: flags(capabilities),
+        name: constant(&definition.name),
+        summary: constant(&definition.summary),
+        max_payload: capabilities.max_payload as u64,
+        waits: capabilities.waits.iter().map(|wait| wait_bit(*wait)).sum(),
+        patterns: capabilities.patterns.iter().map(|pattern| pattern_bit(*pattern)).sum(),
+        max_subscribers: capabilities.max_subscribers,
+        reserved: 0,
+        context: (&raw const *transport).cast(),
+        probe: Some(probe::<T>),
+        open: Some(open::<T>),
+        publish: Some(publish::<T>),
+        take: Some(take::<T>),
+        close: Some(close::<T>),
+        loan: Some(loan::<T>),
+        release: Some(release::<T>),
+        // An end of ours polls and sleeps by itself.
+        wait: None,
+        remove: Some(remove::<T>),
+    }))
+}
+
+fn flags(capabilities: &Capabilities) -> u32 {
+    let flags = [
+        (capabilities.loans, c::LOANS),
+        (capabilities.crosses_hosts, c::CROSSES_HOSTS),
+        (!capabilities.reliable, c::UNRELIABLE),
+        (capabilities.alternating, c::ALTERNATING),
+        (capabilities.span == Span::None, c::NO_HOP),
+        (capabilities.span == Span::Thread, c::SAME_PROCESS),
+    ];
+    flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
+}
+
+/// The transport behind a description.
+///
+/// # Safety
+/// `transport` is a description that [`describe`] made for `T`.
+unsafe fn behind<T>(transport: *const c::Transport) -> &'static T {
+    // SAFETY: the context is the address of a `T` that lives as long as the process.
+    unsafe { &*(*transport).context.cast() }
+}
+
+/// The code for a result; an error is written down.
+#[inline(always)]
+fn code(result: Result<Step, Error>, to: *mut c::Error) -> c_int {
+    match result {
+        Ok(Step::Done) => c::DONE,
+        Ok(Step::WouldBlock) => c::WOULD_BLOCK,
+        // SAFETY: the contract: the error is there for the call.
+        Err(error) => failure::write(&error, unsafe { &mut *to }),
+    }
+}
+
+unsafe extern "C" fn probe<T: Transport>(
+    transport: *const c::Transport,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is our description.
+    match unsafe { behind::<T>(transport) }.probe() {
+        Availability::Available { .. } => c::DONE,
+        Availability::Unavailable { reason, install } => {
+            let missing = Error::new("use", "it", reason);
+            code(Err(install.into_iter().fold(missing, Error::remedy)), error)
+        }
+    }
+}
+
+unsafe extern "C" fn remove<T: Transport>(
+    transport: *const c::Transport,
+    name: *const c_char,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is our description, and the name is terminated.
+    let (transport, name) = unsafe { (behind::<T>(transport), text::read(name)) };
+    code(transport.remove(&name.unwrap_or_default()).map(|()| Step::Done), error)
+}
+
+unsafe extern "C" fn open<T: Transport>(
+    transport: *const c::Transport,
+    settings: *const c::Settings,
+    session: *mut c::Session,
+    end: *mut *mut c_void,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: all of it is there until this returns.
+    let (transport, settings) = unsafe { (behind::<T>(transport), read_settings(&*settings)) };
+    let opened = settings.and_then(|settings| transport.open(&settings, &mut Peers(session)));
+    let opened = opened.map(|opened| {
+        write_down(&opened, session);
+        // SAFETY: the contract: the place for the end is there.
+        unsafe { *end = Box::into_raw(Box::new(opened)).cast() };
+        Step::Done
+    });
+    code(opened, error)
+}
+
+/// Tells the session what the end set of its library.
+fn write_down<E: Endpoint>(end: &E, session: *mut c::Session) {
+    for (key, value) in end.configuration() {
+        let (Ok(key), Ok(value)) = (CString::new(key), CString::new(value)) else { continue };
+        // SAFETY: the contract: the session is there while the end opens, and copies the texts.
+        unsafe { ((*session).note)(session, key.as_ptr(), value.as_ptr()) };
+    }
+}
+
+/// # Safety
+/// The settings and all they point to are there, as the contract says.
+unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
+    // SAFETY: the caller promises it.
+    let read = |text| unsafe { text::read(text) }.unwrap_or_default();
+    let options = match settings.option_count {
+        0 => &[][..],
+        // SAFETY: the caller promises it.
+        count => unsafe { slice::from_raw_parts(settings.options, count as usize) },
+    };
+    Ok(Settings {
+        role: match settings.role {
+            c::LEADER => Role::Leader,
+            _ => Role::Follower(settings.follower),
+        },
+        wait: wait_of(settings.wait)
+            .ok_or_else(|| Error::new("open", "an end", "its wait is unknown"))?,
+        payload: settings.payload as usize,
+        subscribers: settings.subscribers,
+        name: read(settings.name),
+        directory: PathBuf::from(read(settings.directory)),
+        options: options.iter().map(|option| (read(option.key), read(option.value))).collect(),
+    })
+}
+
+unsafe extern "C" fn loan<T: Transport>(
+    end: *mut c_void,
+    len: usize,
+    room: *mut *mut c_void,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is the end that `open` made, and one thread calls.
+    let end = unsafe { &mut *end.cast::<T::Endpoint>() };
+    let step = end.loan(len);
+    if let Ok(Step::Done) = step {
+        // SAFETY: the contract: the place for the address is there.
+        unsafe { *room = end.room().as_mut_ptr().cast() };
+    }
+    code(step, error)
+}
+
+unsafe extern "C" fn publish<T: Transport>(
+    end: *mut c_void,
+    _room: *mut c_void,
+    _len: usize,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is the end that `open` made, and one thread calls.
+    code(unsafe { &mut *end.cast::<T::Endpoint>() }.publish(), error)
+}
+
+unsafe extern "C" fn take<T: Transport>(
+    end: *mut c_void,
+    message: *mut *const c_void,
+    len: *mut usize,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is the end that `open` made, and one thread calls.
+    let end = unsafe { &mut *end.cast::<T::Endpoint>() };
+    let step = end.take();
+    if let Ok(Step::Done) = step {
+        let taken = end.message();
+        // SAFETY: the contract: the places for address and length are there.
+        unsafe {
+            *message = taken.as_ptr().cast();
+            *len = taken.len();
+        }
+    }
+    code(step, error)
+}
+
+unsafe extern "C" fn release<T: Transport>(
+    end: *mut c_void,
+    _message: *const c_void,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is the end that `open` made, and one thread calls.
+    let released = unsafe { &mut *end.cast::<T::Endpoint>() }.release();
+    code(released.map(|()| Step::Done), error)
+}
+
+unsafe extern "C" fn close<T: Transport>(end: *mut c_void) {
+    // SAFETY: the contract's last call for the end that `open` made.
+    drop(unsafe { Box::from_raw(end.cast::<T::Endpoint>()) });
+}
+
+/// The way to the other ends, through the session's functions.
+struct Peers(*mut c::Session);
+
+impl Peers {
+    fn result(code: c_int, error: &c::Error) -> Result<(), Error> {
+        match code {
+            c::DONE => Ok(()),
+            code => Err(failure::read(code, error, "reach", "the other end")),
+        }
+    }
+}
+
+impl Rendezvous for Peers {
+    fn peers(&self) -> usize {
+        // SAFETY: the contract: the session is there while an end opens.
+        unsafe { (*self.0).peers as usize }
+    }
+
+    fn send(&mut self, peer: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        let fds: Vec<c_int> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let mut error = failure::blank();
+        let (at, len, count) = (bytes.as_ptr().cast(), bytes.len(), fds.len());
+        // SAFETY: the contract's call; what it points to is there, and the descriptors are open.
+        let code = unsafe {
+            ((*self.0).send)(self.0, peer as u32, at, len, fds.as_ptr(), count, &mut error)
+        };
+        Self::result(code, &error)
+    }
+
+    fn receive(&mut self, peer: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        let (mut bytes, mut fds) = (vec![0_u8; 4096], [0; 16]);
+        let (mut len, mut count) = (bytes.len(), fds.len());
+        let mut error = failure::blank();
+        let (at, first) = (bytes.as_mut_ptr().cast(), fds.as_mut_ptr());
+        // SAFETY: the contract's call; both arrays are as long as their counts say.
+        let code = unsafe {
+            let session = self.0;
+            ((*session).receive)(session, peer as u32, at, &mut len, first, &mut count, &mut error)
+        };
+        Self::result(code, &error)?;
+        bytes.truncate(len);
+        // SAFETY: the session has just handed these descriptors over to us.
+        let owned = fds[..count].iter().map(|fd| unsafe { OwnedFd::from_raw_fd(*fd) }).collect();
+        Ok((bytes, owned))
+    }
+}
