@@ -122,7 +122,10 @@ mod tests {
         );
         assert_eq!(error.os_error(), Some(22));
         let parts = ["create", "the queue /q", "Invalid argument (os error 22)"];
-        assert_eq!((error.parts(), error.remedy_text()), (parts, Some("raise fs.mqueue.msgsize_max")));
+        assert_eq!(
+            (error.parts(), error.remedy_text()),
+            (parts, Some("raise fs.mqueue.msgsize_max"))
+        );
     }
 
     #[test]
