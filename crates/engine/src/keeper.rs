@@ -60,7 +60,7 @@ pub(crate) enum Order {
 }
 
 /// How a session ends for its keeper.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Parting {
     /// The command has said so.
     Ended,
@@ -184,10 +184,7 @@ fn say(command: &FrameSocket, word: &Word) -> Result<(), Error> {
 /// Serves until the command closes its end; then everything that the session has started ends.
 fn serve(command: FrameSocket, registry: &Registry) -> Result<Parting, Error> {
     let mut keeper = Keeper { command, registry, workers: Vec::new() };
-    let parting = match keeper.serve() {
-        Err(error) if error.is_peer_gone() => Ok(Parting::Deserted),
-        other => other,
-    };
+    let parting = keeper.serve();
     offspring::end();
     parting
 }
@@ -208,6 +205,28 @@ struct Keeper<'a> {
 
 impl Keeper<'_> {
     fn serve(&mut self) -> Result<Parting, Error> {
+        match self.obey_to_the_end() {
+            Err(error) if error.is_peer_gone() => Ok(self.parting()),
+            Err(error) => Err(error),
+            Ok(()) => Ok(Parting::Ended),
+        }
+    }
+
+    /// How a command that is gone has parted. Its last order can still lie there: the kernel tells
+    /// of the words that the command did not read, and of the end, before it hands that order over.
+    fn parting(&self) -> Parting {
+        let mut failures = 0;
+        while failures < 2 {
+            match receive(&self.command) {
+                Ok((Order::End, _)) => return Parting::Ended,
+                Ok(_) => {}
+                Err(_) => failures += 1,
+            }
+        }
+        Parting::Deserted
+    }
+
+    fn obey_to_the_end(&mut self) -> Result<(), Error> {
         let ended = child_signals()?;
         loop {
             let mut wanted = [
@@ -224,7 +243,7 @@ impl Keeper<'_> {
                 self.reap()?;
             }
             if order && self.obey()?.is_break() {
-                return Ok(Parting::Ended);
+                return Ok(());
             }
         }
     }
@@ -365,4 +384,29 @@ fn settle(role: Role, stderr: &OwnedFd) -> Result<(), Error> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
         .and(named)
         .map_err(|e| Error::os("settle", "a worker", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parting of a keeper that has said something which the command never read.
+    fn parting(orders: &[Order]) -> Parting {
+        let (ours, theirs) = FrameSocket::pair().unwrap();
+        say(&theirs, &Word::Ready).unwrap();
+        for order in orders {
+            ours.send(&serde_json::to_vec(order).unwrap(), &[]).unwrap();
+        }
+        drop(ours);
+        let registry = Registry::new();
+        Keeper { command: theirs, registry: &registry, workers: Vec::new() }.serve().unwrap()
+    }
+
+    #[test]
+    fn a_command_that_did_not_listen_to_the_last_word_has_ended_all_the_same() {
+        assert_eq!(parting(&[Order::End]), Parting::Ended);
+        assert_eq!(parting(&[Order::Inspect, Order::End]), Parting::Ended);
+        assert_eq!(parting(&[]), Parting::Deserted);
+        assert_eq!(parting(&[Order::Inspect]), Parting::Deserted);
+    }
 }

@@ -77,7 +77,7 @@ fn a_module_that_crashes_costs_its_row_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(1));
     for case in cases {
         let failed = case["transport"] == "test-transport";
-        assert_eq!(case["status"], if failed { "failed" } else { "ok" });
+        assert_eq!(case["status"], if failed { "failed" } else { "ok" }, "{case:#}");
         assert!(!failed || case["reason"].as_str().unwrap().contains("SIGABRT"), "{case:#}");
     }
     assert_eq!(fs::read_dir(left.path()).unwrap().count(), 0, "remove was called");
