@@ -15,7 +15,7 @@ use nix::{
     sys::{
         prctl,
         resource::{Resource, setrlimit},
-        signal::Signal,
+        signal::{SigHandler, Signal, signal},
     },
     unistd::dup2_stdout,
 };
@@ -57,6 +57,11 @@ fn answer_pipe() -> Result<File, Error> {
     let error = |e: nix::Error| Error::os("settle", "a process for a module", e);
     prctl::set_pdeathsig(Some(Signal::SIGKILL)).map_err(error)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(error)?;
+    for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
+        // The standard library's handlers would swallow one that the library sends to itself.
+        // SAFETY: it is set back to the system's own way, in which no code of ours runs.
+        unsafe { signal(fault, SigHandler::SigDfl) }.map_err(error)?;
+    }
     let stdout = std::io::stdout().as_fd().try_clone_to_owned();
     let pipe: OwnedFd = stdout.map_err(|e| Error::os("keep", "the way to the command", e))?;
     dup2_stdout(std::io::stderr()).map_err(error)?;
