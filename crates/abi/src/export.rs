@@ -1,7 +1,7 @@
 //! The other way round: transports written in Rust, exported as a module.
 //!
 //! A crate of the type `cdylib` offers its transports with the function that every list of
-//! transports has, and names it to [`export!`](crate::export!):
+//! transports has, and names it to [`export!`](macro@crate::export):
 //!
 //! ```
 //! # mod library {

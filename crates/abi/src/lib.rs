@@ -5,7 +5,7 @@
 //! when it finds that word. What was [`Found`] is handed on to every process that is started later.
 //!
 //! A module can be written in any language; one that is written in Rust leaves the contract to
-//! [`export`].
+//! [`mod@export`].
 
 mod buffer;
 pub mod c;
