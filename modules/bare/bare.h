@@ -1,0 +1,140 @@
+/* A bare program for the overhead benchmark: what somebody would write who measures one library by
+ * hand, without ipcmark. The program includes this, defines the four functions below, and calls
+ * bare_main(). It is started as
+ *
+ *   bare-NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
+ *
+ * and prints the median round trip in nanoseconds. One clock reading a round trip, as in ipcmark;
+ * only the thread that measures is pinned, once the library has started its own.
+ */
+#ifndef IPCMARK_BARE_H
+#define IPCMARK_BARE_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct bare {
+    int leads;
+    int spins;
+    size_t payload;
+    char name[32]; /* The same in both processes, and in no others. */
+    int peer;      /* A socket to the other process, for bare_meet(). */
+};
+
+/* Opens an end: the program's own, of any type. */
+static void *bare_open(const struct bare *bare);
+/* Sends a message of the whole payload that begins with `number`. */
+static void bare_send(void *end, const struct bare *bare, uint64_t number);
+/* Receives the next message and returns the number that it begins with. */
+static uint64_t bare_receive(void *end, const struct bare *bare);
+static void bare_close(void *end);
+
+static inline void bare_fail(const char *what) {
+    fprintf(stderr, "bare: cannot %s\n", what);
+    exit(1);
+}
+
+/* Waits until the other process has come to the same point. */
+static inline void bare_meet(const struct bare *bare) {
+    char byte = 0;
+    if (write(bare->peer, &byte, 1) != 1 || read(bare->peer, &byte, 1) != 1)
+        bare_fail("meet the other process");
+}
+
+static inline uint64_t bare_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void bare_pin(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        bare_fail("pin the process");
+}
+
+static inline int bare_compare(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static inline void bare_lead(void *end, const struct bare *bare, uint64_t warm_up, uint64_t count) {
+    uint64_t *times = (uint64_t *)malloc(count * sizeof *times);
+    if (!times)
+        bare_fail("allocate memory");
+    memset(times, 1, count * sizeof *times);
+    uint64_t before = bare_now();
+    for (uint64_t n = 0; n < warm_up + count; n++) {
+        bare_send(end, bare, n);
+        if (bare_receive(end, bare) != n)
+            bare_fail("get back what was sent");
+        const uint64_t now = bare_now();
+        if (n >= warm_up)
+            times[n - warm_up] = now - before;
+        before = now;
+    }
+    qsort(times, count, sizeof *times, bare_compare);
+    printf("%llu\n", (unsigned long long)times[count / 2]);
+    free(times);
+}
+
+static inline void bare_follow(void *end, const struct bare *bare, uint64_t count) {
+    for (uint64_t n = 0; n < count; n++)
+        bare_send(end, bare, bare_receive(end, bare));
+}
+
+static inline int bare_play(struct bare *bare, int cpu, uint64_t count) {
+    const uint64_t warm_up = count / 4 + 1;
+    void *end = bare_open(bare);
+    bare_pin(cpu);
+    bare_meet(bare);
+    if (bare->leads)
+        bare_lead(end, bare, warm_up, count);
+    else
+        bare_follow(end, bare, warm_up + count);
+    bare_meet(bare);
+    bare_close(end);
+    return 0;
+}
+
+static inline int bare_main(int argc, char **argv) {
+    if (argc != 6) {
+        fprintf(stderr, "usage: %s spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU\n", argv[0]);
+        return 2;
+    }
+    struct bare bare;
+    bare.spins = strcmp(argv[1], "spin") == 0;
+    bare.payload = strtoull(argv[2], NULL, 10);
+    snprintf(bare.name, sizeof bare.name, "ipcmark-bare-%d", (int)getpid());
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+        bare_fail("make a socket pair");
+    const uint64_t count = strtoull(argv[3], NULL, 10);
+    const pid_t follower = fork();
+    if (follower < 0)
+        bare_fail("fork");
+    bare.leads = follower != 0;
+    bare.peer = pair[bare.leads];
+    close(pair[!bare.leads]);
+    if (!bare.leads) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return bare_play(&bare, atoi(argv[5]), count);
+    }
+    int status = bare_play(&bare, atoi(argv[4]), count), ended = 0;
+    waitpid(follower, &ended, 0);
+    return status ? status : ended != 0;
+}
+
+#endif
