@@ -64,8 +64,9 @@ miri: deps
 doc: deps
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps
 
-overhead: deps
-	$(CARGO) bench --locked --package ipcmark-cli
+overhead: deps modules
+	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) IPCMARK_BARE_DIR=$(abspath $(MODULE_BUILD)/bare) \
+	    $(CARGO) bench --locked --package ipcmark-cli
 
 clean:
 	$(CARGO) clean

@@ -17,6 +17,8 @@ pub(crate) struct Latency {
     pub bulk_mean: f64,
     pub floor: f64,
     pub clock: f64,
+    /// The processors of leader and follower.
+    pub cpus: (u32, u32),
 }
 
 impl Engine {
@@ -26,13 +28,30 @@ impl Engine {
 
     /// Measures one case for as long as a default run does.
     pub(crate) fn latency(&self, name: &str, wait: Wait, payload: usize, touch: Touch) -> Latency {
-        let budget = Budget::Time(Duration::from_millis(200));
-        let (result, figures) = self.measure(name, wait, payload, touch, budget);
+        self.latency_within(Duration::from_millis(200), name, wait, payload, touch)
+    }
+
+    /// Measures one case, spinning, for no longer than a scheduler's slice or two.
+    pub(crate) fn short(&self, name: &str, payload: usize) -> Latency {
+        self.latency_within(Duration::from_millis(20), name, Wait::Spin, payload, Touch::Head)
+    }
+
+    fn latency_within(
+        &self,
+        time: Duration,
+        name: &str,
+        wait: Wait,
+        payload: usize,
+        touch: Touch,
+    ) -> Latency {
+        let (result, figures) = self.measure(name, wait, payload, touch, Budget::Time(time));
+        let placement = &figures.placement;
         Latency {
             p50: figures.round_trip_ns.p50 as f64,
             bulk_mean: figures.round_trip_ns.bulk_mean,
             floor: figures.floor_round_trip_ns,
             clock: result.clock.read_ns,
+            cpus: (placement.leader_cpu.unwrap_or(0), placement.follower_cpus[0]),
         }
     }
 
