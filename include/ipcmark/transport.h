@@ -71,8 +71,8 @@ enum ipcmark_flag {
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
 
-/* Why something failed, shown as "cannot {operation} {object}: {cause}; {remedy}". ipcmark gives it,
- * cleared, for one call; the module fills it in, best with ipcmark_fail(), and keeps no pointer. */
+/* Why something failed: "cannot {operation} {object}: {cause}; {remedy}". ipcmark gives it, cleared,
+ * for one call; the module fills it in, best with ipcmark_fail(), and keeps no pointer. */
 struct ipcmark_error {
     uint32_t size;
     int32_t number;     /* An errno, or 0. */
@@ -109,9 +109,15 @@ static inline void ipcmark_touch(void *memory, size_t len) {
         bytes[len - 1] = 0;
 }
 
+/* What users can set of a transport (ipcmark run --set NAME.key=value). */
+struct ipcmark_option_spec {
+    const char *key, *accepts;      /* Accepted: words, numbers as 1..64k, FILE or DIR, with '|'. */
+    const char *standard, *summary; /* What it is where nobody sets it; one line: what it does. */
+};
+
+/* As it was set: checked; a number in plain digits, a path from the root. */
 struct ipcmark_option {
-    const char *key;
-    const char *value;
+    const char *key, *value;
 };
 
 /* What an end is opened with: the same on every end of a session but for the role. It and all it
@@ -123,7 +129,7 @@ struct ipcmark_settings {
     uint32_t wait;         /* One bit of enum ipcmark_wait, one of those the transport has. */
     uint64_t payload;      /* The largest message, in bytes, that this end will carry. */
     uint32_t subscribers;  /* How many followers there are. */
-    uint32_t option_count; /* How many settings of the transport's own the user gave. */
+    uint32_t option_count; /* How many of the transport's options the user has set. */
     const struct ipcmark_option *options;
     const char *name;      /* At most 40 letters, digits and '-' that nothing else on the machine
                               has: the start of the name of everything that is made. */
@@ -162,7 +168,7 @@ struct ipcmark_transport {
     uint32_t waits;           /* Bits of enum ipcmark_wait */
     uint32_t patterns;        /* Bits of enum ipcmark_pattern */
     uint32_t max_subscribers; /* How many followers one leader can have: 1 or more. */
-    uint32_t reserved;
+    uint32_t option_count;    /* How many of `options` there are. */
     const void *context;      /* The module's own: what this transport has and its brothers lack. */
 
     /* Whether it can run on this machine: DONE, or FAILED with a cause and, as remedy, what to
@@ -212,6 +218,7 @@ struct ipcmark_transport {
      * is dead. What is not there is no error. DONE or FAILED. */
     int (*remove)(const struct ipcmark_transport *transport, const char *name,
                   struct ipcmark_error *error);
+    const struct ipcmark_option_spec *options; /* May be NULL. */
 };
 
 /* A shared object that offers transports. */
@@ -227,11 +234,7 @@ struct ipcmark_module {
     uint32_t reserved;
 };
 
-#if defined(__GNUC__)
 #define IPCMARK_EXPORT __attribute__((visibility("default")))
-#else
-#define IPCMARK_EXPORT
-#endif
 
 /* The one symbol of a module. Called once, right after loading; it only returns the address of what
  * lives as long as the process: no work, no failure. In C++ write `struct` before its type's name. */

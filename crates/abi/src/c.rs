@@ -54,6 +54,14 @@ pub struct Setting {
 }
 
 #[repr(C)]
+pub struct OptionSpec {
+    pub key: *const c_char,
+    pub accepts: *const c_char,
+    pub standard: *const c_char,
+    pub summary: *const c_char,
+}
+
+#[repr(C)]
 pub struct Settings {
     pub size: u32,
     pub role: u32,
@@ -156,7 +164,7 @@ pub struct Transport {
     pub waits: u32,
     pub patterns: u32,
     pub max_subscribers: u32,
-    pub reserved: u32,
+    pub option_count: u32,
     pub context: *const c_void,
     pub probe: Option<Probe>,
     pub open: Option<Open>,
@@ -167,6 +175,7 @@ pub struct Transport {
     pub release: Option<Release>,
     pub wait: Option<Wait>,
     pub remove: Option<Remove>,
+    pub options: *const OptionSpec,
 }
 
 #[repr(C)]

@@ -1,7 +1,11 @@
 //! What a module says about its transports, as it goes from the process that asked to the command
 //! and on to the workers.
 
-use ipcmark_transport::{Availability, Capabilities, Definition, MAX_PAYLOAD, Pattern, Span, Wait};
+use std::slice;
+
+use ipcmark_transport::{
+    Availability, Capabilities, Definition, MAX_PAYLOAD, OptionSpec, Pattern, Span, Wait,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{c, text};
@@ -32,6 +36,41 @@ pub(crate) struct Description {
     /// Whether it has something to remove after a killed session.
     #[serde(default)]
     pub removes: bool,
+    /// What users can set of it.
+    #[serde(default, rename = "option")]
+    pub options: Vec<OptionWords>,
+}
+
+/// An option of a transport in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OptionWords {
+    pub key: String,
+    pub accepts: String,
+    pub standard: String,
+    pub summary: String,
+}
+
+impl OptionWords {
+    fn of(spec: &c::OptionSpec) -> Self {
+        // SAFETY: the contract: they are terminated texts, or null.
+        let read = |text| unsafe { text::read(text) }.unwrap_or_default();
+        Self {
+            key: read(spec.key),
+            accepts: read(spec.accepts),
+            standard: read(spec.standard),
+            summary: read(spec.summary),
+        }
+    }
+
+    fn spec(&self) -> OptionSpec {
+        OptionSpec {
+            key: self.key.clone().into(),
+            accepts: self.accepts.clone().into(),
+            standard: self.standard.clone().into(),
+            summary: self.summary.clone().into(),
+        }
+    }
 }
 
 /// Whether a transport can run, in words.
@@ -86,7 +125,13 @@ impl Description {
                 () => Span::Process,
             },
             removes: transport.remove.is_some(),
+            options: option_specs(transport).iter().map(OptionWords::of).collect(),
         }
+    }
+
+    /// What users can set of it, as the command wants it.
+    pub(crate) fn options(&self) -> Vec<OptionSpec> {
+        self.options.iter().map(OptionWords::spec).collect()
     }
 
     /// The same as the engine wants it.
@@ -108,6 +153,14 @@ impl Description {
             },
         }
     }
+}
+
+fn option_specs(transport: &c::Transport) -> &[c::OptionSpec] {
+    if transport.option_count == 0 || transport.options.is_null() {
+        return &[];
+    }
+    // SAFETY: the contract says how many there are.
+    unsafe { slice::from_raw_parts(transport.options, transport.option_count as usize) }
 }
 
 fn those<T: Copy>(all: &[T], bits: u32, bit: fn(T) -> u32) -> Vec<T> {

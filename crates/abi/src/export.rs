@@ -25,8 +25,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Collect, Endpoint, Error, Rendezvous, Role, Settings, Span, Step,
-    Transport,
+    Availability, Capabilities, Collect, Endpoint, Error, OptionSpec, Rendezvous, Role, Settings,
+    Span, Step, Transport,
 };
 
 use crate::{
@@ -103,7 +103,7 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
         waits: capabilities.waits.iter().map(|wait| wait_bit(*wait)).sum(),
         patterns: capabilities.patterns.iter().map(|pattern| pattern_bit(*pattern)).sum(),
         max_subscribers: capabilities.max_subscribers,
-        reserved: 0,
+        option_count: transport.options().len() as u32,
         context: (&raw const *transport).cast(),
         probe: Some(probe::<T>),
         open: Some(open::<T>),
@@ -115,7 +115,19 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
         // An end of ours polls and sleeps by itself.
         wait: None,
         remove: Some(remove::<T>),
+        options: specs(transport.options()),
     }))
+}
+
+/// The options in the form of the contract, for the life of the process.
+fn specs(options: &[OptionSpec]) -> *const c::OptionSpec {
+    let spec = |option: &OptionSpec| c::OptionSpec {
+        key: constant(&option.key),
+        accepts: constant(&option.accepts),
+        standard: constant(&option.standard),
+        summary: constant(&option.summary),
+    };
+    options.iter().map(spec).collect::<Vec<_>>().leak().as_ptr()
 }
 
 fn flags(capabilities: &Capabilities) -> u32 {

@@ -101,6 +101,7 @@ fn broken(stem: &str, reason: &str) -> Module {
         alternating: false,
         span: Span::Process,
         removes: false,
+        options: Vec::new(),
     };
     let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };
     Module::new(&description, stem, availability, None)

@@ -8,7 +8,9 @@ use std::{
     sync::Arc,
 };
 
-use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Role, Settings, Transport};
+use ipcmark_transport::{
+    Availability, Definition, Error, OptionSpec, Rendezvous, Role, Settings, Transport,
+};
 
 use crate::{
     c,
@@ -26,6 +28,7 @@ pub(crate) const REMOVE: &str = "remove";
 /// A transport of a module, or the row of one that is not there.
 pub struct Module {
     definition: Definition,
+    options: Vec<OptionSpec>,
     availability: Availability,
     /// The file it comes from; `None` where there is no module.
     origin: Option<Arc<Origin>>,
@@ -41,7 +44,8 @@ impl Module {
         origin: Option<Arc<Origin>>,
     ) -> Self {
         let definition = description.definition(family);
-        Self { definition, availability, origin, removes: description.removes }
+        let (options, removes) = (description.options(), description.removes);
+        Self { definition, options, availability, origin, removes }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -61,6 +65,10 @@ impl Transport for Module {
 
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn options(&self) -> &[OptionSpec] {
+        &self.options
     }
 
     fn probe(&self) -> Availability {

@@ -77,14 +77,15 @@ macro_rules! constants {
 fn its_layout_is_that_of_the_loader() {
     let mut expected: Vec<(String, i64)> = layout! {
         "ipcmark_error" = Error { size, number, operation, object, cause, remedy }
+        "ipcmark_option_spec" = OptionSpec { key, accepts, standard, summary }
         "ipcmark_option" = Setting { key, value }
         "ipcmark_settings" = Settings {
             size, role, follower, wait, payload, subscribers, option_count, options, name, directory
         }
         "ipcmark_session" = Session { size, peers, send, receive, meet, note }
         "ipcmark_transport" = Transport {
-            size, flags, name, summary, max_payload, waits, patterns, max_subscribers, reserved,
-            context, probe, open, publish, take, close, loan, release, wait, remove
+            size, flags, name, summary, max_payload, waits, patterns, max_subscribers, option_count,
+            context, probe, open, publish, take, close, loan, release, wait, remove, options
         }
         "ipcmark_module" = Module {
             size, abi_version, family, library_version, transports, transport_count, reserved

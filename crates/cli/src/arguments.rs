@@ -50,8 +50,8 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "TRANSPORT,…", value_delimiter = ',')]
     pub transports: Vec<String>,
 
-    /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), or the presets iceperf, ipc-bench, fastdds
-    /// [default: 64,4k,1M]
+    /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), the presets iceperf, ipc-bench, fastdds, or
+    /// @FILE with 16;32;64 [default: 64,4k,1M]
     #[arg(short, long, value_name = "SIZE,…", value_parser = Sizes::parse)]
     #[arg(allow_negative_numbers = true)]
     pub sizes: Option<Sizes>,
@@ -73,6 +73,10 @@ pub(crate) struct RunArguments {
     /// How the ends wait: spin, block, hybrid [default: all that a transport has]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = parse_wait)]
     pub waits: Option<Vec<Wait>>,
+
+    /// An option of a transport, a family or a glob; `ipcmark list TRANSPORT` shows what there is
+    #[arg(long, value_name = "TRANSPORT.KEY=VALUE", value_delimiter = ',')]
+    pub set: Vec<String>,
 
     /// Followers of one leader; more than one only for patterns that have several
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -128,6 +132,10 @@ pub(crate) struct RunArguments {
 /// What to list.
 #[derive(Args)]
 pub(crate) struct ListArguments {
+    /// Only these, and with all that is known of each: its capabilities, its options
+    #[arg(value_name = "TRANSPORT")]
+    pub transports: Vec<String>,
+
     /// How the list is shown
     #[arg(long, value_enum, default_value = "table")]
     pub format: ListFormat,

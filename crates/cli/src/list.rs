@@ -1,34 +1,44 @@
 //! `ipcmark list`: every transport known, what it can do, and whether it can run here.
 
+mod detail;
 mod table;
 
 use std::process::ExitCode;
 
 use ipcmark_engine::{Candidate, Registry};
-use ipcmark_transport::{Availability, Capabilities, Definition};
+use ipcmark_transport::{Availability, Capabilities, Definition, OptionSpec};
 use serde_json::{Value, json};
 
 use crate::{
     arguments::{ListArguments, ListFormat},
-    output,
+    output, selection,
 };
 
 /// A transport as the list shows it.
 struct Row<'a> {
     definition: &'a Definition,
+    options: &'a [OptionSpec],
     availability: Availability,
 }
 
 impl<'a> Row<'a> {
     fn of(candidate: &'a dyn Candidate) -> Self {
-        Self { definition: candidate.definition(), availability: candidate.probe() }
+        Self {
+            definition: candidate.definition(),
+            options: candidate.options(),
+            availability: candidate.probe(),
+        }
     }
 }
 
 /// Prints the list.
 pub(crate) fn list(arguments: &ListArguments, registry: &Registry) -> Result<ExitCode, String> {
-    let rows: Vec<Row<'_>> = registry.iter().map(|candidate| Row::of(&**candidate)).collect();
+    let chosen = selection::select(&arguments.transports, registry)?.transports;
+    let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::of(&*registry[*at])).collect();
     let text = match arguments.format {
+        ListFormat::Table if !arguments.transports.is_empty() => {
+            detail::details(&rows, output::style())
+        }
         ListFormat::Table => table::table(&rows, output::style()),
         ListFormat::Json => {
             let entries: Vec<Value> = rows.iter().map(entry).collect();
@@ -59,6 +69,16 @@ fn entry(row: &Row<'_>) -> Value {
         "loans": capabilities.loans,
         "max_subscribers": capabilities.max_subscribers,
         "crosses_hosts": capabilities.crosses_hosts,
+        "options": row.options.iter().map(option).collect::<Vec<_>>(),
+    })
+}
+
+fn option(option: &OptionSpec) -> Value {
+    json!({
+        "key": option.key,
+        "accepts": option.accepts,
+        "default": option.standard,
+        "summary": option.summary,
     })
 }
 

@@ -4,6 +4,7 @@
 mod arguments;
 mod interrupts;
 mod list;
+mod options;
 mod output;
 mod plan_file;
 mod progress;

@@ -13,6 +13,7 @@ use ipcmark_transport::Error;
 use crate::{
     arguments::{RunArguments, SandboxWord},
     interrupts::Interrupts,
+    options::{self, Options},
     output,
     progress::Progress,
     selection::{self, Selection},
@@ -28,8 +29,9 @@ const DEFAULT_DURATION: Duration = Duration::from_millis(200);
 pub(crate) fn run(arguments: &RunArguments, registry: &Registry) -> Result<ExitCode, String> {
     refuse_what_makes_no_sense(arguments)?;
     let selection = selection::select(&arguments.transports, registry)?;
-    let wish = wish(arguments, &selection);
-    let manner = manner(arguments);
+    let options = options::read(&arguments.set, registry)?;
+    let manner = manner(arguments, options::paths(&options, registry));
+    let wish = wish(arguments, &selection, options);
     manner.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
     if let Some(path) = &arguments.output {
         ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
@@ -71,7 +73,7 @@ fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {
     Ok(())
 }
 
-fn wish(arguments: &RunArguments, selection: &Selection) -> Wish {
+fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wish {
     let budget = match (arguments.round_trips, arguments.duration) {
         (Some(count), _) => Budget::RoundTrips(count),
         (None, duration) => Budget::Time(duration.unwrap_or(DEFAULT_DURATION)),
@@ -81,6 +83,7 @@ fn wish(arguments: &RunArguments, selection: &Selection) -> Wish {
         patterns: arguments.patterns.clone(),
         payloads: payloads(arguments),
         waits: arguments.waits.clone(),
+        options,
         trials: arguments.trials,
         budget,
         seed: arguments.seed.unwrap_or_else(random_seed),
@@ -106,7 +109,7 @@ fn random_seed() -> u64 {
     std::hash::RandomState::new().build_hasher().finish() >> 11
 }
 
-fn manner(arguments: &RunArguments) -> Manner {
+fn manner(arguments: &RunArguments, visible: Vec<PathBuf>) -> Manner {
     let pinning = match &arguments.cpus {
         Some(cpus) => Pinning::Cpus(cpus.clone()),
         None if arguments.no_pin => Pinning::Off,
@@ -117,6 +120,7 @@ fn manner(arguments: &RunArguments) -> Manner {
         version: env!("CARGO_PKG_VERSION").into(),
         pinning,
         sandbox: arguments.sandbox == SandboxWord::Auto,
+        visible,
         timeout: arguments.timeout,
     }
 }

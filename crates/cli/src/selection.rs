@@ -29,7 +29,8 @@ pub(crate) fn select(words: &[String], registry: &Registry) -> Result<Selection,
     Ok(selection)
 }
 
-fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, String> {
+/// The places of what a name, a glob, a family or `all` means.
+pub(crate) fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, String> {
     let definitions = || registry.iter().map(|candidate| candidate.definition()).enumerate();
     let places = |wanted: &dyn Fn(&str, &str) -> bool| -> Vec<usize> {
         definitions().filter(|(_, d)| wanted(&d.name, &d.family)).map(|(at, _)| at).collect()

@@ -1,5 +1,7 @@
 //! Payload sizes as people write them.
 
+use std::fs;
+
 use ipcmark_transport::{MAX_PAYLOAD, MIN_PAYLOAD};
 
 /// Payloads in bytes, in the order given, each once.
@@ -7,10 +9,30 @@ use ipcmark_transport::{MAX_PAYLOAD, MIN_PAYLOAD};
 pub(crate) struct Sizes(pub Vec<usize>);
 
 impl Sizes {
-    /// Parses a list: `64`, `4k`, `4KiB`, `1M`, `16..4M` (powers of two), and the seeds' presets.
+    /// Parses a list: `64`, `4k`, `4KiB`, `1M`, `16..4M` (powers of two), the seeds' presets, and
+    /// `@FILE`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('@') {
+            Some(path) => Self::read(path),
+            None => Self::of(text.split(',')),
+        }
+    }
+
+    /// Reads a file of payloads in the form of Fast DDS's LatencyTest: `16;32;64`.
+    fn read(path: &str) -> Result<Self, String> {
+        let text = fs::read_to_string(path)
+            .map_err(|e| format!("cannot read the payloads in {path}: {e}"))?;
+        // Its own lists may end in a separator, and have a line break at the end.
+        let list = text.trim().trim_end_matches(';');
+        if list.is_empty() {
+            return Err(format!("there is no payload in {path}; write it as 16;32;64"));
+        }
+        Self::of(list.split(';')).map_err(|why| format!("in {path}: {why}"))
+    }
+
+    fn of<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let mut sizes = Vec::new();
-        for part in text.split(',') {
+        for part in parts {
             for size in part_sizes(part.trim())? {
                 if !sizes.contains(&size) {
                     sizes.push(size);
@@ -82,6 +104,31 @@ mod tests {
         assert_eq!(sizes("100..300"), [128, 256]);
         assert_eq!(sizes("iceperf").len(), 19);
         assert_eq!(sizes("fastdds"), [16, 1024, 64512, 1 << 20]);
+    }
+
+    #[test]
+    fn a_file_holds_sizes_as_latency_test_writes_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            let path = directory.path().join("payloads.csv");
+            fs::write(&path, text).unwrap();
+            Sizes::parse(&format!("@{}", path.display())).map(|sizes| sizes.0)
+        };
+        assert_eq!(read("16;32;64").unwrap(), [16, 32, 64]);
+        assert_eq!(read("16;1024;\n").unwrap(), [16, 1024]);
+        assert_eq!(read("2097152\n").unwrap(), [2 << 20]);
+        for (text, reason) in [
+            ("", "no payload"),
+            (" \n", "no payload"),
+            ("16;x;64", "no size"),
+            ("16;0", "too small"),
+            ("16;;64", "no size"),
+            ("15", "at least 16"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(reason) && error.contains("payloads.csv"), "{text}: {error}");
+        }
+        assert!(Sizes::parse("@/nowhere").unwrap_err().contains("cannot read"));
     }
 
     #[test]

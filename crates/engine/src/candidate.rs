@@ -1,6 +1,6 @@
 //! A transport as the engine keeps it: without its type on the outside, with it in the loops.
 
-use ipcmark_transport::{Availability, Collect, Definition, Error, Transport};
+use ipcmark_transport::{Availability, Collect, Definition, Error, OptionSpec, Transport};
 
 use crate::worker::{self, Desk};
 
@@ -9,6 +9,8 @@ use crate::worker::{self, Desk};
 pub trait Candidate: Send + Sync {
     /// Name, family, summary and capabilities.
     fn definition(&self) -> &Definition;
+    /// What users can set of it.
+    fn options(&self) -> &[OptionSpec];
     /// Whether it can run here.
     fn probe(&self) -> Availability;
     /// Serves a session as one of its workers, until the command is gone.
@@ -37,6 +39,10 @@ impl Collect for Register {
 impl<T: Transport> Candidate for Registered<T> {
     fn definition(&self) -> &Definition {
         self.0.definition()
+    }
+
+    fn options(&self) -> &[OptionSpec] {
+        self.0.options()
     }
 
     fn probe(&self) -> Availability {

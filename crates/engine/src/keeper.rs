@@ -13,6 +13,7 @@ use std::{
         unix::net::UnixStream,
     },
     panic::{self, AssertUnwindSafe},
+    path::PathBuf,
     process,
 };
 
@@ -49,8 +50,9 @@ const PANICKED: i32 = 101;
 /// The command to its keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Make ready, with a sandbox or without, for the run of this id.
-    Start { sandbox: bool, run: String },
+    /// Make ready, with a sandbox or without, for the run of this id. The sandbox hides none of the
+    /// paths that must be `visible`.
+    Start { sandbox: bool, run: String, visible: Vec<PathBuf> },
     /// Fork a worker. Descriptors: its control channel, its standard error, then one socket a peer.
     Spawn { role: Role, transport: Option<String>, cpu: Option<u32> },
     /// Tell what the workers are doing.
@@ -109,7 +111,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     die_with_parent()?;
     let _ = prctl::set_name(c"ipcmark-keeper");
     let _ = setsid();
-    let Order::Start { sandbox, run } = receive(&command)?.0 else {
+    let Order::Start { sandbox, run, visible } = receive(&command)?.0 else {
         return Err(Error::new("start", "the session", "the first order was another"));
     };
     if !sandbox {
@@ -127,7 +129,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|e| scarce("fork", "the keeper", e.into()))? {
         ForkResult::Parent { child } => wait_for(child),
-        ForkResult::Child => furnish_and_serve(command, registry),
+        ForkResult::Child => furnish_and_serve(command, registry, &visible),
     }
 }
 
@@ -147,9 +149,13 @@ fn wait_for(child: Pid) -> Result<(), Error> {
     }
 }
 
-fn furnish_and_serve(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
+fn furnish_and_serve(
+    command: FrameSocket,
+    registry: &Registry,
+    visible: &[PathBuf],
+) -> Result<(), Error> {
     die_with_parent()?;
-    if let Err(error) = sandbox::furnish() {
+    if let Err(error) = sandbox::furnish(visible) {
         return say(&command, &Word::Refused { reason: error.to_string() });
     }
     say(&command, &Word::Ready)?;

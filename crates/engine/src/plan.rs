@@ -22,6 +22,8 @@ pub struct Wish {
     pub payloads: Vec<(usize, Vec<Touch>)>,
     /// Waits; `None` stands for all that a transport has.
     pub waits: Option<Vec<Wait>>,
+    /// What is set of transports, by their place in the registry: keys and values, checked.
+    pub options: BTreeMap<usize, BTreeMap<String, String>>,
     /// How often everything is repeated in fresh processes.
     pub trials: u32,
     /// How long each case is measured.
@@ -52,7 +54,7 @@ pub struct PlannedSession {
     pub trial: u32,
     /// Version of the library.
     pub library_version: Option<String>,
-    /// Settings that are not the transport's defaults.
+    /// What the user has set of its options.
     pub options: BTreeMap<String, String>,
     /// What is measured.
     pub cases: Vec<PlannedCase>,
@@ -124,7 +126,7 @@ fn sessions_of(
         wait,
         trial,
         library_version: version.clone(),
-        options: BTreeMap::new(),
+        options: wish.options.get(&transport).cloned().unwrap_or_default(),
         cases: cases_of(capabilities, &availability, wait, wish),
     };
     waits.into_iter().map(session).collect()

@@ -17,7 +17,7 @@ use crate::{
     pass::{Budget, FloorReport, Pass, Reply, Request},
     placement::{self, Pinning, Placement},
     plan::{Plan, PlannedCase, PlannedSession},
-    session::{Session, Trouble},
+    session::{Session, Stage, Trouble},
 };
 
 /// How a run goes about it.
@@ -31,6 +31,8 @@ pub struct Manner {
     pub pinning: Pinning,
     /// Whether to try namespaces.
     pub sandbox: bool,
+    /// Files and directories that the transports' options name: a sandbox must not hide them.
+    pub visible: Vec<PathBuf>,
     /// How long a case may take beyond its expected length.
     pub timeout: Duration,
 }
@@ -155,8 +157,14 @@ impl<'a> Runner<'a> {
     }
 
     fn start(&self, transport: Option<&str>) -> Result<Session<'a>, Trouble> {
-        let timeout = self.manner.timeout;
-        Session::start(self.sandbox, &self.id, transport, &self.placement, timeout, self.interrupt)
+        let stage = Stage {
+            sandbox: self.sandbox,
+            run: &self.id,
+            transport,
+            visible: self.manner.visible.clone(),
+            placement: &self.placement,
+        };
+        Session::start(stage, self.manner.timeout, self.interrupt)
     }
 
     fn describe(&mut self) -> Result<(), End> {

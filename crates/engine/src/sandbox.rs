@@ -1,7 +1,12 @@
 //! The sandbox of a session: namespaces of its own, so that nothing clashes with what the machine
 //! already runs and nothing can be left behind.
 
-use std::{fs, io};
+use std::{
+    fs::{self, File},
+    io,
+    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+};
 
 use ipcmark_transport::Error;
 use nix::{
@@ -40,8 +45,15 @@ fn map_user(uid: Uid, gid: Gid) -> io::Result<()> {
 
 /// Mounts what the namespaces need: private `/dev/shm`, `/tmp` and queues, `/proc` with only our
 /// processes, and the loopback interface up. Called by the first process of the PID namespace.
-pub(crate) fn furnish() -> Result<(), Error> {
+///
+/// `visible` are files and directories that the session reads, wherever they lie.
+pub(crate) fn furnish(visible: &[PathBuf]) -> Result<(), Error> {
     attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
+    let hidden: Vec<(&PathBuf, File)> = visible
+        .iter()
+        .filter(|path| HIDDEN.iter().any(|place| path.starts_with(place)))
+        .map(|path| Ok((path, reach(path)?)))
+        .collect::<Result<_, Error>>()?;
     let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     attach("tmpfs", "/dev/shm", "tmpfs", safe, Some("mode=1777"))?;
     attach("tmpfs", "/tmp", "tmpfs", safe, Some("mode=1777"))?;
@@ -49,7 +61,32 @@ pub(crate) fn furnish() -> Result<(), Error> {
     if fs::exists("/dev/mqueue").unwrap_or(false) {
         attach("mqueue", "/dev/mqueue", "mqueue", safe, None)?;
     }
+    hidden.iter().try_for_each(|(path, file)| uncover(path, file))?;
     raise_loopback()
+}
+
+/// What the sandbox puts something of its own in front of.
+const HIDDEN: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// Holds on to a file or a directory by a descriptor, which reads nothing.
+fn reach(path: &Path) -> Result<File, Error> {
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path);
+    file.map_err(|e| Error::os("open", path.display().to_string(), e))
+}
+
+/// Shows what has just been hidden where it was.
+fn uncover(path: &Path, file: &File) -> Result<(), Error> {
+    let fail = |e: io::Error| Error::os("show the sandbox", path.display().to_string(), e);
+    if file.metadata().map_err(fail)?.is_dir() {
+        fs::create_dir_all(path).map_err(fail)?;
+    } else {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(fail)?;
+        File::create(path).map_err(fail)?;
+    }
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    mount(Some(source.as_str()), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .map_err(|e| fail(e.into()))
 }
 
 fn attach(

@@ -5,6 +5,7 @@ use std::{
         fd::{AsFd, AsRawFd},
         unix::{net::UnixStream, process::CommandExt},
     },
+    path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -52,6 +53,20 @@ impl From<Error> for Trouble {
     }
 }
 
+/// What a session is started with.
+pub(crate) struct Stage<'s> {
+    /// Whether it gets namespaces of its own.
+    pub sandbox: bool,
+    /// The run's id.
+    pub run: &'s str,
+    /// The transport, or none for the floor.
+    pub transport: Option<&'s str>,
+    /// Files and directories that it reads.
+    pub visible: Vec<PathBuf>,
+    /// Where its processes run, and so how many there are.
+    pub placement: &'s Placement,
+}
+
 /// A keeper with its workers. Dropping it ends them all.
 pub(crate) struct Session<'a> {
     keeper: Child,
@@ -83,17 +98,15 @@ enum Event {
 }
 
 impl<'a> Session<'a> {
-    /// Starts the keeper and its workers for a transport, or for none (the floor).
+    /// Starts the keeper and its workers.
     pub(crate) fn start(
-        sandbox: bool,
-        run: &str,
-        transport: Option<&str>,
-        placement: &Placement,
+        stage: Stage<'_>,
         timeout: Duration,
         interrupt: &'a UnixStream,
     ) -> Result<Self, Trouble> {
         let mut session = Self::start_keeper(timeout, interrupt)?;
-        session.order(&Order::Start { sandbox, run: run.into() }, &[])?;
+        let Stage { sandbox, run, transport, visible, placement } = stage;
+        session.order(&Order::Start { sandbox, run: run.into(), visible }, &[])?;
         match session.word()? {
             Word::Ready => {}
             Word::Refused { reason } => return Err(Trouble::Refused(reason)),

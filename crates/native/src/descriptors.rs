@@ -1,8 +1,11 @@
 //! Two descriptors, one for each direction: `pipe` and `fifo`.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    collections::BTreeMap,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
 
-use ipcmark_transport::{Error, Rendezvous, Settings, Wait};
+use ipcmark_transport::{Error, OptionSpec, Rendezvous, Settings, Wait};
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
@@ -38,6 +41,12 @@ impl Link for Descriptors {
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         unistd::read(&self.read, &mut frame[from..])
     }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        let capacity = fcntl(&self.write, FcntlArg::F_GETPIPE_SZ);
+        let entry = |bytes| ("capacity".to_owned(), format!("{bytes} bytes"));
+        capacity.ok().map(entry).into_iter().collect()
+    }
 }
 
 /// Makes the calls on a descriptor return at once (`spin`) or sleep (`block`).
@@ -50,11 +59,21 @@ pub fn set_wait(fd: BorrowedFd<'_>, wait: Wait, object: &str) -> Result<(), Erro
     change().map(drop).map_err(|errno| Error::os("set the flags of", object, errno))
 }
 
+/// What users can set.
+pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
+    "capacity",
+    "4k..64M",
+    "a whole message, up to fs.pipe-max-size",
+    "bytes that each pipe holds (F_SETPIPE_SZ)",
+)];
+
 /// Lets a pipe hold a whole frame, as far as the system allows it to this user. What it does not
 /// hold goes through it in several turns, so a refusal is no error.
 pub fn fit_capacity(pipe: impl AsFd, settings: &Settings) {
     let wanted = settings.payload + HEAD;
-    if wanted > DEFAULT_CAPACITY {
+    if let Some(bytes) = settings.number("capacity") {
+        let _ = fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(bytes as i32));
+    } else if wanted > DEFAULT_CAPACITY {
         let most = limits::read("fs/pipe-max-size").unwrap_or(DEFAULT_CAPACITY);
         let _ = fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(wanted.min(most) as i32));
     }

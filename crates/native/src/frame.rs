@@ -8,7 +8,7 @@
 //! their own, for the queue keeps their order and loses none. The receiver puts each part right
 //! behind the one before it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use ipcmark_transport::{
     Capabilities, Endpoint, Error, MAX_PAYLOAD, Pattern, Settings, Span, Step, Wait,
@@ -36,6 +36,11 @@ pub trait Link {
     /// How many bytes the buffer to receive in must have beyond those of the largest frame.
     fn slack(&self) -> usize {
         0
+    }
+
+    /// What the kernel has made of it, for the result.
+    fn configuration(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
     }
 }
 
@@ -189,6 +194,10 @@ impl<L: Link> Endpoint for Framed<L> {
             self.end = 0;
         }
         Ok(())
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        self.link.configuration()
     }
 }
 

@@ -1,13 +1,15 @@
 //! One socket for both directions: what the transports over sockets share.
 
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, Ipv4Addr},
     os::fd::{AsFd, AsRawFd, OwnedFd},
 };
 
+use ipcmark_transport::{OptionSpec, Settings};
 use nix::{
     errno::Errno,
-    sys::socket::{GetSockOpt, MsgFlags, SetSockOpt, recv, send, setsockopt, sockopt},
+    sys::socket::{GetSockOpt, MsgFlags, SetSockOpt, getsockopt, recv, send, setsockopt, sockopt},
 };
 
 use crate::frame::Link;
@@ -36,6 +38,10 @@ impl Link for Socket {
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         recv(self.fd.as_raw_fd(), &mut frame[from..], MsgFlags::empty())
     }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        buffers(&self.fd)
+    }
 }
 
 impl Drop for Socket {
@@ -45,6 +51,17 @@ impl Drop for Socket {
             let _ = send(self.fd.as_raw_fd(), &[], flags);
         }
     }
+}
+
+/// What a socket's buffers hold, as the system counts it: with its own bookkeeping, so twice as much
+/// as was asked for.
+pub fn buffers(socket: &impl AsFd) -> BTreeMap<String, String> {
+    let bytes = |size: Result<usize, Errno>| size.ok().map(|size| format!("{size} bytes"));
+    let sizes = [
+        ("send buffer", bytes(getsockopt(socket, sockopt::SndBuf))),
+        ("receive buffer", bytes(getsockopt(socket, sockopt::RcvBuf))),
+    ];
+    sizes.into_iter().filter_map(|(key, size)| Some((key.to_owned(), size?))).collect()
 }
 
 /// Lets the socket hold `bytes` on their way out, as far as the system allows it to this user.
@@ -64,8 +81,44 @@ where
     N: SetSockOpt<Val = usize> + GetSockOpt<Val = usize> + Copy,
     F: SetSockOpt<Val = usize>,
 {
-    let enough = nix::sys::socket::getsockopt(socket, normal).is_ok_and(|now| now / 2 >= bytes);
-    if !enough && setsockopt(socket, force, &bytes).is_err() {
+    let enough = getsockopt(socket, normal).is_ok_and(|now| now / 2 >= bytes);
+    if !enough {
+        set(socket, bytes, normal, force);
+    }
+}
+
+fn set<N, F>(socket: &impl AsFd, bytes: usize, normal: N, force: F)
+where
+    N: SetSockOpt<Val = usize>,
+    F: SetSockOpt<Val = usize>,
+{
+    if setsockopt(socket, force, &bytes).is_err() {
         let _ = setsockopt(socket, normal, &bytes);
     }
 }
+
+/// Sets both buffers to what the user wants of them.
+pub fn set_buffers(socket: impl AsFd, settings: &Settings) {
+    if let Some(bytes) = settings.number(SEND_BUFFER.key.as_ref()) {
+        set(&socket, bytes as usize, sockopt::SndBuf, sockopt::SndBufForce);
+    }
+    if let Some(bytes) = settings.number(RECEIVE_BUFFER.key.as_ref()) {
+        set(&socket, bytes as usize, sockopt::RcvBuf, sockopt::RcvBufForce);
+    }
+}
+
+/// What a socket holds on its way out.
+pub const SEND_BUFFER: OptionSpec = OptionSpec::new(
+    "send-buffer",
+    "4k..64M",
+    "a whole message, or what the kernel chooses",
+    "bytes on their way out that the socket holds (SO_SNDBUF)",
+);
+
+/// What a socket holds that has come in.
+pub const RECEIVE_BUFFER: OptionSpec = OptionSpec::new(
+    "receive-buffer",
+    "4k..64M",
+    "a whole message, or what the kernel chooses",
+    "bytes come in that the socket holds (SO_RCVBUF)",
+);

@@ -17,13 +17,13 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport};
+use ipcmark_transport::{Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
 
 use crate::{
     descriptors::set_wait,
     frame::{self, Framed},
     random,
-    socket::{ADDRESS, Socket},
+    socket::{ADDRESS, RECEIVE_BUFFER, SEND_BUFFER, Socket, set_buffers},
 };
 
 const OBJECT: &str = "the TCP connection";
@@ -31,6 +31,13 @@ const OBJECT: &str = "the TCP connection";
 /// How long a stranger who connects and says nothing can hold up the leader, and how long the
 /// follower tries to connect.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What users can set.
+static OPTIONS: [OptionSpec; 3] = [
+    SEND_BUFFER,
+    RECEIVE_BUFFER,
+    OptionSpec::new("no-delay", "on|off", "on", "without Nagle's delay (TCP_NODELAY)"),
+];
 
 /// The transport.
 pub struct Tcp;
@@ -42,13 +49,21 @@ impl Transport for Tcp {
         &DEFINITION
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &OPTIONS
+    }
+
     fn open(
         &self,
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
         let stream = if settings.role.is_leader() { lead(peers)? } else { follow(peers)? };
-        stream.set_nodelay(true).map_err(|error| Error::os("set no delay on", OBJECT, error))?;
+        let no_delay = !settings.is_set_to("no-delay", "off");
+        set_buffers(&stream, settings);
+        stream
+            .set_nodelay(no_delay)
+            .map_err(|error| Error::os("set no delay on", OBJECT, error))?;
         set_wait(stream.as_fd(), settings.wait, OBJECT)?;
         let link = Socket { fd: stream.into(), part: usize::MAX, farewell: false };
         Ok(Framed::new(link, OBJECT, settings))

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ipcmark_transport::{Error, Rendezvous, Settings};
+use ipcmark_transport::{Error, OptionSpec, Rendezvous, Settings};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, getsockopt, socketpair, sockopt::SndBuf,
 };
@@ -10,7 +10,7 @@ use nix::sys::socket::{
 use crate::{
     descriptors::{self, set_wait},
     frame::HEAD,
-    socket::fit_send_buffer,
+    socket::{SEND_BUFFER, fit_send_buffer, set_buffers},
 };
 
 /// The largest packet that is sent. The kernel holds 16 KiB of a packet in one piece and 17 pages
@@ -20,6 +20,9 @@ const MAX_PACKET: usize = 64 << 10;
 
 /// What the kernel counts of the send buffer for itself in a packet.
 const PACKET_OVERHEAD: usize = 64;
+
+/// What users can set.
+pub static OPTIONS: [OptionSpec; 1] = [SEND_BUFFER];
 
 /// Makes the pair in the leader and hands one socket to the follower.
 pub fn pair(
@@ -44,8 +47,10 @@ pub fn pair(
 /// Between Unix sockets the sender's buffer alone counts.
 fn make(kind: SockType, settings: &Settings) -> nix::Result<(OwnedFd, OwnedFd)> {
     let pair = socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
-    fit_send_buffer(&pair.0, settings.payload + HEAD);
-    fit_send_buffer(&pair.1, settings.payload + HEAD);
+    for socket in [&pair.0, &pair.1] {
+        fit_send_buffer(socket, settings.payload + HEAD);
+        set_buffers(socket, settings);
+    }
     Ok(pair)
 }
 

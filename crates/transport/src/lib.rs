@@ -17,12 +17,14 @@
 mod definition;
 mod endpoint;
 mod error;
+mod option;
 mod rendezvous;
 mod settings;
 
 pub use definition::{Availability, Capabilities, Definition, Pattern, Span, Wait};
 pub use endpoint::{Endpoint, Step};
 pub use error::Error;
+pub use option::{OptionSpec, number};
 pub use rendezvous::Rendezvous;
 pub use settings::{HYBRID_POLLS, MAX_PAYLOAD, MAX_SLEEP, MIN_PAYLOAD, Role, Settings};
 
@@ -33,6 +35,12 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Name, family, summary and capabilities; constant for the life of the process.
     fn definition(&self) -> &Definition;
+
+    /// What users can set of it; constant for the life of the process. What they set has been
+    /// checked when it comes with the settings of an end.
+    fn options(&self) -> &[OptionSpec] {
+        &[]
+    }
 
     /// Whether it can run on this machine now. Called in the command: it must be quick, start
     /// nothing and leave nothing.

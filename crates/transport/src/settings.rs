@@ -52,6 +52,18 @@ pub struct Settings {
     pub name: String,
     /// A directory of this session alone, for what needs a path; the engine removes it.
     pub directory: PathBuf,
-    /// Settings of the transport, by name, checked before.
+    /// What the user has set of the transport's options, by key, checked before.
     pub options: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// What an option is set to, if it is a number.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.options.get(key)?.parse().ok()
+    }
+
+    /// Whether an option is set to this word.
+    pub fn is_set_to(&self, key: &str, word: &str) -> bool {
+        self.options.get(key).is_some_and(|value| value == word)
+    }
 }

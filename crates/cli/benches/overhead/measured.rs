@@ -76,6 +76,7 @@ impl Engine {
             patterns: vec![Pattern::Latency],
             payloads: vec![(payload, vec![touch])],
             waits: Some(vec![wait]),
+            options: Default::default(),
             trials: 1,
             budget,
             seed: 1,
@@ -85,6 +86,7 @@ impl Engine {
             version: "bench".into(),
             pinning: Pinning::Auto,
             sandbox: true,
+            visible: Vec::new(),
             timeout: Duration::from_secs(10),
         };
         let plan = Plan::new(&self.0, &wish);

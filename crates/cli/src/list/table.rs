@@ -149,7 +149,7 @@ fn summary(row: &Row<'_>) -> String {
 }
 
 /// A text behind a start, its further lines below its first word.
-fn hanging(start: &str, text: &str, style: Style) -> Vec<String> {
+pub(super) fn hanging(start: &str, text: &str, style: Style) -> Vec<String> {
     let below = " ".repeat(textwrap::core::display_width(start));
     let options = Options::new(style.width.max(below.len() + 20))
         .initial_indent(start)
@@ -160,6 +160,11 @@ fn hanging(start: &str, text: &str, style: Style) -> Vec<String> {
 const BOLD: &str = "\x1b[1m";
 const GREEN: &str = "\x1b[32m";
 const RED: &str = "\x1b[31m";
+
+/// A heading.
+pub(super) fn paint_bold(text: &str, style: Style) -> String {
+    paint(text, BOLD, style)
+}
 
 fn paint(text: &str, color: &str, style: Style) -> String {
     if style.color { format!("{color}{text}\x1b[0m") } else { text.to_owned() }
@@ -203,7 +208,7 @@ mod tests {
         let rows: Vec<Row<'_>> = definitions
             .iter()
             .zip(availabilities)
-            .map(|(definition, availability)| Row { definition, availability })
+            .map(|(definition, availability)| Row { definition, options: &[], availability })
             .collect();
         table(&rows, PLAIN)
     }
@@ -245,7 +250,7 @@ mod tests {
     #[test]
     fn paint_changes_no_line() {
         let definition = definition("a", "os");
-        let rows = [Row { definition: &definition, availability: here(None) }];
+        let rows = [Row { definition: &definition, options: &[], availability: here(None) }];
         let painted = table(&rows, Style { color: true, ..PLAIN });
         let bare = [BOLD, GREEN, RED, "\x1b[0m"]
             .iter()

@@ -74,6 +74,7 @@ pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt) -> Outcome {
         version: "test".into(),
         pinning: Pinning::Auto,
         sandbox,
+        visible: Vec::new(),
         timeout: if interrupt == Interrupt::Never { TIMEOUT } else { 100 * TIMEOUT },
     };
     let (readable, writer) = UnixStream::pair().expect("a pair of sockets");

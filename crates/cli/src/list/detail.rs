@@ -1,0 +1,75 @@
+//! One transport with all that is known of it.
+
+use ipcmark_report::Style;
+use ipcmark_transport::{Availability, OptionSpec};
+
+use super::{
+    Row,
+    table::{hanging, paint_bold},
+    waits,
+};
+
+/// Every row in full, without the last line break.
+pub(super) fn details(rows: &[Row<'_>], style: Style) -> String {
+    let blocks: Vec<String> = rows.iter().map(|row| detail(row, style).join("\n")).collect();
+    blocks.join("\n\n")
+}
+
+fn detail(row: &Row<'_>, style: Style) -> Vec<String> {
+    let definition = row.definition;
+    let capabilities = &definition.capabilities;
+    let mut lines = vec![paint_bold(&definition.name, style)];
+    let patterns: Vec<&str> = capabilities.patterns.iter().map(|p| p.as_str()).collect();
+    let mut facts = vec![
+        ("what", definition.summary.to_string()),
+        ("family", definition.family.to_string()),
+        ("here", availability(&row.availability)),
+        ("waits", waits(capabilities).join(", ")),
+        ("patterns", patterns.join(", ")),
+        ("messages", format!("16 to {} bytes", capabilities.max_payload)),
+        ("subscribers", format!("up to {}", capabilities.max_subscribers)),
+        ("loans", yes(capabilities.loans, "a message is handed over without a copy")),
+        ("reliable", yes(capabilities.reliable, "no message is lost while both ends live")),
+        ("hosts", yes(capabilities.crosses_hosts, "its ends can be on different hosts")),
+    ];
+    if capabilities.alternating {
+        facts.push(("turns", "its ends take turns: request, reply, request, …".into()));
+    }
+    lines.extend(facts.iter().flat_map(|(key, fact)| fact_lines(key, fact, style)));
+    lines.extend(options(&definition.name, row.options, style));
+    lines
+}
+
+fn availability(availability: &Availability) -> String {
+    match availability {
+        Availability::Available { version: None } => "it can run".into(),
+        Availability::Available { version: Some(version) } => format!("it can run ({version})"),
+        Availability::Unavailable { reason, install: None } => format!("it cannot run: {reason}"),
+        Availability::Unavailable { reason, install: Some(install) } => {
+            format!("it cannot run: {reason}; install it with: {install}")
+        }
+    }
+}
+
+fn yes(is_so: bool, meaning: &str) -> String {
+    if is_so { format!("yes: {meaning}") } else { "no".into() }
+}
+
+fn fact_lines(key: &str, fact: &str, style: Style) -> Vec<String> {
+    hanging(&format!("  {key:12}"), fact, style)
+}
+
+fn options(name: &str, options: &[OptionSpec], style: Style) -> Vec<String> {
+    if options.is_empty() {
+        return fact_lines("options", "none", style);
+    }
+    let mut lines = fact_lines("options", &format!("ipcmark run --set {name}.KEY=VALUE"), style);
+    let key = |option: &OptionSpec| format!("{}={}", option.key, option.accepts);
+    let wide = options.iter().map(|option| key(option).len()).max().unwrap_or(0);
+    for option in options {
+        let start = format!("    {:wide$}  ", key(option));
+        let text = format!("{} [default: {}]", option.summary, option.standard);
+        lines.extend(hanging(&start, &text, style));
+    }
+    lines
+}

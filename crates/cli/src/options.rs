@@ -1,0 +1,129 @@
+//! What users set of transports: `--set zeromq.high-water-mark=100`.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use ipcmark_engine::{Candidate, Registry};
+use ipcmark_transport::OptionSpec;
+
+use crate::selection;
+
+/// Keys and values by a transport's place in the registry.
+pub(crate) type Options = BTreeMap<usize, BTreeMap<String, String>>;
+
+/// Reads every `TRANSPORT.KEY=VALUE`, where the transport is a name, a glob or a family, and checks
+/// it against what the transports declare. What a name, glob or family brings in and has no such
+/// option stays as it is, unless none has it.
+pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, String> {
+    let mut options = Options::new();
+    for word in words {
+        let (transport, key, value) = split(word)?;
+        let mut known = false;
+        for at in selection::matching(transport, registry)? {
+            if let Some(spec) = spec(registry[at].as_ref(), key) {
+                known = true;
+                let checked = spec.check(value).map_err(|why| format!("in --set {word}: {why}"))?;
+                set(&mut options, at, key, checked, word)?;
+            }
+        }
+        if !known {
+            return Err(unknown(transport, key, registry));
+        }
+    }
+    Ok(options)
+}
+
+fn split(word: &str) -> Result<(&str, &str, &str), String> {
+    let parts = word.split_once('=').and_then(|(left, value)| {
+        let (transport, key) = left.split_once('.')?;
+        Some((transport.trim(), key.trim(), value.trim()))
+    });
+    parts
+        .filter(|(transport, key, _)| !transport.is_empty() && !key.is_empty())
+        .ok_or_else(|| format!("'{word}' is no setting; write --set TRANSPORT.KEY=VALUE"))
+}
+
+fn spec<'a>(candidate: &'a dyn Candidate, key: &str) -> Option<&'a OptionSpec> {
+    candidate.options().iter().find(|option| option.key == key)
+}
+
+fn set(
+    options: &mut Options,
+    at: usize,
+    key: &str,
+    value: String,
+    word: &str,
+) -> Result<(), String> {
+    match options.entry(at).or_default().insert(key.to_owned(), value.clone()) {
+        Some(before) if before != value => {
+            Err(format!("--set {word} sets {key} to another value again"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unknown(transport: &str, key: &str, registry: &Registry) -> String {
+    let places = selection::matching(transport, registry).unwrap_or_default();
+    let mut keys: Vec<String> = places
+        .iter()
+        .flat_map(|at| registry[*at].options())
+        .map(|option| format!("{transport}.{}", option.key))
+        .collect();
+    keys.sort();
+    keys.dedup();
+    match keys.is_empty() {
+        true => format!("{transport} has no options to set"),
+        false => format!("{transport} has no option {key}; it has {}", keys.join(", ")),
+    }
+}
+
+/// The files and directories among the values: what a transport is going to read.
+pub(crate) fn paths(options: &Options, registry: &Registry) -> Vec<PathBuf> {
+    let each = options.iter().flat_map(|(at, options)| options.iter().map(move |o| (at, o)));
+    let paths = each.filter(|(at, (key, value))| {
+        spec(registry[**at].as_ref(), key).is_some_and(|spec| spec.is_path(value))
+    });
+    paths.map(|(_, (_, value))| Path::new(value).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipcmark_engine::Register;
+
+    fn read_words(words: &[&str]) -> Result<Options, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        read(&words, &ipcmark_native::transports(&mut Register))
+    }
+
+    #[test]
+    fn a_setting_reaches_every_transport_that_has_the_option() {
+        let one = read_words(&["tcp.send-buffer=64k"]).unwrap();
+        assert_eq!(one.len(), 1);
+        let options = one.into_values().next().unwrap();
+        assert_eq!(options["send-buffer"], "65536");
+        assert!(read_words(&["os.send-buffer=1M"]).unwrap().len() > 1);
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused_with_what_can() {
+        for (word, reason) in [
+            ("tcp", "write --set TRANSPORT.KEY=VALUE"),
+            ("tcp.=1", "write --set"),
+            (".send-buffer=1", "write --set"),
+            ("tcp.colour=red", "it has tcp."),
+            ("null.depth=1", "no options to set"),
+            ("nothing.depth=1", "no transport 'nothing'"),
+            ("tcp.send-buffer=many", "in --set tcp.send-buffer=many"),
+            ("tcp.send-buffer=1G", "not one of"),
+        ] {
+            let error = read_words(&[word]).unwrap_err();
+            assert!(error.contains(reason), "{word}: {error}");
+        }
+        let twice = read_words(&["tcp.send-buffer=64k", "tcp.send-buffer=128k"]).unwrap_err();
+        assert!(twice.contains("again"), "{twice}");
+        assert!(read_words(&["tcp.send-buffer=64k", "tcp.send-buffer=65536"]).is_ok());
+    }
+}
