@@ -15,6 +15,8 @@ support::tests![
     flags_that_contradict_each_other,
     processors_that_cannot_be_used,
     patterns_that_are_not_there_yet,
+    options_that_cannot_be_set,
+    payload_files_that_hold_none,
     files_that_cannot_be_written,
     plans_that_cannot_be_read,
     modules_that_cannot_be_read,
@@ -95,13 +97,32 @@ fn processors_that_cannot_be_used() {
     refused("run --cpus 0", &["--cpus with 1 processors", "2 processors are needed"]);
     refused("run --cpus 0,0,0", &["--cpus with 3 processors", "2 processors are needed"]);
     refused("run --cpus 0,99999", &["processor 99999", "may not run on it", "choose from"]);
+    refused("run --subscribers 2 --cpus 0,1", &["--cpus with 2 processors", "3 processors"]);
     refused("run --cpus all", &["'all' for '--cpus"]);
 }
 
 fn patterns_that_are_not_there_yet() {
-    refused("run --subscribers 3", &["--subscribers", "fan-out", "does not measure yet"]);
+    refused("run -p latency --subscribers 3", &["--subscribers", "fan-out"]);
+    refused("run --subscribers 0", &["0 is not in 1..=64"]);
     refused("run --rate 10k/s", &["--rate", "one-way and throughput"]);
     refused("run -p throughput", &["does not measure it yet; it measures latency"]);
+}
+
+fn options_that_cannot_be_set() {
+    refused("run --set tcp", &["'tcp' is no setting", "--set TRANSPORT.KEY=VALUE"]);
+    refused("run --set tcp.colour=red", &["no option colour", "tcp.send-buffer"]);
+    refused("run --set tcp.no-delay=maybe", &["'maybe' is not one of on|off"]);
+    refused("run --set nowhere.depth=1", &["there is no transport 'nowhere'"]);
+}
+
+fn payload_files_that_hold_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("payloads.csv");
+    for (text, reason) in [("16;x", "no size"), ("0", "too small"), ("", "no payload")] {
+        fs::write(&path, text).unwrap();
+        refused(&format!("run -s @{}", path.display()), &[reason, "payloads.csv"]);
+    }
+    refused("run -s @/nowhere", &["cannot read the payloads in /nowhere"]);
 }
 
 fn files_that_cannot_be_written() {

@@ -156,6 +156,8 @@ struct ipcmark_session {
     /* Writes a setting of the library into the result: note(session, "pool", "16 x 4 MiB"). The
      * texts are copied. */
     void (*note)(struct ipcmark_session *session, const char *key, const char *value);
+    /* Says that, with the options set, messages may be lost: as IPCMARK_UNRELIABLE, for this end. */
+    void (*may_lose)(struct ipcmark_session *session);
 };
 
 /* One way of moving messages. Functions are required unless they say otherwise. */

@@ -100,6 +100,8 @@ pub type Meet = unsafe extern "C" fn(session: *mut Session, error: *mut Error) -
 pub type Note =
     unsafe extern "C" fn(session: *mut Session, key: *const c_char, value: *const c_char);
 
+pub type MayLose = unsafe extern "C" fn(session: *mut Session);
+
 #[repr(C)]
 pub struct Session {
     pub size: u32,
@@ -108,6 +110,7 @@ pub struct Session {
     pub receive: Receive,
     pub meet: Meet,
     pub note: Note,
+    pub may_lose: MayLose,
 }
 
 pub type Probe = unsafe extern "C" fn(transport: *const Transport, error: *mut Error) -> c_int;

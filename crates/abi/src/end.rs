@@ -10,7 +10,7 @@ use std::{
 
 use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, MAX_SLEEP, Settings, Step, Wait};
 
-use crate::{buffer::Buffer, c, failure};
+use crate::{buffer::Buffer, c, failure, session::Words};
 
 /// How long one call of a reliable transport's `wait` sleeps. A wake-up that a library loses shows
 /// as a second, far outside what anyone would take for a figure.
@@ -31,7 +31,7 @@ pub struct ModuleEnd {
     error: Box<c::Error>,
     /// The transport's name, for errors.
     name: String,
-    configuration: BTreeMap<String, String>,
+    words: Words,
 }
 
 /// The functions of an end, out of the module's description.
@@ -68,13 +68,13 @@ impl Functions {
         })
     }
 
-    fn sleep(&self, wait: Wait) -> Option<Sleep> {
+    fn sleep(&self, wait: Wait, may_lose: bool) -> Option<Sleep> {
         let polls = match wait {
             Wait::Spin => return None,
             Wait::Block => 1,
             Wait::Hybrid => HYBRID_POLLS,
         };
-        let timeout = if self.reliable { RELIABLE_SLEEP } else { MAX_SLEEP };
+        let timeout = if self.reliable && !may_lose { RELIABLE_SLEEP } else { MAX_SLEEP };
         let timeout_ns = timeout.as_nanos() as u64;
         self.wait.map(|wait| Sleep { polls, wait, timeout_ns })
     }
@@ -87,10 +87,10 @@ impl ModuleEnd {
         end: *mut c_void,
         settings: &Settings,
         name: &str,
-        configuration: BTreeMap<String, String>,
+        words: Words,
     ) -> Self {
         Self {
-            sleep: functions.sleep(settings.wait),
+            sleep: functions.sleep(settings.wait, words.may_lose),
             buffer: functions.loan.is_none().then(|| Buffer::new(settings.payload)),
             functions,
             end,
@@ -100,7 +100,7 @@ impl ModuleEnd {
             message_len: 0,
             error: Box::new(failure::blank()),
             name: name.to_owned(),
-            configuration,
+            words,
         }
     }
 
@@ -198,7 +198,11 @@ impl Endpoint for ModuleEnd {
     }
 
     fn configuration(&self) -> BTreeMap<String, String> {
-        self.configuration.clone()
+        self.words.notes.clone()
+    }
+
+    fn may_lose(&self) -> bool {
+        self.words.may_lose
     }
 }
 

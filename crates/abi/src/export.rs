@@ -205,8 +205,12 @@ unsafe extern "C" fn open<T: Transport>(
     code(opened, error)
 }
 
-/// Tells the session what the end set of its library.
+/// Tells the session what the end set of its library, and whether it may lose messages.
 fn write_down<E: Endpoint>(end: &E, session: *mut c::Session) {
+    if end.may_lose() {
+        // SAFETY: the contract: the session is there while the end opens.
+        unsafe { ((*session).may_lose)(session) };
+    }
     for (key, value) in end.configuration() {
         let (Ok(key), Ok(value)) = (CString::new(key), CString::new(value)) else { continue };
         // SAFETY: the contract: the session is there while the end opens, and copies the texts.

@@ -17,8 +17,16 @@ pub(crate) struct Session<'a> {
     /// First, so that a module's pointer to it is a pointer to the whole.
     functions: c::Session,
     peers: &'a mut dyn Rendezvous,
-    /// Settings of the library that the module wrote down.
-    notes: BTreeMap<String, String>,
+    words: Words,
+}
+
+/// What a module said of the end that it opened.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    /// Settings of the library.
+    pub notes: BTreeMap<String, String>,
+    /// Whether messages may be lost with the options that were set.
+    pub may_lose: bool,
 }
 
 impl<'a> Session<'a> {
@@ -30,8 +38,9 @@ impl<'a> Session<'a> {
             receive,
             meet,
             note,
+            may_lose,
         };
-        Self { functions, peers, notes: BTreeMap::new() }
+        Self { functions, peers, words: Words::default() }
     }
 
     /// The address that a module gets.
@@ -39,9 +48,9 @@ impl<'a> Session<'a> {
         (&raw mut *self).cast()
     }
 
-    /// The settings that the module wrote down.
-    pub(crate) fn into_notes(self) -> BTreeMap<String, String> {
-        self.notes
+    /// What the module said meanwhile.
+    pub(crate) fn into_words(self) -> Words {
+        self.words
     }
 
     fn check_peer(&self, peer: u32) -> Result<usize, Error> {
@@ -181,5 +190,10 @@ unsafe extern "C" fn meet(session: *mut c::Session, error: *mut c::Error) -> c_i
 unsafe extern "C" fn note(session: *mut c::Session, key: *const c_char, value: *const c_char) {
     // SAFETY: the contract: the session is ours, both texts are terminated or null.
     let (session, key, value) = unsafe { (whole(session), text::read(key), text::read(value)) };
-    session.notes.extend(key.zip(value));
+    session.words.notes.extend(key.zip(value));
+}
+
+unsafe extern "C" fn may_lose(session: *mut c::Session) {
+    // SAFETY: the contract: the session is ours.
+    unsafe { whole(session) }.words.may_lose = true;
 }

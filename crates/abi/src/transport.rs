@@ -89,8 +89,8 @@ impl Transport for Module {
         if code != c::DONE {
             return Err(failure::read(code, &error, "open", &self.definition.name));
         }
-        let (name, notes) = (&self.definition.name, session.into_notes());
-        Ok(ModuleEnd::new(functions, end, settings, name, notes))
+        let (name, words) = (&self.definition.name, session.into_words());
+        Ok(ModuleEnd::new(functions, end, settings, name, words))
     }
 
     fn remove(&self, name: &str) -> Result<(), Error> {

@@ -82,7 +82,7 @@ fn its_layout_is_that_of_the_loader() {
         "ipcmark_settings" = Settings {
             size, role, follower, wait, payload, subscribers, option_count, options, name, directory
         }
-        "ipcmark_session" = Session { size, peers, send, receive, meet, note }
+        "ipcmark_session" = Session { size, peers, send, receive, meet, note, may_lose }
         "ipcmark_transport" = Transport {
             size, flags, name, summary, max_payload, waits, patterns, max_subscribers, option_count,
             context, probe, open, publish, take, close, loan, release, wait, remove, options

@@ -65,10 +65,10 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
     pub duration: Option<Duration>,
 
-    /// Shapes of the traffic
-    #[arg(short, long, value_name = "PATTERN,…", value_delimiter = ',', default_value = "latency")]
+    /// Shapes of the traffic: latency, fan-out [default: latency; fan-out with --subscribers]
+    #[arg(short, long, value_name = "PATTERN,…", value_delimiter = ',')]
     #[arg(value_parser = parse_pattern)]
-    pub patterns: Vec<Pattern>,
+    pub patterns: Option<Vec<Pattern>>,
 
     /// How the ends wait: spin, block, hybrid [default: all that a transport has]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = parse_wait)]
@@ -78,8 +78,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "TRANSPORT.KEY=VALUE", value_delimiter = ',')]
     pub set: Vec<String>,
 
-    /// Followers of one leader; more than one only for patterns that have several
+    /// Followers of one leader, each a process; several with the pattern fan-out, where the round
+    /// trip ends with the last answer
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub subscribers: u32,
 
     /// Messages a second, as 10k/s; only for patterns that are paced

@@ -8,7 +8,7 @@ use ipcmark_engine::{
     expected_length,
 };
 use ipcmark_results::{RunResult, Status};
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, Pattern};
 
 use crate::{
     arguments::{RunArguments, SandboxWord},
@@ -60,9 +60,10 @@ fn measure(
 }
 
 fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {
-    if arguments.subscribers != 1 {
-        return Err("--subscribers makes sense only for the pattern fan-out, which this version \
-                    does not measure yet"
+    let fans_out = patterns(arguments) == [Pattern::FanOut];
+    if arguments.subscribers > 1 && !fans_out {
+        return Err("several --subscribers make sense only for the pattern fan-out: without \
+                    --patterns it is the one that is measured"
             .into());
     }
     if arguments.rate.is_some() {
@@ -73,6 +74,15 @@ fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {
     Ok(())
 }
 
+/// Several followers mean fan-out.
+fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
+    match (&arguments.patterns, arguments.subscribers) {
+        (Some(patterns), _) => patterns.clone(),
+        (None, 0 | 1) => vec![Pattern::Latency],
+        (None, _) => vec![Pattern::FanOut],
+    }
+}
+
 fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wish {
     let budget = match (arguments.round_trips, arguments.duration) {
         (Some(count), _) => Budget::RoundTrips(count),
@@ -80,7 +90,8 @@ fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wi
     };
     Wish {
         transports: selection.transports.clone(),
-        patterns: arguments.patterns.clone(),
+        patterns: patterns(arguments),
+        subscribers: arguments.subscribers,
         payloads: payloads(arguments),
         waits: arguments.waits.clone(),
         options,
@@ -186,11 +197,15 @@ fn conclude(
     ExitCode::from(u8::from(written.is_err() || !shown || !measured))
 }
 
-/// Whether nothing failed and everything that was named is measured.
+/// Whether something was measured, nothing failed, and everything that was named is there.
 fn all_measured(result: &RunResult, by_name: &[&str]) -> bool {
-    result.cases.iter().all(|case| match case.status {
-        Status::Ok => true,
-        Status::Failed => false,
-        Status::Unavailable | Status::Unsupported => !by_name.contains(&case.transport.as_str()),
-    })
+    let something = result.cases.iter().any(|case| case.status == Status::Ok);
+    something
+        && result.cases.iter().all(|case| match case.status {
+            Status::Ok => true,
+            Status::Failed => false,
+            Status::Unavailable | Status::Unsupported => {
+                !by_name.contains(&case.transport.as_str())
+            }
+        })
 }

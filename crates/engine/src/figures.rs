@@ -1,10 +1,12 @@
 //! From what the workers of a case report to its figures.
 
-use ipcmark_results::{CpuPerMessage, Figures, PeakMemory, Placement as CasePlacement, Switches};
+use ipcmark_results::{
+    CpuPerMessage, Figures, PeakMemory, Placement as CasePlacement, Subscriber, Switches,
+};
 
 use crate::{
     costs::Costs,
-    pass::{LeaderReport, Reply},
+    pass::{FollowerReport, LeaderReport, Reply},
     placement::Placement,
 };
 
@@ -21,11 +23,11 @@ pub(crate) fn figures(
         _ => None,
     });
     let setup_ns = opened.clone().map(|(setup_ns, _)| setup_ns).max().unwrap_or(0);
-    let (mut led, mut followed) = (None, Costs::default());
+    let (mut led, mut followed) = (None, Vec::new());
     for reply in replies {
         match reply {
             Reply::Led(report) => led = Some(report),
-            Reply::Followed(costs) => add(&mut followed, costs),
+            Reply::Followed(costs) => followed.push(costs),
             other => return Err(format!("a worker answered {other:?} to a measurement")),
         }
     }
@@ -39,7 +41,7 @@ pub(crate) fn figures(
 
 fn compute(
     report: LeaderReport,
-    followed: Costs,
+    each_followed: Vec<Costs>,
     payload: usize,
     placement: &Placement,
 ) -> Result<Figures, String> {
@@ -48,7 +50,11 @@ fn compute(
     if round_trips == 0 {
         return Err("not one round trip ended: every message was lost".into());
     }
-    let messages = 2.0 * round_trips as f64;
+    // One message to each follower and one back.
+    let messages = (2 * round_trips * each_followed.len().max(1) as u64) as f64;
+    let per_subscriber = subscribers(&report.followers, &each_followed)?;
+    let mut followed = Costs::default();
+    each_followed.into_iter().for_each(|costs| add(&mut followed, costs));
     let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
     Ok(Figures {
         round_trips,
@@ -58,6 +64,7 @@ fn compute(
         bytes_per_second: messages * payload as f64 / seconds,
         lost: report.lost,
         lost_wait_ns: report.lost_wait_ns,
+        per_subscriber,
         cpu_ns_per_message: CpuPerMessage {
             leader: report.costs.cpu_ns as f64 / messages,
             follower: followed.cpu_ns as f64 / messages,
@@ -74,6 +81,23 @@ fn compute(
             follower_cpus: placement.followers.iter().copied().flatten().collect(),
         },
         histogram: report.histogram,
+    })
+}
+
+fn subscribers(reports: &[FollowerReport], costs: &[Costs]) -> Result<Vec<Subscriber>, String> {
+    let pairs = reports.iter().zip(costs).filter(|_| reports.len() > 1);
+    pairs.map(|(report, costs)| subscriber(report, costs)).collect()
+}
+
+fn subscriber(report: &FollowerReport, costs: &Costs) -> Result<Subscriber, String> {
+    let histogram = ipcmark_results::decode(&report.histogram)?;
+    let answers = histogram.len();
+    Ok(Subscriber {
+        answers,
+        answer_ns: ipcmark_results::answer_times(&histogram),
+        lost: report.lost,
+        cpu_ns_per_message: costs.cpu_ns as f64 / (2 * answers.max(1)) as f64,
+        histogram: report.histogram.clone(),
     })
 }
 

@@ -39,6 +39,10 @@ pub(crate) fn measure(
     role: Role,
     peers: &mut dyn Rendezvous,
 ) -> Result<Option<FloorReport>, Error> {
+    if matches!(role, Role::Follower(number) if number > 0) {
+        // The floor is that of the leader and the first of its followers.
+        return Ok(None);
+    }
     let line = Line::open(role, peers)?;
     if !role.is_leader() {
         line.reflect();

@@ -30,6 +30,20 @@ pub(crate) const COST_STOP: u32 = 1 << 5;
 /// The last message of the case.
 pub(crate) const LAST: u32 = 1 << 6;
 
+/// From this bit on the flags of an answer hold the number of the follower that sent it.
+const NUMBER_SHIFT: u32 = 16;
+
+/// The flags of an answer of this follower.
+pub(crate) fn from_follower(number: u32) -> u32 {
+    FROM_FOLLOWER | number << NUMBER_SHIFT
+}
+
+/// The number of the follower that sent an answer with these flags.
+#[inline(always)]
+pub(crate) fn follower_number(flags: u32) -> usize {
+    (flags >> NUMBER_SHIFT) as usize
+}
+
 impl Head {
     #[inline(always)]
     pub(crate) fn write(self, room: &mut [u8]) {
@@ -132,10 +146,11 @@ pub(crate) fn check(head: Head, seed: u64, message: &[u8]) -> Result<(), Error> 
     }
 }
 
-/// Sequence number and direction are part of the seed, so that a message in another's place, or a
+/// Sequence number and sender are part of the seed, so that a message in another's place, or a
 /// process's own message, has wrong bytes.
 fn message_seed(head: Head, seed: u64) -> u64 {
-    seed ^ head.seq.rotate_left(17) ^ u64::from(head.flags & FROM_FOLLOWER) << 63
+    let from = (head.flags >> NUMBER_SHIFT, head.flags & FROM_FOLLOWER);
+    seed ^ head.seq.rotate_left(17) ^ u64::from(from.1) << 63 ^ u64::from(from.0) << 40
 }
 
 #[cfg(test)]
@@ -176,5 +191,9 @@ mod tests {
         assert!(check(Head { seq: 8, ..head }, 1, &message).is_err());
         assert!(check(Head { flags: VERIFY | FROM_FOLLOWER, ..head }, 1, &message).is_err());
         assert!(check(head, 2, &message).is_err());
+        let [first, third] = [0, 2].map(|n| Head { seq: 7, flags: VERIFY | from_follower(n) });
+        write_checked(third, 1, &mut message);
+        assert!(check(third, 1, &message).is_ok() && check(first, 1, &message).is_err());
+        assert_eq!(follower_number(third.flags), 2);
     }
 }

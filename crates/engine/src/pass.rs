@@ -36,6 +36,16 @@ pub enum Budget {
     Time(Duration),
 }
 
+impl Budget {
+    /// Most round trips and most time of half a warm-up.
+    pub(crate) fn warm_up(self) -> (u64, u64) {
+        match self {
+            Budget::RoundTrips(n) => ((n / 20).max(1), 500_000_000),
+            Budget::Time(time) => (u64::MAX, time.as_nanos() as u64 / 20),
+        }
+    }
+}
+
 /// One case as the workers see it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pass {
@@ -97,6 +107,18 @@ pub(crate) struct LeaderReport {
     pub costs: Costs,
     pub lost: u64,
     pub lost_wait_ns: u64,
+    /// What the leader measured of each follower, in the order of their numbers; nothing where there
+    /// is only one.
+    pub followers: Vec<FollowerReport>,
+}
+
+/// What the leader measured of one of several followers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FollowerReport {
+    /// Times from the publication to this follower's answer, encoded as in the result file.
+    pub histogram: String,
+    /// Answers that never came.
+    pub lost: u64,
 }
 
 /// The least that a hop costs here, and what a reading of the clock costs.

@@ -24,6 +24,8 @@ pub struct Wish {
     pub waits: Option<Vec<Wait>>,
     /// What is set of transports, by their place in the registry: keys and values, checked.
     pub options: BTreeMap<usize, BTreeMap<String, String>>,
+    /// Followers of one leader.
+    pub subscribers: u32,
     /// How often everything is repeated in fresh processes.
     pub trials: u32,
     /// How long each case is measured.
@@ -37,6 +39,8 @@ pub struct Wish {
 pub struct Plan {
     /// Sessions, in the order in which they run.
     pub sessions: Vec<PlannedSession>,
+    /// Followers of one leader.
+    pub subscribers: u32,
     /// How long each case is measured.
     pub budget: Budget,
     /// What the order was made from.
@@ -87,7 +91,8 @@ impl Plan {
             shuffle(&mut round, wish.seed.wrapping_add(u64::from(trial)));
             sessions.extend(round);
         }
-        Self { sessions, budget: wish.budget, seed: wish.seed }
+        let Wish { subscribers, budget, seed, .. } = *wish;
+        Self { sessions, subscribers, budget, seed }
     }
 
     /// How many cases there are.
@@ -142,7 +147,7 @@ fn cases_of(
     for pattern in &wish.patterns {
         for (payload, touches) in &wish.payloads {
             let verdict = unavailable(availability)
-                .or_else(|| unsupported(capabilities, *pattern, *payload, wait));
+                .or_else(|| unsupported(capabilities, *pattern, *payload, wait, wish.subscribers));
             cases.extend(touches.iter().map(|touch| PlannedCase {
                 pattern: *pattern,
                 payload: *payload,
@@ -171,6 +176,7 @@ fn unsupported(
     pattern: Pattern,
     payload: usize,
     wait: Wait,
+    subscribers: u32,
 ) -> Option<(Status, String)> {
     let list = |words: Vec<&str>| words.join(", ");
     let reason = if !capabilities.waits.contains(&wait) {
@@ -181,6 +187,8 @@ fn unsupported(
         format!("it does not carry the pattern {pattern}; it has {patterns}")
     } else if payload > capabilities.max_payload {
         format!("its messages end at {} bytes", capabilities.max_payload)
+    } else if subscribers > capabilities.max_subscribers {
+        format!("{} followers are the most it has", capabilities.max_subscribers)
     } else {
         return None;
     };
@@ -230,13 +238,15 @@ mod tests {
     #[test]
     fn what_a_transport_lacks_is_said_with_what_it_has() {
         let capabilities = capabilities();
-        let reason = |pattern, payload, wait| unsupported(&capabilities, pattern, payload, wait);
+        let reason = |pattern, payload, wait| unsupported(&capabilities, pattern, payload, wait, 1);
         assert!(reason(Pattern::Latency, 64, Wait::Spin).is_none());
         let (status, text) = reason(Pattern::Latency, 64, Wait::Block).unwrap();
         assert_eq!(status, Status::Unsupported);
         assert!(text.contains("it has spin"), "{text}");
         assert!(reason(Pattern::OneWay, 64, Wait::Spin).unwrap().1.contains("it has latency"));
         assert!(reason(Pattern::Latency, 2048, Wait::Spin).unwrap().1.contains("1024 bytes"));
+        let three = unsupported(&capabilities, Pattern::Latency, 64, Wait::Spin, 3);
+        assert!(three.unwrap().1.contains("1 followers are the most"));
     }
 
     #[test]

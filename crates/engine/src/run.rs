@@ -56,7 +56,7 @@ pub fn run(
     interrupt: &UnixStream,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, Error> {
-    let placement = placement::choose(&manner.pinning, 1)?;
+    let placement = placement::choose(&manner.pinning, plan.subscribers)?;
     let mut runner = Runner {
         registry,
         plan,
@@ -256,7 +256,7 @@ impl<'a> Runner<'a> {
             wait: session.wait.to_string(),
             touch: case.touch.as_str().into(),
             span: definition.capabilities.span.to_string(),
-            subscribers: 1,
+            subscribers: self.plan.subscribers,
             trial: session.trial,
             options: session.options.clone(),
             status: Status::Failed,
@@ -299,7 +299,7 @@ impl<'a> Runner<'a> {
             role: Role::Leader,
             wait: planned.wait,
             payload: case.payload,
-            subscribers: 1,
+            subscribers: self.plan.subscribers,
             name: format!("ipcmark-{}-{}", self.id, self.opened),
             directory,
             options: planned.options.clone(),

@@ -107,10 +107,15 @@ fn run<T: Transport>(
     // The two closures use the channel at different times: one asks, the other tells.
     let control = std::cell::RefCell::new(&mut desk.control);
     let mut around = Surroundings {
-        reliable: capabilities.reliable,
+        reliable: capabilities.reliable && !end.may_lose(),
         alternating: capabilities.alternating,
         span: capabilities.span,
         wait: settings.wait,
+        follower: match settings.role {
+            Role::Leader => 0,
+            Role::Follower(number) => number,
+        },
+        subscribers: settings.subscribers,
         stop: &mut || control.borrow().has_news(),
         tell: &mut |progress| control.borrow_mut().send(&reply_of(progress)),
     };

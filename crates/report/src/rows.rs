@@ -139,7 +139,7 @@ fn touches_of_payloads(cases: &[Case]) -> BTreeMap<u64, Option<&str>> {
 
 fn group(key: &Key, members: &Members, touches: &BTreeMap<u64, Option<&str>>) -> Group {
     let mut rows: Vec<Row> =
-        members.iter().map(|(member, trials)| row(name(member), trials)).collect();
+        members.iter().map(|(member, trials)| row(name(member), key.subscribers, trials)).collect();
     if key.payload.is_some() {
         rows.sort_by(|a, b| a.p50.total_cmp(&b.p50).then_with(|| a.name.cmp(&b.name)));
     }
@@ -182,7 +182,7 @@ fn name((payload, transport, options): &Member) -> String {
     name
 }
 
-fn row(name: String, trials: &[&Figures]) -> Row {
+fn row(name: String, subscribers: u32, trials: &[&Figures]) -> Row {
     let median = |figure: fn(&Figures) -> f64| median(trials.iter().map(|trial| figure(trial)));
     let sum = |figure: fn(&Figures) -> u64| {
         trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
@@ -204,7 +204,8 @@ fn row(name: String, trials: &[&Figures]) -> Row {
         cpu_per_message: median(|figures| {
             figures.cpu_ns_per_message.leader + figures.cpu_ns_per_message.follower
         }),
-        switches_per_message: median(switches_per_message),
+        switches_per_message: median(switches_per_round_trip)
+            / (2.0 * f64::from(subscribers.max(1))),
         messages_per_second: median(|figures| figures.messages_per_second),
         floor_multiple: Some(median(multiple)).filter(|multiple| multiple.is_finite()),
         begun: sum(|figures| figures.round_trips).saturating_add(lost),
@@ -213,12 +214,11 @@ fn row(name: String, trials: &[&Figures]) -> Row {
     }
 }
 
-/// A round trip is two messages.
-fn switches_per_message(figures: &Figures) -> f64 {
+fn switches_per_round_trip(figures: &Figures) -> f64 {
     let sides = [&figures.context_switches.leader, &figures.context_switches.follower];
     let switches: f64 =
         sides.iter().map(|side| side.voluntary as f64 + side.involuntary as f64).sum();
-    switches / (2.0 * figures.round_trips.max(1) as f64)
+    switches / figures.round_trips.max(1) as f64
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {

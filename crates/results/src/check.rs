@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Case, Figures, Floor, RunResult, Status};
+use crate::{Case, Figures, Floor, RunResult, Status, Subscriber};
 
 impl RunResult {
     /// Checks that every figure is a number that is not negative, and that each case has figures
@@ -93,7 +93,17 @@ impl Figures {
             ("cpu_ns_per_message.follower", self.cpu_ns_per_message.follower),
         ]
         .into_iter()
+        .chain(self.per_subscriber.iter().flat_map(Subscriber::numbers))
         .try_for_each(|(name, value)| check_number(name, value))
+    }
+}
+
+impl Subscriber {
+    fn numbers(&self) -> [(&'static str, f64); 2] {
+        [
+            ("per_subscriber.answer_ns.mean", self.answer_ns.mean),
+            ("per_subscriber.cpu_ns_per_message", self.cpu_ns_per_message),
+        ]
     }
 }
 

@@ -9,7 +9,7 @@ use hdrhistogram::{
     serialization::{Deserializer, Serializer, V2DeflateSerializer},
 };
 
-use crate::RoundTrip;
+use crate::{AnswerTimes, RoundTrip};
 
 /// The least time that is told from 0, in ns.
 const LOW: u64 = 1;
@@ -140,6 +140,12 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 /// Eight bytes at `at`, most significant first.
 fn wide(bytes: &[u8], at: usize) -> u64 {
     number(bytes, at) << 32 | number(bytes, at + 4)
+}
+
+/// Mean and percentiles of the times to one follower's answers.
+pub fn answer_times(histogram: &Histogram<u64>) -> AnswerTimes {
+    let RoundTrip { mean, min, p50, p90, p99, p99_9, p99_99, max, .. } = statistics(histogram, 0.0);
+    AnswerTimes { mean, min, p50, p90, p99, p99_9, p99_99, max }
 }
 
 /// Mean, deviation and percentiles of the histogram, beside the mean of the bulk pass. Each is true

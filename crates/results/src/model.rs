@@ -196,8 +196,13 @@ pub struct Figures {
     pub lost: u64,
     /// Time spent waiting for what was lost; no part of the round trips.
     pub lost_wait_ns: u64,
-    /// CPU time of each side's process over the sampled pass, divided by the messages of that pass.
-    /// A message's whole price is the sum.
+    /// What the leader measured of each of several followers, in the order of their numbers; absent
+    /// where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_subscriber: Vec<Subscriber>,
+    /// CPU time of each side's processes over the sampled pass, divided by the messages of that
+    /// pass: those published times the followers, and every answer. A message's whole price is the
+    /// sum.
     pub cpu_ns_per_message: CpuPerMessage,
     /// Context switches of each side over the sampled pass.
     pub context_switches: Switches,
@@ -213,6 +218,44 @@ pub struct Figures {
     /// Every sample of the sampled pass in ns: HdrHistogram V2 compressed, base64, 3 significant
     /// digits.
     pub histogram: String,
+}
+
+/// One of several followers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Subscriber {
+    /// Answers in the sampled pass, all of them in the histogram.
+    pub answers: u64,
+    /// Statistics of the times from the leader's publication to this follower's answer.
+    pub answer_ns: AnswerTimes,
+    /// Answers that never came.
+    pub lost: u64,
+    /// CPU time of its process over the sampled pass, divided by the messages it took and sent.
+    #[schemars(range(min = 0))]
+    pub cpu_ns_per_message: f64,
+    /// Every sample in ns: HdrHistogram V2 compressed, base64, 3 significant digits.
+    pub histogram: String,
+}
+
+/// Statistics of the times to one follower's answers, as true as those of round trips.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnswerTimes {
+    /// Mean.
+    #[schemars(range(min = 0))]
+    pub mean: f64,
+    /// Shortest.
+    pub min: u64,
+    /// Half of all answers took at most this long.
+    pub p50: u64,
+    /// 90 of 100.
+    pub p90: u64,
+    /// 99 of 100.
+    pub p99: u64,
+    /// 999 of 1,000.
+    pub p99_9: u64,
+    /// 9,999 of 10,000.
+    pub p99_99: u64,
+    /// Longest.
+    pub max: u64,
 }
 
 /// Statistics of round trips, true to one part in a thousand (the histogram's 3 significant

@@ -52,6 +52,15 @@ pub trait Endpoint {
     /// Gives the room of the message taken back. Never blocks.
     fn release(&mut self) -> Result<(), Error>;
 
+    /// Whether messages may be lost with the options that it was opened with, though the transport is
+    /// reliable as a rule. Both ends say the same. What [`Capabilities::reliable`] says of sleeps
+    /// holds then.
+    ///
+    /// [`Capabilities::reliable`]: crate::Capabilities::reliable
+    fn may_lose(&self) -> bool {
+        false
+    }
+
     /// What this end set of its library, in the library's own words, for the result. Asked once,
     /// after open.
     fn configuration(&self) -> BTreeMap<String, String> {

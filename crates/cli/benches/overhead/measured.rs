@@ -77,6 +77,7 @@ impl Engine {
             payloads: vec![(payload, vec![touch])],
             waits: Some(vec![wait]),
             options: Default::default(),
+            subscribers: 1,
             trials: 1,
             budget,
             seed: 1,

@@ -14,7 +14,10 @@ use super::{
 use crate::{
     clock::now_ns,
     costs::Costs,
-    head::{ASK_BURST, BURST, COST_START, COST_STOP, FROM_FOLLOWER, Head, LAST, Touch, VERIFY},
+    head::{
+        ASK_BURST, BURST, COST_START, COST_STOP, FROM_FOLLOWER, Head, LAST, Touch, VERIFY,
+        from_follower,
+    },
     pass::{Budget, LeaderReport, Pass},
 };
 
@@ -47,14 +50,14 @@ pub(super) fn lead<E: Endpoint, T: Touch, const RELIABLE: bool>(
 }
 
 /// How long the passes are.
-struct Lengths {
-    sampled: u64,
-    sampled_ns: u64,
-    bulk: u64,
+pub(super) struct Lengths {
+    pub sampled: u64,
+    pub sampled_ns: u64,
+    pub bulk: u64,
 }
 
 impl Lengths {
-    fn new(budget: Budget, round_trip_ns: f64) -> Self {
+    pub(super) fn new(budget: Budget, round_trip_ns: f64) -> Self {
         match budget {
             Budget::RoundTrips(n) => {
                 Self { sampled: n, sampled_ns: u64::MAX, bulk: (n / 4).max(1) }
@@ -67,7 +70,7 @@ impl Lengths {
         }
     }
 
-    fn expected_ns(&self, round_trip_ns: f64) -> u64 {
+    pub(super) fn expected_ns(&self, round_trip_ns: f64) -> u64 {
         let sampled = (self.sampled as f64 * round_trip_ns).min(self.sampled_ns as f64);
         (sampled + self.bulk as f64 * round_trip_ns) as u64
     }
@@ -229,10 +232,7 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
 
     /// Half of the warm-up of caches, branch predictors, frequency and scheduler; returns a round trip's mean.
     fn warm_up<T: Touch>(&mut self, budget: Budget) -> Result<f64, Error> {
-        let (most, most_ns) = match budget {
-            Budget::RoundTrips(n) => ((n / 20).max(1), 500_000_000),
-            Budget::Time(time) => (u64::MAX, time.as_nanos() as u64 / 20),
-        };
+        let (most, most_ns) = budget.warm_up();
         let start = now_ns();
         let (mut done, mut elapsed) = (0, 0);
         while done < most && elapsed < most_ns {
@@ -302,7 +302,9 @@ pub(super) fn follow<E: Endpoint, T: Touch, const RELIABLE: bool>(
     if around.span == Span::None {
         return Ok(Costs::default());
     }
-    let mut follower = Follower { end, pass, last_seq: 0, start: None, costs: Costs::default() };
+    let from = from_follower(around.follower);
+    let mut follower =
+        Follower { end, pass, from, last_seq: 0, start: None, costs: Costs::default() };
     let mut patience = Patience::new(around.wait);
     loop {
         if RELIABLE {
@@ -313,8 +315,7 @@ pub(super) fn follow<E: Endpoint, T: Touch, const RELIABLE: bool>(
         let head = read::<E, T>(follower.end, pass.payload, pass.seed)?;
         follower.check_order::<RELIABLE>(head)?;
         if head.flags == 0 {
-            let answer = Head { seq: head.seq, flags: FROM_FOLLOWER };
-            send::<E, T>(follower.end, pass.payload, answer)?;
+            send::<E, T>(follower.end, pass.payload, Head { seq: head.seq, flags: from })?;
         } else if follower.answer_flagged::<T>(head)? {
             return Ok(follower.costs);
         }
@@ -324,6 +325,8 @@ pub(super) fn follow<E: Endpoint, T: Touch, const RELIABLE: bool>(
 struct Follower<'a, E> {
     end: &'a mut E,
     pass: &'a Pass,
+    /// Flags of its answers.
+    from: u32,
     last_seq: u64,
     start: Option<Costs>,
     costs: Costs,
@@ -350,12 +353,12 @@ impl<E: Endpoint> Follower<'_, E> {
         }
         if head.flags & ASK_BURST != 0 {
             for n in 1..=burst_messages(len) {
-                let flags = FROM_FOLLOWER | VERIFY | BURST;
+                let flags = self.from | VERIFY | BURST;
                 send_checked(self.end, len, Head { seq: head.seq + n, flags }, seed)?;
             }
         }
         self.count_costs(head.flags);
-        let answer = Head { seq: head.seq, flags: FROM_FOLLOWER };
+        let answer = Head { seq: head.seq, flags: self.from };
         if head.flags & VERIFY != 0 {
             let answer = Head { flags: answer.flags | VERIFY, ..answer };
             send_checked(self.end, len, answer, seed)?;
@@ -378,11 +381,11 @@ impl<E: Endpoint> Follower<'_, E> {
 }
 
 /// How many round trips are checked byte by byte.
-fn checked_messages(len: usize) -> u64 {
+pub(super) fn checked_messages(len: usize) -> u64 {
     if len <= 65536 { 32 } else { 4 }
 }
 
 /// How many messages a burst has: enough to fill a queue and to wrap a ring around.
-fn burst_messages(len: usize) -> u64 {
+pub(super) fn burst_messages(len: usize) -> u64 {
     if len <= 65536 { 64 } else { 6 }
 }

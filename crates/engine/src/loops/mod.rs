@@ -1,5 +1,6 @@
 //! The loops that are measured, one file a pattern, built for each transport's own type.
 
+mod fan_out;
 mod latency;
 mod sending;
 
@@ -19,6 +20,10 @@ pub(crate) struct Surroundings<'a> {
     pub alternating: bool,
     pub span: Span,
     pub wait: Wait,
+    /// A follower's own number.
+    pub follower: u32,
+    /// How many followers there are.
+    pub subscribers: u32,
     /// Asked from time to time by an end that waits for what may never come: whether to give up.
     pub stop: &'a mut dyn FnMut() -> bool,
     /// Told what comes now; never from a measured loop.
@@ -58,6 +63,7 @@ pub(crate) fn lead<E: Endpoint>(
     ) -> Result<LeaderReport, Error> {
         match pass.pattern {
             Pattern::Latency => latency::lead::<E, T, RELIABLE>(end, pass, around),
+            Pattern::FanOut => fan_out::lead::<E, T, RELIABLE>(end, pass, around),
             other => Err(not_measured(other)),
         }
     }
@@ -76,7 +82,9 @@ pub(crate) fn follow<E: Endpoint>(
         around: &mut Surroundings<'_>,
     ) -> Result<Costs, Error> {
         match pass.pattern {
-            Pattern::Latency => latency::follow::<E, T, RELIABLE>(end, pass, around),
+            Pattern::Latency | Pattern::FanOut => {
+                latency::follow::<E, T, RELIABLE>(end, pass, around)
+            }
             other => Err(not_measured(other)),
         }
     }
@@ -84,7 +92,7 @@ pub(crate) fn follow<E: Endpoint>(
 }
 
 /// The patterns that the loops of this version measure.
-pub const PATTERNS: &[Pattern] = &[Pattern::Latency];
+pub const PATTERNS: &[Pattern] = &[Pattern::Latency, Pattern::FanOut];
 
 fn not_measured(pattern: Pattern) -> Error {
     Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")

@@ -138,7 +138,7 @@ pub(super) fn unexpected(head: Head, expected: Head) -> Error {
     let own = (head.flags ^ expected.flags) & FROM_FOLLOWER != 0;
     let cause = if own {
         "the process took its own message back: both directions share one queue".into()
-    } else if head.seq < expected.seq {
+    } else if head.seq <= expected.seq {
         format!("message {} came again: the transport duplicates or reorders", head.seq)
     } else {
         format!("message {} came instead: the transport loses or reorders", head.seq)

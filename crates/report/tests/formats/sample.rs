@@ -45,6 +45,7 @@ pub fn figures(payload_bytes: u64, wait: &str, p50: u64) -> Figures {
         bytes_per_second: 2e9 * payload_bytes as f64 / (time * 1.05),
         lost: 0,
         lost_wait_ns: 0,
+        per_subscriber: Vec::new(),
         cpu_ns_per_message: CpuPerMessage { leader: time * 0.51, follower: time * 0.49 },
         context_switches: Switches {
             leader: SwitchCount { voluntary: sleeps, involuntary: 3 },

@@ -1,0 +1,187 @@
+//! A transport with several followers: a pair of packet sockets to each. It can be told to go wrong.
+
+use std::{
+    borrow::Cow,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+};
+
+use ipcmark_transport::{
+    Capabilities, Definition, Endpoint, Error, Pattern, Rendezvous, Settings, Span, Step,
+    Transport, Wait,
+};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, poll},
+    sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair},
+};
+
+/// What it does wrong, if anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Nothing,
+    /// It drops every 200th message to its last follower, and says that it may.
+    Loses,
+    /// It hands an answer over twice.
+    Repeats,
+    /// It never reaches its last follower.
+    ForgetsOne,
+}
+
+/// The transport.
+pub struct Broadcast {
+    definition: Definition,
+    fault: Fault,
+}
+
+impl Broadcast {
+    /// With a name of its own.
+    pub fn new(name: &'static str, fault: Fault) -> Self {
+        let capabilities = Capabilities {
+            waits: Cow::Borrowed(&[Wait::Block]),
+            patterns: Cow::Borrowed(&[Pattern::FanOut]),
+            max_payload: 4096,
+            loans: false,
+            max_subscribers: 4,
+            crosses_hosts: false,
+            reliable: true,
+            alternating: false,
+            span: Span::Process,
+        };
+        let definition = Definition {
+            name: name.into(),
+            family: "test".into(),
+            summary: "sockets".into(),
+            capabilities,
+        };
+        Self { definition, fault }
+    }
+}
+
+/// One end: its sockets, one a peer, and how far the message on loan has come.
+pub struct End {
+    peers: Vec<OwnedFd>,
+    fault: Fault,
+    may_lose: bool,
+    room: Vec<u8>,
+    published_to: usize,
+    count: u64,
+    taken: Vec<u8>,
+    next: usize,
+    again: bool,
+}
+
+impl Transport for Broadcast {
+    type Endpoint = End;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
+        let mut sockets = Vec::new();
+        for peer in 0..peers.peers() {
+            if settings.role.is_leader() {
+                let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+                let (ours, theirs) =
+                    socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)
+                        .map_err(|e| Error::os("make", "a pair of sockets", e))?;
+                peers.send(peer, b"socket", &[theirs.as_fd()])?;
+                sockets.push(ours);
+            } else {
+                sockets.extend(peers.receive(peer)?.1);
+            }
+        }
+        let leads = settings.role.is_leader();
+        Ok(End {
+            peers: sockets,
+            fault: if leads { self.fault } else { Fault::Nothing },
+            may_lose: self.fault == Fault::Loses,
+            room: vec![0; settings.payload],
+            published_to: 0,
+            count: 0,
+            taken: vec![0; settings.payload],
+            next: 0,
+            again: false,
+        })
+    }
+}
+
+impl End {
+    /// Until a message is there, or for as long as a transport that may lose one sleeps.
+    fn sleep(&self) -> Result<(), Error> {
+        let mut wanted = Vec::new();
+        for peer in &self.peers {
+            wanted.push(PollFd::new(peer.as_fd(), PollFlags::POLLIN));
+        }
+        poll(&mut wanted, 5_u8).map(drop).map_err(|e| Error::os("wait for", "a message", e))
+    }
+
+    fn skips(&self, peer: usize) -> bool {
+        let is_last = peer + 1 == self.peers.len();
+        match self.fault {
+            Fault::Loses => is_last && self.count.is_multiple_of(200),
+            Fault::ForgetsOne => is_last,
+            Fault::Nothing | Fault::Repeats => false,
+        }
+    }
+}
+
+impl Endpoint for End {
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.room.resize(len, 0);
+        Ok(Step::Done)
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.room
+    }
+
+    fn publish(&mut self) -> Result<Step, Error> {
+        while self.published_to < self.peers.len() {
+            let peer = self.published_to;
+            if !self.skips(peer) {
+                let fd = self.peers[peer].as_raw_fd();
+                match send(fd, &self.room, MsgFlags::MSG_NOSIGNAL) {
+                    Err(Errno::EAGAIN) => return Ok(Step::WouldBlock),
+                    sent => sent.map_err(|e| Error::os("send", "a message", e))?,
+                };
+            }
+            self.published_to += 1;
+        }
+        self.published_to = 0;
+        self.count += 1;
+        Ok(Step::Done)
+    }
+
+    fn take(&mut self) -> Result<Step, Error> {
+        if std::mem::take(&mut self.again) {
+            return Ok(Step::Done);
+        }
+        self.sleep()?;
+        for _ in 0..self.peers.len() {
+            self.next = (self.next + 1) % self.peers.len();
+            match recv(self.peers[self.next].as_raw_fd(), &mut self.taken, MsgFlags::empty()) {
+                Err(Errno::EAGAIN) => {}
+                Ok(0) => return Err(Error::peer_gone("receive", "a message")),
+                received => {
+                    received.map_err(|e| Error::os("receive", "a message", e))?;
+                    self.again = self.fault == Fault::Repeats && self.count == 100;
+                    return Ok(Step::Done);
+                }
+            }
+        }
+        Ok(Step::WouldBlock)
+    }
+
+    fn message(&self) -> &[u8] {
+        &self.taken
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn may_lose(&self) -> bool {
+        self.may_lose
+    }
+}

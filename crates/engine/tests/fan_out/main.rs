@@ -1,0 +1,132 @@
+//! One leader and several followers, each a process: every answer counts, and a mistake is found.
+
+mod broadcast;
+
+use std::{os::unix::net::UnixStream, process::ExitCode, time::Duration};
+
+use broadcast::{Broadcast, Fault};
+use ipcmark_engine::{
+    Budget, KEEPER_COMMAND, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Register,
+    Registry, Touch, Wish,
+};
+use ipcmark_results::{Case, RunResult, Status};
+use ipcmark_transport::{Collect, Error, Pattern};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+const ROUND_TRIPS: u64 = 1000;
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
+        ipcmark_engine::keep(&registry());
+    }
+    let trials = vec![
+        Trial::test("every_follower_answers_every_message", every_follower_answers),
+        Trial::test("lost_answers_are_counted_for_whom_they_miss", lost_answers_are_counted),
+        Trial::test("an_answer_that_comes_twice_fails_the_case", repeats),
+        Trial::test("a_follower_that_is_never_reached_fails_the_case", forgets_one),
+        Trial::test("more_followers_than_it_has_are_unsupported", too_many),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn registry() -> Registry {
+    let mut collect = Register;
+    vec![
+        collect.item(Broadcast::new("right", Fault::Nothing)),
+        collect.item(Broadcast::new("loses", Fault::Loses)),
+        collect.item(Broadcast::new("repeats", Fault::Repeats)),
+        collect.item(Broadcast::new("forgets-one", Fault::ForgetsOne)),
+    ]
+}
+
+fn measure(name: &str, subscribers: u32) -> Case {
+    let registry = registry();
+    let place = registry.iter().position(|candidate| candidate.definition().name == name);
+    let wish = Wish {
+        transports: vec![place.expect("it is in the list")],
+        patterns: vec![Pattern::FanOut],
+        payloads: vec![(64, vec![Touch::All])],
+        waits: None,
+        options: Default::default(),
+        subscribers,
+        trials: 1,
+        budget: Budget::RoundTrips(ROUND_TRIPS),
+        seed: 1,
+    };
+    let manner = Manner {
+        command: Vec::new(),
+        version: "test".into(),
+        pinning: Pinning::Off,
+        sandbox: true,
+        visible: Vec::new(),
+        timeout: Duration::from_secs(2),
+    };
+    let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
+    let plan = Plan::new(&registry, &wish);
+    let result = ipcmark_engine::run(&registry, &plan, &manner, &interrupt, &mut Silent);
+    result.expect("the run ends").cases.remove(0)
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn begun(&mut self, _: &RunResult) {}
+    fn starting(&mut self, _: &str, _: &PlannedSession, _: &PlannedCase) {}
+    fn finished(&mut self, _: &RunResult) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn every_follower_answers() -> Result<(), Failed> {
+    for subscribers in [1, 3] {
+        let case = measure("right", subscribers);
+        let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
+        assert_eq!(
+            (case.subscribers, figures.round_trips, figures.lost),
+            (subscribers, ROUND_TRIPS, 0)
+        );
+        let each: Vec<_> =
+            figures.per_subscriber.iter().map(|one| (one.answers, one.lost)).collect();
+        let expected = if subscribers == 1 { 0 } else { subscribers as usize };
+        assert_eq!(each, vec![(ROUND_TRIPS, 0); expected]);
+        // The round trip ends with the last answer: no follower's answers come later.
+        let last = figures.per_subscriber.iter().map(|one| one.answer_ns.max).max();
+        assert!(last.unwrap_or(0) <= figures.round_trip_ns.max, "{last:?}");
+    }
+    Ok(())
+}
+
+fn lost_answers_are_counted() -> Result<(), Failed> {
+    let case = measure("loses", 3);
+    let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
+    let lost: Vec<u64> = figures.per_subscriber.iter().map(|one| one.lost).collect();
+    // On a busy machine an answer can come so late that it counts as lost.
+    assert!(lost[2] >= 4 && figures.lost >= lost[2], "{lost:?} of {ROUND_TRIPS} are lost");
+    assert!(figures.lost <= lost.iter().sum());
+    assert_eq!(figures.round_trips + figures.lost, ROUND_TRIPS);
+    assert!(figures.lost_wait_ns >= figures.lost * 100_000_000);
+    Ok(())
+}
+
+fn repeats() -> Result<(), Failed> {
+    fails("repeats", "came again")
+}
+
+fn forgets_one() -> Result<(), Failed> {
+    fails("forgets-one", "no end within")
+}
+
+fn fails(name: &str, reason: &str) -> Result<(), Failed> {
+    let case = measure(name, 3);
+    assert_eq!(case.status, Status::Failed);
+    let words = case.reason.unwrap_or_default();
+    assert!(words.contains(reason), "{words}");
+    Ok(())
+}
+
+fn too_many() -> Result<(), Failed> {
+    let case = measure("right", 5);
+    assert_eq!(case.status, Status::Unsupported);
+    assert!(case.reason.unwrap_or_default().contains("4 followers"));
+    Ok(())
+}
