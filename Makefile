@@ -2,13 +2,14 @@
 
 CARGO ?= cargo
 RESULT ?= results/bench.json
+REPORT ?= $(RESULT:.json=.html)
 MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
 
-.PHONY: help deps build modules bench test lint unit loom miri doc overhead clean
+.PHONY: help deps browser build modules bench test lint unit loom miri doc overhead clean
 
 help:
-	@echo 'make bench     measure every transport on this machine and show the table'
+	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
 	@echo 'make test      all tests and lints'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench)'
@@ -35,8 +36,10 @@ modules:
 
 bench: build
 	@mkdir -p $(dir $(RESULT))
-	@target/release/ipcmark run --output $(RESULT)
-	@echo; echo 'every figure and histogram: $(RESULT)'
+	@target/release/ipcmark run --output $(RESULT); status=$$?; \
+	    target/release/ipcmark report $(RESULT) --output $(REPORT) || exit; \
+	    echo; echo 'every figure and histogram: $(RESULT)'; \
+	    echo 'to look at in a browser:    $(REPORT)'; exit $$status
 
 test: lint unit loom miri
 
@@ -44,7 +47,11 @@ lint: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 
-unit: deps modules
+# The report is looked at in a browser, where the system offers one.
+browser:
+	@sh scripts/deps.sh browser
+
+unit: browser modules
 	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace
 
 # The rings under every interleaving that the memory model allows.

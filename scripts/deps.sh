@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what building and testing ipcmark needs and is not there yet. Touches no network when
-# nothing is missing.
+# Installs what building and testing ipcmark needs and is not there yet; with the word `browser` also
+# one to test the report in. Touches no network when nothing is missing.
 set -eu
 
 packages='gcc g++ libc6-dev make cmake pkg-config'
@@ -8,6 +8,12 @@ packages='gcc g++ libc6-dev make cmake pkg-config'
 # The libraries that modules are built for. One that this system does not offer leaves its rows out
 # and stops nothing.
 libraries='libzmq3-dev libnng-dev libboost-dev'
+
+# Without a browser the tests of the report say that they were not run.
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ "${1:-}" = browser ] && [ -z "$browser" ]; then
+    libraries="$libraries chromium"
+fi
 
 # What was looked for in vain, so that the network is asked once only. `make clean` forgets it.
 not_offered=target/not-offered

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part of it")]
 
+pub mod browser;
 pub mod processes;
 pub mod traces;
 

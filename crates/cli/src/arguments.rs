@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Show every transport known, what it can do, and whether it can run here
     List(ListArguments),
+    /// Make a page for the browser of one result, or of several side by side
+    Report(ReportArguments),
     /// Print the JSON Schema of the result file
     Schema,
     /// Remove what a killed run without a sandbox left behind
@@ -145,6 +147,18 @@ pub(crate) struct ListArguments {
     /// A module of transports to load beside those that are found
     #[arg(long, value_name = "PATH.so")]
     pub module: Vec<PathBuf>,
+}
+
+/// What to make a page of.
+#[derive(Args)]
+pub(crate) struct ReportArguments {
+    /// Result files; each is compared with the first
+    #[arg(value_name = "RESULT.json", required = true)]
+    pub results: Vec<PathBuf>,
+
+    /// Where the page goes [default: standard output]
+    #[arg(short, long, value_name = "FILE.html")]
+    pub output: Option<PathBuf>,
 }
 
 /// Words of `list --format`.

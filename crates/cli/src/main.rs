@@ -9,6 +9,7 @@ mod output;
 mod plan_file;
 mod progress;
 mod registry;
+mod report;
 mod run;
 mod selection;
 mod sizes;
@@ -38,6 +39,7 @@ fn obey(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Run(arguments) => run::run(&arguments, &registry::look(&arguments.module)?),
         Command::List(arguments) => list::list(&arguments, &registry::look(&arguments.module)?),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Schema => {
             let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
             Ok(printed(&format!("{}\n", schema.map_err(|e| e.to_string())?)))

@@ -11,6 +11,8 @@ pub struct Column {
     pub label: &'static str,
     /// Where there is no room for all columns, those with the highest number give way.
     pub rank: u8,
+    /// What it means, in a sentence or two.
+    pub meaning: &'static str,
     cell: fn(&Row, Scale) -> String,
 }
 
@@ -32,30 +34,90 @@ impl Scale {
 
     /// What the times of the group are: `½ round trip in µs`.
     pub fn caption(self) -> String {
-        let what = if self.factor < 1.0 { "½ round trip" } else { "round trip" };
-        format!("{what} in {}", self.unit.sign())
+        format!("{} in {}", self.what(), self.unit.sign())
+    }
+
+    /// What the times of the group are, without their unit.
+    pub fn what(self) -> &'static str {
+        if self.factor < 1.0 { "½ round trip" } else { "round trip" }
+    }
+
+    /// What of a round trip is shown: a half or the whole.
+    pub fn factor(self) -> f64 {
+        self.factor
     }
 
     /// A part or the whole of a round trip.
-    fn trip(self, ns: f64) -> String {
+    pub fn trip(self, ns: f64) -> String {
         self.unit.time(ns * self.factor)
     }
 }
 
 /// Every column, in its order from left to right.
 pub const COLUMNS: &[Column] = &[
-    Column { label: "p50", rank: 0, cell: |row, scale| scale.trip(row.p50) },
-    Column { label: "p99", rank: 1, cell: |row, scale| scale.trip(row.p99) },
-    Column { label: "p99.9", rank: 5, cell: |row, scale| scale.trip(row.p99_9) },
-    Column { label: "max", rank: 4, cell: |row, scale| scale.trip(row.max) },
-    Column { label: "CPU/msg", rank: 2, cell: |row, scale| scale.unit.time(row.cpu_per_message) },
-    Column { label: "× floor", rank: 3, cell: |row, _| floor_multiple(row) },
-    Column { label: "p50 range", rank: 6, cell: p50_range },
-    Column { label: "switches/msg", rank: 7, cell: |row, _| figure(row.switches_per_message) },
-    Column { label: "bulk mean", rank: 8, cell: |row, scale| scale.trip(row.bulk_mean) },
+    Column {
+        label: "p50",
+        rank: 0,
+        meaning: "The median: half of all round trips took at most this long.",
+        cell: |row, scale| scale.trip(row.p50),
+    },
+    Column {
+        label: "p99",
+        rank: 1,
+        meaning: "99 of 100 round trips took at most this long.",
+        cell: |row, scale| scale.trip(row.p99),
+    },
+    Column {
+        label: "p99.9",
+        rank: 5,
+        meaning: "999 of 1,000 round trips took at most this long. With fewer samples than that it \
+            is the longest of them.",
+        cell: |row, scale| scale.trip(row.p99_9),
+    },
+    Column {
+        label: "max",
+        rank: 4,
+        meaning: "The longest of all round trips. It is one sample, often a time slice of \
+            something else, and not reproducible.",
+        cell: |row, scale| scale.trip(row.max),
+    },
+    Column {
+        label: "CPU/msg",
+        rank: 2,
+        meaning: "CPU time of all processes of the case for one message, the kernel's work for them \
+            included. A spinning pair pays two cores all the time.",
+        cell: |row, scale| scale.unit.time(row.cpu_per_message),
+    },
+    Column {
+        label: "× floor",
+        rank: 3,
+        meaning: "p50 against the floor: the round trip of one bare cache line between the same two \
+            processes, measured right before the case.",
+        cell: |row, _| floor_multiple(row),
+    },
+    Column {
+        label: "p50 range",
+        rank: 6,
+        meaning: "The least and the greatest p50 among the trials. What lies within it is no \
+            difference.",
+        cell: p50_range,
+    },
+    Column {
+        label: "switches/msg",
+        rank: 7,
+        meaning: "Context switches of all processes of the case for one message, voluntary and not.",
+        cell: |row, _| figure(row.switches_per_message),
+    },
+    Column {
+        label: "bulk mean",
+        rank: 8,
+        meaning: "Mean of a pass of its own in which the clock is not read with each round trip.",
+        cell: |row, scale| scale.trip(row.bulk_mean),
+    },
     Column {
         label: "messages/s",
         rank: 9,
+        meaning: "Messages a second in the sampled pass, both directions counted.",
         cell: |row, _| count(row.messages_per_second.round() as u64),
     },
 ];

@@ -26,7 +26,7 @@ pub struct Grid<'a> {
 /// The cells of a group.
 pub struct Sheet<'a> {
     /// The group.
-    pub group: &'a Group,
+    pub group: &'a Group<'a>,
     names: Vec<String>,
     /// Of each column the cells, one a row.
     columns: Vec<Vec<String>>,
@@ -35,7 +35,7 @@ pub struct Sheet<'a> {
 impl<'a> Grid<'a> {
     /// The groups in at most `width` columns of a terminal. Where there is no room the gaps become
     /// smaller first, then columns give way, and last the names are cut.
-    pub fn of(groups: &'a [Group], width: usize) -> Self {
+    pub fn of(groups: &'a [Group<'a>], width: usize) -> Self {
         let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
         let sheets: Vec<_> = groups.iter().map(|group| Sheet::of(group, &columns)).collect();
         let widths = widths(&columns, &sheets);
@@ -100,7 +100,7 @@ impl<'a> Grid<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    fn of(group: &'a Group, columns: &[&Column]) -> Self {
+    fn of(group: &'a Group<'a>, columns: &[&Column]) -> Self {
         let scale = Scale::of(group);
         Self {
             group,

@@ -3,6 +3,7 @@
 mod columns;
 mod csv;
 mod grid;
+mod html;
 mod json;
 mod markdown;
 mod plain;
@@ -14,6 +15,8 @@ mod units;
 use std::{fmt, str::FromStr};
 
 use ipcmark_results::RunResult;
+
+pub use html::{Source, page};
 
 /// The form in which a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

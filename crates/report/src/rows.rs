@@ -13,20 +13,22 @@ const TOUCHES: &[&str] = &["head", "all"];
 const WAITS: &[&str] = &["spin", "block", "hybrid"];
 
 /// Rows that may be compared: one pattern, span, payload, touch and wait; fastest first.
-pub struct Group {
+pub struct Group<'a> {
     /// What its rows have in common: `latency · 64 B · spin`.
     pub title: String,
     /// Whether its times are shown as half of the round trips.
     pub half: bool,
     /// Its rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Row<'a>>,
 }
 
 /// The trials of one case together: of each figure the median over the trials. Times are round
 /// trips in ns.
-pub struct Row {
+pub struct Row<'a> {
     /// The transport, with its settings where they are not its defaults.
     pub name: String,
+    /// Its trials, at least one.
+    pub cases: Vec<&'a Case>,
     /// How many trials there are.
     pub trials: usize,
     /// Percentiles.
@@ -57,7 +59,7 @@ pub struct Row {
     pub lost_wait_ns: u64,
 }
 
-impl Row {
+impl Row<'_> {
     /// The name, with a mark where round trips were lost.
     pub fn marked_name(&self) -> String {
         if self.lost > 0 { format!("{} !", self.name) } else { self.name.clone() }
@@ -80,16 +82,14 @@ struct Key<'a> {
 /// group has several; transport; settings.
 type Member<'a> = (Option<u64>, &'a str, &'a BTreeMap<String, String>);
 
-type Members<'a> = BTreeMap<Member<'a>, Vec<&'a Figures>>;
+type Members<'a> = BTreeMap<Member<'a>, Vec<&'a Case>>;
 
 /// All rows of a result, in groups.
-pub fn groups(result: &RunResult) -> Vec<Group> {
+pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
     let mut found: BTreeMap<Key, Members> = BTreeMap::new();
-    for case in result.cases.iter().filter(|case| case.status == Status::Ok) {
-        let members = found.entry(key(case)).or_default();
-        if let Some(figures) = &case.figures {
-            members.entry(member(case)).or_default().push(figures);
-        }
+    let is_measured = |case: &&Case| case.status == Status::Ok && case.figures.is_some();
+    for case in result.cases.iter().filter(is_measured) {
+        found.entry(key(case)).or_default().entry(member(case)).or_default().push(case);
     }
     let touches = touches_of_payloads(&result.cases);
     found.iter().map(|(key, members)| group(key, members, &touches)).collect()
@@ -137,7 +137,7 @@ fn touches_of_payloads(cases: &[Case]) -> BTreeMap<u64, Option<&str>> {
     touches
 }
 
-fn group(key: &Key, members: &Members, touches: &BTreeMap<u64, Option<&str>>) -> Group {
+fn group<'a>(key: &Key, members: &Members<'a>, touches: &BTreeMap<u64, Option<&str>>) -> Group<'a> {
     let mut rows: Vec<Row> =
         members.iter().map(|(member, trials)| row(name(member), key.subscribers, trials)).collect();
     if key.payload.is_some() {
@@ -176,13 +176,22 @@ fn name((payload, transport, options): &Member) -> String {
     if let Some(bytes) = payload {
         name += &format!(" {}", units::size(*bytes));
     }
-    for (option, value) in *options {
-        name += &format!(" {}={}", plain(option), plain(value));
-    }
-    name
+    name + &settings(options)
 }
 
-fn row(name: String, subscribers: u32, trials: &[&Figures]) -> Row {
+/// The transport of a case, with its settings where they are not its defaults.
+pub fn transport_of(case: &Case) -> String {
+    plain(&case.transport) + &settings(&case.options)
+}
+
+fn settings(options: &BTreeMap<String, String>) -> String {
+    let setting =
+        |(option, value): (&String, &String)| format!(" {}={}", plain(option), plain(value));
+    options.iter().map(setting).collect()
+}
+
+fn row<'a>(name: String, subscribers: u32, cases: &[&'a Case]) -> Row<'a> {
+    let trials: Vec<&Figures> = cases.iter().filter_map(|case| case.figures.as_ref()).collect();
     let median = |figure: fn(&Figures) -> f64| median(trials.iter().map(|trial| figure(trial)));
     let sum = |figure: fn(&Figures) -> u64| {
         trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
@@ -194,6 +203,7 @@ fn row(name: String, subscribers: u32, trials: &[&Figures]) -> Row {
     let lost = sum(|figures| figures.lost);
     Row {
         name,
+        cases: cases.to_vec(),
         trials: trials.len(),
         p50,
         p99: median(|figures| figures.round_trip_ns.p99 as f64),
@@ -221,14 +231,15 @@ fn switches_per_round_trip(figures: &Figures) -> f64 {
     switches / figures.round_trips.max(1) as f64
 }
 
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+/// The least and the greatest.
+pub fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, 0.0), |(least, greatest), value| {
         (value.min(least), value.max(greatest))
     })
 }
 
 /// The middle one, or the mean of the middle two.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -36,16 +36,24 @@ pub fn to_json(result: &RunResult) -> String {
 /// [`is_stream`] is written to directly, and so is a file whose directory takes no new files or
 /// that is a mount of its own.
 pub fn write_atomically(path: &Path, result: &RunResult) -> io::Result<()> {
-    let text = to_json(result);
-    let written = if is_stream(path) {
-        write_directly(path, &text)
-    } else {
-        replace(path, &text).or_else(|error| match error.kind() {
-            PermissionDenied | ReadOnlyFilesystem | ResourceBusy => write_directly(path, &text),
-            _ => Err(error),
-        })
-    };
-    written.map_err(|error| explain("write", path, &error))
+    put(path, &to_json(result)).map_err(|error| explain("write", path, &error))
+}
+
+/// Writes any other text in the same way.
+pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    put(path, text).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+    })
+}
+
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    if is_stream(path) {
+        return write_directly(path, text);
+    }
+    replace(path, text).or_else(|error| match error.kind() {
+        PermissionDenied | ReadOnlyFilesystem | ResourceBusy => write_directly(path, text),
+        _ => Err(error),
+    })
 }
 
 /// Whether what is written to `path` cannot be replaced later: a pipe, a terminal, a device, or a

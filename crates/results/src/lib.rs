@@ -10,7 +10,9 @@ mod histogram;
 mod model;
 mod schema;
 
-pub use file::{MAX_FILE_BYTES, check_writable, is_stream, read, to_json, write_atomically};
+pub use file::{
+    MAX_FILE_BYTES, check_writable, is_stream, read, to_json, write_atomically, write_text,
+};
 pub use histogram::{answer_times, decode, encode, new_histogram, statistics};
 pub use model::*;
 pub use schema::schema;

@@ -1,0 +1,142 @@
+// What the charts show: chosen once, for all of them.
+
+/** Every transport, family by family. */
+const transports = distinct([...data.rows].sort((a, b) => (a.family < b.family ? -1 : a.family > b.family ? 1 : 0)).map((row) => row.name));
+
+const choice = {
+  files: new Set(data.files.map((_, at) => at)),
+  off: new Set(data.rows.filter((row) => row.span === "none").map((row) => row.name)),
+  measure: 0,
+};
+
+/** A choice of one value among those that the rows have. */
+const SINGLE = [
+  ["pattern", "Pattern"],
+  ["wait", "Wait"],
+  ["touch", "Touch"],
+  ["subscribers", "Subscribers"],
+];
+
+/** The rows that are chosen, with these traits beside. */
+function shown(traits) {
+  const wanted = { pattern: choice.pattern, touch: choice.touch, subscribers: choice.subscribers, ...traits };
+  return data.rows.filter((row) => choice.files.has(row.file) && !choice.off.has(row.name)
+    && Object.entries(wanted).every(([trait, value]) => row[trait] === value));
+}
+
+function choose(trait, value) {
+  choice[trait] = value;
+  changed();
+}
+
+function changed() {
+  refreshCharts();
+  const count = transports.filter((name) => !choice.off.has(name)).length;
+  byId("choice-status").textContent = `${count} of ${transports.length} transports, ${choice.wait}, touch ${choice.touch}, ${measureWord()}`;
+}
+
+/** A label with a box or a dot before it. */
+function option(type, name, text, checked, act, mark) {
+  const input = element("input", { type, name, checked });
+  input.addEventListener("change", () => act(input.checked));
+  const label = element("label", {}, input);
+  if (mark) {
+    const sign = element("span", { class: "mark", "aria-hidden": "true" }, mark.sign);
+    sign.style.color = mark.color;
+    label.append(sign);
+  }
+  label.append(text);
+  return label;
+}
+
+function group(legend, children, list = false) {
+  return element("fieldset", {}, element("legend", {}, legend), element("div", { class: list ? "options list" : "options" }, ...children));
+}
+
+function singles() {
+  return SINGLE.flatMap(([trait, legend]) => {
+    const values = distinct(data.rows.map((row) => row[trait]));
+    choice[trait] = values[0];
+    if (values.length < 2) return [];
+    const choose_it = (value) => option("radio", trait, String(value), value === values[0], () => choose(trait, value));
+    return [group(legend, values.map(choose_it))];
+  });
+}
+
+function measures() {
+  const each = ({ word }, at) => option("radio", "measure", word, at === 0, () => choose("measure", at));
+  return group("Figure", data.measures.map(each));
+}
+
+function files() {
+  if (data.files.length < 2) return [];
+  const toggle = (at) => (on) => {
+    if (on) choice.files.add(at);
+    else choice.files.delete(at);
+    changed();
+  };
+  return [group("Results", data.files.map((name, at) => option("checkbox", "file", `${at + 1} ${name}`, true, toggle(at))), true)];
+}
+
+/** All transports of a family, or of all, on or off. */
+function toggleAll(names, on) {
+  for (const name of names) {
+    if (on) choice.off.delete(name);
+    else choice.off.add(name);
+  }
+  fillTransports();
+  changed();
+}
+
+function button(text, label, act) {
+  const made = element("button", { type: "button", "aria-label": label }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+function family(name, members) {
+  const toggle = (member) => (on) => {
+    if (on) choice.off.delete(member);
+    else choice.off.add(member);
+    changed();
+  };
+  const boxes = members.map((member) => option("checkbox", "transport", member, !choice.off.has(member), toggle(member), look(member)));
+  const made = group(name, boxes, true);
+  made.querySelector("legend").after(element("div", { class: "buttons" },
+    button("all", `all of ${name}`, () => toggleAll(members, true)),
+    button("none", `none of ${name}`, () => toggleAll(members, false))));
+  return made;
+}
+
+function fillTransports() {
+  const families = distinct(data.rows.map((row) => row.family)).sort();
+  const members = (of) => distinct(data.rows.filter((row) => row.family === of).map((row) => row.name));
+  const focused = document.activeElement && document.activeElement.getAttribute("aria-label");
+  byId("transports").replaceChildren(...families.map((name) => family(name, members(name))));
+  if (focused) [...document.querySelectorAll("#transports button")].find((made) => made.getAttribute("aria-label") === focused)?.focus();
+}
+
+/** The payload of the charts that show one only. */
+function payloadChoice() {
+  const payloads = distinct(data.rows.map((row) => row.payload)).sort((a, b) => a - b);
+  choice.payload = payloads[0];
+  const selects = ["percentiles", "cost"].map((id) => {
+    const select = element("select", {}, ...payloads.map((bytes) => element("option", { value: bytes }, size(bytes))));
+    byId(`${id}-choice`).append(element("label", {}, "Payload", select));
+    return select;
+  });
+  for (const select of selects) {
+    select.addEventListener("change", () => {
+      for (const other of selects) other.value = select.value;
+      choose("payload", Number(select.value));
+    });
+  }
+}
+
+function buildChoices() {
+  byId("choice-form").append(...files(), ...singles(), measures(), element("div", { id: "transports" }));
+  byId("choice-form").addEventListener("submit", (event) => event.preventDefault());
+  fillTransports();
+  payloadChoice();
+  if (innerWidth < 1000) byId("choices").open = false;
+}

@@ -1,0 +1,66 @@
+//! Finds the charting library of the report: Apache ECharts, one minified file within the package
+//! `charming`, whose version and checksum stand in `Cargo.lock`. Cargo brings the package like any
+//! other and says where it lies; its Rust code is not compiled.
+
+use std::{env, fs, path::PathBuf, process::Command};
+
+use serde_json::Value;
+
+/// The package that carries the file.
+const PACKAGE: &str = "charming";
+
+/// The file within the package.
+const FILE: &str = "src/asset/echarts-5.5.1.min.js";
+
+/// What the licence of the file asks to be kept.
+const LICENCE: &str = "Licensed to the Apache Software Foundation (ASF)";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../../Cargo.lock");
+    if let Err(cause) = provide() {
+        panic!(
+            "cannot take the charting library from the package {PACKAGE}: {cause}; `cargo fetch \
+             --locked` brings the package where there is a network"
+        );
+    }
+}
+
+/// Copies the file to where the crate includes it from.
+fn provide() -> Result<(), String> {
+    let path = package()?.join(FILE);
+    let script = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    if !script.contains(LICENCE) || script.contains("</script") || script.contains("<!--") {
+        return Err(format!("{} is not the file that is expected", path.display()));
+    }
+    let copy = PathBuf::from(variable("OUT_DIR")?).join("echarts.min.js");
+    fs::write(&copy, script).map_err(|e| format!("{}: {e}", copy.display()))
+}
+
+/// Where the package lies.
+fn package() -> Result<PathBuf, String> {
+    let metadata = metadata()?;
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let package = packages.iter().find(|package| package["name"] == PACKAGE);
+    let manifest = package.and_then(|package| package["manifest_path"].as_str());
+    let manifest = PathBuf::from(manifest.ok_or("cargo metadata does not name it")?);
+    Ok(manifest.parent().ok_or("its manifest has no directory")?.into())
+}
+
+/// What cargo says of this crate's packages. It fetches those that are not there yet.
+fn metadata() -> Result<Value, String> {
+    let output = Command::new(variable("CARGO")?)
+        .args(["metadata", "--format-version=1", "--locked", "--features=charts"])
+        .args(["--filter-platform", &variable("HOST")?])
+        .output()
+        .map_err(|e| format!("cargo metadata: {e}"))?;
+    if output.status.success() {
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))
+    } else {
+        Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|e| format!("{name}: {e}"))
+}

@@ -1,0 +1,114 @@
+//! One self-contained page for the browser: charts, tables, definitions. It asks no network for
+//! anything, and runs no script but its own whatever stands in a result.
+
+mod cases;
+mod changes;
+mod charts;
+mod curve;
+mod definitions;
+mod policy;
+mod summary;
+
+use ipcmark_results::RunResult;
+use minijinja::{Environment, Value, context, value::Serde};
+use serde::Serialize;
+
+use crate::{
+    columns::{COLUMNS, Column},
+    plain::plain,
+    remarks, rows,
+};
+use charts::Charts;
+
+/// A result and the name that the page has for it.
+pub struct Source<'a> {
+    /// The name of its file.
+    pub name: String,
+    /// The result.
+    pub result: &'a RunResult,
+}
+
+const TEMPLATE: &str = include_str!("../assets/page.html");
+
+const STYLE: &str =
+    concat!(include_str!("../assets/page.css"), include_str!("../assets/parts.css"));
+
+/// Apache ECharts, as the build script found it.
+const LIBRARY: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.min.js"));
+
+/// The page's own script.
+const SCRIPT: &str = concat!(
+    "(() => {\n\"use strict\";\n",
+    include_str!("../assets/data.js"),
+    include_str!("../assets/theme.js"),
+    include_str!("../assets/chart.js"),
+    include_str!("../assets/charts.js"),
+    include_str!("../assets/choices.js"),
+    include_str!("../assets/cases.js"),
+    include_str!("../assets/hints.js"),
+    include_str!("../assets/start.js"),
+    "})();\n",
+);
+
+/// The licence of the library, which is that of this project as well.
+const LICENCE: &str = include_str!("../../../LICENSE-APACHE");
+
+/// The page for these results, the first of which is the base of comparisons. The error says which
+/// of them cannot be shown, and why.
+pub fn page(sources: &[Source]) -> Result<String, String> {
+    let charts = Charts::of(sources)?.to_json();
+    let mut templates = Environment::new();
+    templates.add_template("page.html", TEMPLATE).map_err(|e| describe(&e))?;
+    let page = templates.get_template("page.html").map_err(|e| describe(&e))?;
+    page.render(content(sources, charts)).map_err(|e| describe(&e))
+}
+
+fn describe(error: &minijinja::Error) -> String {
+    format!("cannot make the report's page: {error:#}")
+}
+
+fn content(sources: &[Source], charts: String) -> Value {
+    let results = || sources.iter().map(|source| source.result).enumerate();
+    let groups: Vec<_> = results().flat_map(|(_, result)| rows::groups(result)).collect();
+    let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(&groups)).collect();
+    let base = sources.first().map(|source| source.result);
+    context! {
+        policy => policy::of(STYLE, &[LIBRARY, SCRIPT]),
+        style => Value::from_safe_string(STYLE.into()),
+        library => Value::from_safe_string(LIBRARY.into()),
+        script => Value::from_safe_string(SCRIPT.into()),
+        charts => Value::from_safe_string(charts),
+        licence => LICENCE,
+        version => env!("CARGO_PKG_VERSION"),
+        files => sources.iter().map(file).collect::<Vec<_>>(),
+        cards => all(results().flat_map(|(at, result)| summary::cards(at, result))),
+        facts => all(summary::facts(sources)),
+        columns => columns.iter().map(|column| head(column)).collect::<Vec<_>>(),
+        blocks => all(results().flat_map(|(at, result)| cases::blocks(at, result, &columns))),
+        changes => all(base.into_iter().flat_map(|base| {
+            results().skip(1).map(move |(at, new)| changes::changes(base, at, new))
+        })),
+        definitions => all(definitions::all()),
+    }
+}
+
+/// A list for the template.
+fn all<T: Serialize>(items: impl IntoIterator<Item = T>) -> Value {
+    Value::from(Serde(items.into_iter().collect::<Vec<_>>()))
+}
+
+fn head(column: &Column) -> Value {
+    context! { label => column.label, key => definitions::key(column.label) }
+}
+
+fn file(source: &Source) -> Value {
+    let result = source.result;
+    context! {
+        name => plain(&source.name),
+        heading => remarks::heading(result),
+        incomplete => remarks::incomplete(result),
+        cpu => plain(&result.environment.cpu_model),
+        started => plain(&result.run.started_at),
+        notes => result.notes.iter().map(|note| plain(note)).collect::<Vec<_>>(),
+    }
+}
