@@ -53,21 +53,17 @@ function ends(values) {
   return { min: steps(low).findLast((step) => step <= low), max: steps(high).find((step) => step >= high) };
 }
 
-/** Names at the right ends of lines, none upon another. Each end is the last point of a line. */
-function endLabels(frame, lines) {
-  const { width, height, axis } = frame;
+/** Names to the right of lines, none upon another, each as near to the last point of its line as can
+    be. */
+function endLabels({ width, height, axis }, lines) {
   if (width < NARROW) return lines.map(() => ({}));
   const scale = (value) => (Math.log(axis.max) - Math.log(value)) / (Math.log(axis.max) - Math.log(axis.min));
-  const wished = lines.map(({ end }) => MARGIN.top + scale(end[1]) * (height - MARGIN.top - MARGIN.bottom));
-  const places = new Map();
-  for (const x of distinct(lines.map(({ end }) => end[0]))) {
-    const here = lines.map((_, at) => at).filter((at) => lines[at].end[0] === x);
-    const spread = apart(here.map((at) => wished[at]), 12);
-    here.forEach((at, index) => places.set(at, spread[index]));
-  }
+  const wished = lines.map(({ end }) => MARGIN.top + scale(end) * (height - MARGIN.top - MARGIN.bottom));
+  const places = apart(wished, 12);
+  const [x, room] = [width - MARGIN.right + 8, MARGIN.right - 10];
   return lines.map(({ name, ink }, at) => ({
-    endLabel: { show: true, formatter: () => name, color: ink, fontSize: 11, width: MARGIN.right - 8, overflow: "truncate" },
-    labelLayout: { y: places.get(at), verticalAlign: "middle" },
+    endLabel: { show: true, formatter: () => name, color: ink, fontSize: 11, width: room, overflow: "truncate" },
+    labelLayout: { x, y: places[at], align: "left", verticalAlign: "middle" },
   }));
 }
 

@@ -1,7 +1,9 @@
 // The three charts.
 
-/** Marks of the waits in the chart of costs: a filled one spins, a ring sleeps. */
-const WAIT_SHAPES = new Map([["spin", "circle"], ["block", "emptyCircle"], ["hybrid", "rect"]]);
+/** A mark: filled, or an outline on the colour of the page. */
+function mark(ink, filled) {
+  return { color: filled ? ink : color("panel"), borderColor: ink, borderWidth: 2 };
+}
 
 function timeAxis(values) {
   return { type: "log", name: `${what()}, ${measureWord()}`, ...ends(values), axisLabel: { color: color("soft"), formatter: tick } };
@@ -13,7 +15,7 @@ function measureWord() {
 
 /** What the times are: `½ round trip`. */
 function what() {
-  const row = data.rows.find((row) => row.pattern === choice.pattern);
+  const row = data.rows.find((row) => row.shape === choice.shape);
   return row ? row.what : "round trip";
 }
 
@@ -41,8 +43,9 @@ function lineLook(row, count) {
   const dash = row.file === 0 ? "solid" : row.file === 1 ? "dashed" : "dotted";
   return {
     type: "line",
-    symbol: row.file === 0 ? shape : `empty${shape[0].toUpperCase()}${shape.slice(1)}`,
+    symbol: shape,
     color: ink,
+    itemStyle: mark(ink, row.file === 0),
     lineStyle: { width: 2, type: dash, color: ink },
     emphasis: { focus: "series", lineStyle: { width: 4 } },
     blur: { lineStyle: { opacity: 0.15 }, itemStyle: { opacity: 0.15 } },
@@ -55,7 +58,7 @@ function lineLook(row, count) {
 function named(series, width, height, axis) {
   const drawn = series.filter(({ data }) => data.length > 0);
   if (drawn.length > MANY) return drawn;
-  const ends = drawn.map(({ name, data, color: ink }) => ({ name, ink, end: data.at(-1).value }));
+  const ends = drawn.map(({ name, data, color: ink }) => ({ name, ink, end: data.at(-1).value[1] }));
   const labels = endLabels({ width, height, axis }, ends);
   return drawn.map((line, at) => ({ ...line, ...labels[at] }));
 }
@@ -134,13 +137,13 @@ function costSeries(rows, wait, width) {
   return {
     type: "scatter",
     name: wait,
-    symbol: WAIT_SHAPES.get(wait) || "diamond",
+    symbol: wait === "hybrid" ? "rect" : "circle",
     symbolSize: 11,
     emphasis: { focus: "self", label: { show: true } },
     labelLayout: { hideOverlap: true },
     data: rows.filter((row) => row.wait === wait && row.cpu > 0 && time(row) > 0).map((row) => ({
       value: [row.cpu, time(row)],
-      itemStyle: { color: look(row.name).color, borderColor: look(row.name).color, borderWidth: 2 },
+      itemStyle: mark(look(row.name).color, wait !== "block"),
       label: { show: width >= NARROW, position: "right", fontSize: 11, color: look(row.name).color, formatter: () => title(row) },
       told: told(row, [`${what()} ${measureWord()}`, duration(time(row))], ["CPU/msg", duration(row.cpu)]),
     })),

@@ -11,15 +11,14 @@ const choice = {
 
 /** A choice of one value among those that the rows have. */
 const SINGLE = [
-  ["pattern", "Pattern"],
+  ["shape", "Pattern"],
   ["wait", "Wait"],
   ["touch", "Touch"],
-  ["subscribers", "Subscribers"],
 ];
 
 /** The rows that are chosen, with these traits beside. */
 function shown(traits) {
-  const wanted = { pattern: choice.pattern, touch: choice.touch, subscribers: choice.subscribers, ...traits };
+  const wanted = { shape: choice.shape, touch: choice.touch, ...traits };
   return data.rows.filter((row) => choice.files.has(row.file) && !choice.off.has(row.name)
     && Object.entries(wanted).every(([trait, value]) => row[trait] === value));
 }
@@ -29,7 +28,16 @@ function choose(trait, value) {
   changed();
 }
 
+/** A payload that was not measured with what else is chosen gives way to the smallest that was. */
+function settlePayload() {
+  const payloads = shown({}).map((row) => row.payload);
+  if (payloads.length === 0 || payloads.includes(choice.payload)) return;
+  choice.payload = payloads.reduce((least, bytes) => Math.min(least, bytes));
+  for (const select of document.querySelectorAll(".local select")) select.value = choice.payload;
+}
+
 function changed() {
+  settlePayload();
   refreshCharts();
   const count = transports.filter((name) => !choice.off.has(name)).length;
   byId("choice-status").textContent = `${count} of ${transports.length} transports, ${choice.wait}, touch ${choice.touch}, ${measureWord()}`;
@@ -58,8 +66,8 @@ function singles() {
     const values = distinct(data.rows.map((row) => row[trait]));
     choice[trait] = values[0];
     if (values.length < 2) return [];
-    const choose_it = (value) => option("radio", trait, String(value), value === values[0], () => choose(trait, value));
-    return [group(legend, values.map(choose_it))];
+    const one = (value) => option("radio", trait, String(value), value === values[0], () => choose(trait, value));
+    return [group(legend, values.map(one))];
   });
 }
 

@@ -2,6 +2,10 @@
 
 const data = JSON.parse(document.getElementById("chart-data").textContent);
 
+for (const row of data.rows) {
+  row.shape = row.subscribers > 1 ? `${row.pattern}, ${row.subscribers} subscribers` : row.pattern;
+}
+
 /** A new element; its text is text, never markup. */
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
