@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -14,6 +15,11 @@ use crate::{arguments::ReportArguments, output};
 /// Reads the files and writes the page. An error is one of the command line.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, String> {
     refuse_to_replace_a_result(arguments)?;
+    if arguments.output.is_none() && io::stdout().is_terminal() {
+        return Err("the report is a page for a browser, not for a terminal: name a file with \
+                    --output report.html"
+            .into());
+    }
     let page = match page(&arguments.results) {
         Ok(page) => page,
         Err(cause) => return Ok(failed(cause)),

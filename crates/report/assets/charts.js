@@ -77,7 +77,7 @@ function span(rows, of = time) {
 }
 
 function drawLatency(width, height) {
-  const rows = shown({ wait: choice.wait });
+  const rows = shown({ wait: choice.wait }).filter((row) => row.payload > 0);
   const drawn = lines(rows);
   const series = drawn.map(([name, own]) => ({
     ...lineLook(own[0], drawn.length),

@@ -53,6 +53,9 @@ struct Plotted {
     curve: Vec<f64>,
 }
 
+/// Thirty years, in ns.
+const LONGEST: f64 = 1e18;
+
 type Statistic = fn(&RoundTrip) -> f64;
 
 const MEASURES: &[(&str, Statistic)] = &[
@@ -134,7 +137,8 @@ fn time(row: &Row, statistic: Statistic) -> f64 {
     rows::median(figures.map(|figures| statistic(&figures.round_trip_ns)))
 }
 
-/// Tenths of a ns: finer than any clock.
+/// Tenths of a ns: finer than any clock. What is longer than any run is drawn as that, for a file of
+/// others may hold anything that is a number.
 fn rounded(ns: f64) -> f64 {
-    (ns * 10.0).round() / 10.0
+    (ns.min(LONGEST) * 10.0).round() / 10.0
 }

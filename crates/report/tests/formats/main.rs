@@ -2,5 +2,6 @@
 
 mod arbitrary;
 mod files;
+mod page;
 mod sample;
 mod table;

@@ -1,0 +1,151 @@
+//! What the page shows are the figures of the file.
+
+use ipcmark_results::Case;
+
+use crate::{
+    sample::{MEASURED, Report, measured, open},
+    support::{Verdict, browser::Page},
+};
+
+/// The cells of the row of a case, as the page shows them.
+fn cells(page: &mut Page, case: &Case) -> Vec<String> {
+    let size = if case.payload_bytes == 64 { "64 B" } else { "4 KiB" };
+    let row = format!(
+        "[...document.querySelectorAll('tr.case[data-payload=\"{size}\"][data-wait=\"{}\"]')]\
+         .filter((row) => row.cells[0].textContent.split(' ')[0] === '{}')\
+         .map((row) => [row.closest('tbody').querySelector('.group .soft').textContent, \
+         ...[...row.cells].map((cell) => cell.textContent)])",
+        case.wait, case.transport
+    );
+    let found = page.value(&row);
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{row}: {found}");
+    serde_json::from_value(found[0].clone()).unwrap()
+}
+
+pub fn the_page_shows_the_figures_of_the_file() -> Verdict {
+    let report = Report::of(&[&MEASURED]);
+    let mut page = open!(report);
+    for case in MEASURED.cases.iter().filter(measured) {
+        let cells = cells(&mut page, case);
+        let unit = match cells[0].rsplit(' ').next() {
+            Some("ns") => 1.0,
+            Some("µs") => 1e3,
+            other => panic!("a unit of {other:?}"),
+        };
+        assert!(cells[0].starts_with("½ round trip in "), "{}", cells[0]);
+        let times = &case.figures.as_ref().unwrap().round_trip_ns;
+        for (cell, ns) in cells[3..].iter().zip([times.p50, times.p99, times.p99_9, times.max]) {
+            let shown = cell.replace(',', "").parse::<f64>().unwrap() * unit;
+            let half = ns as f64 / 2.0;
+            assert!((shown - half).abs() <= 0.006 * half, "{cells:?}: {shown} for {half}");
+        }
+    }
+    page.has_no_complaint();
+    Verdict::Holds
+}
+
+/// The points of a line in a chart: pairs of numbers.
+pub fn points(page: &mut Page, chart: &str, line: &str) -> Vec<(f64, f64)> {
+    let script = format!(
+        "(echarts.getInstanceByDom(document.getElementById('{chart}-chart')).getOption().series\
+         .find((line) => line.name === '{line}') || {{data: []}}).data.map((point) => point.value)"
+    );
+    serde_json::from_value(page.value(&script)).unwrap()
+}
+
+/// The times in the row of a line in the table behind a chart, in ns.
+fn behind(page: &mut Page, chart: &str, line: &str) -> Vec<f64> {
+    page.value(&format!("document.querySelector('#{chart}-behind > summary').click()"));
+    let script = format!(
+        "new Promise((done) => setTimeout(() => \
+         done([...document.querySelectorAll('#{chart}-behind tbody tr')]\
+         .find((row) => row.cells[0].textContent === '{line}').innerText), 50))"
+    );
+    let cells: Vec<String> = page.text(&script).split('\t').skip(1).map(Into::into).collect();
+    cells.iter().map(|cell| nanoseconds(cell)).collect()
+}
+
+fn nanoseconds(text: &str) -> f64 {
+    let (figure, unit) = text.trim().split_once(' ').unwrap_or_else(|| panic!("{text}"));
+    let scale = match unit {
+        "ns" => 1.0,
+        "µs" => 1e3,
+        "ms" => 1e6,
+        other => panic!("a unit of {other}"),
+    };
+    figure.replace(',', "").parse::<f64>().unwrap() * scale
+}
+
+/// Clicks on a choice by the text of its label.
+fn choose(page: &mut Page, text: &str) {
+    let script = format!(
+        "[...document.querySelectorAll('#choice-form label')]\
+         .find((label) => label.textContent.endsWith('{text}')).click()"
+    );
+    page.value(&script);
+}
+
+pub fn charts_show_what_is_chosen() -> Verdict {
+    let report = Report::of(&[&MEASURED]);
+    let mut page = open!(report);
+    let of = |wait: &str, bytes: u64| {
+        let is_it = |case: &&Case| {
+            (case.transport.as_str(), case.wait.as_str(), case.payload_bytes)
+                == ("pipe", wait, bytes)
+        };
+        MEASURED.cases.iter().find(is_it).unwrap().figures.clone().unwrap()
+    };
+    let half = |ns: u64| ns as f64 / 2.0;
+    for wait in ["block", "spin"] {
+        choose(&mut page, wait);
+        let small = of(wait, 64).round_trip_ns;
+        let line = [(64.0, half(small.p50)), (4096.0, half(of(wait, 4096).round_trip_ns.p50))];
+        assert_eq!(points(&mut page, "latency", "pipe"), line);
+        let curve = points(&mut page, "percentiles", "pipe");
+        let at = |x: f64| curve.iter().find(|point| point.0 == x).unwrap().1;
+        assert_eq!(
+            (at(2.0), at(10.0), at(100.0)),
+            (half(small.p50), half(small.p90), half(small.p99))
+        );
+    }
+    let behind = behind(&mut page, "latency", "pipe");
+    for (told, bytes) in behind.iter().zip([64, 4096]) {
+        let half = half(of("spin", bytes).round_trip_ns.p50);
+        assert!((told - half).abs() <= 0.006 * half, "{told} for {half}");
+    }
+    choose(&mut page, "p99");
+    assert_eq!(points(&mut page, "latency", "pipe")[0].1, half(of("spin", 64).round_trip_ns.p99));
+    choose(&mut page, "pipe");
+    assert!(points(&mut page, "latency", "pipe").is_empty());
+    assert_eq!(points(&mut page, "latency", "uds-stream").len(), 2);
+    assert!(points(&mut page, "latency", "null").is_empty(), "the harness is no transport");
+    page.has_no_complaint();
+    Verdict::Holds
+}
+
+pub fn two_results_side_by_side() -> Verdict {
+    let mut new = MEASURED.clone();
+    for case in new.cases.iter_mut().filter(|case| case.transport == "pipe") {
+        let times = &mut case.figures.as_mut().unwrap().round_trip_ns;
+        times.p50 *= 2;
+    }
+    new.cases.retain(|case| case.transport != "uds-stream");
+    let report = Report::of(&[&MEASURED, &new]);
+    let mut page = open!(report);
+    let rows = "[...document.querySelectorAll('.changes tbody tr:not(.group)')].map((row) => \
+        [...row.cells].map((cell) => cell.textContent))";
+    let rows: Vec<Vec<String>> = serde_json::from_value(page.value(rows)).unwrap();
+    assert_eq!(rows.len(), new.cases.iter().filter(measured).count());
+    for row in &rows {
+        let ratio = if row[0] == "pipe" { "2.00" } else { "1.00" };
+        assert_eq!((row[3].as_str(), row[6].as_str()), (ratio, "not known"), "{row:?}");
+    }
+    let gone = page.text("document.querySelector('#changes details').textContent");
+    assert!(gone.contains("base only") && gone.contains("uds-stream"), "{gone}");
+    assert_eq!(
+        points(&mut page, "latency", "2 pipe")[0].1,
+        2.0 * points(&mut page, "latency", "1 pipe")[0].1
+    );
+    page.has_no_complaint();
+    Verdict::Holds
+}

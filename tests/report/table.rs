@@ -1,0 +1,125 @@
+//! The table of all cases, the definitions, and how the page looks.
+
+use ipcmark_results::{Case, Status};
+
+use crate::{
+    sample::{MEASURED, Report, mixed, open},
+    support::{
+        Verdict,
+        browser::{Look, Page},
+    },
+};
+
+/// Sets a filter of the table.
+fn filter(page: &mut Page, name: &str, value: &str) {
+    let script = format!(
+        "{{ const field = document.querySelector('#filters [name={name}]'); field.value = '{value}'; \
+         field.dispatchEvent(new Event('input', {{bubbles: true}})); }}"
+    );
+    page.value(&script);
+}
+
+const VISIBLE: &str =
+    "[...document.querySelectorAll('tr.case')].filter((row) => row.checkVisibility()).length";
+
+pub fn filters_leave_what_fits() -> Verdict {
+    let result = mixed();
+    let report = Report::of(&[&result]);
+    let mut page = open!(report);
+    let all = result.cases.len() as f64;
+    let count =
+        |fits: &dyn Fn(&Case) -> bool| result.cases.iter().filter(|case| fits(case)).count() as f64;
+    assert_eq!(page.number(VISIBLE), all);
+    for (name, value, fits) in [
+        ("wait", "block", (&|case: &Case| case.wait == "block") as &dyn Fn(&Case) -> bool),
+        ("payload", "4 KiB", &|case| case.payload_bytes == 4096),
+        ("status", "failed", &|case| case.status == Status::Failed),
+        ("family", "zeromq", &|case| case.family == "zeromq"),
+        ("search", "PIP", &|case| case.transport.contains("pip")),
+        ("search", "no such transport", &|_| false),
+    ] {
+        filter(&mut page, name, value);
+        assert_eq!(page.number(VISIBLE), count(fits), "{name} {value}");
+        let status = page.text("document.getElementById('filter-status').textContent");
+        assert_eq!(status, format!("{} of {all} rows", count(fits)));
+        filter(&mut page, name, "");
+    }
+    assert_eq!(page.number(VISIBLE), all);
+    let table = page.text("document.getElementById('case-table').textContent");
+    for reason in ["the leader was killed by signal 9", "libzmq is not installed"] {
+        assert!(table.contains(reason), "{reason}");
+    }
+    page.has_no_complaint();
+    Verdict::Holds
+}
+
+pub fn rows_are_sorted_within_their_groups() -> Verdict {
+    let report = Report::of(&[&mixed()]);
+    let mut page = open!(report);
+    let groups = "[...document.querySelectorAll('#case-table tbody')].map((body) => \
+        [...body.querySelectorAll('tr.case')].map((row) => row.dataset.wait + row.cells[0].textContent))";
+    let before: Vec<Vec<String>> = serde_json::from_value(page.value(groups)).unwrap();
+    let sort = "[...document.querySelectorAll('.sortable')].find((head) => \
+        head.textContent.startsWith('p50')).querySelector('button').click()";
+    page.value(sort);
+    let ascending: Vec<Vec<String>> = serde_json::from_value(page.value(groups)).unwrap();
+    page.value(sort);
+    let descending: Vec<Vec<String>> = serde_json::from_value(page.value(groups)).unwrap();
+    let turned = |rows: &Vec<String>| rows.iter().rev().cloned().collect::<Vec<_>>();
+    // Groups of measured rows come with the fastest first; none stands in the group of `null`.
+    let is_ranked = |rows: &&Vec<String>| rows.len() > 2 && !rows[0].contains("null");
+    assert!(before.iter().any(|rows| is_ranked(&rows)));
+    for (at, rows) in before.iter().enumerate().filter(|(_, rows)| is_ranked(rows)) {
+        assert_eq!(&ascending[at], rows);
+        assert_eq!(descending[at], turned(rows));
+    }
+    Verdict::Holds
+}
+
+pub fn definitions_are_a_focus_away() -> Verdict {
+    let report = Report::of(&[&mixed()]);
+    let mut page = open!(report);
+    let orphans = "[...document.querySelectorAll('.term')].filter((term) => \
+        !document.getElementById(term.getAttribute('aria-describedby'))).map((term) => term.textContent)";
+    assert_eq!(page.value(orphans), serde_json::json!([]));
+    let heads = "[...document.querySelectorAll('#case-table thead th')].filter((head) => \
+        !head.querySelector('.term')).length";
+    assert_eq!(page.number(heads), 0.0, "every column is defined");
+    page.value("document.querySelector('#case-table [data-key=p99-9]').focus()");
+    let hint =
+        "(({hidden, textContent}) => hidden ? '' : textContent)(document.getElementById('hint'))";
+    assert!(page.text(hint).starts_with("999 of 1,000 round trips"), "{}", page.text(hint));
+    page.press("Escape");
+    assert_eq!(page.text(hint), "");
+    page.press("Tab");
+    page.press("Tab");
+    assert!(page.text(hint).starts_with("The longest of all"), "{}", page.text(hint));
+    page.has_no_complaint();
+    Verdict::Holds
+}
+
+pub fn every_width_and_colour_scheme() -> Verdict {
+    let report = Report::of(&[&mixed(), &MEASURED]);
+    let mut page = open!(report);
+    let mut grounds = Vec::new();
+    for dark in [false, true] {
+        for width in [380, 800, 1400] {
+            page.look(Look { width, dark });
+            let wide = page.number("document.documentElement.scrollWidth");
+            assert!(wide <= f64::from(width), "{width}: {wide}");
+        }
+        grounds.push(page.text("getComputedStyle(document.body).backgroundColor"));
+    }
+    assert_ne!(grounds[0], grounds[1]);
+    page.value("{ theme.value = 'light'; theme.dispatchEvent(new Event('change')); }");
+    assert_eq!(page.text("getComputedStyle(document.body).backgroundColor"), grounds[0]);
+    let unnamed = "[...document.querySelectorAll('input, select, button')].filter((field) => \
+        !field.labels?.length && !field.getAttribute('aria-label') && !field.textContent.trim()).length";
+    assert_eq!(page.number(unnamed), 0.0, "fields without a name");
+    let twice = "[...document.querySelectorAll('[id]')].length - \
+        new Set([...document.querySelectorAll('[id]')].map((element) => element.id)).size";
+    assert_eq!(page.number(twice), 0.0, "two elements of one id");
+    page.print();
+    page.has_no_complaint();
+    Verdict::Holds
+}
