@@ -140,12 +140,18 @@ pub fn two_results_side_by_side() -> Verdict {
         let ratio = if row[0] == "pipe" { "2.00" } else { "1.00" };
         assert_eq!((row[3].as_str(), row[6].as_str()), (ratio, "not known"), "{row:?}");
     }
-    let gone = page.text("document.querySelector('#changes details').textContent");
+    let gone = page.text("document.querySelector('#changes > details').textContent");
     assert!(gone.contains("base only") && gone.contains("uds-stream"), "{gone}");
     assert_eq!(
         points(&mut page, "latency", "2 pipe")[0].1,
         2.0 * points(&mut page, "latency", "1 pipe")[0].1
     );
+    let bars = "(([chart]) => echarts.getInstanceByDom(chart).getOption().series[0].data\
+        .map((bar) => [bar.told.title, bar.value, bar.told.pairs.at(-1)[1]]))\
+        ([document.getElementById('change-chart')])";
+    let bars: Vec<(String, f64, String)> = serde_json::from_value(page.value(bars)).unwrap();
+    assert_eq!(bars[0], ("2 pipe".into(), 2.0, "not known".into()), "the greatest change first");
+    assert!(bars[1..].iter().all(|bar| bar.1 == 1.0), "{bars:?}");
     page.has_no_complaint();
     Verdict::Holds
 }

@@ -138,11 +138,11 @@ function costSeries(rows, wait, width) {
     type: "scatter",
     name: wait,
     symbol: wait === "hybrid" ? "rect" : "circle",
-    symbolSize: 11,
     emphasis: { focus: "self", label: { show: true } },
     labelLayout: { hideOverlap: true },
     data: rows.filter((row) => row.wait === wait && row.cpu > 0 && time(row) > 0).map((row) => ({
       value: [row.cpu, time(row)],
+      symbolSize: row.file === 0 ? 11 : 8,
       itemStyle: mark(look(row.name).color, wait !== "block"),
       label: { show: width >= NARROW, position: "right", fontSize: 11, color: look(row.name).color, formatter: () => title(row) },
       told: told(row, [`${what()} ${measureWord()}`, duration(time(row))], ["CPU/msg", duration(row.cpu)]),

@@ -128,7 +128,7 @@ function fillTransports() {
 function payloadChoice() {
   const payloads = distinct(data.rows.map((row) => row.payload)).sort((a, b) => a - b);
   choice.payload = payloads[0];
-  const selects = ["percentiles", "cost"].map((id) => {
+  const selects = ["percentiles", "cost", "change"].filter(byId).map((id) => {
     const select = element("select", {}, ...payloads.map((bytes) => element("option", { value: bytes }, size(bytes))));
     byId(`${id}-choice`).append(element("label", {}, "Payload", select));
     return select;

@@ -11,6 +11,7 @@ if (data.rows.length > 0) {
   addChart("latency", drawLatency);
   addChart("percentiles", drawPercentiles);
   addChart("cost", drawCost);
+  if (byId("change")) addChart("change", drawChanges);
   changed();
 } else {
   byId("charts").hidden = true;

@@ -53,11 +53,15 @@ pub struct Change {
     distance: f64,
 }
 
+/// The rows of a result, to be found again in another.
+pub type Index<'a, 'b> = BTreeMap<Identity<'a>, &'b Row<'a>>;
+
 /// What makes a row of one result the same as a row of the other.
-type Identity<'a> =
+pub type Identity<'a> =
     (&'a str, u64, &'a str, &'a str, &'a str, u32, &'a str, &'a BTreeMap<String, String>);
 
-fn identity<'a>(row: &Row<'a>) -> Identity<'a> {
+/// What makes this row the same as one of another result.
+pub fn identity<'a>(row: &Row<'a>) -> Identity<'a> {
     let case: &'a Case = row.cases[0];
     let (span, transport) = (&case.span, &case.transport);
     let how = (case.payload_bytes, &case.touch, &case.wait);
@@ -77,7 +81,8 @@ pub fn changes(base: &RunResult, file: usize, new: &RunResult) -> Changes {
     }
 }
 
-fn index<'a, 'b>(groups: &'b [Group<'a>]) -> BTreeMap<Identity<'a>, &'b Row<'a>> {
+/// The rows of these groups.
+pub fn index<'a, 'b>(groups: &'b [Group<'a>]) -> Index<'a, 'b> {
     groups.iter().flat_map(|group| &group.rows).map(|row| (identity(row), row)).collect()
 }
 
@@ -92,7 +97,7 @@ fn names<'a, 'b: 'a>(
     .collect()
 }
 
-fn changed_group(group: &Group, fresh: &BTreeMap<Identity, &Row>) -> ChangedGroup {
+fn changed_group(group: &Group, fresh: &Index) -> ChangedGroup {
     let scale = Scale::of(group);
     let pair = |row| fresh.get(&identity(row)).map(|new| change(row, new, scale));
     let mut rows: Vec<Change> = group.rows.iter().filter_map(pair).collect();
@@ -101,7 +106,7 @@ fn changed_group(group: &Group, fresh: &BTreeMap<Identity, &Row>) -> ChangedGrou
 }
 
 fn change(base: &Row, new: &Row, scale: Scale) -> Change {
-    let verdict = verdict(&p50s(base), &p50s(new));
+    let verdict = verdict(base, new);
     let distance = (new.p50 / base.p50).ln().abs();
     Change {
         name: base.name.clone(),
@@ -127,7 +132,11 @@ fn p50s(row: &Row) -> Vec<f64> {
 }
 
 /// What the trials of two results allow to be said of their medians.
-fn verdict(base: &[f64], new: &[f64]) -> &'static str {
+pub fn verdict(base: &Row, new: &Row) -> &'static str {
+    judged(&p50s(base), &p50s(new))
+}
+
+fn judged(base: &[f64], new: &[f64]) -> &'static str {
     let ((low, high), (new_low, new_high)) = (range(base), range(new));
     let is_sure = chance_of_separation(base.len(), new.len()) <= 0.05;
     let median = |values: &[f64]| rows::median(values.iter().copied());
@@ -157,18 +166,18 @@ mod tests {
 
     #[test]
     fn a_verdict_needs_trials() {
-        assert_eq!(verdict(&[100.0], &[900.0]), "not known");
-        assert_eq!(verdict(&[100.0; 3], &[900.0; 3]), "not known");
-        assert_eq!(verdict(&[100.0], &[100.0]), "not known");
+        assert_eq!(judged(&[100.0], &[900.0]), "not known");
+        assert_eq!(judged(&[100.0; 3], &[900.0; 3]), "not known");
+        assert_eq!(judged(&[100.0], &[100.0]), "not known");
     }
 
     #[test]
     fn what_lies_apart_differs_and_what_is_mixed_is_noise() {
         let base = [100.0, 101.0, 102.0, 103.0];
-        assert_eq!(verdict(&base, &[104.0, 105.0, 106.0, 107.0]), "slower");
-        assert_eq!(verdict(&base, &[90.0, 91.0, 92.0, 93.0]), "faster");
-        assert_eq!(verdict(&base, &[99.0, 101.5, 102.5, 104.0]), "within noise");
-        assert_eq!(verdict(&base, &[102.5, 110.0, 111.0, 112.0]), "not known");
+        assert_eq!(judged(&base, &[104.0, 105.0, 106.0, 107.0]), "slower");
+        assert_eq!(judged(&base, &[90.0, 91.0, 92.0, 93.0]), "faster");
+        assert_eq!(judged(&base, &[99.0, 101.5, 102.5, 104.0]), "within noise");
+        assert_eq!(judged(&base, &[102.5, 110.0, 111.0, 112.0]), "not known");
     }
 
     #[test]

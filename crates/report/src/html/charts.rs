@@ -5,7 +5,11 @@ use serde::Serialize;
 
 use crate::{
     columns::Scale,
-    html::{Source, curve, definitions},
+    html::{
+        Source,
+        changes::{self, Index},
+        curve, definitions,
+    },
     plain::plain,
     rows::{self, Group, Row},
     units,
@@ -51,6 +55,9 @@ struct Plotted {
     times: Vec<f64>,
     cpu: f64,
     curve: Vec<f64>,
+    /// What can be said of its p50 against that of the first file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
 }
 
 /// Thirty years, in ns.
@@ -72,8 +79,10 @@ impl Charts {
     /// What the charts draw of these results. The error names the file and its case.
     pub fn of(sources: &[Source]) -> Result<Self, String> {
         let mut rows = Vec::new();
+        let base = sources.first().map_or_else(Vec::new, |source| rows::groups(source.result));
+        let base = changes::index(&base);
         for (file, source) in sources.iter().enumerate() {
-            let plotted = plotted(file, source.result)
+            let plotted = plotted(file, source.result, &base)
                 .map_err(|cause| format!("cannot draw {}: {cause}; measure again", source.name))?;
             rows.extend(plotted);
         }
@@ -103,9 +112,13 @@ impl Charts {
     }
 }
 
-fn plotted(file: usize, result: &RunResult) -> Result<Vec<Plotted>, String> {
+fn plotted(file: usize, result: &RunResult, base: &Index) -> Result<Vec<Plotted>, String> {
     let groups = rows::groups(result);
-    let row = |group: &Group, row: &Row| plot(file, Scale::of(group), row);
+    let row = |group: &Group, row: &Row| {
+        let old = base.get(&changes::identity(row)).filter(|_| file > 0);
+        let verdict = old.map(|old| changes::verdict(old, row));
+        Ok(Plotted { verdict, ..plot(file, Scale::of(group), row)? })
+    };
     groups.iter().flat_map(|group| group.rows.iter().map(move |each| row(group, each))).collect()
 }
 
@@ -128,6 +141,7 @@ fn plot(file: usize, scale: Scale, row: &Row) -> Result<Plotted, String> {
         times: MEASURES.iter().map(|(_, of)| rounded(time(row, *of) * scale.factor())).collect(),
         cpu: rounded(row.cpu_per_message),
         curve: points.into_iter().map(|ns| ns as f64 * scale.factor()).collect(),
+        verdict: None,
     })
 }
 
