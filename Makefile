@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 RESULT ?= results/bench.json
-REPORT ?= $(RESULT:.json=.html)
+REPORT ?= $(basename $(RESULT)).html
 MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
 
