@@ -80,7 +80,7 @@ pub fn definitions_are_a_focus_away() -> Verdict {
     let report = Report::of(&[&mixed()]);
     let mut page = open!(report);
     let orphans = "[...document.querySelectorAll('.term')].filter((term) => \
-        !document.getElementById(term.getAttribute('aria-describedby'))).map((term) => term.textContent)";
+        !document.getElementById((term.control ?? term).getAttribute('aria-describedby'))).map((term) => term.textContent)";
     assert_eq!(page.value(orphans), serde_json::json!([]));
     let heads = "[...document.querySelectorAll('#case-table thead th')].filter((head) => \
         !head.querySelector('.term')).length";

@@ -13,7 +13,7 @@ function filterSelect(rows, trait, word) {
   const text = (value) => (trait === "file" ? `${Number(value) + 1} ${data.files[value]}` : value);
   const select = element("select", { name: trait }, element("option", { value: "" }, "all"),
     ...values.map((value) => element("option", { value }, text(value))));
-  return [element("label", {}, word, select)];
+  return [element("label", {}, term(word, trait), select)];
 }
 
 /** Hides what the filters leave out, and every group that is left empty. */

@@ -11,9 +11,9 @@ const choice = {
 
 /** A choice of one value among those that the rows have. */
 const SINGLE = [
-  ["shape", "Pattern"],
-  ["wait", "Wait"],
-  ["touch", "Touch"],
+  ["shape", term("Pattern", "pattern")],
+  ["wait", term("Wait", "wait")],
+  ["touch", term("Touch", "touch")],
 ];
 
 /** The rows that are chosen, with these traits beside. */
@@ -72,7 +72,13 @@ function singles() {
 }
 
 function measures() {
-  const each = ({ word }, at) => option("radio", "measure", word, at === 0, () => choose("measure", at));
+  const each = ({ word, key }, at) => {
+    const label = option("radio", "measure", word, at === 0, () => choose("measure", at));
+    label.className = "term";
+    label.dataset.key = key;
+    label.control.setAttribute("aria-describedby", `def-${key}`);
+    return label;
+  };
   return group("Figure", data.measures.map(each));
 }
 

@@ -16,6 +16,12 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A word whose definition appears beside it, where it has one. */
+function term(word, key) {
+  if (!byId(`def-${key}`)) return word;
+  return element("span", { class: "term", tabindex: "0", "data-key": key, "aria-describedby": `def-${key}` }, word);
+}
+
 function byId(id) {
   return document.getElementById(id);
 }
@@ -25,12 +31,15 @@ function distinct(values) {
   return [...new Set(values)];
 }
 
+/** By the number of decimals, for making one takes longer than using it. */
+const FORMATS = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+
 /** A number with three significant digits, as in the tables. */
 function figure(value) {
   if (value === 0) return "0";
   if (value >= 1e7) return value.toExponential(2).replace("+", "");
   const decimals = Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(value))));
-  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return FORMATS[decimals].format(value);
 }
 
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];

@@ -42,9 +42,12 @@ pub struct Fact {
     /// Whether it has a definition.
     key: Option<&'static str>,
     values: Vec<String>,
-    /// Whether the runs differ in it.
+    /// Whether the runs were set up differently in it.
     differs: bool,
 }
+
+/// Facts that no two runs have in common, so that it says nothing where they differ.
+const MEASURED: [&str; 3] = ["started", "floor", "clock"];
 
 /// What decides who is best: what for, which figure, and how it reads in a scale.
 type Respect = (&'static str, &'static str, fn(&Row) -> f64, fn(Scale) -> f64);
@@ -101,7 +104,7 @@ fn fact(name: &'static str, all: &[Vec<(&str, String)>]) -> Fact {
         found.map_or_else(|| "–".to_string(), |(_, value)| value.clone())
     };
     let values: Vec<String> = all.iter().map(value).collect();
-    let differs = values.iter().any(|value| *value != values[0]);
+    let differs = !MEASURED.contains(&name) && values.iter().any(|value| *value != values[0]);
     let key = ["floor", "clock"].into_iter().find(|known| *known == name);
     Fact { name, key, values, differs }
 }
@@ -114,7 +117,8 @@ fn facts_of(result: &RunResult) -> Vec<(&'static str, String)> {
         ("command", plain(&run.command.join(" "))),
     ];
     facts.extend(remarks::facts(result));
-    facts.push(("memory", units::size(place.memory_bytes)));
+    let memory = units::figure(place.memory_bytes as f64 / f64::from(1 << 30));
+    facts.push(("memory", format!("{memory} GiB")));
     facts.push(("sandbox", plain(&place.sandbox)));
     facts
 }
