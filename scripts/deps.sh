@@ -7,7 +7,8 @@ packages='gcc g++ libc6-dev make cmake pkg-config'
 
 # The libraries that modules are built for. One that this system does not offer leaves its rows out
 # and stops nothing.
-libraries='libzmq3-dev libnng-dev libboost-dev'
+libraries='libzmq3-dev libnng-dev libboost-dev
+    iceoryx libiceoryx-posh-dev libiceoryx-hoofs-dev libiceoryx-binding-c-dev'
 
 # Without a browser the tests of the report say that they were not run.
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)

@@ -148,6 +148,7 @@ static DEFINITION: Definition = Definition {
         reliable: true,
         alternating: false,
         span: Span::Process,
+        exclusive: false,
     },
 };
 

@@ -66,7 +66,8 @@ enum ipcmark_flag {
     IPCMARK_UNRELIABLE = 4,    /* A message may be lost. No call sleeps longer than 10 ms. */
     IPCMARK_ALTERNATING = 8,   /* The ends must take turns: request, reply, request, ... */
     IPCMARK_NO_HOP = 16,       /* An end takes back what it published (null only). */
-    IPCMARK_SAME_PROCESS = 32  /* A message goes from thread to thread of one process. */
+    IPCMARK_SAME_PROCESS = 32, /* A message goes from thread to thread of one process. */
+    IPCMARK_EXCLUSIVE = 64     /* Its names are fixed: without a sandbox, one session of its family. */
 };
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };

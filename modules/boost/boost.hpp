@@ -4,12 +4,12 @@
 
 #include <ipcmark/transport.h>
 
+#include "../space.h"
+
 #include <new>
 #include <string>
 
 #include <boost/interprocess/exceptions.hpp>
-
-#include <sys/statvfs.h>
 
 extern const ipcmark_transport boost_mq;
 extern const ipcmark_transport boost_shm;
@@ -35,14 +35,4 @@ int guarded(ipcmark_error *error, const char *operation, const char *object, Bod
     } catch (...) {
         return ipcmark_fail(error, operation, object, "an exception of an unknown type", nullptr);
     }
-}
-
-// Fails where /dev/shm has no room for so much: writing to a file that cannot be backed raises
-// SIGBUS.
-inline int check_space(size_t bytes, ipcmark_error *error) {
-    struct statvfs space;
-    if (statvfs("/dev/shm", &space) != 0 || space.f_bavail * space.f_frsize >= bytes)
-        return IPCMARK_DONE;
-    return ipcmark_fail(error, "make", "shared memory", "/dev/shm has too little room left",
-                        "enlarge it: mount -o remount,size=1G /dev/shm");
 }

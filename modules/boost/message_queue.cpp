@@ -60,7 +60,7 @@ int open_queues(End &end, const ipcmark_settings &settings, ipcmark_session *ses
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
-    if (int result = check_space(2 * capacity(settings->payload) * settings->payload, error))
+    if (int result = ipcmark_check_space(2 * capacity(settings->payload) * settings->payload, error))
         return result;
     return guarded(error, "open", "a message queue of Boost", [&] {
         auto end = std::make_unique<End>();

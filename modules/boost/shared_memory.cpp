@@ -82,7 +82,7 @@ int map_slots(End &end, const ipcmark_settings &settings, ipcmark_session *sessi
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
-    if (int result = check_space(2 * slot_size(settings->payload), error))
+    if (int result = ipcmark_check_space(2 * slot_size(settings->payload), error))
         return result;
     return guarded(error, "open", "shared memory of Boost", [&] {
         auto end = std::make_unique<End>();

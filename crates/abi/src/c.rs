@@ -27,6 +27,7 @@ pub const UNRELIABLE: u32 = 4;
 pub const ALTERNATING: u32 = 8;
 pub const NO_HOP: u32 = 16;
 pub const SAME_PROCESS: u32 = 32;
+pub const EXCLUSIVE: u32 = 64;
 
 pub const LEADER: u32 = 0;
 pub const FOLLOWER: u32 = 1;

@@ -33,6 +33,8 @@ pub(crate) struct Description {
     pub alternating: bool,
     #[serde(default = "process")]
     pub span: Span,
+    #[serde(default)]
+    pub exclusive: bool,
     /// Whether it has something to remove after a killed session.
     #[serde(default)]
     pub removes: bool,
@@ -124,6 +126,7 @@ impl Description {
                 () if has(c::SAME_PROCESS) => Span::Thread,
                 () => Span::Process,
             },
+            exclusive: has(c::EXCLUSIVE),
             removes: transport.remove.is_some(),
             options: option_specs(transport).iter().map(OptionWords::of).collect(),
         }
@@ -150,6 +153,7 @@ impl Description {
                 reliable: self.reliable,
                 alternating: self.alternating,
                 span: self.span,
+                exclusive: self.exclusive,
             },
         }
     }

@@ -138,6 +138,7 @@ fn flags(capabilities: &Capabilities) -> u32 {
         (capabilities.alternating, c::ALTERNATING),
         (capabilities.span == Span::None, c::NO_HOP),
         (capabilities.span == Span::Thread, c::SAME_PROCESS),
+        (capabilities.exclusive, c::EXCLUSIVE),
     ];
     flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
 }

@@ -100,6 +100,7 @@ fn broken(stem: &str, reason: &str) -> Module {
         reliable: true,
         alternating: false,
         span: Span::Process,
+        exclusive: false,
         removes: false,
         options: Vec::new(),
     };

@@ -112,6 +112,7 @@ fn its_layout_is_that_of_the_loader() {
         ALTERNATING,
         NO_HOP,
         SAME_PROCESS,
+        EXCLUSIVE,
         LEADER,
         FOLLOWER,
     ]);

@@ -32,6 +32,7 @@ mod traces;
 mod worker;
 
 use std::{
+    collections::BTreeMap,
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -58,8 +59,7 @@ pub fn main(list: List) -> ExitCode {
     if let Some(code) = play_part(list) {
         return code;
     }
-    let subjects = list(&mut Suites).into_iter().map(Subject::new).collect();
-    let trials = trials(subjects);
+    let trials = trials(subjects(list(&mut Suites)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -77,16 +77,24 @@ pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Resul
 }
 
 /// A transport and the right to use it: its tests run one after the other, for what the system
-/// gives to one user is little for some, and enough for one test.
+/// gives to one user is little for some, and enough for one test. Those of a family with fixed names
+/// share their turn.
 struct Subject {
     suite: Suite,
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
 }
 
-impl Subject {
-    fn new(suite: Suite) -> Arc<Self> {
-        Arc::new(Self { suite, turn: Mutex::new(()) })
-    }
+fn subjects(suites: Vec<Suite>) -> Vec<Arc<Subject>> {
+    let mut families: BTreeMap<String, Arc<Mutex<()>>> = BTreeMap::new();
+    let subject = |suite: Suite| {
+        let definition = suite.definition();
+        let turn = match definition.capabilities.exclusive {
+            true => families.entry(definition.family.to_string()).or_default().clone(),
+            false => Arc::default(),
+        };
+        Arc::new(Subject { suite, turn })
+    };
+    suites.into_iter().map(subject).collect()
 }
 
 /// All tests, those of one transport far apart, so that threads seldom wait for each other.

@@ -232,6 +232,7 @@ mod tests {
             reliable: true,
             alternating: false,
             span: Span::Process,
+            exclusive: false,
         }
     }
 

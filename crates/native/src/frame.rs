@@ -232,6 +232,7 @@ pub const fn capabilities() -> Capabilities {
         reliable: true,
         alternating: false,
         span: Span::Process,
+        exclusive: false,
     }
 }
 

@@ -88,6 +88,7 @@ static DEFINITION: Definition = Definition {
         reliable: true,
         alternating: false,
         span: Span::None,
+        exclusive: false,
     },
 };
 

@@ -67,6 +67,9 @@ pub struct Capabilities {
     pub alternating: bool,
     /// How far a message travels.
     pub span: Span,
+    /// Whether its names in the system are fixed, so that without a sandbox one session of its
+    /// family can run at a time.
+    pub exclusive: bool,
 }
 
 /// Name and nature of a transport.

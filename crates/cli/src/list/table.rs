@@ -194,6 +194,7 @@ mod tests {
                 reliable: true,
                 alternating: false,
                 span: Span::Process,
+                exclusive: false,
             },
         }
     }

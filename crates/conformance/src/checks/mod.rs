@@ -93,6 +93,9 @@ impl Check {
             Check::Steady if !is_all_ours(definition) => {
                 Some("how a library treats its memory is a part of what is measured")
             }
+            Check::TwoSessions if capabilities.exclusive => {
+                Some("outside a sandbox one session of its family can run at a time")
+            }
             _ if capabilities.span == Span::Thread => Some("it stays within one process"),
             Check::OwnMessage if capabilities.span == Span::None => {
                 Some("its own messages are all that an end ever takes")

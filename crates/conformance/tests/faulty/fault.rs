@@ -111,6 +111,7 @@ impl Faulty {
             reliable: !matches!(fault, Fault::NoneButUnreliable | Fault::ClaimsToWake),
             alternating: fault == Fault::NoneButAlternating,
             span: Span::Process,
+            exclusive: false,
         };
         let family = if fault == Fault::Misnamed { "The_OS" } else { "os" };
         let definition = Definition {

@@ -46,6 +46,7 @@ impl Broadcast {
             reliable: true,
             alternating: false,
             span: Span::Process,
+            exclusive: false,
         };
         let definition = Definition {
             name: name.into(),

@@ -54,6 +54,7 @@ impl Faulty {
             reliable: !matches!(fault, Fault::Unreliable(..)),
             alternating: false,
             span: Span::Process,
+            exclusive: false,
         };
         let definition = Definition {
             name: name.into(),

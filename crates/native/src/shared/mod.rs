@@ -47,6 +47,7 @@ pub const fn definition(
             reliable: true,
             alternating: false,
             span: Span::Process,
+            exclusive: false,
         },
     }
 }
