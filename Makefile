@@ -46,6 +46,7 @@ test: lint unit loom miri
 lint: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml --check
 
 # The report is looked at in a browser, where the system offers one.
 browser:

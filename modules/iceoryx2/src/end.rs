@@ -1,0 +1,178 @@
+//! One end: its ports, and the hot path.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use iceoryx2::{
+    port::{
+        LoanError, listener::Listener, notifier::Notifier, publisher::Publisher,
+        subscriber::Subscriber, update_connections::UpdateConnections,
+    },
+    prelude::*,
+    sample::Sample,
+    sample_mut::SampleMut,
+};
+use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, Settings, Step, Wait};
+
+use crate::{
+    session::{Session, failed, samples},
+    traces::Farewell,
+};
+
+/// How long one sleep lasts at most: an end can be asked to stop.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// One end. Ports go before the services that they belong to, and the node goes last.
+pub struct End {
+    loan: Option<SampleMut<ipc::Service, [u8], ()>>,
+    taken: Option<Sample<ipc::Service, [u8], ()>>,
+    events: Option<(Notifier<ipc::Service>, Listener<ipc::Service>)>,
+    /// How often a message is looked for before a sleep.
+    polls: u32,
+    publisher: Publisher<ipc::Service, [u8], ()>,
+    subscriber: Subscriber<ipc::Service, [u8], ()>,
+    samples: usize,
+    _session: Session,
+    _farewell: Farewell,
+}
+
+impl End {
+    /// Makes the ports; the other end may not be there yet.
+    pub fn open(session: Session, settings: &Settings, farewell: Farewell) -> Result<Self, Error> {
+        let samples = samples(settings.payload);
+        let publisher = session
+            .topic(true)?
+            .publisher_builder()
+            .initial_max_slice_len(settings.payload)
+            .max_loaned_samples(samples)
+            .override_sample_preallocation(move |_| samples)
+            .backpressure_strategy(BackpressureStrategy::DiscardData)
+            .create()
+            .map_err(failed("make", "a publisher of iceoryx2"))?;
+        touch(&publisher, settings.payload, samples)?;
+        let subscriber = session.topic(false)?.subscriber_builder().create();
+        let subscriber = subscriber.map_err(failed("make", "a subscriber of iceoryx2"))?;
+        let events = match settings.wait {
+            Wait::Spin => None,
+            Wait::Block | Wait::Hybrid => Some((
+                session.events(true)?.notifier_builder().create().map_err(event_failed())?,
+                session.events(false)?.listener_builder().create().map_err(event_failed())?,
+            )),
+        };
+        let polls = if settings.wait == Wait::Hybrid { HYBRID_POLLS } else { 1 };
+        let (loan, taken) = (None, None);
+        Ok(Self {
+            loan,
+            taken,
+            events,
+            polls,
+            publisher,
+            subscriber,
+            samples,
+            _session: session,
+            _farewell: farewell,
+        })
+    }
+
+    /// Finds the ports of the other end.
+    pub fn connect(&self) -> Result<(), Error> {
+        self.publisher.update_connections().map_err(failed("connect", "the ports of iceoryx2"))?;
+        self.subscriber.update_connections().map_err(failed("connect", "the ports of iceoryx2"))
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Step, Error> {
+        self.taken = self.subscriber.receive().map_err(failed("receive", "a sample"))?;
+        Ok(if self.taken.is_some() { Step::Done } else { Step::WouldBlock })
+    }
+
+    fn sleep(&self) -> Result<(), Error> {
+        let Some((_, listener)) = &self.events else { return Ok(()) };
+        listener.timed_wait(|_| {}, LONGEST_SLEEP).map(drop).map_err(failed("wait for", "an event"))
+    }
+}
+
+fn event_failed<E: std::fmt::Display>() -> impl Fn(E) -> Error {
+    failed("make", "a notifier or listener of iceoryx2")
+}
+
+/// Writes into every sample once, so that the measured loop takes no page fault.
+fn touch(
+    publisher: &Publisher<ipc::Service, [u8], ()>,
+    payload: usize,
+    count: usize,
+) -> Result<(), Error> {
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        let sample = publisher.loan_slice(payload).map_err(failed("lend", "a sample"))?;
+        all.push(sample);
+    }
+    Ok(())
+}
+
+impl Endpoint for End {
+    #[inline]
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        match self.publisher.loan_slice_uninit(len) {
+            Ok(sample) => {
+                // SAFETY: bytes have no invalid values, and the content of a room is undefined.
+                self.loan = Some(unsafe { sample.assume_init() });
+                Ok(Step::Done)
+            }
+            // Every sample is under way.
+            Err(LoanError::OutOfMemory | LoanError::ExceedsMaxLoans) => Ok(Step::WouldBlock),
+            Err(error) => Err(failed("lend", "a sample")(error)),
+        }
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        self.loan.as_mut().map_or(&mut [], |sample| sample.payload_mut())
+    }
+
+    #[inline]
+    fn publish(&mut self) -> Result<Step, Error> {
+        if let Some(sample) = self.loan.take() {
+            let receivers = sample.send().map_err(failed("send", "a sample"))?;
+            if receivers == 0 {
+                return Err(Error::peer_gone("send", "a sample"));
+            }
+            if let Some((notifier, _)) = &self.events {
+                notifier.notify().map_err(failed("notify", "the other end"))?;
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Result<Step, Error> {
+        for _ in 0..self.polls {
+            if self.receive()? == Step::Done {
+                return Ok(Step::Done);
+            }
+        }
+        self.sleep()?;
+        self.receive()
+    }
+
+    #[inline]
+    fn message(&self) -> &[u8] {
+        self.taken.as_ref().map_or(&[], |sample| sample.payload())
+    }
+
+    #[inline]
+    fn release(&mut self) -> Result<(), Error> {
+        self.taken = None;
+        Ok(())
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        let entry = |(key, value): (&str, String)| (key.to_owned(), value);
+        [
+            ("samples", self.samples.to_string()),
+            ("buffer", format!("{} samples", self.subscriber.buffer_size())),
+            ("safe overflow", "off".into()),
+        ]
+        .map(entry)
+        .into()
+    }
+}

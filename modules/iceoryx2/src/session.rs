@@ -1,0 +1,93 @@
+//! The node and the services of a session, apart from everything else on the machine.
+
+use std::fmt::Display;
+
+use iceoryx2::{
+    prelude::*,
+    service::port_factory::{event, publish_subscribe},
+};
+use ipcmark_transport::{Error, Settings};
+
+use crate::traces;
+
+/// What a publisher's samples may take.
+const SAMPLE_BYTES: usize = 8 << 20;
+
+/// Fewest and most samples of a publisher.
+const LEAST: usize = 3;
+const MOST: usize = 64;
+
+/// How many samples a publisher has, and so how many messages can be under way.
+pub fn samples(payload: usize) -> usize {
+    (SAMPLE_BYTES / payload).clamp(LEAST, MOST)
+}
+
+/// What both publishers take of shared memory, and a little for the library.
+pub fn bytes(payload: usize) -> usize {
+    2 * samples(payload) * (payload + 256) + (4 << 20)
+}
+
+/// Turns an error of the library into one of ours.
+pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::new(operation, object, error.to_string())
+}
+
+pub type Topic = publish_subscribe::PortFactory<ipc::Service, [u8], ()>;
+pub type Events = event::PortFactory<ipc::Service>;
+
+/// A node with the services of both directions, seen from one end.
+pub struct Session {
+    node: Node<ipc::Service>,
+    leads: bool,
+    payload: usize,
+}
+
+impl Session {
+    pub fn new(settings: &Settings) -> Result<Self, Error> {
+        let fail = failed("make", "a node of iceoryx2");
+        let mut config = Config::default();
+        config.global.prefix =
+            FileName::new(format!("{}-", settings.name).as_bytes()).map_err(|_| name_error())?;
+        let directory = traces::directory(&settings.name);
+        let directory = directory.to_string_lossy();
+        let root = Path::new(directory.as_bytes()).map_err(|_| name_error())?;
+        config.global.set_root_path(&root);
+        let builder = NodeBuilder::new().config(&config);
+        let builder = builder.signal_handling_mode(SignalHandlingMode::Disabled);
+        let node = builder.create::<ipc::Service>().map_err(fail)?;
+        Ok(Self { node, leads: settings.role.is_leader(), payload: settings.payload })
+    }
+
+    /// The name of the service in which this end publishes or, as a receiver, takes.
+    fn name(&self, outgoing: bool, kind: &str) -> Result<ServiceName, Error> {
+        let direction = if outgoing == self.leads { "there" } else { "back" };
+        let name = format!("{kind}/{direction}");
+        name.as_str().try_into().map_err(failed("name", "a service of iceoryx2"))
+    }
+
+    pub fn topic(&self, outgoing: bool) -> Result<Topic, Error> {
+        let samples = samples(self.payload);
+        let service = self.node.service_builder(&self.name(outgoing, "messages")?);
+        service
+            .publish_subscribe::<[u8]>()
+            .enable_safe_overflow(false)
+            .history_size(0)
+            .subscriber_max_buffer_size(samples)
+            .subscriber_max_borrowed_samples(1)
+            .max_publishers(1)
+            .max_subscribers(1)
+            .max_nodes(2)
+            .open_or_create()
+            .map_err(failed("open", "a service of iceoryx2"))
+    }
+
+    pub fn events(&self, outgoing: bool) -> Result<Events, Error> {
+        let service = self.node.service_builder(&self.name(outgoing, "events")?);
+        let service = service.event().max_notifiers(1).max_listeners(1).max_nodes(2);
+        service.open_or_create().map_err(failed("open", "an event service of iceoryx2"))
+    }
+}
+
+fn name_error() -> Error {
+    Error::new("name", "a service of iceoryx2", "the session's name is not one for the library")
+}

@@ -1,0 +1,78 @@
+//! What a session has in the file system, and its end. The library leaves directories and a small
+//! piece of shared memory behind; the leader removes them once both ends are closed.
+
+use std::{
+    fs,
+    io::Read,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::PathBuf,
+    time::Duration,
+};
+
+use ipcmark_transport::{Error, Rendezvous, Settings};
+
+/// Where the library puts its shared memory.
+pub const SHARED_MEMORY: &str = "/dev/shm";
+
+/// How long a leader waits for its follower to close before it removes what there is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The directory of a session's node, services and events. Short, for the addresses of sockets lie
+/// in it, which end after 107 bytes.
+pub fn directory(session: &str) -> PathBuf {
+    PathBuf::from("/tmp").join(session)
+}
+
+/// Removes everything that begins with a session's name.
+pub fn clear(session: &str) {
+    let _ = fs::remove_dir_all(directory(session));
+    for entry in fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(session) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Dropped last of all: the follower's tells the leader's that the follower has closed.
+pub struct Farewell {
+    other: UnixStream,
+    leads: bool,
+    session: String,
+}
+
+impl Farewell {
+    /// Connects the two ends.
+    pub fn new(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
+        let leads = settings.role.is_leader();
+        let other = if leads { lead(peers)? } else { follow(peers)? };
+        Ok(Self { other, leads, session: settings.name.clone() })
+    }
+}
+
+fn lead(peers: &mut dyn Rendezvous) -> Result<UnixStream, Error> {
+    let fail = |e| Error::os("make", "a pair of sockets", e);
+    let (ours, theirs) = UnixStream::pair().map_err(fail)?;
+    ours.set_read_timeout(Some(PATIENCE)).map_err(fail)?;
+    peers.send(0, b"farewell", &[theirs.as_fd()])?;
+    Ok(ours)
+}
+
+fn follow(peers: &mut dyn Rendezvous) -> Result<UnixStream, Error> {
+    let (_, fds) = peers.receive(0)?;
+    let fd: Option<OwnedFd> = fds.into_iter().next();
+    let fd = fd.ok_or_else(|| Error::new("open", "an end", "the leader sent no socket"))?;
+    Ok(fd.into())
+}
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        if self.leads {
+            // The end of the stream, an error, or the end of patience.
+            let _ = self.other.read(&mut [0]);
+            clear(&self.session);
+        }
+    }
+}
