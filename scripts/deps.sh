@@ -10,6 +10,10 @@ packages='gcc g++ libc6-dev make cmake pkg-config'
 libraries='libzmq3-dev libnng-dev libboost-dev
     iceoryx libiceoryx-posh-dev libiceoryx-hoofs-dev libiceoryx-binding-c-dev'
 
+# AlephZero is in no Debian package; the source package of PyPI brings headers and a static library.
+alephzero=0.3.17
+alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e9686
+
 # Without a browser the tests of the report say that they were not run.
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ "${1:-}" = browser ] && [ -z "$browser" ]; then
@@ -59,11 +63,44 @@ install_packages() {
     $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+has_pip() {
+    python3 -m pip --version >/dev/null 2>&1
+}
+
+# Unpacks AlephZero in target/deps, checked. Whatever is in the way leaves its rows out.
+get_alephzero() {
+    target=target/deps/alephzero-$alephzero
+    [ "$(uname -m)" = x86_64 ] && [ ! -e "$target" ] || return 0
+    ! grep -qsx alephzero "$not_offered" || return 0
+    scratch=$(mktemp -d)
+    if has_pip && echo "deps: getting alephzero $alephzero from PyPI" &&
+        python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$scratch" \
+            "alephzero==$alephzero" >"$scratch/words" 2>&1 &&
+        (cd "$scratch" && echo "$alephzero_sha256  alephzero-$alephzero.tar.gz" | sha256sum --check --quiet) &&
+        tar -xzf "$scratch/alephzero-$alephzero.tar.gz" -C "$scratch"
+    then
+        mkdir -p target/deps
+        mv "$scratch/alephzero-$alephzero" "$target"
+    else
+        echo "deps: no alephzero $alephzero, so no module for it: python3 -m pip could not get it" >&2
+        tail -n 2 "$scratch/words" >&2 2>/dev/null || true
+        mkdir -p target
+        echo alephzero >>"$not_offered"
+    fi
+    rm -rf "$scratch"
+}
+
+if [ "$(uname -m)" = x86_64 ] && ! has_pip; then
+    libraries="$libraries python3-pip"
+fi
+
 if command -v dpkg-query >/dev/null 2>&1; then
     install_packages
 else
     echo "deps: this is no Debian system; see that these are there: $packages" >&2
 fi
+
+get_alephzero
 
 if ! command -v "${CARGO:-cargo}" >/dev/null 2>&1; then
     echo 'deps: there is no cargo; install Rust 1.88 or later: https://rustup.rs' >&2

@@ -67,7 +67,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     int result = end->link.open(*settings, session, error);
     if (result == IPCMARK_DONE) {
         const Topics topics(settings->name, settings->role == IPCMARK_LEADER);
-        end->ports = std::make_unique<Ports>(topics, end->link.queue_depth());
+        end->ports = std::make_unique<Ports>(topics, end->link.pair.depth());
         result = connect(*end, error);
     }
     if (result == IPCMARK_DONE)
@@ -88,7 +88,7 @@ template <typename Ports> int not_now(const End<Ports> &end, ipcmark_error *erro
 
 template <typename Ports> int loan(void *end, size_t len, void **room, ipcmark_error *error) {
     auto &self = *static_cast<End<Ports> *>(end);
-    if (!self.link.has_room())
+    if (!self.link.pair.has_room())
         return not_now(self, error);
     if (!self.on_loan)
         self.on_loan = self.ports->loan(len);
@@ -102,7 +102,7 @@ template <typename Ports> int publish(void *end, void *message, size_t, ipcmark_
     auto &self = *static_cast<End<Ports> *>(end);
     self.ports->publish(message);
     self.on_loan = nullptr;
-    self.link.count_sent();
+    self.link.pair.count_sent();
     return IPCMARK_DONE;
 }
 
@@ -118,7 +118,7 @@ template <typename Ports> int take(void *end, const void **message, size_t *len,
 template <typename Ports> int release(void *end, const void *message, ipcmark_error *) {
     auto &self = *static_cast<End<Ports> *>(end);
     self.ports->release(message);
-    self.link.count_released();
+    self.link.pair.count_released();
     return IPCMARK_DONE;
 }
 

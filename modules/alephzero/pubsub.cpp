@@ -1,0 +1,179 @@
+// alephzero-pubsub: a publisher and a zero-copy subscriber over an arena in a shared file.
+//
+// - Mechanism: a linked list of packets in a mapped file, behind a robust mutex; one file for each
+//   direction.
+// - Kernel objects: two files in /dev/shm, removed once both ends have opened them; futexes behind
+//   mutex and condition. Copies a message: one, into the arena; the receiver reads it there.
+// - Blocks: on the arena's condition, 100 ms at most. Spin: asks whether there is a packet to read.
+// - Limits: a full arena evicts the oldest packet, read or not, so no more are let under way than it
+//   holds twice.
+#include "alephzero.hpp"
+
+#include "../pair.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include <a0/pubsub.h>
+
+namespace {
+
+using alephzero::fail;
+
+constexpr size_t ARENA_BYTES = 16u << 20;
+constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 128;
+constexpr size_t PACKET_HEAD = 512; // What the library adds to a payload, generously.
+constexpr int64_t LONGEST_SLEEP_NS = 100'000'000;
+
+struct End {
+    ipcmark::Pair pair;
+    a0_publisher_t publisher{};
+    a0_subscriber_sync_zc_t subscriber{};
+    bool publishes = false, subscribes = false, spins = false;
+    a0_packet_t packet{};
+    a0_buf_t taken{};
+};
+
+// Set-up -----------------------------------------------------------------------------------------
+
+uint64_t depth_for(uint64_t payload) {
+    return std::clamp<uint64_t>(ARENA_BYTES / 2 / (payload + PACKET_HEAD), LEAST_DEPTH, MOST_DEPTH);
+}
+
+// Room for twice as much as can be under way, for packets lie in one piece each.
+size_t arena_for(uint64_t payload) {
+    const size_t bytes = (2 * depth_for(payload) + 2) * (payload + PACKET_HEAD) + 65536;
+    return (bytes + 4095) / 4096 * 4096;
+}
+
+void close_end(void *end) {
+    auto *self = static_cast<End *>(end);
+    if (self->subscribes)
+        a0_subscriber_sync_zc_close(&self->subscriber);
+    if (self->publishes)
+        a0_publisher_close(&self->publisher);
+    delete self;
+}
+
+// Both processes may make both files: who comes second finds them.
+int open_files(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
+    const bool leads = settings.role == IPCMARK_LEADER;
+    const a0_file_options_t options = alephzero::file_options(arena_for(settings.payload));
+    const a0_pubsub_topic_t out{leads ? "there" : "back", &options}, in{leads ? "back" : "there", &options};
+    if (a0_err_t why = a0_publisher_init(&end.publisher, out))
+        return fail(error, why, "make", "a publisher of AlephZero");
+    end.publishes = true;
+    if (a0_err_t why = a0_subscriber_sync_zc_init(&end.subscriber, in, {A0_INIT_OLDEST, A0_ITER_NEXT}))
+        return fail(error, why, "make", "a subscriber of AlephZero");
+    end.subscribes = true;
+    return IPCMARK_DONE;
+}
+
+// The leader makes the files before the follower looks for them.
+int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const bool leads = settings.role == IPCMARK_LEADER;
+    alephzero::use_root(settings.name);
+    if (int result = leads ? open_files(end, settings, error) : IPCMARK_DONE)
+        return result;
+    if (int result = session->meet(session, error))
+        return result;
+    if (int result = leads ? IPCMARK_DONE : open_files(end, settings, error))
+        return result;
+    return session->meet(session, error);
+}
+
+int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
+             ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    if (int result = ipcmark_check_space(2 * arena_for(settings->payload), error))
+        return result;
+    auto *end = new (std::nothrow) End;
+    if (!end)
+        return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
+    end->spins = settings->wait == IPCMARK_SPIN;
+    int result = end->pair.open(leads, depth_for(settings->payload), session, error);
+    if (result == IPCMARK_DONE)
+        result = open_in_turn(*end, *settings, session, error);
+    if (leads)
+        alephzero::remove_root(settings->name);
+    if (result != IPCMARK_DONE) {
+        close_end(end);
+        return result;
+    }
+    session->note(session, "arena", (std::to_string(arena_for(settings->payload)) + " bytes").c_str());
+    session->note(session, "under way", (std::to_string(end->pair.depth()) + " messages").c_str());
+    *opened = end;
+    return IPCMARK_DONE;
+}
+
+// The hot path -----------------------------------------------------------------------------------
+
+int publish(void *end, void *message, size_t len, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    if (!self.pair.has_room())
+        return IPCMARK_WOULD_BLOCK;
+    if (a0_err_t why = a0_packet_init(&self.packet))
+        return fail(error, why, "make", "a packet of AlephZero");
+    self.packet.payload = {static_cast<uint8_t *>(message), len};
+    if (a0_err_t why = a0_publisher_pub(&self.publisher, self.packet))
+        return fail(error, why, "publish", "a packet of AlephZero");
+    self.pair.count_sent();
+    return IPCMARK_DONE;
+}
+
+// Called with the arena locked. The packet stays where it is until it is released: the other end
+// does not publish so much that it would be evicted.
+void on_packet(void *end, a0_transport_locked_t, a0_flat_packet_t packet) {
+    a0_flat_packet_payload(packet, &static_cast<End *>(end)->taken);
+}
+
+a0_err_t read_one(End &self) {
+    const a0_zero_copy_callback_t callback{&self, on_packet};
+    if (self.spins) {
+        bool can_read = false;
+        const a0_err_t why = a0_subscriber_sync_zc_can_read(&self.subscriber, &can_read);
+        if (why != A0_OK || !can_read)
+            return why == A0_OK ? A0_ERR_AGAIN : why;
+        return a0_subscriber_sync_zc_read(&self.subscriber, callback);
+    }
+    a0_time_mono_t now, until;
+    a0_time_mono_now(&now);
+    a0_time_mono_add(now, LONGEST_SLEEP_NS, &until);
+    return a0_subscriber_sync_zc_read_blocking_timeout(&self.subscriber, &until, callback);
+}
+
+int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    const a0_err_t why = read_one(self);
+    if (why == A0_ERR_AGAIN || (why == A0_ERR_SYS && a0_err_syscode == ETIMEDOUT))
+        return IPCMARK_WOULD_BLOCK;
+    if (why != A0_OK)
+        return fail(error, why, "read", "a packet of AlephZero");
+    *message = self.taken.data;
+    *len = self.taken.size;
+    return IPCMARK_DONE;
+}
+
+int release(void *end, const void *, ipcmark_error *) {
+    static_cast<End *>(end)->pair.count_released();
+    return IPCMARK_DONE;
+}
+
+// The definition ---------------------------------------------------------------------------------
+
+ipcmark_transport describe() {
+    ipcmark_transport transport =
+        alephzero::describe("alephzero-pubsub", "AlephZero's publisher and zero-copy subscriber over an arena in a shared file, one copy",
+                            IPCMARK_SPIN | IPCMARK_BLOCK, 0);
+    transport.open = open_end;
+    transport.publish = publish;
+    transport.take = take;
+    transport.release = release;
+    transport.close = close_end;
+    return transport;
+}
+
+} // namespace
+
+const ipcmark_transport alephzero_pubsub = describe();
