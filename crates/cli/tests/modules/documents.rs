@@ -1,13 +1,14 @@
 //! What the documents quote and tell to type is true.
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::command::{bare, text};
+use crate::command::{bare, entries, ipcmark, text};
 
 /// A block of a document between two fences, with the comment right above it.
 struct Block {
@@ -59,6 +60,25 @@ fn what_is_quoted_stands_in_the_file_that_is_named() {
         }
     }
     assert!(quoted > 8, "only {quoted} quotations were found");
+}
+
+#[test]
+fn every_transport_has_a_page_and_a_place_in_the_readme() {
+    let listed = entries(ipcmark().args(["list", "--format", "json"]));
+    let names: BTreeSet<String> =
+        listed.iter().map(|entry| entry["name"].as_str().unwrap_or_default().to_owned()).collect();
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    for name in &names {
+        let page = root().join(format!("docs/transports/{name}.md"));
+        let text = fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+        assert_eq!(text.lines().next(), Some(format!("# {name}").as_str()));
+        assert!(name == "null-module" || readme.contains(&format!("`{name}`")), "README: {name}");
+    }
+    let pages = fs::read_dir(root().join("docs/transports")).expect("a directory").flatten();
+    for page in pages {
+        let name = page.file_name().to_string_lossy().trim_end_matches(".md").to_owned();
+        assert!(names.contains(&name), "a page for {name}, which is no transport");
+    }
 }
 
 #[test]
