@@ -20,6 +20,7 @@ support::tests![
     a_file_name_needs_no_unicode,
     a_plan_may_have_the_name_of_a_word,
     a_list_in_a_plan_gives_way_to_the_flag,
+    a_name_that_is_a_family_too_means_the_transport,
 ];
 
 /// The message to a closed standard error made the command panic, with status 101.
@@ -81,4 +82,11 @@ fn a_list_in_a_plan_gives_way_to_the_flag() {
     let result: RunResult = end(command.arg(&plan)).exits(0).result();
     let rows: Vec<_> = result.cases.iter().map(|case| (&*case.transport, &*case.wait)).collect();
     assert_eq!(rows, [("null", "spin")]);
+}
+
+/// `-t iceoryx2` chose all of the family, and failed for what the others lack.
+fn a_name_that_is_a_family_too_means_the_transport() {
+    let ended = run("run -t iceoryx2 -w spin -s 64 -n 10 --format json");
+    let names: Vec<String> = ended.result().cases.into_iter().map(|case| case.transport).collect();
+    assert_eq!(names, ["iceoryx2"]);
 }

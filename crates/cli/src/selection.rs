@@ -19,10 +19,14 @@ pub(crate) fn select(words: &[String], registry: &Registry) -> Result<Selection,
     for word in if words.is_empty() { &all[..] } else { words } {
         let word = word.trim();
         let matches = matching(word, registry)?;
-        if matches.iter().any(|at| registry[*at].definition().name == word) {
-            selection.by_name.extend(&matches);
+        // A name that is a family's too (iceoryx2) means the one transport.
+        match matches.iter().find(|at| registry[**at].definition().name == word) {
+            Some(at) => {
+                selection.by_name.push(*at);
+                selection.transports.push(*at);
+            }
+            None => selection.transports.extend(matches),
         }
-        selection.transports.extend(matches);
     }
     selection.transports.sort();
     selection.transports.dedup();
