@@ -12,7 +12,7 @@ help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
 	@echo 'make test      all tests and lints'
 	@echo 'make build     the command, at target/release/ipcmark'
-	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench)'
+	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make modules   only the shared objects of the libraries that are there'
 	@echo 'make deps      install what building and testing need'
 	@echo 'make lint, make doc, make clean'
@@ -74,7 +74,7 @@ doc: deps
 
 overhead: deps modules
 	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) IPCMARK_BARE_DIR=$(abspath $(MODULE_BUILD)/bare) \
-	    $(CARGO) bench --locked --package ipcmark-cli
+	    $(CARGO) bench --locked --package ipcmark-cli -- $(SECTIONS)
 
 clean:
 	$(CARGO) clean

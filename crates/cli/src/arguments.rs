@@ -28,7 +28,7 @@ const AFTER: &str = "Exit status: 0 all asked for was measured; 1 something aske
 /// What the command is to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure; without arguments, everything available, in about a minute
+    /// Measure; without arguments, everything available, in a minute or two
     Run(Box<RunArguments>),
     /// Show every transport known, what it can do, and whether it can run here
     List(ListArguments),

@@ -53,14 +53,31 @@ fn main() -> ExitCode {
     }
     let engine = Engine::new(modules::registry(&modules::look()));
     println!("median of {ROUNDS} rounds (lowest to highest); each side in every round\n");
-    against_bare_loops(&engine);
-    against_the_floor(&engine);
-    in_place(&engine);
-    the_harness(&engine);
-    the_memory(&engine);
-    the_contract(&engine);
-    against_bare_programs(&engine);
+    for (letter, section) in SECTIONS {
+        if is_wanted(letter) {
+            section(&engine);
+        }
+    }
     ExitCode::SUCCESS
+}
+
+type Section = fn(&Engine);
+
+/// The sections by their letters.
+const SECTIONS: [(&str, Section); 7] = [
+    ("a", against_bare_loops),
+    ("b", against_the_floor),
+    ("b", in_place),
+    ("c", the_harness),
+    ("d", the_memory),
+    ("e", the_contract),
+    ("f", against_bare_programs),
+];
+
+/// Whether a section was asked for by its letter (`cargo bench -- f`), or none was.
+fn is_wanted(letter: &str) -> bool {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word.len() == 1).collect();
+    words.is_empty() || words.iter().any(|word| word == letter)
 }
 
 /// (a) At most 1.05.
