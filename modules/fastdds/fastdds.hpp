@@ -1,0 +1,86 @@
+// What the files of this module share: the rows, what a session is to be like, failures that become
+// errors of the contract.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <cstdint>
+#include <new>
+#include <string>
+
+namespace fastdds_module {
+
+enum class Sharing { Off, On, Automatic };
+
+// What one transport has and its brothers lack; options can change it.
+struct Row {
+    bool udp, shm; // The library's transports between participants.
+    Sharing sharing;
+    bool loans;
+    bool secure;
+};
+
+// What a session is to be like: the row, the options and the settings together.
+struct Plan {
+    bool leads;
+    bool spins; // Nothing sleeps.
+    bool polls; // Messages are polled for, at least for a while.
+    uint32_t follower, followers;
+    uint64_t payload;
+    std::string name, directory;
+    bool udp, shm, loans, secure, reliable;
+    Sharing sharing;
+    uint32_t domain;
+    uint32_t history; // Messages that a writer or a reader keeps.
+    uint32_t segment; // Bytes of a participant's segment of the shared-memory transport.
+    uint32_t socket_buffer;
+    std::string certificates, profile; // Paths, or empty.
+};
+
+extern const ipcmark_option_spec default_options[], udp_options[], shm_options[],
+    data_sharing_options[], secure_options[];
+constexpr uint32_t default_option_count = 9, udp_option_count = 5, shm_option_count = 5,
+                   data_sharing_option_count = 5, secure_option_count = 6;
+
+// A number that follows from a name.
+uint32_t hash(const std::string &name);
+
+Plan make_plan(const Row &row, const ipcmark_settings &settings);
+
+// The pools of data sharing lie in this directory. Its name begins with the session's, so that it is
+// removed with the session whatever happens.
+std::string pool_directory(const Plan &plan);
+
+// Something that cannot be done: "cannot {operation} {object}: {cause}; {remedy}".
+struct Failure {
+    std::string operation, object, cause, remedy;
+};
+
+// A function of the session did not return IPCMARK_DONE, and has filled in the error.
+struct Stopped {
+    int result;
+};
+
+inline void proceed(int result) {
+    if (result != IPCMARK_DONE)
+        throw Stopped{result};
+}
+
+// Runs what may throw; nothing thrown leaves it.
+template <typename Body> int guarded(ipcmark_error *error, Body body) noexcept {
+    try {
+        body();
+        return IPCMARK_DONE;
+    } catch (const Stopped &stopped) {
+        return stopped.result;
+    } catch (const Failure &failure) {
+        return ipcmark_fail(error, failure.operation.c_str(), failure.object.c_str(),
+                            failure.cause.c_str(), failure.remedy.c_str());
+    } catch (const std::bad_alloc &) {
+        return ipcmark_fail(error, "open", "an end of Fast DDS", "there is no memory left", nullptr);
+    } catch (const std::exception &exception) {
+        return ipcmark_fail(error, "open", "an end of Fast DDS", exception.what(), nullptr);
+    }
+}
+
+} // namespace fastdds_module

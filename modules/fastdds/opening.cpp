@@ -1,0 +1,178 @@
+// How the ends of a session open: the leader first, then the followers, who are told where it is;
+// then all of them wait until they are matched.
+#include "endpoint.hpp"
+#include "participant.hpp"
+#include "security.hpp"
+#include "transport.hpp"
+#include "words.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+
+// Known to kernels since 5.14; headers may be older.
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace fastdds_module {
+
+namespace {
+
+// What the leader tells its followers.
+struct Welcome {
+    Address leader;
+    char credentials[256];
+};
+
+// Memory that a session takes of /dev/shm, all its ends together.
+uint64_t shared_bytes(const Plan &plan) {
+    const uint64_t ends = 1 + plan.followers;
+    const uint64_t pool = (plan.history + 4) * (plan.payload + 256) + (64 << 10);
+    return ends * ((plan.shm ? plan.segment + (1u << 20) : 0) + (plan.sharing != Sharing::Off ? pool : 0));
+}
+
+// Writing to a file that cannot be backed raises SIGBUS.
+void check_space(const Plan &plan) {
+    struct statvfs space;
+    const auto wanted = shared_bytes(plan);
+    if (statvfs("/dev/shm", &space) != 0 || uint64_t{space.f_bavail} * space.f_frsize >= wanted)
+        return;
+    throw Failure{"make", "shared memory of " + std::to_string((wanted >> 20) + 1) + " MiB",
+                  "/dev/shm has too little room left", "enlarge it: mount -o remount,size=1G /dev/shm"};
+}
+
+// The library touches its pools message by message; here every page is there before the first.
+void populate_pools(const Plan &plan) {
+    std::ifstream maps("/proc/self/maps");
+    const auto directory = pool_directory(plan);
+    std::string line;
+    while (std::getline(maps, line)) {
+        unsigned long from, to;
+        char access[5];
+        if (line.find(directory) == std::string::npos ||
+            std::sscanf(line.c_str(), "%lx-%lx %4s", &from, &to, access) != 3)
+            continue;
+        // Where the kernel cannot, the warm-up does it.
+        madvise(reinterpret_cast<void *>(from), to - from,
+                access[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    }
+}
+
+// Nobody needs a name any more: pools are mapped, certificates read. So nothing stays of a session
+// that is killed.
+void remove_names(const Plan &plan) {
+    std::error_code ignored;
+    std::filesystem::remove_all(pool_directory(plan), ignored);
+    std::filesystem::remove_all(plan.directory + "/security", ignored);
+}
+
+void note(ipcmark_session *session, const char *key, const std::string &value) {
+    session->note(session, key, value.c_str());
+}
+
+void note_all(const Plan &plan, ipcmark_session *session) {
+    note(session, "transports", plan.udp && plan.shm ? "shared memory, UDP"
+                                : plan.shm           ? "shared memory"
+                                                     : "UDP on 127.0.0.1");
+    note(session, "data sharing", plan.sharing == Sharing::On    ? "on"
+                                  : plan.sharing == Sharing::Off ? "off"
+                                                                 : "auto");
+    note(session, "reliability", plan.reliable ? "reliable" : "best effort");
+    note(session, "history", "keep all, " + std::to_string(plan.history) + " messages");
+    note(session, "durability", "volatile");
+    note(session, "domain", std::to_string(plan.domain));
+    if (plan.reliable)
+        note(session, "heartbeat", "10 ms, answered at once");
+    if (plan.shm)
+        note(session, "segment", std::to_string(plan.segment >> 10) + " KiB");
+    if (plan.udp)
+        note(session, "socket buffers", std::to_string(plan.socket_buffer >> 10) + " KiB");
+    if (plan.loans)
+        note(session, "loans", "on");
+    if (plan.secure)
+        note(session, "security", "PKI-DH, access permissions, AES-GCM-GMAC: all encrypted");
+}
+
+std::string credentials(const Plan &plan) {
+    if (!plan.secure)
+        return "";
+    if (plan.certificates.empty())
+        return make_credentials(plan);
+    check_credentials(plan.certificates);
+    return plan.certificates;
+}
+
+void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
+    const auto &plan = end.plan;
+    if (plan.sharing != Sharing::Off)
+        std::filesystem::create_directories(pool_directory(plan));
+    const auto directory = credentials(plan);
+    const auto ports = choose_ports(plan);
+    Welcome welcome{ports.discovery, ""};
+    if (directory.size() >= sizeof welcome.credentials)
+        throw Failure{"read", directory, "the path is too long", ""};
+    directory.copy(welcome.credentials, sizeof welcome.credentials - 1);
+    end.participant = make_participant(plan, ports, nullptr, directory);
+    end.make_endpoints();
+    for (uint32_t peer = 0; peer < session->peers; peer++)
+        proceed(session->send(session, peer, &welcome, sizeof welcome, nullptr, 0, error));
+    // A follower that cannot come so far is missed at once, not after the patience of match.
+    for (uint32_t peer = 0; peer < session->peers; peer++) {
+        size_t none = 0, len = 0;
+        proceed(session->receive(session, peer, nullptr, &len, nullptr, &none, error));
+    }
+}
+
+void follow(End &end, ipcmark_session *session, ipcmark_error *error) {
+    Welcome welcome{};
+    size_t none = 0, len = sizeof welcome;
+    proceed(session->receive(session, 0, &welcome, &len, nullptr, &none, error));
+    welcome.credentials[sizeof welcome.credentials - 1] = '\0';
+    end.participant =
+        make_participant(end.plan, choose_ports(end.plan), &welcome.leader, welcome.credentials);
+    end.make_endpoints();
+    proceed(session->send(session, 0, nullptr, 0, nullptr, 0, error));
+}
+
+void join(End &end, ipcmark_session *session, ipcmark_error *error) {
+    if (end.plan.leads)
+        lead(end, session, error);
+    else
+        follow(end, session, error);
+    end.match();
+    proceed(session->meet(session, error));
+    populate_pools(end.plan);
+}
+
+} // namespace
+
+int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings,
+             ipcmark_session *session, void **opened, ipcmark_error *error) {
+    return guarded(error, [&] {
+        const auto plan = make_plan(*static_cast<const Row *>(transport->context), *settings);
+        listen_to_the_library();
+        check_space(plan);
+        auto end = std::make_unique<End>(plan);
+        const int result = guarded(error, [&] { join(*end, session, error); });
+        if (plan.leads)
+            remove_names(plan);
+        proceed(result);
+        // The names are gone once every end is open.
+        proceed(session->meet(session, error));
+        note_all(plan, session);
+        if (!plan.reliable)
+            session->may_lose(session);
+        *opened = end.release();
+    });
+}
+
+void close_end(void *end) {
+    delete static_cast<End *>(end);
+}
+
+} // namespace fastdds_module

@@ -1,0 +1,169 @@
+// Participants that find one another without multicast and without the well-known ports of a domain:
+// every end listens on ports of its own on the loopback interface, and followers are told the
+// leader's. So no other DDS program is joined or disturbed, whatever its domain.
+#include "participant.hpp"
+
+#include "security.hpp"
+#include "words.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastdds/rtps/transport/TransportInterface.h>
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
+#include <fastrtps/utils/IPLocator.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace fastdds_module {
+
+namespace dds = eprosima::fastdds::dds;
+namespace rtps = eprosima::fastdds::rtps;
+using eprosima::fastrtps::rtps::IPLocator;
+
+namespace {
+
+constexpr const char *LOOPBACK = "127.0.0.1";
+
+// A socket on a free port of the system's choice. The port is the session's own once the library has
+// bound it; both sockets are open at once, so that the two ports differ.
+struct FreePort {
+    int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ~FreePort() { ::close(socket); }
+
+    uint32_t number() const {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        auto *generic = reinterpret_cast<sockaddr *>(&address);
+        socklen_t len = sizeof address;
+        if (bind(socket, generic, len) != 0 || getsockname(socket, generic, &len) != 0)
+            throw Failure{"bind", "a UDP port on the loopback interface", std::strerror(errno), ""};
+        return ntohs(address.sin_port);
+    }
+};
+
+rtps::Locator udp_locator(uint32_t port) {
+    rtps::Locator locator(LOCATOR_KIND_UDPv4, port);
+    IPLocator::setIPv4(locator, LOOPBACK);
+    return locator;
+}
+
+// The library writes into such a locator which host it is of, and tells only itself how.
+rtps::Locator shm_locator(uint32_t port) {
+    const std::unique_ptr<rtps::TransportInterface> transport(
+        rtps::SharedMemTransportDescriptor().create_transport());
+    rtps::LocatorList locators;
+    transport->getDefaultUnicastLocators(locators, port);
+    return *locators.begin();
+}
+
+rtps::LocatorList locators(const Address &address) {
+    rtps::LocatorList list;
+    if (address.udp != 0)
+        list.push_back(udp_locator(address.udp));
+    if (address.shm != 0)
+        list.push_back(shm_locator(address.shm));
+    return list;
+}
+
+// One message of the largest size goes in one piece through shared memory. UDP cuts at 64 KiB.
+std::shared_ptr<rtps::SharedMemTransportDescriptor> shm_transport(const Plan &plan) {
+    auto transport = std::make_shared<rtps::SharedMemTransportDescriptor>();
+    const auto largest = static_cast<uint32_t>(plan.payload) + 4096;
+    transport->segment_size(std::max(plan.segment, transport->max_message_size()));
+    if (!plan.udp && largest > transport->max_message_size() && largest <= plan.segment)
+        transport->max_message_size(largest);
+    // A full port drops messages, so it holds what two histories do.
+    transport->port_queue_capacity(std::max(512u, 2 * plan.history));
+    return transport;
+}
+
+std::shared_ptr<rtps::UDPv4TransportDescriptor> udp_transport(const Plan &plan) {
+    auto transport = std::make_shared<rtps::UDPv4TransportDescriptor>();
+    transport->interfaceWhiteList.emplace_back(LOOPBACK);
+    transport->sendBufferSize = plan.socket_buffer;
+    transport->receiveBufferSize = plan.socket_buffer;
+    return transport;
+}
+
+void set_transports(const Plan &plan, dds::DomainParticipantQos &qos) {
+    qos.transport().use_builtin_transports = false;
+    qos.transport().user_transports.clear();
+    if (plan.shm)
+        qos.transport().user_transports.push_back(shm_transport(plan));
+    if (plan.udp)
+        qos.transport().user_transports.push_back(udp_transport(plan));
+}
+
+void set_discovery(const Ports &ports, const Address *leader, dds::DomainParticipantQos &qos) {
+    auto &protocol = qos.wire_protocol();
+    protocol.builtin.metatrafficUnicastLocatorList = locators(ports.discovery);
+    protocol.builtin.metatrafficMulticastLocatorList.clear();
+    protocol.builtin.initialPeersList.clear();
+    if (leader)
+        protocol.builtin.initialPeersList = locators(*leader);
+    protocol.default_unicast_locator_list = locators(ports.messages);
+    protocol.default_multicast_locator_list.clear();
+    auto &announcements = protocol.builtin.discovery_config.initial_announcements;
+    announcements.count = 50;
+    announcements.period = {0, 20 * 1000 * 1000};
+}
+
+// Default profiles of a file count where the session does not say otherwise. A file is loaded once a
+// process, for the library refuses a profile whose name it knows.
+void load_profile(const std::string &path) {
+    static std::string loaded;
+    auto *factory = dds::DomainParticipantFactory::get_instance();
+    if (!path.empty() && path != loaded) {
+        if (factory->load_XML_profiles_file(path) != ReturnCode_t::RETCODE_OK)
+            throw Failure{"load", "the profiles of " + path,
+                          last_words("Fast DDS finds no profile that it understands in it"),
+                          "fast-dds.docs.eprosima.com has the format"};
+        factory->set_default_participant_qos(dds::PARTICIPANT_QOS_DEFAULT);
+        loaded = path;
+    }
+}
+
+} // namespace
+
+uint32_t shm_ports(const std::string &name) {
+    return LEAST_SHM_PORT + hash(name) % 0x00ff0000u * PORTS_A_SESSION;
+}
+
+Ports choose_ports(const Plan &plan) {
+    Ports ports{};
+    if (plan.udp) {
+        const FreePort discovery, messages;
+        ports.discovery.udp = discovery.number();
+        ports.messages.udp = messages.number();
+    }
+    if (plan.shm) {
+        const uint32_t end = plan.leads ? 0 : 1 + plan.follower;
+        ports.discovery.shm = shm_ports(plan.name) + 2 * end;
+        ports.messages.shm = ports.discovery.shm + 1;
+    }
+    return ports;
+}
+
+dds::DomainParticipant *make_participant(const Plan &plan, const Ports &ports,
+                                         const Address *leader, const std::string &credentials) {
+    load_profile(plan.profile);
+    auto *factory = dds::DomainParticipantFactory::get_instance();
+    auto qos = factory->get_default_participant_qos();
+    qos.name(plan.name);
+    set_transports(plan, qos);
+    set_discovery(ports, leader, qos);
+    if (plan.secure)
+        secure(qos, credentials, plan.leads);
+    last_words("");
+    auto *participant = factory->create_participant(plan.domain, qos);
+    if (!participant)
+        throw Failure{"create", "a participant of Fast DDS", last_words("Fast DDS does not say why"), ""};
+    return participant;
+}
+
+} // namespace fastdds_module

@@ -1,0 +1,32 @@
+// Participants: transports, addresses, discovery among the ends of one session alone.
+#pragma once
+
+#include "fastdds.hpp"
+
+#include <fastdds/dds/domain/DomainParticipant.hpp>
+
+namespace fastdds_module {
+
+// Where the leader's participant is found: what followers are told. A port that is 0 is not used.
+struct Address {
+    uint32_t udp, shm;
+};
+
+// The ports of the shared-memory transport that a session uses: two for each end, the leader's
+// first. They follow from the session's name, so that what a killed one left can be found.
+constexpr uint32_t LEAST_SHM_PORT = 0x10000, PORTS_A_SESSION = 64;
+uint32_t shm_ports(const std::string &name);
+
+// Two ports of an end: one for discovery, one for messages.
+struct Ports {
+    Address discovery, messages;
+};
+
+Ports choose_ports(const Plan &plan);
+
+// Makes the participant of this end. `leader` is where the leader is; a leader passes nullptr.
+eprosima::fastdds::dds::DomainParticipant *make_participant(const Plan &plan, const Ports &ports,
+                                                            const Address *leader,
+                                                            const std::string &credentials);
+
+} // namespace fastdds_module

@@ -1,0 +1,179 @@
+// Security: an authority, a certificate for each role, governance and permissions that it signs. They
+// are made for the session in its directory, read by both ends while they open, and then removed.
+#include "security.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace fastdds_module {
+
+namespace {
+
+// What an end reads: of a role's files the end reads its own.
+constexpr const char *SHARED_FILES[] = {"ca.pem", "governance.p7s"};
+constexpr const char *ROLE_FILES[] = {".pem", "-key.pem", "-permissions.p7s"};
+constexpr const char *ROLES[] = {"leader", "follower"};
+
+// Run in the directory. OPENSSL_CONF keeps a configuration of the machine's from changing anything.
+constexpr const char *SCRIPT = R"(
+cd "$1"
+export OPENSSL_CONF=empty.cnf
+printf '[req]\ndistinguished_name=names\n[names]\n' >empty.cnf
+key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
+key ca-key.pem
+openssl req -x509 -new -key ca-key.pem -sha256 -days 2 -subj '/O=ipcmark/CN=authority' \
+    -addext 'basicConstraints=critical,CA:TRUE' -out ca.pem
+for role in leader follower; do
+    key $role-key.pem
+    openssl req -new -key $role-key.pem -subj "/O=ipcmark/CN=$role" -out request
+    openssl x509 -req -in request -CA ca.pem -CAkey ca-key.pem -CAcreateserial -sha256 -days 2 \
+        -out $role.pem
+done
+for document in governance leader-permissions follower-permissions; do
+    openssl smime -sign -text -in $document.xml -signer ca.pem -inkey ca-key.pem -out $document.p7s
+done
+rm ca-key.pem
+)";
+
+constexpr const char *GOVERNANCE = R"(<?xml version="1.0" encoding="utf-8"?>
+<dds><domain_access_rules><domain_rule>
+  <domains><id_range><min>0</min><max>232</max></id_range></domains>
+  <allow_unauthenticated_participants>false</allow_unauthenticated_participants>
+  <enable_join_access_control>true</enable_join_access_control>
+  <discovery_protection_kind>ENCRYPT</discovery_protection_kind>
+  <liveliness_protection_kind>ENCRYPT</liveliness_protection_kind>
+  <rtps_protection_kind>ENCRYPT</rtps_protection_kind>
+  <topic_access_rules><topic_rule>
+    <topic_expression>*</topic_expression>
+    <enable_discovery_protection>true</enable_discovery_protection>
+    <enable_liveliness_protection>true</enable_liveliness_protection>
+    <enable_read_access_control>true</enable_read_access_control>
+    <enable_write_access_control>true</enable_write_access_control>
+    <metadata_protection_kind>ENCRYPT</metadata_protection_kind>
+    <data_protection_kind>ENCRYPT</data_protection_kind>
+  </topic_rule></topic_access_rules>
+</domain_rule></domain_access_rules></dds>
+)";
+
+std::string date(time_t when) {
+    char text[32];
+    tm parts;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", gmtime_r(&when, &parts));
+    return text;
+}
+
+std::string topic(const char *verb, const std::string &name) {
+    return std::string("<") + verb + "><topics><topic>" + name + "</topic></topics></" + verb + ">";
+}
+
+// An end may publish on its own topic and subscribe to the other, and nothing else.
+std::string permissions(const Plan &plan, bool leads) {
+    const std::string to = plan.name + "-0", fro = plan.name + "-1";
+    const auto domain = std::to_string(plan.domain);
+    const time_t now = time(nullptr), day = 24 * 60 * 60;
+    return std::string("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<dds><permissions><grant name=\"") +
+           ROLES[leads ? 0 : 1] + "\"><subject_name>CN=" + ROLES[leads ? 0 : 1] +
+           ",O=ipcmark</subject_name><validity><not_before>" + date(now - day) +
+           "</not_before><not_after>" + date(now + 2 * day) +
+           "</not_after></validity><allow_rule><domains><id>" + domain + "</id></domains>" +
+           topic("publish", leads ? to : fro) + topic("subscribe", leads ? fro : to) +
+           "</allow_rule><default>DENY</default></grant></permissions></dds>\n";
+}
+
+void write_file(const std::string &path, const std::string &text) {
+    std::ofstream file(path);
+    file << text;
+    if (!file.flush())
+        throw Failure{"write", path, std::strerror(errno), ""};
+}
+
+std::string last_line(const std::string &path) {
+    std::ifstream file(path);
+    std::string line, last = "the command openssl failed";
+    while (std::getline(file, line))
+        if (!line.empty())
+            last = line;
+    return last;
+}
+
+void run_openssl(const std::string &directory) {
+    const char *arguments[] = {"sh", "-euc", SCRIPT, "sh", directory.c_str(), nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    const auto errors = directory + "/errors";
+    posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    pid_t child = -1;
+    const int failed = posix_spawnp(&child, "sh", &actions, nullptr,
+                                    const_cast<char *const *>(arguments), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    int status = failed;
+    while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0)
+        throw Failure{"make", "the certificates of the session",
+                      failed ? std::strerror(failed) : last_line(errors), "apt install openssl"};
+}
+
+std::string uri(const std::string &credentials, const std::string &file) {
+    return "file://" + credentials + "/" + file;
+}
+
+} // namespace
+
+std::string make_credentials(const Plan &plan) {
+    const auto directory = plan.directory + "/security";
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+        throw Failure{"make", "the directory " + directory, std::strerror(errno), ""};
+    write_file(directory + "/governance.xml", GOVERNANCE);
+    write_file(directory + "/leader-permissions.xml", permissions(plan, true));
+    write_file(directory + "/follower-permissions.xml", permissions(plan, false));
+    run_openssl(directory);
+    return directory;
+}
+
+void check_credentials(const std::string &directory) {
+    const auto check = [&](const std::string &file) {
+        const auto path = directory + "/" + file;
+        if (access(path.c_str(), R_OK) != 0)
+            throw Failure{"read", path, std::strerror(errno),
+                          "docs/transports/fastdds-secure.md names the files"};
+    };
+    for (const char *file : SHARED_FILES)
+        check(file);
+    for (const char *role : ROLES)
+        for (const char *file : ROLE_FILES)
+            check(std::string(role) + file);
+}
+
+void secure(eprosima::fastdds::dds::DomainParticipantQos &qos, const std::string &credentials,
+            bool leads) {
+    const std::string role = ROLES[leads ? 0 : 1];
+    const std::string authentication = "dds.sec.auth.builtin.PKI-DH.";
+    const std::string access = "dds.sec.access.builtin.Access-Permissions.";
+    auto &properties = qos.properties().properties();
+    const auto set = [&](const std::string &name, const std::string &value) {
+        properties.emplace_back(name, value);
+    };
+    set("dds.sec.auth.plugin", "builtin.PKI-DH");
+    set(authentication + "identity_ca", uri(credentials, "ca.pem"));
+    set(authentication + "identity_certificate", uri(credentials, role + ".pem"));
+    set(authentication + "private_key", uri(credentials, role + "-key.pem"));
+    set("dds.sec.access.plugin", "builtin.Access-Permissions");
+    set(access + "permissions_ca", uri(credentials, "ca.pem"));
+    set(access + "governance", uri(credentials, "governance.p7s"));
+    set(access + "permissions", uri(credentials, role + "-permissions.p7s"));
+    set("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
+}
+
+} // namespace fastdds_module

@@ -1,0 +1,20 @@
+// The functions of the contract, the same for every row.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+namespace fastdds_module {
+
+int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings,
+             ipcmark_session *session, void **opened, ipcmark_error *error);
+void close_end(void *end);
+
+int publish(void *end, void *message, size_t len, ipcmark_error *error);
+int take(void *end, const void **message, size_t *len, ipcmark_error *error);
+int loan(void *end, size_t len, void **room, ipcmark_error *error);
+int release(void *end, const void *message, ipcmark_error *error);
+int wait(void *end, uint64_t timeout_ns, ipcmark_error *error);
+
+int remove_leftovers(const ipcmark_transport *transport, const char *name, ipcmark_error *error);
+
+} // namespace fastdds_module
