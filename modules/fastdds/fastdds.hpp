@@ -49,7 +49,7 @@ Plan make_plan(const Row &row, const ipcmark_settings &settings);
 
 // The pools of data sharing lie in this directory. Its name begins with the session's, so that it is
 // removed with the session whatever happens.
-std::string pool_directory(const Plan &plan);
+std::string pool_directory(const std::string &session);
 
 // Something that cannot be done: "cannot {operation} {object}: {cause}; {remedy}".
 struct Failure {

@@ -3,9 +3,11 @@
 #include "participant.hpp"
 #include "transport.hpp"
 
+#include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -26,25 +28,22 @@ bool ends_with(const std::string &text, const std::string &end) {
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// Whether this user made the file, and nobody holds the lock that its maker holds while it lives.
+// Whether this user made the file, and not just now: its maker takes the lock a moment later.
+bool is_settled(const std::string &path) {
+    struct stat status;
+    return stat(path.c_str(), &status) == 0 && status.st_uid == geteuid() &&
+           time(nullptr) - status.st_ctime > 2;
+}
+
+// Whether nobody holds the lock that a maker holds while it lives. Others that look may have removed
+// a lock that nobody held.
 bool is_dead(const std::string &lock) {
     const int file = open(lock.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return false;
-    struct stat status;
-    const bool dead = fstat(file, &status) == 0 && status.st_uid == geteuid() &&
-                      flock(file, LOCK_EX | LOCK_NB) == 0;
+        return errno == ENOENT;
+    const bool dead = flock(file, LOCK_EX | LOCK_NB) == 0;
     close(file);
     return dead;
-}
-
-// Whether a port's file is one of this session's, or of any session's where the name is empty: other
-// programs use the ports of their domains, which are lower.
-bool is_ours(const std::string &file, const std::string &session) {
-    const auto port = std::strtoul(file.c_str() + PORT.size(), nullptr, 10);
-    const auto first = shm_ports(session);
-    return session.empty() ? port >= LEAST_SHM_PORT
-                           : port >= first && port < first + PORTS_A_SESSION;
 }
 
 void remove_object(const std::string &name) {
@@ -52,22 +51,39 @@ void remove_object(const std::string &name) {
         unlink((PLACE + file).c_str());
 }
 
+// Segments have random names and ports those that follow from a session's. Other programs use the
+// ports of their domains, which are lower.
+bool may_be_ours(const std::string &file) {
+    if (starts_with(file, PORT))
+        return std::strtoul(file.c_str() + PORT.size(), nullptr, 10) >= LEAST_SHM_PORT;
+    return starts_with(file, SEGMENT);
+}
+
+void remove_dead() {
+    std::error_code ignored;
+    std::vector<std::string> found;
+    for (const auto &entry : std::filesystem::directory_iterator(PLACE, ignored))
+        found.push_back(entry.path().filename());
+    for (const auto &file : found)
+        if (may_be_ours(file) && !ends_with(file, LOCK) && is_settled(PLACE + file) &&
+            is_dead(PLACE + file + LOCK))
+            remove_object(file);
+}
+
+// Of a session that is known to be dead.
+void remove_session(const std::string &name) {
+    std::error_code ignored;
+    std::filesystem::remove_all(pool_directory(name), ignored);
+    for (uint32_t n = 0; n < PORTS_A_SESSION; n++)
+        remove_object(PORT + std::to_string(shm_ports(name) + n));
+}
+
 } // namespace
 
 int remove_leftovers(const ipcmark_transport *, const char *name, ipcmark_error *) {
-    std::error_code ignored;
-    std::vector<std::string> dead;
-    for (const auto &entry : std::filesystem::directory_iterator(PLACE, ignored)) {
-        const auto file = entry.path().filename().string();
-        if (!starts_with(file, SEGMENT) || !ends_with(file, LOCK))
-            continue;
-        if (starts_with(file, PORT) && !is_ours(file, name))
-            continue;
-        if (is_dead(entry.path()))
-            dead.push_back(file.substr(0, file.size() - LOCK.size()));
-    }
-    for (const auto &object : dead)
-        remove_object(object);
+    if (*name)
+        remove_session(name);
+    remove_dead();
     return IPCMARK_DONE;
 }
 

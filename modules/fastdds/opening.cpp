@@ -49,7 +49,7 @@ void check_space(const Plan &plan) {
 // The library touches its pools message by message; here every page is there before the first.
 void populate_pools(const Plan &plan) {
     std::ifstream maps("/proc/self/maps");
-    const auto directory = pool_directory(plan);
+    const auto directory = pool_directory(plan.name);
     std::string line;
     while (std::getline(maps, line)) {
         unsigned long from, to;
@@ -67,7 +67,7 @@ void populate_pools(const Plan &plan) {
 // that is killed.
 void remove_names(const Plan &plan) {
     std::error_code ignored;
-    std::filesystem::remove_all(pool_directory(plan), ignored);
+    std::filesystem::remove_all(pool_directory(plan.name), ignored);
     std::filesystem::remove_all(plan.directory + "/security", ignored);
 }
 
@@ -95,7 +95,7 @@ void note_all(const Plan &plan, ipcmark_session *session) {
     if (plan.loans)
         note(session, "loans", "on");
     if (plan.secure)
-        note(session, "security", "PKI-DH, access permissions, AES-GCM-GMAC: all encrypted");
+        note(session, "security", "PKI-DH, access permissions, AES-GCM-GMAC on submessages and payloads");
 }
 
 std::string credentials(const Plan &plan) {
@@ -110,7 +110,7 @@ std::string credentials(const Plan &plan) {
 void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
     const auto &plan = end.plan;
     if (plan.sharing != Sharing::Off)
-        std::filesystem::create_directories(pool_directory(plan));
+        std::filesystem::create_directories(pool_directory(plan.name));
     const auto directory = credentials(plan);
     const auto ports = choose_ports(plan);
     Welcome welcome{ports.discovery, ""};

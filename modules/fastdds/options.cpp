@@ -116,8 +116,8 @@ Plan make_plan(const Row &row, const ipcmark_settings &settings) {
     return plan;
 }
 
-std::string pool_directory(const Plan &plan) {
-    return "/dev/shm/" + plan.name + "-pools";
+std::string pool_directory(const std::string &session) {
+    return "/dev/shm/" + session + "-pools";
 }
 
 } // namespace fastdds_module
