@@ -4,7 +4,6 @@
 #include "words.hpp"
 
 #include <chrono>
-#include <fstream>
 #include <thread>
 
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
@@ -77,22 +76,6 @@ template <typename Made> Made *made(Made *thing, const char *what) {
     return thing;
 }
 
-bool is_mapped(const char *start_of_name) {
-    std::ifstream maps("/proc/self/maps");
-    std::string line;
-    while (std::getline(maps, line))
-        if (line.find(start_of_name) != std::string::npos)
-            return true;
-    return false;
-}
-
-// The library lets go of the other ends' segments once a second only.
-void await_unmapping() {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(3);
-    while (is_mapped("/dev/shm/fastrtps_") && std::chrono::steady_clock::now() < deadline)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-}
-
 } // namespace
 
 End::End(Plan the_plan)
@@ -110,8 +93,6 @@ End::~End() {
         writer->discard_loan(lent);
     participant->delete_contained_entities();
     dds::DomainParticipantFactory::get_instance()->delete_participant(participant);
-    if (plan.shm)
-        await_unmapping();
 }
 
 void End::make_endpoints() {

@@ -6,12 +6,13 @@
 #include "transport.hpp"
 #include "words.hpp"
 
+#include "../space.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 
 // Known to kernels since 5.14; headers may be older.
 #ifndef MADV_POPULATE_READ
@@ -34,16 +35,6 @@ uint64_t shared_bytes(const Plan &plan) {
     const uint64_t ends = 1 + plan.followers;
     const uint64_t pool = (plan.history + 4) * (plan.payload + 256) + (64 << 10);
     return ends * ((plan.shm ? plan.segment + (1u << 20) : 0) + (plan.sharing != Sharing::Off ? pool : 0));
-}
-
-// Writing to a file that cannot be backed raises SIGBUS.
-void check_space(const Plan &plan) {
-    struct statvfs space;
-    const auto wanted = shared_bytes(plan);
-    if (statvfs("/dev/shm", &space) != 0 || uint64_t{space.f_bavail} * space.f_frsize >= wanted)
-        return;
-    throw Failure{"make", "shared memory of " + std::to_string((wanted >> 20) + 1) + " MiB",
-                  "/dev/shm has too little room left", "enlarge it: mount -o remount,size=1G /dev/shm"};
 }
 
 // The library touches its pools message by message; here every page is there before the first.
@@ -156,7 +147,7 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
     return guarded(error, [&] {
         const auto plan = make_plan(*static_cast<const Row *>(transport->context), *settings);
         listen_to_the_library();
-        check_space(plan);
+        proceed(ipcmark_check_space(shared_bytes(plan), error));
         auto end = std::make_unique<End>(plan);
         const int result = guarded(error, [&] { join(*end, session, error); });
         if (plan.leads)

@@ -36,13 +36,13 @@ impl Footprint {
 
     /// Checks that `rounds` times opening and closing since then left nothing behind. Where it is not all
     /// `ours`, memory that nobody else can reach does not count: libraries keep what they may need
-    /// again. A thread that has been joined may still be on its way out,
-    /// so it looks again for a while.
+    /// again. A thread that has been joined may still be on its way out, and a library may let go of a
+    /// mapping once a second only, so it looks again for a while.
     pub fn unchanged_after(&self, rounds: usize, ours: bool) -> Result<(), Failure> {
         // First, before what is kept here adds to it.
         let grown = live_bytes() - self.heap;
         let mut outcome = self.compare(&Self::take()?, rounds, ours);
-        for _ in 0..50 {
+        for _ in 0..200 {
             if outcome.is_ok() {
                 break;
             }
