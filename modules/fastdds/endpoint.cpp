@@ -19,7 +19,7 @@ using eprosima::fastrtps::Duration_t;
 namespace {
 
 // How long ends may take to find one another, and to agree on keys.
-constexpr std::chrono::seconds PATIENCE(20);
+constexpr std::chrono::seconds PATIENCE(8);
 // How long a full history is waited for: while polling just long enough that a send is not given up
 // because another thread of the library is sending at that moment.
 const Duration_t WHILE_POLLING{0, 1000 * 1000}, WHILE_BLOCKING{0, 100 * 1000 * 1000};
@@ -136,7 +136,7 @@ void End::match() {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const auto counts = std::to_string(std::min(readers.current_count, writers.current_count)) + " of " +
-                        std::to_string(wanted) + " matched within 20 s";
+                        std::to_string(wanted) + " matched within 8 s";
     throw Failure{"reach", plan.leads ? "the followers" : "the leader",
                   last_words(counts),
                   plan.secure ? "both ends need certificates of one authority" : ""};

@@ -39,6 +39,7 @@ const BY_HAND: &[(&str, Wait)] = &[
     ("boost-mq", Wait::Block),
     ("iceoryx-cpp", Wait::Spin),
     ("iceoryx2", Wait::Spin),
+    ("fastdds-datasharing", Wait::Block),
 ];
 
 fn main() -> ExitCode {
