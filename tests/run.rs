@@ -106,6 +106,7 @@ fn every_transport_of_the_system_has_plausible_figures() {
         let figures = case.figures.as_ref();
         let figures = figures.unwrap_or_else(|| panic!("{}: {:?}", case.transport, case.reason));
         assert_plausible(case, figures);
+        assert_eq!(figures.path.declared.as_ref(), Some(&figures.path.carrier), "{case:?}");
     }
 }
 

@@ -40,7 +40,6 @@ enum ipcmark_result {
     IPCMARK_FAILED = -1,     /* It cannot be done; the error is filled in. The end is of no use. */
     IPCMARK_PEER_GONE = -2   /* As FAILED, because the other process is gone. */
 };
-
 /* How an end waits; bits in a description, exactly one of them in the settings. */
 enum ipcmark_wait {
     IPCMARK_SPIN = 1,  /* loan, publish and take never sleep: they return WOULD_BLOCK. */
@@ -67,7 +66,9 @@ enum ipcmark_flag {
     IPCMARK_ALTERNATING = 8,   /* The ends must take turns: request, reply, request, ... */
     IPCMARK_NO_HOP = 16,       /* An end takes back what it published (null only). */
     IPCMARK_SAME_PROCESS = 32, /* A message goes from thread to thread of one process. */
-    IPCMARK_EXCLUSIVE = 64     /* Its names are fixed: without a sandbox, one session of its family. */
+    IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family. */
+    IPCMARK_IN_MEMORY = 128,   /* Memory that both processes map always carries the messages, or */
+    IPCMARK_ON_NETWORK = 256   /* a network interface: another carrier found marks the row. */
 };
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
@@ -96,8 +97,7 @@ static inline int ipcmark_fail(struct ipcmark_error *error, const char *operatio
 /* The same for a failed system call. */
 static inline int ipcmark_fail_errno(struct ipcmark_error *error, const char *operation,
                                      const char *object, int number, const char *remedy) {
-    error->number = number;
-    return ipcmark_fail(error, operation, object, "", remedy);
+    return error->number = number, ipcmark_fail(error, operation, object, "", remedy);
 }
 
 /* Writes zeros into every page of fresh memory, so that the measured loop takes no page fault. A

@@ -44,7 +44,7 @@ int fail(ipcmark_error *error, a0_err_t why, const char *operation, const char *
 ipcmark_transport describe(const char *name, const char *summary, uint32_t waits, uint32_t flags) {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
-    transport.flags = flags;
+    transport.flags = flags | IPCMARK_IN_MEMORY;
     transport.name = name;
     transport.summary = summary;
     transport.max_payload = 4 << 20;

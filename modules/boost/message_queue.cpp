@@ -110,6 +110,7 @@ void close_end(void *end) {
 ipcmark_transport describe() {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
+    transport.flags = IPCMARK_IN_MEMORY;
     transport.name = "boost-mq";
     transport.summary = "message_queue of Boost.Interprocess, two copies, a mutex and condition variables";
     transport.max_payload = 4 << 20;

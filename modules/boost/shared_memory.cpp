@@ -170,7 +170,7 @@ void close_end(void *end) {
 ipcmark_transport describe() {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
-    transport.flags = IPCMARK_LOANS;
+    transport.flags = IPCMARK_LOANS | IPCMARK_IN_MEMORY;
     transport.name = "boost-shm";
     transport.summary = "Boost.Interprocess: shared memory, a mutex and condition variables, no copy";
     transport.max_payload = 4 << 20;

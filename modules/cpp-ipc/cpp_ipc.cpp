@@ -167,6 +167,7 @@ template <typename Channel> int release(void *end, const void *, ipcmark_error *
 template <typename Channel> ipcmark_transport describe(const char *name, const char *summary) {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
+    transport.flags = IPCMARK_IN_MEMORY;
     transport.name = name;
     transport.summary = summary;
     transport.max_payload = 4 << 20;

@@ -71,18 +71,18 @@ const ipcmark_transport fastdds =
     with_loans(row("fastdds", "Fast DDS as it comes: data sharing if it can, else shared memory, else UDP",
                    AS_IT_COMES, 0, default_options, default_option_count));
 const ipcmark_transport fastdds_udp = row("fastdds-udp", "Fast DDS over UDP on the loopback interface",
-                                          UDP, 0, udp_options, udp_option_count);
+                                          UDP, IPCMARK_ON_NETWORK, udp_options, udp_option_count);
 const ipcmark_transport fastdds_shm = row("fastdds-shm", "Fast DDS over its shared-memory transport", SHM,
-                                          0, shm_options, shm_option_count);
+                                          IPCMARK_IN_MEMORY, shm_options, shm_option_count);
 const ipcmark_transport fastdds_datasharing =
     row("fastdds-datasharing", "Fast DDS with data sharing: the reader maps the writer's history",
-        DATA_SHARING, 0, data_sharing_options, data_sharing_option_count);
+        DATA_SHARING, IPCMARK_IN_MEMORY, data_sharing_options, data_sharing_option_count);
 const ipcmark_transport fastdds_loan = with_loans(
     row("fastdds-loan", "Fast DDS with data sharing and loans: written and read in place", LOAN,
-        IPCMARK_LOANS, data_sharing_options, data_sharing_option_count));
+        IPCMARK_LOANS | IPCMARK_IN_MEMORY, data_sharing_options, data_sharing_option_count));
 const ipcmark_transport fastdds_secure = with_probe(
-    row("fastdds-secure", "Fast DDS over UDP, authenticated, access-controlled and encrypted", SECURE, 0,
-        secure_options, secure_option_count));
+    row("fastdds-secure", "Fast DDS over UDP, authenticated, access-controlled and encrypted", SECURE,
+        IPCMARK_ON_NETWORK, secure_options, secure_option_count));
 
 const ipcmark_transport *const transports[] = {&fastdds,      &fastdds_udp,  &fastdds_shm,
                                                &fastdds_datasharing, &fastdds_loan, &fastdds_secure};

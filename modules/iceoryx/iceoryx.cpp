@@ -146,7 +146,7 @@ const char *library_version() {
 template <typename Ports> ipcmark_transport describe(const char *name, const char *summary, uint32_t waits) {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
-    transport.flags = IPCMARK_LOANS | IPCMARK_EXCLUSIVE;
+    transport.flags = IPCMARK_LOANS | IPCMARK_EXCLUSIVE | IPCMARK_IN_MEMORY;
     transport.name = name;
     transport.summary = summary;
     transport.max_payload = 4 << 20;

@@ -209,13 +209,13 @@ static const struct ipcmark_transport nng_ipc =
               pair_ipc, 0);
 static const struct ipcmark_transport nng_tcp =
     TRANSPORT("nng-tcp", "PAIR sockets over TCP, two copies and I/O threads each side", pair_tcp,
-              IPCMARK_CROSSES_HOSTS);
+              IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
 static const struct ipcmark_transport nng_req_ipc = TRANSPORT(
     "nng-req-ipc", "REQ and REP sockets over a Unix domain socket, two copies and I/O threads each side",
     req_ipc, IPCMARK_ALTERNATING);
 static const struct ipcmark_transport nng_req_tcp =
     TRANSPORT("nng-req-tcp", "REQ and REP sockets over TCP, two copies and I/O threads each side",
-              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS);
+              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
 
 static const struct ipcmark_transport *const transports[] = {&nng_ipc, &nng_tcp, &nng_req_ipc,
                                                              &nng_req_tcp};

@@ -199,13 +199,13 @@ static const struct ipcmark_transport zeromq_ipc = TRANSPORT(
     req_ipc, IPCMARK_ALTERNATING);
 static const struct ipcmark_transport zeromq_tcp =
     TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, two copies and an I/O thread each side",
-              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS);
+              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
 static const struct ipcmark_transport zeromq_pair_ipc = TRANSPORT(
     "zeromq-pair-ipc",
     "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side", pair_ipc, 0);
 static const struct ipcmark_transport zeromq_pair_tcp =
     TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, two copies and an I/O thread each side",
-              pair_tcp, IPCMARK_CROSSES_HOSTS);
+              pair_tcp, IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
 
 static const struct ipcmark_transport *const transports[] = {&zeromq_ipc, &zeromq_tcp,
                                                              &zeromq_pair_ipc, &zeromq_pair_tcp};

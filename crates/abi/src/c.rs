@@ -28,6 +28,8 @@ pub const ALTERNATING: u32 = 8;
 pub const NO_HOP: u32 = 16;
 pub const SAME_PROCESS: u32 = 32;
 pub const EXCLUSIVE: u32 = 64;
+pub const IN_MEMORY: u32 = 128;
+pub const ON_NETWORK: u32 = 256;
 
 pub const LEADER: u32 = 0;
 pub const FOLLOWER: u32 = 1;

@@ -27,7 +27,17 @@ macro_rules! catalogue {
     };
 }
 
-catalogue!["zeromq", "nng", "boost", "iceoryx", "iceoryx2", "cpp-ipc", "alephzero", "fastdds", "null"];
+catalogue![
+    "zeromq",
+    "nng",
+    "boost",
+    "iceoryx",
+    "iceoryx2",
+    "cpp-ipc",
+    "alephzero",
+    "fastdds",
+    "null"
+];
 
 /// Every module that ipcmark knows, with the folder it is made from.
 pub(crate) fn entries() -> Vec<(&'static str, Entry)> {

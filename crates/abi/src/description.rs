@@ -4,7 +4,7 @@
 use std::slice;
 
 use ipcmark_transport::{
-    Availability, Capabilities, Definition, MAX_PAYLOAD, OptionSpec, Pattern, Span, Wait,
+    Availability, Capabilities, Carrier, Definition, MAX_PAYLOAD, OptionSpec, Pattern, Span, Wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,8 @@ pub(crate) struct Description {
     pub span: Span,
     #[serde(default)]
     pub exclusive: bool,
+    #[serde(default)]
+    pub carrier: Option<Carrier>,
     /// Whether it has something to remove after a killed session.
     #[serde(default)]
     pub removes: bool,
@@ -127,6 +129,11 @@ impl Description {
                 () => Span::Process,
             },
             exclusive: has(c::EXCLUSIVE),
+            carrier: match () {
+                () if has(c::IN_MEMORY) => Some(Carrier::SharedMemory),
+                () if has(c::ON_NETWORK) => Some(Carrier::Network),
+                () => None,
+            },
             removes: transport.remove.is_some(),
             options: option_specs(transport).iter().map(OptionWords::of).collect(),
         }

@@ -25,8 +25,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Collect, Endpoint, Error, OptionSpec, Rendezvous, Role, Settings,
-    Span, Step, Transport,
+    Availability, Capabilities, Carrier, Collect, Endpoint, Error, OptionSpec, Rendezvous, Role,
+    Settings, Span, Step, Transport,
 };
 
 use crate::{
@@ -96,7 +96,7 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
     let capabilities = &definition.capabilities;
     Box::leak(Box::new(c::Transport {
         size: size_of::<c::Transport>() as u32,
-        flags: flags(capabilities),
+        flags: flags(capabilities) | carrier_flag(transport.carrier()),
         name: constant(&definition.name),
         summary: constant(&definition.summary),
         max_payload: capabilities.max_payload as u64,
@@ -141,6 +141,15 @@ fn flags(capabilities: &Capabilities) -> u32 {
         (capabilities.exclusive, c::EXCLUSIVE),
     ];
     flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
+}
+
+fn carrier_flag(carrier: Option<Carrier>) -> u32 {
+    match carrier {
+        Some(Carrier::SharedMemory) => c::IN_MEMORY,
+        Some(Carrier::Network) => c::ON_NETWORK,
+        // A module says it by its span, or not at all.
+        Some(Carrier::Kernel | Carrier::Process) | None => 0,
+    }
 }
 
 /// The transport behind a description.

@@ -101,6 +101,7 @@ fn broken(stem: &str, reason: &str) -> Module {
         alternating: false,
         span: Span::Process,
         exclusive: false,
+        carrier: None,
         removes: false,
         options: Vec::new(),
     };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Definition, Error, OptionSpec, Rendezvous, Role, Settings, Transport,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Role, Settings, Transport,
 };
 
 use crate::{
@@ -34,6 +34,7 @@ pub struct Module {
     origin: Option<Arc<Origin>>,
     /// Whether the module has something to remove after a killed session.
     removes: bool,
+    carrier: Option<Carrier>,
 }
 
 impl Module {
@@ -45,7 +46,8 @@ impl Module {
     ) -> Self {
         let definition = description.definition(family);
         let (options, removes) = (description.options(), description.removes);
-        Self { definition, options, availability, origin, removes }
+        let carrier = description.carrier;
+        Self { definition, options, availability, origin, removes, carrier }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -69,6 +71,10 @@ impl Transport for Module {
 
     fn options(&self) -> &[OptionSpec] {
         &self.options
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        self.carrier
     }
 
     fn probe(&self) -> Availability {

@@ -113,6 +113,8 @@ fn its_layout_is_that_of_the_loader() {
         NO_HOP,
         SAME_PROCESS,
         EXCLUSIVE,
+        IN_MEMORY,
+        ON_NETWORK,
         LEADER,
         FOLLOWER,
     ]);

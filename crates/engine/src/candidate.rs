@@ -1,6 +1,6 @@
 //! A transport as the engine keeps it: without its type on the outside, with it in the loops.
 
-use ipcmark_transport::{Availability, Collect, Definition, Error, OptionSpec, Transport};
+use ipcmark_transport::{Availability, Carrier, Collect, Definition, Error, OptionSpec, Transport};
 
 use crate::worker::{self, Desk};
 
@@ -11,6 +11,8 @@ pub trait Candidate: Send + Sync {
     fn definition(&self) -> &Definition;
     /// What users can set of it.
     fn options(&self) -> &[OptionSpec];
+    /// What carries its messages, where it says so.
+    fn carrier(&self) -> Option<Carrier>;
     /// Whether it can run here.
     fn probe(&self) -> Availability;
     /// Serves a session as one of its workers, until the command is gone.
@@ -43,6 +45,10 @@ impl<T: Transport> Candidate for Registered<T> {
 
     fn options(&self) -> &[OptionSpec] {
         self.0.options()
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        self.0.carrier()
     }
 
     fn probe(&self) -> Availability {

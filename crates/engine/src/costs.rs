@@ -3,7 +3,7 @@
 use ipcmark_results::SwitchCount;
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
+use crate::{clock, evidence::loopback_bytes};
 
 /// Costs of one process, all its threads, since it began or over a pass.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -12,6 +12,8 @@ pub(crate) struct Costs {
     pub switches: SwitchCount,
     /// The most resident memory the process has ever had.
     pub peak_memory_bytes: u64,
+    /// What the loopback interface has received.
+    pub loopback_bytes: u64,
 }
 
 impl Costs {
@@ -27,7 +29,8 @@ impl Costs {
             SwitchCount { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 };
         // The kernel counts it in KiB.
         let peak_memory_bytes = usage.ru_maxrss as u64 * 1024;
-        Self { cpu_ns: clock::process_cpu_ns(), switches, peak_memory_bytes }
+        let loopback_bytes = loopback_bytes();
+        Self { cpu_ns: clock::process_cpu_ns(), switches, peak_memory_bytes, loopback_bytes }
     }
 
     /// What it has cost since `start`.
@@ -38,7 +41,8 @@ impl Costs {
             involuntary: now.switches.involuntary - start.switches.involuntary,
         };
         let cpu_ns = now.cpu_ns - start.cpu_ns;
-        Self { cpu_ns, switches, peak_memory_bytes: now.peak_memory_bytes }
+        let loopback_bytes = now.loopback_bytes.saturating_sub(start.loopback_bytes);
+        Self { cpu_ns, switches, peak_memory_bytes: now.peak_memory_bytes, loopback_bytes }
     }
 }
 

@@ -1,7 +1,7 @@
 //! From what the workers of a case report to its figures.
 
 use ipcmark_results::{
-    CpuPerMessage, Figures, PeakMemory, Placement as CasePlacement, Subscriber, Switches,
+    CpuPerMessage, Figures, Path, PeakMemory, Placement as CasePlacement, Subscriber, Switches,
 };
 
 use crate::{
@@ -73,6 +73,10 @@ fn compute(
         peak_memory_bytes: PeakMemory {
             leader: report.costs.peak_memory_bytes,
             follower: followed.peak_memory_bytes,
+        },
+        path: Path {
+            loopback_bytes_per_message: report.costs.loopback_bytes as f64 / messages,
+            ..Path::default()
         },
         setup_ns: 0,
         configuration: Default::default(),

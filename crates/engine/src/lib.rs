@@ -12,6 +12,7 @@ mod clock;
 mod control;
 mod costs;
 mod environment;
+mod evidence;
 mod figures;
 mod floor;
 mod frames;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use ipcmark_transport::{Pattern, Settings};
 use serde::{Deserialize, Serialize};
 
-use crate::costs::Costs;
+use crate::{costs::Costs, evidence::Mapping};
 
 /// Which bytes of a payload are written before publish and read after take, in the timed part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -87,8 +87,8 @@ pub(crate) enum Reply {
     Led(Box<LeaderReport>),
     /// The follower is done.
     Followed(Costs),
-    /// The end is closed.
-    Closed,
+    /// The end is closed; this is what the process shared while it was open.
+    Closed { shared: Vec<Mapping> },
     /// The floor as the leader measured it; nothing from a follower.
     Floor(Option<FloorReport>),
     /// It went wrong.

@@ -12,6 +12,7 @@ use ipcmark_transport::{Error, Role, Settings};
 use crate::{
     candidate::{Candidate, Registry},
     environment,
+    evidence::Evidence,
     figures::figures,
     leftovers::RunDirectory,
     pass::{Budget, FloorReport, Pass, Reply, Request},
@@ -278,7 +279,7 @@ impl<'a> Runner<'a> {
         }
         let Some(session) = session else { unreachable!("a session was just started") };
         let settings = self.settings(planned, case)?;
-        let measured = self.measure(session, &settings, case);
+        let measured = self.measure(session, candidate, &settings, case);
         if measured.is_err() && !self.sandbox {
             self.tidy(session, candidate, &settings);
         }
@@ -309,6 +310,7 @@ impl<'a> Runner<'a> {
     fn measure(
         &self,
         session: &mut Session<'_>,
+        candidate: &dyn Candidate,
         settings: &Settings,
         case: &PlannedCase,
     ) -> Result<Figures, Trouble> {
@@ -327,9 +329,37 @@ impl<'a> Runner<'a> {
             Budget::RoundTrips(_) => Duration::ZERO,
         };
         let replies = session.ask("starting", |_| Request::Run(pass.clone()), expected)?;
-        session.ask("closing", |_| Request::Close, Duration::ZERO)?;
+        let closed = session.ask("closing", |_| Request::Close, Duration::ZERO)?;
         let figures = figures(&opened, replies, floor.round_trip_ns, case.payload, &self.placement);
-        figures.map_err(Trouble::Failed)
+        let mut figures = figures.map_err(Trouble::Failed)?;
+        figures.path = self.path(&figures, candidate, case, &closed);
+        Ok(figures)
+    }
+
+    /// What carried the messages, from what the workers saw before they closed.
+    fn path(
+        &self,
+        figures: &Figures,
+        candidate: &dyn Candidate,
+        case: &PlannedCase,
+        closed: &[Reply],
+    ) -> ipcmark_results::Path {
+        let shared: Vec<_> = closed
+            .iter()
+            .filter_map(|reply| match reply {
+                Reply::Closed { shared } => Some(shared.clone()),
+                _ => None,
+            })
+            .collect();
+        let evidence = Evidence {
+            declared: candidate.carrier(),
+            span: candidate.definition().capabilities.span,
+            sandboxed: self.sandbox,
+            payload: case.payload,
+            loopback_bytes_per_message: figures.path.loopback_bytes_per_message,
+            shared: &shared,
+        };
+        evidence.path()
     }
 
     /// Ends the workers of a failed case and removes what they left in the host's own places.

@@ -6,7 +6,7 @@ use ipcmark_transport::{Endpoint, Error, Role, Settings, Transport};
 
 use crate::{
     control::Channel,
-    floor,
+    evidence, floor,
     frames::SocketRendezvous,
     loops::{self, Progress, Surroundings},
     pass::{Pass, Reply, Request},
@@ -87,8 +87,9 @@ fn serve_case<T: Transport>(
                 desk.answer(reply)?;
             }
             Request::Close => {
+                let shared = evidence::shared_mappings();
                 drop(end);
-                return desk.answer(Ok(Reply::Closed));
+                return desk.answer(Ok(Reply::Closed { shared }));
             }
             other => desk.answer(Err(out_of_turn(&other)))?,
         }

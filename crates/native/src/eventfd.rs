@@ -14,7 +14,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -45,6 +45,10 @@ impl Transport for Eventfd {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_transport::{Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
 use nix::{
     fcntl::{self, OFlag},
     sys::stat::Mode,
@@ -36,6 +36,10 @@ impl Transport for Fifo {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn options(&self) -> &[OptionSpec] {

@@ -9,7 +9,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait};
 use nix::{
     fcntl::{FcntlArg, SealFlag, fcntl},
     sys::memfd::{MFdFlags, memfd_create},
@@ -31,6 +31,10 @@ impl Transport for Memfd {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn open(

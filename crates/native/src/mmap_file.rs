@@ -15,7 +15,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+};
 
 use crate::shared::{
     self,
@@ -33,6 +35,10 @@ impl Transport for MmapFile {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

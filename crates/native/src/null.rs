@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Capabilities, Definition, Endpoint, Error, MAX_PAYLOAD, Pattern, Rendezvous, Settings, Span,
-    Step, Transport, Wait,
+    Capabilities, Carrier, Definition, Endpoint, Error, MAX_PAYLOAD, Pattern, Rendezvous, Settings,
+    Span, Step, Transport, Wait,
 };
 
 use crate::buffer::Buffer;
@@ -29,6 +29,10 @@ impl Transport for Null {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Process)
     }
 
     fn open(&self, settings: &Settings, _: &mut dyn Rendezvous) -> Result<NullEndpoint, Error> {

@@ -11,7 +11,7 @@
 
 use std::{borrow::Cow, os::fd::AsFd};
 
-use ipcmark_transport::{Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
 use nix::{fcntl::OFlag, unistd::pipe2};
 
 use crate::{
@@ -29,6 +29,10 @@ impl Transport for Pipe {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn options(&self) -> &[OptionSpec] {

@@ -15,7 +15,9 @@ use std::{
     os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd},
 };
 
-use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+};
 use nix::{
     errno::Errno,
     mqueue::{MQ_OFlag, MqAttr, mq_open, mq_unlink},
@@ -38,6 +40,10 @@ impl Transport for PosixMq {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn probe(&self) -> Availability {

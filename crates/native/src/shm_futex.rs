@@ -8,7 +8,9 @@
 //! - Blocks: in `FUTEX_WAIT`, 100 ms at most in one go. Polled only, it is `shm-ring`.
 //! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
 
-use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+};
 
 use crate::shared::{
     self,
@@ -24,6 +26,10 @@ impl Transport for ShmFutex {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

@@ -7,7 +7,9 @@
 //! - Blocks: never; `shm-futex` is the same ring with a sleep.
 //! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
 
-use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+};
 
 use crate::shared::{
     self,
@@ -23,6 +25,10 @@ impl Transport for ShmRing {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

@@ -11,7 +11,7 @@
 use std::{io, ptr::NonNull};
 
 use ipcmark_transport::{
-    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 
 use crate::shared::{
@@ -40,6 +40,10 @@ impl Transport for ShmSemaphore {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

@@ -14,8 +14,8 @@
 use std::{hint::spin_loop, ptr::NonNull, slice};
 
 use ipcmark_transport::{
-    Availability, Definition, Endpoint, Error, HYBRID_POLLS, Rendezvous, Role, Settings, Step,
-    Transport, Wait,
+    Availability, Carrier, Definition, Endpoint, Error, HYBRID_POLLS, Rendezvous, Role, Settings,
+    Step, Transport, Wait,
 };
 
 use crate::shared::{self, futex::Bell, posix, region::Region, slot::Ledger, sync::AtomicU64};
@@ -92,6 +92,10 @@ impl Transport for ShmSlot {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

@@ -14,7 +14,9 @@
 
 use std::borrow::Cow;
 
-use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+};
 use libc::{c_int, c_long, pid_t};
 use nix::errno::Errno;
 
@@ -39,6 +41,10 @@ impl Transport for SysvMq {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn probe(&self) -> Availability {

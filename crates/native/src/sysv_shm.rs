@@ -10,7 +10,7 @@
 
 use std::ptr::{self, NonNull};
 
-use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait};
 
 use crate::shared::{
     self,
@@ -26,6 +26,10 @@ impl Transport for SysvShm {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn open(

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::{Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
 
 use crate::{
     descriptors::set_wait,
@@ -47,6 +47,10 @@ impl Transport for Tcp {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Network)
     }
 
     fn options(&self) -> &[OptionSpec] {

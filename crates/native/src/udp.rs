@@ -23,7 +23,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Definition, Endpoint, Error, MAX_SLEEP, Rendezvous, Settings, Step, Transport, Wait,
+    Carrier, Definition, Endpoint, Error, MAX_SLEEP, Rendezvous, Settings, Step, Transport, Wait,
 };
 use nix::sys::socket::{getsockopt, sockopt::RcvBuf};
 use receiver::Receiver;
@@ -50,6 +50,10 @@ impl Transport for Udp {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Network)
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UdpEndpoint, Error> {

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use ipcmark_transport::{Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
 use nix::sys::socket::SockType;
 
 use crate::{
@@ -32,6 +32,10 @@ impl Transport for UdsDgram {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn options(&self) -> &[OptionSpec] {

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use ipcmark_transport::{Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
 use nix::sys::socket::SockType;
 
 use crate::{
@@ -31,6 +31,10 @@ impl Transport for UdsSeqpacket {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn options(&self) -> &[OptionSpec] {

@@ -103,20 +103,27 @@ pub const COLUMNS: &[Column] = &[
         cell: p50_range,
     },
     Column {
-        label: "switches/msg",
+        label: "carrier",
         rank: 7,
+        meaning: "What carried the messages, found from the running processes: memory that all of \
+            them map, a network interface, or the kernel.",
+        cell: |row, _| row.carrier.clone(),
+    },
+    Column {
+        label: "switches/msg",
+        rank: 8,
         meaning: "Context switches of all processes of the case for one message, voluntary and not.",
         cell: |row, _| figure(row.switches_per_message),
     },
     Column {
         label: "bulk mean",
-        rank: 8,
+        rank: 9,
         meaning: "Mean of a pass of its own in which the clock is not read with each round trip.",
         cell: |row, scale| scale.trip(row.bulk_mean),
     },
     Column {
         label: "messages/s",
-        rank: 9,
+        rank: 10,
         meaning: "Messages a second in the sampled pass, both directions counted.",
         cell: |row, _| count(row.messages_per_second.round() as u64),
     },

@@ -24,7 +24,7 @@ const CASE: [&str; 13] = [
 ];
 
 /// What a measured case has.
-const FIGURES: [&str; 27] = [
+const FIGURES: [&str; 31] = [
     "round_trips",
     "round_trip_ns_mean",
     "round_trip_ns_stdev",
@@ -52,6 +52,10 @@ const FIGURES: [&str; 27] = [
     "placement_leader_cpu",
     "placement_follower_cpus",
     "floor_round_trip_ns",
+    "path_carrier",
+    "path_declared",
+    "path_loopback_bytes_per_message",
+    "path_shared_bytes",
 ];
 
 /// All cases of a result.
@@ -95,7 +99,7 @@ fn figures(figures: &Figures) -> [String; FIGURES.len()] {
     let times = &figures.round_trip_ns;
     let cpu = &figures.cpu_ns_per_message;
     let (leader, follower) = (&figures.context_switches.leader, &figures.context_switches.follower);
-    let place = &figures.placement;
+    let (place, path) = (&figures.placement, &figures.path);
     let cpus: Vec<String> = place.follower_cpus.iter().map(ToString::to_string).collect();
     [
         figures.round_trips.to_string(),
@@ -125,6 +129,10 @@ fn figures(figures: &Figures) -> [String; FIGURES.len()] {
         place.leader_cpu.map(|cpu| cpu.to_string()).unwrap_or_default(),
         cpus.join(" "),
         figures.floor_round_trip_ns.to_string(),
+        text(&path.carrier),
+        text(path.declared.as_deref().unwrap_or_default()),
+        path.loopback_bytes_per_message.to_string(),
+        path.shared_bytes.to_string(),
     ]
 }
 

@@ -51,7 +51,7 @@ fn table(group: &Group, columns: &[&Column]) -> String {
         let figures = cells.iter().map(|column| column[at].trim_end());
         text += &line(std::iter::once(name.as_str()).chain(figures));
     }
-    for loss in group.rows.iter().filter_map(remarks::loss) {
+    for loss in group.rows.iter().flat_map(remarks::footnotes) {
         text += &format!("\n! {}\n", escaped(&loss));
     }
     text

@@ -73,8 +73,13 @@ fn joined(parts: &[&str]) -> String {
     parts.join(" · ")
 }
 
+/// What must be said of a row beside its figures.
+pub fn footnotes(row: &Row) -> impl Iterator<Item = String> + use<> {
+    loss(row).into_iter().chain(fall_back(row))
+}
+
 /// The footnote of a row that lost round trips.
-pub fn loss(row: &Row) -> Option<String> {
+fn loss(row: &Row) -> Option<String> {
     let sentence = || {
         format!(
             "{}: {} of {} round trips lost, {} spent waiting for them",
@@ -85,6 +90,13 @@ pub fn loss(row: &Row) -> Option<String> {
         )
     };
     (row.lost > 0).then(sentence)
+}
+
+/// The footnote of a row whose messages went another way than its transport says.
+fn fall_back(row: &Row) -> Option<String> {
+    let (declared, carrier) = row.fell_back.as_ref()?;
+    let sentence = format!("it fell back: {carrier} carried the messages, not {declared}");
+    Some(format!("{}: {sentence}", row.name))
 }
 
 /// One status that is not `ok`, and what has it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use ipcmark_results::{Case, Figures, RunResult, Status};
+use ipcmark_results::{Case, Figures, Path, RunResult, Status};
 
 use crate::{plain::plain, units};
 
@@ -57,12 +57,20 @@ pub struct Row<'a> {
     pub lost: u64,
     /// Time spent waiting for them.
     pub lost_wait_ns: u64,
+    /// What carried the messages, in words; the first trial speaks where they differ.
+    pub carrier: String,
+    /// What the transport says carries its messages and what did, where that is something else.
+    pub fell_back: Option<(String, String)>,
 }
 
 impl Row<'_> {
-    /// The name, with a mark where round trips were lost.
+    /// The name, with a mark where there is a footnote.
     pub fn marked_name(&self) -> String {
-        if self.lost > 0 { format!("{} !", self.name) } else { self.name.clone() }
+        if self.lost > 0 || self.fell_back.is_some() {
+            format!("{} !", self.name)
+        } else {
+            self.name.clone()
+        }
     }
 }
 
@@ -221,7 +229,18 @@ fn row<'a>(name: String, subscribers: u32, cases: &[&'a Case]) -> Row<'a> {
         begun: sum(|figures| figures.round_trips).saturating_add(lost),
         lost,
         lost_wait_ns: sum(|figures| figures.lost_wait_ns),
+        carrier: trials.first().map_or_else(String::new, |trial| words(&trial.path.carrier)),
+        fell_back: trials.iter().find_map(|trial| fell_back(&trial.path)),
     }
+}
+
+fn fell_back(path: &Path) -> Option<(String, String)> {
+    let declared = path.declared.as_deref().filter(|_| path.fell_back())?;
+    Some((words(declared), words(&path.carrier)))
+}
+
+fn words(carrier: &str) -> String {
+    plain(carrier).replace('-', " ")
 }
 
 fn switches_per_round_trip(figures: &Figures) -> f64 {

@@ -82,7 +82,7 @@ fn groups(page: &mut Page, groups: &[Group]) {
         for (at, line) in grid.lines(sheet).iter().enumerate() {
             page.line(if at == 0 { DIM } else { "" }, line);
         }
-        for loss in sheet.group.rows.iter().filter_map(remarks::loss) {
+        for loss in sheet.group.rows.iter().flat_map(remarks::footnotes) {
             page.wrapped("", "  ! ", &loss);
         }
     }

@@ -91,6 +91,7 @@ impl Figures {
             ("bytes_per_second", self.bytes_per_second),
             ("cpu_ns_per_message.leader", self.cpu_ns_per_message.leader),
             ("cpu_ns_per_message.follower", self.cpu_ns_per_message.follower),
+            ("path.loopback_bytes_per_message", self.path.loopback_bytes_per_message),
         ]
         .into_iter()
         .chain(self.per_subscriber.iter().flat_map(Subscriber::numbers))

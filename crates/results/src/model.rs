@@ -208,6 +208,9 @@ pub struct Figures {
     pub context_switches: Switches,
     /// The most memory that each side's process has held by the end of the sampled pass.
     pub peak_memory_bytes: PeakMemory,
+    /// What carried the messages.
+    #[serde(default)]
+    pub path: Path,
     /// Time to open both ends.
     pub setup_ns: u64,
     /// What the transport set of its library, in the library's own words.
@@ -218,6 +221,33 @@ pub struct Figures {
     /// Every sample of the sampled pass in ns: HdrHistogram V2 compressed, base64, 3 significant
     /// digits.
     pub histogram: String,
+}
+
+/// What carried the messages of a case, found from the running processes after the measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Path {
+    /// `shared-memory`: both processes map memory that a message fits into, and the loopback
+    /// interface did not carry the payloads. `network`: it did. `kernel`: neither. `process`: no
+    /// message left its process. Empty in files of versions that did not look.
+    pub carrier: String,
+    /// What the transport says it is, where it says so; another carrier means that it fell back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    /// Bytes that the loopback interface received in the sampled pass, a message. Without a sandbox
+    /// others' traffic is in it.
+    #[schemars(range(min = 0))]
+    pub loopback_bytes_per_message: f64,
+    /// Bytes of memory that all processes of the case map.
+    pub shared_bytes: u64,
+    /// Names of that memory, where it has any.
+    pub objects: Vec<String>,
+}
+
+impl Path {
+    /// Whether something else carried the messages than the transport says.
+    pub fn fell_back(&self) -> bool {
+        self.declared.as_ref().is_some_and(|declared| *declared != self.carrier)
+    }
 }
 
 /// One of several followers.

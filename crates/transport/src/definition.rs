@@ -42,6 +42,20 @@ pub enum Span {
     Process,
 }
 
+/// What carries a message from one end to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// Memory that both processes map.
+    SharedMemory,
+    /// A network interface.
+    Network,
+    /// A queue or buffer of the kernel: a pipe, a Unix domain socket, a message queue.
+    Kernel,
+    /// One process's own memory.
+    Process,
+}
+
 /// What a transport can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -131,6 +145,7 @@ macro_rules! words {
 
 words!(Wait: Spin = "spin", Block = "block", Hybrid = "hybrid");
 words!(Pattern: Latency = "latency", OneWay = "one-way", Throughput = "throughput", FanOut = "fan-out");
+words!(Carrier: SharedMemory = "shared-memory", Network = "network", Kernel = "kernel", Process = "process");
 words!(Span: None = "none", Thread = "thread", Process = "process");
 
 #[cfg(test)]
@@ -141,6 +156,7 @@ mod tests {
     fn words_read_back_as_what_they_were_written_from() {
         assert!(Wait::ALL.iter().all(|wait| wait.as_str().parse() == Ok(*wait)));
         assert!(Pattern::ALL.iter().all(|pattern| pattern.as_str().parse() == Ok(*pattern)));
+        assert!(Carrier::ALL.iter().all(|carrier| carrier.as_str().parse() == Ok(*carrier)));
         assert!(Span::ALL.iter().all(|span| span.as_str().parse() == Ok(*span)));
         assert_eq!("sleep".parse::<Wait>(), Err(()));
     }

@@ -21,7 +21,7 @@ mod option;
 mod rendezvous;
 mod settings;
 
-pub use definition::{Availability, Capabilities, Definition, Pattern, Span, Wait};
+pub use definition::{Availability, Capabilities, Carrier, Definition, Pattern, Span, Wait};
 pub use endpoint::{Endpoint, Step};
 pub use error::Error;
 pub use option::{OptionSpec, number};
@@ -40,6 +40,12 @@ pub trait Transport: Send + Sync + 'static {
     /// checked when it comes with the settings of an end.
     fn options(&self) -> &[OptionSpec] {
         &[]
+    }
+
+    /// What carries its messages, where it is always the same: the result says what it really was, and
+    /// the row is marked where that is something else.
+    fn carrier(&self) -> Option<Carrier> {
+        None
     }
 
     /// Whether it can run on this machine now. Called in the command: it must be quick, start

@@ -16,8 +16,8 @@ use std::{borrow::Cow, path::Path};
 
 use iceoryx2::prelude::{LogLevel, set_log_level};
 use ipcmark_transport::{
-    Capabilities, Collect, Definition, Error, MAX_PAYLOAD, Pattern, Rendezvous, Settings, Span,
-    Transport, Wait,
+    Capabilities, Carrier, Collect, Definition, Error, MAX_PAYLOAD, Pattern, Rendezvous, Settings,
+    Span, Transport, Wait,
 };
 
 use end::End;
@@ -34,6 +34,10 @@ impl Transport for Iceoryx2 {
 
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {

@@ -66,6 +66,24 @@ fn one_queue_for_both_directions_is_found_out() {
 }
 
 #[test]
+fn a_library_that_quietly_falls_back_is_found_out() {
+    let module = module("falls_back", "falls-back");
+    for sandbox in ["auto", "off"] {
+        let options = ["-t", "test-transport", "-s", "64", "--sandbox", sandbox];
+        let (output, cases) = run(&module, &options);
+        assert!(output.status.success(), "{cases:#?}");
+        let path = &cases[0]["path"];
+        assert_eq!(path["declared"], "shared-memory", "{path:#}");
+        assert_eq!(path["carrier"], "kernel", "{path:#}");
+    }
+    let mut command = ipcmark();
+    command.args(["run", "-n", "500", "-s", "64", "-t", "test-transport", "--module"]).arg(&module);
+    let table = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let sentence = "test-transport: it fell back: kernel carried the messages, not shared memory";
+    assert!(table.contains(sentence), "{table}");
+}
+
+#[test]
 fn a_module_that_crashes_costs_its_row_and_leaves_nothing() {
     let left = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let module = module("crashes_later", "crashes-later");

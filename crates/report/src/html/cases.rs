@@ -88,7 +88,7 @@ fn block(file: usize, group: &Group, columns: &[&Column]) -> Block {
         title: group.title.clone(),
         caption: scale.caption(),
         rows: group.rows.iter().enumerate().map(line).collect(),
-        losses: group.rows.iter().filter_map(remarks::loss).collect(),
+        losses: group.rows.iter().flat_map(remarks::footnotes).collect(),
     }
 }
 

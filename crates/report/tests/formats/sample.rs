@@ -46,6 +46,7 @@ pub fn figures(payload_bytes: u64, wait: &str, p50: u64) -> Figures {
         lost: 0,
         lost_wait_ns: 0,
         per_subscriber: Vec::new(),
+        path: Path { carrier: "kernel".into(), declared: Some("kernel".into()), ..Path::default() },
         cpu_ns_per_message: CpuPerMessage { leader: time * 0.51, follower: time * 0.49 },
         context_switches: Switches {
             leader: SwitchCount { voluntary: sleeps, involuntary: 3 },

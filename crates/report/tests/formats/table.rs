@@ -45,9 +45,9 @@ ipcmark 0.1.0 · 2 of 3 cases measured
   clock       tsc, 21.7 ns a reading, in steps of 10 ns
 
 latency · 64 B · spin   ½ round trip in µs
-  transport    p50    p99   p99.9   max  CPU/msg  × floor  switches/msg
-  shm-slot   0.112  0.145   0.448  17.1    0.224     1.09         0.000
-  udp !      6.30   8.19   25.2    91.3   12.6      61.2          0.000
+  transport    p50    p99   p99.9   max  CPU/msg  × floor  carrier  switches/msg
+  shm-slot   0.112  0.145   0.448  17.1    0.224     1.09   kernel         0.000
+  udp !      6.30   8.19   25.2    91.3   12.6      61.2    kernel         0.000
   ! udp: 3 of 10,000 round trips lost, 150 ms spent waiting for them
 
 ½ round trip: there and back, divided by two; no clock was compared between
@@ -74,7 +74,7 @@ fn a_whole_run_fits_80_columns_with_every_column_that_matters() {
 #[test]
 fn a_wide_terminal_shows_more_columns() {
     let words = row(&table(&whole_run(), 140), "transport").join(" ");
-    assert!(words.ends_with("× floor switches/msg bulk mean messages/s"), "{words}");
+    assert!(words.ends_with("× floor carrier switches/msg bulk mean messages/s"), "{words}");
 }
 
 #[test]
@@ -86,9 +86,24 @@ fn figures_are_those_of_the_result() {
     (figures.cpu_ns_per_message.leader, figures.cpu_ns_per_message.follower) = (3_000.0, 4_500.0);
     figures.messages_per_second = 24_631.4;
     let result = run(vec![one]);
-    let words = ["pipe", "40.6", "45.0", "617", "12,345", "7.50", "394", "1.00", "40.0", "24,631"];
+    let words = [
+        "pipe", "40.6", "45.0", "617", "12,345", "7.50", "394", "kernel", "1.00", "40.0", "24,631",
+    ];
     assert_eq!(row(&table(&result, 140), "pipe"), words);
     assert!(markdown(&result).contains(&format!("| {} |\n", words.join(" | "))));
+}
+
+#[test]
+fn a_row_that_fell_back_says_so() {
+    let mut one = case("fast", 64, "spin", 2_000);
+    let path = &mut one.figures.as_mut().unwrap().path;
+    (path.declared, path.carrier) = (Some("shared-memory".into()), "network".into());
+    let result = run(vec![one, case("pipe", 64, "spin", 3_000)]);
+    let sentence = "fast: it fell back: network carried the messages, not shared memory";
+    for text in [table(&result, 80), markdown(&result)] {
+        assert!(text.contains(sentence) && text.contains("fast !"), "{text}");
+        assert!(!text.contains("pipe !"), "{text}");
+    }
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn figures(histogram: &hdrhistogram::Histogram<u64>) -> Figures {
         lost: 0,
         lost_wait_ns: 0,
         per_subscriber: Vec::new(),
+        path: Default::default(),
         cpu_ns_per_message: CpuPerMessage { leader: 0.1 + 0.2, follower: 1.0 / 3.0 },
         context_switches: Switches::default(),
         peak_memory_bytes: PeakMemory { leader: 3_000_000, follower: 2_000_000 },
