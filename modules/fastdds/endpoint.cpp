@@ -23,6 +23,8 @@ constexpr std::chrono::seconds PATIENCE(8);
 // How long a full history is waited for: while polling just long enough that a send is not given up
 // because another thread of the library is sending at that moment.
 const Duration_t WHILE_POLLING{0, 1000 * 1000}, WHILE_BLOCKING{0, 100 * 1000 * 1000};
+// How long the last message may take to arrive, so that the end can be closed.
+const Duration_t UNTIL_CLOSED{0, 200 * 1000 * 1000};
 const Duration_t AT_ONCE{0, 0}, HEARTBEAT{0, 10 * 1000 * 1000};
 // Messages beyond the history: one on loan, and one that a reader holds while the history fills up.
 constexpr int EXTRA = 2;
@@ -91,6 +93,9 @@ End::~End() {
         reader->return_loan(taken, infos);
     if (lent)
         writer->discard_loan(lent);
+    // A message that is sent again while its reader goes away can lock the library up.
+    if (writer)
+        writer->wait_for_acknowledgments(UNTIL_CLOSED);
     participant->delete_contained_entities();
     dds::DomainParticipantFactory::get_instance()->delete_participant(participant);
 }

@@ -1,9 +1,10 @@
 // fastdds, fastdds-udp, fastdds-shm, fastdds-datasharing, fastdds-loan, fastdds-secure: Fast DDS
-// between processes.
+// between processes; fastdds-intra: within one.
 //
 // - Mechanism: each process has a participant with a writer on one topic and a reader on the other.
 //   Between participants lie UDP on the loopback interface, the library's shared-memory transport,
-//   or data sharing: the reader maps the writer's history.
+//   or data sharing: the reader maps the writer's history. Within a process the writer's thread puts
+//   a message into the reader's history itself.
 // - Kernel objects: UDP sockets; segments, ports and pools in /dev/shm; threads of the library.
 // - Copies a message: none with loans, two with data sharing, four with the shared-memory transport,
 //   more with UDP and encryption.
@@ -25,6 +26,8 @@ constexpr Row SHM{false, true, Sharing::Off, false, false};
 constexpr Row DATA_SHARING{true, true, Sharing::On, false, false};
 constexpr Row LOAN{true, true, Sharing::On, true, false};
 constexpr Row SECURE{true, false, Sharing::Off, false, true};
+// Its ends find one another over UDP, as others do. What they send does not leave the process.
+constexpr Row INTRA{true, false, Sharing::Off, false, false};
 
 int probe_secure(const ipcmark_transport *, ipcmark_error *error) {
     if (std::system("command -v openssl >/dev/null 2>&1") == 0)
@@ -83,9 +86,12 @@ const ipcmark_transport fastdds_loan = with_loans(
 const ipcmark_transport fastdds_secure = with_probe(
     row("fastdds-secure", "Fast DDS over UDP, authenticated, access-controlled and encrypted", SECURE,
         IPCMARK_ON_NETWORK, secure_options, secure_option_count));
+const ipcmark_transport fastdds_intra =
+    row("fastdds-intra", "Fast DDS within one process: publisher and subscriber are threads of it",
+        INTRA, IPCMARK_SAME_PROCESS, intra_options, intra_option_count);
 
-const ipcmark_transport *const transports[] = {&fastdds,      &fastdds_udp,  &fastdds_shm,
-                                               &fastdds_datasharing, &fastdds_loan, &fastdds_secure};
+const ipcmark_transport *const transports[] = {&fastdds,      &fastdds_udp,    &fastdds_shm, &fastdds_datasharing,
+                                               &fastdds_loan, &fastdds_secure, &fastdds_intra};
 
 } // namespace
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include <arpa/inet.h>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
@@ -114,9 +115,11 @@ void set_discovery(const Ports &ports, const Address *leader, dds::DomainPartici
 }
 
 // Default profiles of a file count where the session does not say otherwise. A file is loaded once a
-// process, for the library refuses a profile whose name it knows.
+// process, for the library refuses a profile whose name it knows; both ends can be of one process.
 void load_profile(const std::string &path) {
     static std::string loaded;
+    static std::mutex loading;
+    const std::lock_guard<std::mutex> alone(loading);
     auto *factory = dds::DomainParticipantFactory::get_instance();
     if (!path.empty() && path != loaded) {
         if (factory->load_XML_profiles_file(path) != ReturnCode_t::RETCODE_OK)

@@ -39,7 +39,8 @@ static void *bare_open(const struct bare *bare) {
             bare_fail(error.cause);
     }
     bare_meet(bare);
-    ipcmark::open_runtime(ipcmark::registration_name(bare->name, bare->leads));
+    if (!ipcmark::open_runtime(ipcmark::registration_name(bare->name, bare->leads)))
+        bare_fail("iceoryx's daemon does not answer");
     auto *ports = new Ports(bare->leads);
     while (!ports->publisher.hasSubscribers() ||
            ports->subscriber.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED) {

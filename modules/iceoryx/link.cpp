@@ -40,7 +40,8 @@ int Link::open(const ipcmark_settings &settings, ipcmark_session *session, ipcma
     if (int result = leads ? lead(settings, session, error) : follow(session, error))
         return result;
     note_settings(settings.payload, session);
-    open_runtime(registration_name(settings.name, leads));
+    if (!open_runtime(registration_name(settings.name, leads)))
+        return ipcmark_fail(error, "register with", "iceoryx's daemon", "it does not answer", nullptr);
     registered = true;
     return IPCMARK_DONE;
 }

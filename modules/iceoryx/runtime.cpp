@@ -1,9 +1,8 @@
 #include "runtime.hpp"
 
+#include "../within.hpp"
+
 #include <chrono>
-#include <future>
-#include <memory>
-#include <thread>
 #include <utility>
 
 #include <iceoryx_hoofs/error_handling/error_handling.hpp>
@@ -42,25 +41,22 @@ Runtime *Runtime::current = nullptr;
 
 } // namespace
 
-void open_runtime(const std::string &name) {
+bool open_runtime(const std::string &name) {
     iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kOff,
                                                              iox::log::LogLevelOutput::kHideLogLevel);
     Runtime::install();
-    PoshRuntime::initRuntime(RuntimeName_t(iox::cxx::TruncateToCapacity, name.c_str()));
+    return done_within(std::chrono::seconds(8), [name] {
+        PoshRuntime::initRuntime(RuntimeName_t(iox::cxx::TruncateToCapacity, name.c_str()));
+    });
 }
 
 bool close_runtime() {
     auto *runtime = std::exchange(Runtime::current, nullptr);
-    auto closed = std::make_shared<std::promise<void>>();
-    auto done = closed->get_future();
-    // The library waits for the daemon's answer without end, so it waits in a thread of its own.
-    std::thread([runtime, closed] {
+    return done_within(std::chrono::seconds(2), [runtime] {
         delete runtime;
         // The segments of this daemon are unmapped; the next one's have other places.
         iox::rp::BaseRelativePointer::unregisterAll();
-        closed->set_value();
-    }).detach();
-    return done.wait_for(std::chrono::seconds(2)) == std::future_status::ready;
+    });
 }
 
 std::string registration_name(const std::string &session, bool leads) {

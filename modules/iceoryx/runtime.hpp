@@ -5,9 +5,9 @@
 
 namespace ipcmark {
 
-// Registers this process under a name that no other has. The daemon must be there: the library
-// waits for ever for one that is not.
-void open_runtime(const std::string &name);
+// Registers this process under a name that no other has. False where the daemon has not answered
+// within eight seconds, because it is gone.
+bool open_runtime(const std::string &name);
 
 // Takes the registration back, so that the process can register again, with another daemon too. The
 // daemon must answer: false where it has not done so within two seconds, because it is gone.

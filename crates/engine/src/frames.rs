@@ -18,7 +18,8 @@ use nix::{
 use crate::control::scarce;
 
 const MAX_BYTES: usize = 4096;
-const MAX_FDS: usize = 16;
+/// Enough for the workers of one process: sixteen followers with three each, and their leader.
+const MAX_FDS: usize = 80;
 
 /// One end of a pair that carries frames of bytes and descriptors.
 pub(crate) struct FrameSocket(OwnedFd);

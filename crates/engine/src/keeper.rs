@@ -8,11 +8,7 @@
 use std::{
     fs,
     ops::ControlFlow,
-    os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
-        unix::net::UnixStream,
-    },
-    panic::{self, AssertUnwindSafe},
+    os::fd::{AsFd, FromRawFd, OwnedFd},
     path::PathBuf,
     process,
 };
@@ -33,19 +29,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     candidate::Registry,
-    control::{Channel, scarce},
-    frames::{FrameSocket, SocketRendezvous},
-    leftovers, offspring,
-    placement::Pin,
-    sandbox,
-    worker::Desk,
+    control::scarce,
+    frames::FrameSocket,
+    host::{host, status},
+    leftovers, offspring, sandbox,
 };
 
 /// The descriptor on which a keeper finds its way to the command.
 pub(crate) const COMMAND_FD: i32 = 3;
-
-/// The exit status of a process that panicked.
-const PANICKED: i32 = 101;
 
 /// The command to its keeper.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,12 +44,22 @@ pub(crate) enum Order {
     /// Make ready, with a sandbox or without, for the run of this id. The sandbox hides none of the
     /// paths that must be `visible`.
     Start { sandbox: bool, run: String, visible: Vec<PathBuf> },
-    /// Fork a worker. Descriptors: its control channel, its standard error, then one socket a peer.
-    Spawn { role: Role, transport: Option<String>, cpu: Option<u32> },
+    /// Fork a process with these workers. Descriptors, for each in turn: its control channel, its
+    /// standard error, then one socket a peer.
+    Spawn { seats: Vec<Seat>, transport: Option<String> },
     /// Tell what the workers are doing.
     Inspect,
     /// The session is over.
     End,
+}
+
+/// The place of one worker.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Seat {
+    pub role: Role,
+    pub cpu: Option<u32>,
+    /// How many other ends its own has to meet.
+    pub peers: usize,
 }
 
 /// How a session ends for its keeper.
@@ -163,7 +164,7 @@ fn furnish_and_serve(
 }
 
 /// Nothing outlives the command, however that ends.
-fn die_with_parent() -> Result<(), Error> {
+pub(crate) fn die_with_parent() -> Result<(), Error> {
     prctl::set_pdeathsig(Some(Signal::SIGKILL))
         .map_err(|e| Error::os("tie", "a process to ipcmark", e))
 }
@@ -259,7 +260,7 @@ impl Keeper<'_> {
         let (order, fds) = receive(&self.command)?;
         match order {
             Order::Start { .. } => say(&self.command, &Word::Ready)?,
-            Order::Spawn { role, transport, cpu } => self.spawn(role, transport, cpu, fds)?,
+            Order::Spawn { seats, transport } => self.spawn(seats, transport, fds)?,
             Order::Inspect => say(&self.command, &Word::States(self.states()))?,
             Order::End => return Ok(ControlFlow::Break(())),
         }
@@ -268,19 +269,20 @@ impl Keeper<'_> {
 
     fn spawn(
         &mut self,
-        role: Role,
+        seats: Vec<Seat>,
         transport: Option<String>,
-        cpu: Option<u32>,
         fds: Vec<OwnedFd>,
     ) -> Result<(), Error> {
         // SAFETY: this process has one thread.
         match unsafe { fork() }.map_err(|e| scarce("fork", "a worker", e.into()))? {
             ForkResult::Parent { child } => {
+                // Of several in one process it is the first whose end is told.
+                let role = seats.first().map_or(Role::Leader, |seat| seat.role);
                 self.workers.push((child, role));
                 say(&self.command, &Word::Spawned)
             }
             ForkResult::Child => {
-                process::exit(status(|| work(self.registry, role, transport, cpu, fds)))
+                process::exit(status(|| host(self.registry, &seats, transport.as_deref(), fds)))
             }
         }
     }
@@ -326,70 +328,6 @@ fn state(pid: Pid, role: Role) -> Option<String> {
 /// The word for a role in sentences.
 pub(crate) fn role_name(role: Role) -> &'static str {
     if role.is_leader() { "leader" } else { "follower" }
-}
-
-/// The exit status of a worker. A panic ends here, for the frames below are the keeper's.
-fn status(work: impl FnOnce() -> Result<(), Error>) -> i32 {
-    match panic::catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => 0,
-        Ok(Err(error)) => {
-            eprintln!("{error}");
-            1
-        }
-        Err(_) => PANICKED,
-    }
-}
-
-/// A worker's whole life.
-fn work(
-    registry: &Registry,
-    role: Role,
-    transport: Option<String>,
-    cpu: Option<u32>,
-    fds: Vec<OwnedFd>,
-) -> Result<(), Error> {
-    die_with_parent()?;
-    let mut fds = fds.into_iter();
-    let (Some(control), Some(stderr)) = (fds.next(), fds.next()) else {
-        return Err(Error::new("start", "a worker", "it got no descriptors"));
-    };
-    settle(role, &stderr)?;
-    let pin = cpu.map(Pin::to).transpose()?;
-    let control = Channel::new(UnixStream::from(control), "command");
-    let peers = SocketRendezvous::new(fds.map(FrameSocket::from_fd).collect());
-    let mut desk = Desk { role, control, peers, pin };
-    match transport {
-        None => desk.serve_without_transport(),
-        Some(name) => registry
-            .iter()
-            .find(|candidate| candidate.definition().name == name)
-            .ok_or_else(|| Error::new("find", format!("the transport {name}"), "it is unknown"))?
-            .serve(&mut desk),
-    }
-}
-
-/// Streams, signals and limits as a worker needs them.
-fn settle(role: Role, stderr: &OwnedFd) -> Result<(), Error> {
-    // SAFETY: standard descriptors are replaced by ones of ours, the keeper's channel is closed in
-    // this copy, dispositions and limits are set for this process only.
-    unsafe {
-        libc::dup2(stderr.as_raw_fd(), 1);
-        libc::dup2(stderr.as_raw_fd(), 2);
-        libc::close(COMMAND_FD);
-        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-        // The standard library's handlers would swallow one that was sent from outside.
-        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-        libc::signal(libc::SIGBUS, libc::SIG_DFL);
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-    }
-    // Without a backtrace, so that the last words hold the message.
-    panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
-    let name = if role.is_leader() { c"ipcmark-leader" } else { c"ipcmark-follow" };
-    let named = prctl::set_name(name);
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
-        .and(named)
-        .map_err(|e| Error::os("settle", "a worker", e))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod figures;
 mod floor;
 mod frames;
 mod head;
+mod host;
 mod keeper;
 mod leftovers;
 mod loops;

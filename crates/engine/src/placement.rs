@@ -1,6 +1,10 @@
 //! Which processors the workers get.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::BTreeSet,
+    fs,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use ipcmark_transport::Error;
 
@@ -157,6 +161,13 @@ fn warning(cpus: &[&Cpu]) -> Option<String> {
     }
 }
 
+/// The threads of this process that were pinned.
+static PINNED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+fn pinned() -> MutexGuard<'static, Vec<i32>> {
+    PINNED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The processors of a worker: the one it is pinned to, and those it could have had.
 pub(crate) struct Pin {
     usable: Vec<u32>,
@@ -167,21 +178,22 @@ impl Pin {
     pub(crate) fn to(cpu: u32) -> Result<Self, Error> {
         let usable = usable()?.iter().map(|cpu| cpu.id).collect();
         if set_affinity(0, &[cpu]) {
+            // SAFETY: asks for the caller's own number only.
+            pinned().push(unsafe { libc::gettid() });
             Ok(Self { usable })
         } else {
             Err(Error::last_os("pin a process to", format!("cpu {cpu}")))
         }
     }
 
-    /// Lets every thread but the calling one run anywhere again. A library's own threads inherit
-    /// the pin, and one that shares its processor with a spinning end would wait for a time slice
-    /// with every message.
+    /// Lets every thread but those pinned run anywhere again. A library's own threads inherit the
+    /// pin, and one that shares its processor with a spinning end would wait for a time slice with
+    /// every message.
     pub(crate) fn release_other_threads(&self) {
-        // SAFETY: asks for the caller's own number only.
-        let own = unsafe { libc::gettid() };
+        let pinned = pinned();
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let threads = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
-        for thread in threads.filter(|thread| *thread != own) {
+        for thread in threads.filter(|thread| !pinned.contains(thread)) {
             // A thread that has just ended needs nothing.
             set_affinity(thread, &self.usable);
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ipcmark_results::{Case, Figures, Floor, Run, RunResult, SCHEMA, Status};
-use ipcmark_transport::{Error, Role, Settings};
+use ipcmark_transport::{Error, Role, Settings, Span};
 
 use crate::{
     candidate::{Candidate, Registry},
@@ -150,20 +150,21 @@ impl<'a> Runner<'a> {
 
     /// Tries twice: there is no row yet for a process that somebody kills.
     fn floor(&self) -> Result<FloorReport, Trouble> {
-        let attempt = || floor(&mut self.start(None)?);
+        let attempt = || floor(&mut self.start(None, Span::Process)?);
         match attempt() {
             Err(Trouble::Failed(_)) => attempt(),
             other => other,
         }
     }
 
-    fn start(&self, transport: Option<&str>) -> Result<Session<'a>, Trouble> {
+    fn start(&self, transport: Option<&str>, span: Span) -> Result<Session<'a>, Trouble> {
         let stage = Stage {
             sandbox: self.sandbox,
             run: &self.id,
             transport,
             visible: self.manner.visible.clone(),
             placement: &self.placement,
+            one_process: span == Span::Thread,
         };
         Session::start(stage, self.manner.timeout, self.interrupt)
     }
@@ -275,7 +276,10 @@ impl<'a> Runner<'a> {
     ) -> Result<Figures, Trouble> {
         if session.as_ref().is_none_or(|session| !session.is_whole()) {
             *session = None;
-            *session = Some(self.start(Some(&candidate.definition().name))?);
+            *session = Some(self.start(
+                Some(&candidate.definition().name),
+                candidate.definition().capabilities.span,
+            )?);
         }
         let Some(session) = session else { unreachable!("a session was just started") };
         let settings = self.settings(planned, case)?;

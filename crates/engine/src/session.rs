@@ -2,7 +2,7 @@
 
 use std::{
     os::{
-        fd::{AsFd, AsRawFd},
+        fd::{AsFd, AsRawFd, OwnedFd},
         unix::{net::UnixStream, process::CommandExt},
     },
     path::PathBuf,
@@ -19,7 +19,7 @@ use nix::{
 use crate::{
     control::{self, Channel, scarce},
     frames::FrameSocket,
-    keeper::{COMMAND_FD, Order, Word, role_name},
+    keeper::{COMMAND_FD, Order, Seat, Word, role_name},
     news::News,
     pass::{Reply, Request},
     placement::Placement,
@@ -63,8 +63,10 @@ pub(crate) struct Stage<'s> {
     pub transport: Option<&'s str>,
     /// Files and directories that it reads.
     pub visible: Vec<PathBuf>,
-    /// Where its processes run, and so how many there are.
+    /// Where its workers run, and so how many there are.
     pub placement: &'s Placement,
+    /// Whether its workers are threads of one process.
+    pub one_process: bool,
 }
 
 /// A keeper with its workers. Dropping it ends them all.
@@ -105,14 +107,14 @@ impl<'a> Session<'a> {
         interrupt: &'a UnixStream,
     ) -> Result<Self, Trouble> {
         let mut session = Self::start_keeper(timeout, interrupt)?;
-        let Stage { sandbox, run, transport, visible, placement } = stage;
+        let Stage { sandbox, run, transport, visible, placement, one_process } = stage;
         session.order(&Order::Start { sandbox, run: run.into(), visible }, &[])?;
         match session.word()? {
             Word::Ready => {}
             Word::Refused { reason } => return Err(Trouble::Refused(reason)),
             other => return Err(Trouble::Failed(format!("the keeper said {other:?}"))),
         }
-        session.start_workers(transport, placement)?;
+        session.start_workers(transport, placement, one_process)?;
         Ok(session)
     }
 
@@ -152,33 +154,46 @@ impl<'a> Session<'a> {
         &mut self,
         transport: Option<&str>,
         placement: &Placement,
+        one_process: bool,
     ) -> Result<(), Trouble> {
         let mut leader_peers = Vec::new();
+        let mut places = Vec::new();
         for (number, cpu) in placement.followers.iter().enumerate() {
             let (to_follower, to_leader) = FrameSocket::pair()?;
             leader_peers.push(to_follower);
-            self.spawn(Role::Follower(number as u32), transport, *cpu, &[to_leader])?;
+            let seat = Seat { role: Role::Follower(number as u32), cpu: *cpu, peers: 1 };
+            places.push((seat, vec![to_leader]));
         }
-        self.spawn(Role::Leader, transport, placement.leader, &leader_peers)?;
+        let seat = Seat { role: Role::Leader, cpu: placement.leader, peers: leader_peers.len() };
         // The leader comes first everywhere: its reasons are looked at first.
-        self.workers.rotate_right(1);
-        Ok(())
+        places.insert(0, (seat, leader_peers));
+        let together = if one_process { places.len() } else { 1 };
+        places.chunks(together).try_for_each(|places| self.spawn(places, transport))
     }
 
+    /// Has one process made for these workers.
     fn spawn(
         &mut self,
-        role: Role,
+        places: &[(Seat, Vec<FrameSocket>)],
         transport: Option<&str>,
-        cpu: Option<u32>,
-        peers: &[FrameSocket],
     ) -> Result<(), Trouble> {
-        let (ours, theirs) = control::pair()?;
-        let (words, stderr) = pipe()?;
-        let mut fds = vec![theirs.as_fd(), stderr.as_fd()];
-        fds.extend(peers.iter().map(AsFd::as_fd));
-        self.order(&Order::Spawn { role, transport: transport.map(Into::into), cpu }, &fds)?;
-        let control = Channel::new(ours, role_name(role));
-        self.workers.push(Worker { role, control, words: Tail::new(words), closed: false });
+        let mut theirs: Vec<OwnedFd> = Vec::new();
+        for (seat, peers) in places {
+            let (control, their_control) = control::pair()?;
+            let (words, stderr) = pipe()?;
+            theirs.extend([their_control.into(), stderr]);
+            for peer in peers {
+                let copy = peer.as_fd().try_clone_to_owned();
+                theirs.push(copy.map_err(|e| scarce("copy", "a socket", e))?);
+            }
+            let control = Channel::new(control, role_name(seat.role));
+            let words = Tail::new(words);
+            self.workers.push(Worker { role: seat.role, control, words, closed: false });
+        }
+        let seats = places.iter().map(|(seat, _)| *seat).collect();
+        let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
+        self.order(&Order::Spawn { seats, transport: transport.map(Into::into) }, &fds)?;
+        drop(theirs);
         match self.word()? {
             Word::Spawned => Ok(()),
             other => Err(Trouble::Failed(format!("the keeper said {other:?}"))),

@@ -6,6 +6,7 @@ use ipcmark_transport::{Endpoint, Error, Role, Settings, Transport};
 
 use crate::{
     control::Channel,
+    costs::Costs,
     evidence, floor,
     frames::SocketRendezvous,
     loops::{self, Progress, Surroundings},
@@ -19,6 +20,8 @@ pub struct Desk {
     pub(crate) control: Channel<Request>,
     pub(crate) peers: SocketRendezvous,
     pub(crate) pin: Option<Pin>,
+    /// Whether the other workers are threads of this process.
+    pub(crate) shares_process: bool,
 }
 
 impl Desk {
@@ -123,7 +126,9 @@ fn run<T: Transport>(
     if settings.role.is_leader() {
         loops::lead(end, pass, &mut around).map(|report| Reply::Led(Box::new(report)))
     } else {
-        loops::follow(end, pass, &mut around).map(Reply::Followed)
+        let costs = loops::follow(end, pass, &mut around)?;
+        // What a process costs stands once: with its leader.
+        Ok(Reply::Followed(if desk.shares_process { Costs::default() } else { costs }))
     }
 }
 

@@ -13,7 +13,7 @@
 use std::{fs, io, mem, os::unix::fs::MetadataExt, ptr, sync::Once};
 
 use ipcmark_transport::{
-    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+    Availability, Carrier, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 
 use crate::shared::{
@@ -49,6 +49,10 @@ impl Transport for Signal {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {

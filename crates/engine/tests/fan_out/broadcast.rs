@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     os::fd::{AsFd, AsRawFd, OwnedFd},
 };
 
@@ -35,7 +36,7 @@ pub struct Broadcast {
 
 impl Broadcast {
     /// With a name of its own.
-    pub fn new(name: &'static str, fault: Fault) -> Self {
+    pub fn new(name: &'static str, fault: Fault, span: Span) -> Self {
         let capabilities = Capabilities {
             waits: Cow::Borrowed(&[Wait::Block]),
             patterns: Cow::Borrowed(&[Pattern::FanOut]),
@@ -45,7 +46,7 @@ impl Broadcast {
             crosses_hosts: false,
             reliable: true,
             alternating: false,
-            span: Span::Process,
+            span,
             exclusive: false,
         };
         let definition = Definition {
@@ -63,6 +64,7 @@ pub struct End {
     peers: Vec<OwnedFd>,
     fault: Fault,
     may_lose: bool,
+    leads: bool,
     room: Vec<u8>,
     published_to: usize,
     count: u64,
@@ -97,6 +99,7 @@ impl Transport for Broadcast {
             peers: sockets,
             fault: if leads { self.fault } else { Fault::Nothing },
             may_lose: self.fault == Fault::Loses,
+            leads,
             room: vec![0; settings.payload],
             published_to: 0,
             count: 0,
@@ -180,6 +183,11 @@ impl Endpoint for End {
 
     fn release(&mut self) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        let role = if self.leads { "leader" } else { "follower" };
+        [(role.into(), std::process::id().to_string())].into()
     }
 
     fn may_lose(&self) -> bool {

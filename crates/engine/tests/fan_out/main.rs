@@ -10,7 +10,7 @@ use ipcmark_engine::{
     Registry, Touch, Wish,
 };
 use ipcmark_results::{Case, RunResult, Status};
-use ipcmark_transport::{Collect, Error, Pattern};
+use ipcmark_transport::{Collect, Error, Pattern, Span};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 const ROUND_TRIPS: u64 = 1000;
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Trial::test("lost_answers_are_counted_for_whom_they_miss", lost_answers_are_counted),
         Trial::test("an_answer_that_comes_twice_fails_the_case", repeats),
         Trial::test("a_follower_that_is_never_reached_fails_the_case", forgets_one),
+        Trial::test("ends_are_processes_unless_they_stay_within_one", processes),
         Trial::test("more_followers_than_it_has_are_unsupported", too_many),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -32,10 +33,11 @@ fn main() -> ExitCode {
 fn registry() -> Registry {
     let mut collect = Register;
     vec![
-        collect.item(Broadcast::new("right", Fault::Nothing)),
-        collect.item(Broadcast::new("loses", Fault::Loses)),
-        collect.item(Broadcast::new("repeats", Fault::Repeats)),
-        collect.item(Broadcast::new("forgets-one", Fault::ForgetsOne)),
+        collect.item(Broadcast::new("right", Fault::Nothing, Span::Process)),
+        collect.item(Broadcast::new("threads", Fault::Nothing, Span::Thread)),
+        collect.item(Broadcast::new("loses", Fault::Loses, Span::Process)),
+        collect.item(Broadcast::new("repeats", Fault::Repeats, Span::Process)),
+        collect.item(Broadcast::new("forgets-one", Fault::ForgetsOne, Span::Process)),
     ]
 }
 
@@ -121,6 +123,23 @@ fn fails(name: &str, reason: &str) -> Result<(), Failed> {
     assert_eq!(case.status, Status::Failed);
     let words = case.reason.unwrap_or_default();
     assert!(words.contains(reason), "{words}");
+    Ok(())
+}
+
+fn processes() -> Result<(), Failed> {
+    for (name, subscribers, one) in
+        [("right", 1, false), ("right", 3, false), ("threads", 1, true), ("threads", 3, true)]
+    {
+        let case = measure(name, subscribers);
+        let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
+        let [leader, follower] = ["leader", "follower"].map(|role| &figures.configuration[role]);
+        assert_eq!(leader == follower, one, "{name}: {leader} and {follower}");
+        assert_eq!(case.span, if one { "thread" } else { "process" });
+        assert_eq!(figures.path.carrier == "process", one, "{name}: {:?}", figures.path);
+        // What one process costs stands once.
+        assert_eq!(figures.cpu_ns_per_message.follower == 0.0, one, "{name}");
+        assert!(figures.cpu_ns_per_message.leader > 0.0, "{name}");
+    }
     Ok(())
 }
 

@@ -1,0 +1,24 @@
+// Work of a library that may wait without end.
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace ipcmark {
+
+// Does the work in a thread of its own; whether it was done in time. If not, the thread is abandoned
+// with whatever the work owns.
+template <typename Work> bool done_within(std::chrono::milliseconds limit, Work work) {
+    auto worked = std::make_shared<std::promise<void>>();
+    auto done = worked->get_future();
+    std::thread([work = std::move(work), worked]() mutable {
+        work();
+        worked->set_value();
+    }).detach();
+    return done.wait_for(limit) == std::future_status::ready;
+}
+
+} // namespace ipcmark
