@@ -112,7 +112,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, default_value = "auto")]
     pub sandbox: SandboxWord,
 
-    /// How the result is shown on standard output
+    /// How the result is shown on standard output: table, markdown, csv, json, or as another
+    /// benchmark shows it: iceperf, ipc-bench, fastdds, ipc-performance
     #[arg(long, value_name = "FORMAT", value_parser = parse_format, default_value = "table")]
     pub format: Format,
 

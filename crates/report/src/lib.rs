@@ -9,6 +9,7 @@ mod markdown;
 mod plain;
 mod remarks;
 mod rows;
+mod styles;
 mod table;
 mod units;
 
@@ -29,6 +30,14 @@ pub enum Format {
     Csv,
     /// The result file itself.
     Json,
+    /// iceperf's banners and Markdown table.
+    Iceperf,
+    /// IPC-Bench's RESULTS block.
+    IpcBench,
+    /// The comma-separated table of Fast DDS's LatencyTest.
+    FastDds,
+    /// The table of IPC Performance Benchmarks.
+    IpcPerformance,
 }
 
 /// How a table for a terminal looks; the other formats take no notice.
@@ -42,7 +51,16 @@ pub struct Style {
 
 impl Format {
     /// Every format, in the order in which people are shown them.
-    pub const ALL: &[Format] = &[Format::Table, Format::Markdown, Format::Csv, Format::Json];
+    pub const ALL: &[Format] = &[
+        Format::Table,
+        Format::Markdown,
+        Format::Csv,
+        Format::Json,
+        Format::Iceperf,
+        Format::IpcBench,
+        Format::FastDds,
+        Format::IpcPerformance,
+    ];
 
     /// The word for it on the command line.
     pub fn as_str(self) -> &'static str {
@@ -51,6 +69,10 @@ impl Format {
             Format::Markdown => "markdown",
             Format::Csv => "csv",
             Format::Json => "json",
+            Format::Iceperf => "iceperf",
+            Format::IpcBench => "ipc-bench",
+            Format::FastDds => "fastdds",
+            Format::IpcPerformance => "ipc-performance",
         }
     }
 }
@@ -75,5 +97,9 @@ pub fn render(result: &RunResult, format: Format, style: Style) -> String {
         Format::Markdown => markdown::render(result),
         Format::Csv => csv::render(result),
         Format::Json => json::render(result),
+        Format::Iceperf => styles::iceperf(result),
+        Format::IpcBench => styles::ipc_bench(result),
+        Format::FastDds => styles::fastdds(result),
+        Format::IpcPerformance => styles::ipc_performance(result),
     }
 }

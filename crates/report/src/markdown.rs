@@ -71,7 +71,7 @@ fn list<'a>(title: &str, lines: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// Text on one line with nothing in it that Markdown takes for a mark of its own.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in plain(text).chars() {
         if matches!(char, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&') {

@@ -80,23 +80,26 @@ pub fn footnotes(row: &Row) -> impl Iterator<Item = String> + use<> {
 
 /// The footnote of a row that lost round trips.
 fn loss(row: &Row) -> Option<String> {
-    let sentence = || {
-        format!(
-            "{}: {} of {} round trips lost, {} spent waiting for them",
-            row.name,
-            count(row.lost),
-            count(row.begun),
-            duration(row.lost_wait_ns as f64)
-        )
-    };
+    let sentence =
+        || format!("{}: {}", row.name, lost_words(row.lost, row.begun, row.lost_wait_ns));
     (row.lost > 0).then(sentence)
+}
+
+/// How much was lost, and what it cost.
+pub fn lost_words(lost: u64, begun: u64, wait_ns: u64) -> String {
+    let (lost, begun, wait) = (count(lost), count(begun), duration(wait_ns as f64));
+    format!("{lost} of {begun} round trips lost, {wait} spent waiting for them")
 }
 
 /// The footnote of a row whose messages went another way than its transport says.
 fn fall_back(row: &Row) -> Option<String> {
     let (declared, carrier) = row.fell_back.as_ref()?;
-    let sentence = format!("it fell back: {carrier} carried the messages, not {declared}");
-    Some(format!("{}: {sentence}", row.name))
+    Some(format!("{}: {}", row.name, fall_back_words(declared, carrier)))
+}
+
+/// What should have carried the messages, and what did.
+pub fn fall_back_words(declared: &str, carrier: &str) -> String {
+    format!("it fell back: {carrier} carried the messages, not {declared}")
 }
 
 /// One status that is not `ok`, and what has it.

@@ -234,7 +234,8 @@ fn row<'a>(name: String, subscribers: u32, cases: &[&'a Case]) -> Row<'a> {
     }
 }
 
-fn fell_back(path: &Path) -> Option<(String, String)> {
+/// What the transport says carries its messages and what did, where that is something else.
+pub fn fell_back(path: &Path) -> Option<(String, String)> {
     let declared = path.declared.as_deref().filter(|_| path.fell_back())?;
     Some((words(declared), words(&path.carrier)))
 }

@@ -108,7 +108,8 @@ fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
 #[test]
 fn formats_have_the_words_of_the_command_line() {
     let words: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
-    assert_eq!(words, ["table", "markdown", "csv", "json"]);
+    let styles = ["iceperf", "ipc-bench", "fastdds", "ipc-performance"];
+    assert_eq!(words, [&["table", "markdown", "csv", "json"][..], &styles].concat());
     assert!(Format::ALL.iter().all(|format| format.as_str().parse() == Ok(*format)));
     assert_eq!("html".parse::<Format>(), Err(()));
 }

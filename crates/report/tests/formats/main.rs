@@ -4,4 +4,5 @@ mod arbitrary;
 mod files;
 mod page;
 mod sample;
+mod styles;
 mod table;

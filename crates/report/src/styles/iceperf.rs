@@ -1,0 +1,178 @@
+//! iceperf's banners and its Markdown table.
+//!
+//! iceperf reads the clock before and after all round trips of a payload and divides by the number
+//! of messages, two a round trip: its "average latency" is half of the mean round trip. The figure
+//! that comes about in the same way is the mean of the bulk pass, and half of that is shown, in µs
+//! with two significant digits. Where all payloads are whole kB the table has iceperf's column
+//! `Payload Size [kB]`, else each payload carries its unit, as in its later versions.
+
+use ipcmark_results::{Case, RunResult};
+
+use super::{figures, footnotes, half_us, notes, sections, subject};
+
+/// What iceperf measures, in its order: our name, and its banner.
+const BANNERS: [(&str, &str); 5] = [
+    ("posix-mq", "   MESSAGE QUEUE    "),
+    ("uds-dgram", " UNIX DOMAIN SOCKET "),
+    ("iceoryx-cpp", "      ICEORYX       "),
+    ("iceoryx-c", "   ICEORYX C API    "),
+    ("iceoryx-waitset", "   ICEORYX WAITSET  "),
+];
+
+const KB: u64 = 1024;
+
+/// The whole result: a banner and a table for each transport and manner of measuring.
+pub fn render(result: &RunResult) -> String {
+    let result = result.settled();
+    let parts = sections(&result, rank).into_iter().map(|section| part(&result, &section));
+    parts.collect::<Vec<_>>().join("\n") + &notes(&result, "Note: ")
+}
+
+fn rank(transport: &str) -> usize {
+    BANNERS.iter().position(|(name, _)| *name == transport).unwrap_or(BANNERS.len())
+}
+
+fn part(result: &RunResult, cases: &[&Case]) -> String {
+    let (banner, subject) = (banner(&cases[0].transport), subject(result, cases[0]));
+    let remarks = remarks(cases);
+    let measured = if cases.iter().any(|case| figures(case).is_ok()) {
+        measurement(cases)
+    } else {
+        String::new()
+    };
+    format!("******{banner}********\n{subject}\n{measured}{remarks}\nFinished!\n")
+}
+
+/// The banner of a transport that iceperf does not have is its name.
+fn banner(transport: &str) -> String {
+    let known = BANNERS.iter().find(|(name, _)| *name == transport);
+    known.map_or_else(
+        || format!("{:^20}", crate::plain::plain(transport).to_uppercase()),
+        |(_, banner)| (*banner).to_owned(),
+    )
+}
+
+fn measurement(cases: &[&Case]) -> String {
+    let in_kb = cases.iter().all(|case| case.payload_bytes.is_multiple_of(KB));
+    let payloads: Vec<String> = cases.iter().map(|case| payload(case, in_kb)).collect();
+    format!(
+        "Waiting for: subscription, subscriber [ success ]\n\
+         Measurement for: {}\n\
+         Waiting for: unsubscribe  [ finished ]\n\n\
+         #### Measurement Result ####\n{}\n\n{}",
+        payloads.join(", "),
+        round_trips(cases),
+        table(cases, in_kb)
+    )
+}
+
+/// `1 kB` where all are whole kB, else `16 [B]`.
+fn payload(case: &Case, in_kb: bool) -> String {
+    if in_kb {
+        return format!("{} kB", case.payload_bytes / KB);
+    }
+    let (number, unit) = scaled(case.payload_bytes);
+    format!("{number} {unit}")
+}
+
+/// A payload in the largest unit that holds it exactly.
+fn scaled(bytes: u64) -> (u64, &'static str) {
+    match bytes {
+        0 => (0, "[B]"),
+        bytes if bytes.is_multiple_of(KB * KB) => (bytes / (KB * KB), "[MB]"),
+        bytes if bytes.is_multiple_of(KB) => (bytes / KB, "[kB]"),
+        bytes => (bytes, "[B]"),
+    }
+}
+
+/// How many there were, which is not one number where time was the limit.
+fn round_trips(cases: &[&Case]) -> String {
+    let counts = || cases.iter().filter_map(|case| Some(figures(case).ok()?.round_trips));
+    let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let number = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    format!("{number} round trips for each payload.")
+}
+
+fn table(cases: &[&Case], in_kb: bool) -> String {
+    let mut text = String::from(if in_kb {
+        "| Payload Size [kB] | Average Latency [µs] |\n|------------------:|---------------------:|\n"
+    } else {
+        "| Payload Size | Average Latency [µs] |\n|-------------:|---------------------:|\n"
+    });
+    for case in cases {
+        let latency = figures(case).map_or_else(
+            |absence| absence.word.to_owned(),
+            |figures| general(half_us(figures.round_trip_ns.bulk_mean)),
+        );
+        text += &format!("| {} | {latency:>20} |\n", cell(case.payload_bytes, in_kb));
+    }
+    text
+}
+
+fn cell(bytes: u64, in_kb: bool) -> String {
+    if in_kb {
+        return format!("{:17}", bytes / KB);
+    }
+    let (number, unit) = scaled(bytes);
+    format!("{number:7} {unit:<4}")
+}
+
+/// What was not measured and what was lost, below the table.
+fn remarks(cases: &[&Case]) -> String {
+    let remarks = |case: &&Case| {
+        let said = figures(case).map_or_else(|absence| vec![absence.sentence], footnotes);
+        let (number, unit) = scaled(case.payload_bytes);
+        said.into_iter().map(move |remark| format!("\n{number} {unit}: {remark}"))
+    };
+    let text: String = cases.iter().flat_map(remarks).collect();
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// A number as C's `%.2g` writes it: `0.73`, `13`, `1.6e+02`.
+fn general(value: f64) -> String {
+    let scientific = format!("{value:.1e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..2).contains(&exponent) {
+        return shortened(&format!("{value:.*}", (1 - exponent).unsigned_abs() as usize))
+            .to_owned();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", shortened(mantissa), exponent.unsigned_abs())
+}
+
+/// Without zeros that say nothing.
+fn shortened(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_look_as_iceperf_writes_them() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.000_012_3, "1.2e-05"),
+            (0.000_123, "0.00012"),
+            (0.6, "0.6"),
+            (0.734, "0.73"),
+            (3.08, "3.1"),
+            (9.96, "10"),
+            (13.2, "13"),
+            (99.7, "1e+02"),
+            (160.0, "1.6e+02"),
+            (1_200.0, "1.2e+03"),
+            (1.25e12, "1.2e+12"),
+        ] {
+            assert_eq!(general(value), text);
+        }
+    }
+
+    #[test]
+    fn banners_are_as_wide_as_iceperf_s() {
+        assert!(BANNERS.iter().all(|(_, banner)| banner.len() == 20));
+        assert_eq!(banner("pipe"), "        PIPE        ");
+    }
+}
