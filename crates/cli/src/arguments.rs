@@ -86,6 +86,10 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub subscribers: u32,
 
+    /// How many of the followers only listen, and answer nothing in the timed part
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub silent: u32,
+
     /// Messages a second, as 10k/s; only for patterns that are paced
     #[arg(long, value_name = "R")]
     pub rate: Option<String>,

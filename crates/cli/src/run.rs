@@ -66,6 +66,11 @@ fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {
                     --patterns it is the one that is measured"
             .into());
     }
+    if arguments.silent >= arguments.subscribers {
+        return Err("--silent must leave at least one of the --subscribers to answer: without an \
+                    answer there is no round trip to time"
+            .into());
+    }
     if arguments.rate.is_some() {
         return Err("--rate makes sense only for the patterns one-way and throughput, which this \
                     version does not measure yet"
@@ -92,6 +97,7 @@ fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wi
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
+        silent: arguments.silent,
         payloads: payloads(arguments),
         waits: arguments.waits.clone(),
         options,

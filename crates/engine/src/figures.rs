@@ -6,7 +6,7 @@ use ipcmark_results::{
 
 use crate::{
     costs::Costs,
-    pass::{FollowerReport, LeaderReport, Reply},
+    pass::{FollowerReport, LeaderReport, Pass, Reply},
     placement::Placement,
 };
 
@@ -15,7 +15,7 @@ pub(crate) fn figures(
     opened: &[Reply],
     replies: Vec<Reply>,
     floor_round_trip_ns: f64,
-    payload: usize,
+    pass: &Pass,
     placement: &Placement,
 ) -> Result<Figures, String> {
     let opened = opened.iter().filter_map(|reply| match reply {
@@ -32,7 +32,7 @@ pub(crate) fn figures(
         }
     }
     let report = *led.ok_or("the leader did not report")?;
-    let mut figures = compute(report, followed, payload, placement)?;
+    let mut figures = compute(report, followed, pass, placement)?;
     figures.setup_ns = setup_ns;
     figures.configuration = opened.flat_map(|(_, configuration)| configuration.clone()).collect();
     figures.floor_round_trip_ns = floor_round_trip_ns;
@@ -42,7 +42,7 @@ pub(crate) fn figures(
 fn compute(
     report: LeaderReport,
     each_followed: Vec<Costs>,
-    payload: usize,
+    pass: &Pass,
     placement: &Placement,
 ) -> Result<Figures, String> {
     let histogram = ipcmark_results::decode(&report.histogram)?;
@@ -50,8 +50,9 @@ fn compute(
     if round_trips == 0 {
         return Err("not one round trip ended: every message was lost".into());
     }
-    // One message to each follower and one back.
-    let messages = (2 * round_trips * each_followed.len().max(1) as u64) as f64;
+    let followers = each_followed.len().max(1) as u64;
+    // One message to each follower, and one back from each that answers.
+    let messages = (round_trips * (2 * followers - u64::from(pass.silent))) as f64;
     let per_subscriber = subscribers(&report.followers, &each_followed)?;
     let mut followed = Costs::default();
     each_followed.into_iter().for_each(|costs| add(&mut followed, costs));
@@ -61,7 +62,7 @@ fn compute(
         round_trip_ns: ipcmark_results::statistics(&histogram, report.bulk_mean_ns),
         floor_round_trip_ns: 0.0,
         messages_per_second: messages / seconds,
-        bytes_per_second: messages * payload as f64 / seconds,
+        bytes_per_second: messages * pass.payload as f64 / seconds,
         lost: report.lost,
         lost_wait_ns: report.lost_wait_ns,
         per_subscriber,

@@ -56,6 +56,8 @@ pub(crate) struct Pass {
     pub budget: Budget,
     /// What the checked payloads are made from.
     pub seed: u64,
+    /// How many followers, the last of them, answer nothing in the timed part.
+    pub silent: u32,
 }
 
 /// The command to a worker.

@@ -26,6 +26,8 @@ pub struct Wish {
     pub options: BTreeMap<usize, BTreeMap<String, String>>,
     /// Followers of one leader.
     pub subscribers: u32,
+    /// How many of them only listen: fewer than all.
+    pub silent: u32,
     /// How often everything is repeated in fresh processes.
     pub trials: u32,
     /// How long each case is measured.
@@ -41,6 +43,8 @@ pub struct Plan {
     pub sessions: Vec<PlannedSession>,
     /// Followers of one leader.
     pub subscribers: u32,
+    /// How many of them only listen: fewer than all.
+    pub silent: u32,
     /// How long each case is measured.
     pub budget: Budget,
     /// What the order was made from.
@@ -91,8 +95,8 @@ impl Plan {
             shuffle(&mut round, wish.seed.wrapping_add(u64::from(trial)));
             sessions.extend(round);
         }
-        let Wish { subscribers, budget, seed, .. } = *wish;
-        Self { sessions, subscribers, budget, seed }
+        let Wish { subscribers, silent, budget, seed, .. } = *wish;
+        Self { sessions, subscribers, silent, budget, seed }
     }
 
     /// How many cases there are.

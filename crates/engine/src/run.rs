@@ -259,6 +259,7 @@ impl<'a> Runner<'a> {
             touch: case.touch.as_str().into(),
             span: definition.capabilities.span.to_string(),
             subscribers: self.plan.subscribers,
+            silent_subscribers: self.plan.silent,
             trial: session.trial,
             options: session.options.clone(),
             status: Status::Failed,
@@ -327,6 +328,7 @@ impl<'a> Runner<'a> {
             touch: case.touch,
             budget: self.plan.budget,
             seed: self.plan.seed,
+            silent: self.plan.silent,
         };
         let expected = match pass.budget {
             Budget::Time(time) => time,
@@ -334,7 +336,7 @@ impl<'a> Runner<'a> {
         };
         let replies = session.ask("starting", |_| Request::Run(pass.clone()), expected)?;
         let closed = session.ask("closing", |_| Request::Close, Duration::ZERO)?;
-        let figures = figures(&opened, replies, floor.round_trip_ns, case.payload, &self.placement);
+        let figures = figures(&opened, replies, floor.round_trip_ns, &pass, &self.placement);
         let mut figures = figures.map_err(Trouble::Failed)?;
         figures.path = self.path(&figures, candidate, case, &closed);
         Ok(figures)

@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById("chart-data").textContent);
 
 for (const row of data.rows) {
-  row.shape = row.subscribers > 1 ? `${row.pattern}, ${row.subscribers} subscribers` : row.pattern;
+  row.shape = row.subscribers ? `${row.pattern}, ${row.subscribers}` : row.pattern;
 }
 
 /** A new element; its text is text, never markup. */

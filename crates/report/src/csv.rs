@@ -58,14 +58,18 @@ const FIGURES: [&str; 31] = [
     "path_shared_bytes",
 ];
 
+/// What came later stands at the right.
+const LAST: &str = "silent_subscribers";
+
 /// All cases of a result.
 pub fn render(result: &RunResult) -> String {
     let result = result.settled();
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
-    write(&mut writer, CASE.iter().chain(&FIGURES).map(ToString::to_string));
+    write(&mut writer, CASE.iter().chain(&FIGURES).chain([&LAST]).map(ToString::to_string));
     for case in &result.cases {
         let figures = case.figures.as_ref().map_or_else(|| FIGURES.map(|_| String::new()), figures);
-        write(&mut writer, head(case).into_iter().chain(figures));
+        let last = [case.silent_subscribers.to_string()];
+        write(&mut writer, head(case).into_iter().chain(figures).chain(last));
     }
     let bytes = writer.into_inner().expect("memory takes every byte");
     String::from_utf8(bytes).expect("every field is text")

@@ -81,6 +81,7 @@ struct Key<'a> {
     pattern: (usize, &'a str),
     span: (usize, &'a str),
     subscribers: u32,
+    silent: u32,
     /// Payload and touch; not where they make no difference, where all stand in one group.
     payload: Option<(u64, (usize, &'a str))>,
     wait: (usize, &'a str),
@@ -108,6 +109,7 @@ fn key(case: &Case) -> Key<'_> {
         pattern: ranked(PATTERNS, &case.pattern),
         span: ranked(SPANS, &case.span),
         subscribers: case.subscribers,
+        silent: case.silent_subscribers,
         payload: (!is_unmoved(case)).then(|| payload(case)),
         wait: ranked(WAITS, &case.wait),
     }
@@ -147,7 +149,7 @@ fn touches_of_payloads(cases: &[Case]) -> BTreeMap<u64, Option<&str>> {
 
 fn group<'a>(key: &Key, members: &Members<'a>, touches: &BTreeMap<u64, Option<&str>>) -> Group<'a> {
     let mut rows: Vec<Row> =
-        members.iter().map(|(member, trials)| row(name(member), key.subscribers, trials)).collect();
+        members.iter().map(|(member, trials)| row(name(member), trials)).collect();
     if key.payload.is_some() {
         rows.sort_by(|a, b| a.p50.total_cmp(&b.p50).then_with(|| a.name.cmp(&b.name)));
     }
@@ -164,7 +166,7 @@ fn title(key: &Key, touches: &BTreeMap<u64, Option<&str>>, trials: usize) -> Str
         }
     }
     if key.subscribers > 1 {
-        parts.push(format!("{} subscribers", key.subscribers));
+        parts.push(followers(key.subscribers, key.silent));
     }
     parts.push(plain(key.wait.1));
     match key.span.1 {
@@ -177,6 +179,14 @@ fn title(key: &Key, touches: &BTreeMap<u64, Option<&str>>, trials: usize) -> Str
         parts.push(format!("{trials} trials"));
     }
     parts.join(" · ")
+}
+
+/// Several followers in words.
+pub fn followers(subscribers: u32, silent: u32) -> String {
+    match silent {
+        0 => format!("{subscribers} subscribers"),
+        _ => format!("{subscribers} subscribers, {silent} of them silent"),
+    }
 }
 
 fn name((payload, transport, options): &Member) -> String {
@@ -198,7 +208,7 @@ fn settings(options: &BTreeMap<String, String>) -> String {
     options.iter().map(setting).collect()
 }
 
-fn row<'a>(name: String, subscribers: u32, cases: &[&'a Case]) -> Row<'a> {
+fn row<'a>(name: String, cases: &[&'a Case]) -> Row<'a> {
     let trials: Vec<&Figures> = cases.iter().filter_map(|case| case.figures.as_ref()).collect();
     let median = |figure: fn(&Figures) -> f64| median(trials.iter().map(|trial| figure(trial)));
     let sum = |figure: fn(&Figures) -> u64| {
@@ -222,8 +232,7 @@ fn row<'a>(name: String, subscribers: u32, cases: &[&'a Case]) -> Row<'a> {
         cpu_per_message: median(|figures| {
             figures.cpu_ns_per_message.leader + figures.cpu_ns_per_message.follower
         }),
-        switches_per_message: median(switches_per_round_trip)
-            / (2.0 * f64::from(subscribers.max(1))),
+        switches_per_message: median(switches_per_round_trip) / messages_per_round_trip(cases),
         messages_per_second: median(|figures| figures.messages_per_second),
         floor_multiple: Some(median(multiple)).filter(|multiple| multiple.is_finite()),
         begun: sum(|figures| figures.round_trips).saturating_add(lost),
@@ -242,6 +251,15 @@ pub fn fell_back(path: &Path) -> Option<(String, String)> {
 
 fn words(carrier: &str) -> String {
     plain(carrier).replace('-', " ")
+}
+
+/// One message to each follower, and one back from each that answers.
+fn messages_per_round_trip(cases: &[&Case]) -> f64 {
+    let messages = |case: &&Case| {
+        let (followers, silent) = (case.subscribers.max(1), case.silent_subscribers);
+        f64::from(followers) + f64::from(followers.saturating_sub(silent))
+    };
+    cases.first().map_or(2.0, messages)
 }
 
 fn switches_per_round_trip(figures: &Figures) -> f64 {

@@ -160,6 +160,9 @@ pub struct Case {
     /// Number of followers.
     #[schemars(range(min = 1))]
     pub subscribers: u32,
+    /// How many of them only listen, and answer nothing in the timed part.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub silent_subscribers: u32,
     /// Number of the repetition, from 1.
     #[schemars(range(min = 1))]
     pub trial: u32,
@@ -174,6 +177,10 @@ pub struct Case {
     /// What was measured; present exactly where the status is `ok`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What was measured of a case.

@@ -78,6 +78,7 @@ impl Engine {
             waits: Some(vec![wait]),
             options: Default::default(),
             subscribers: 1,
+            silent: 0,
             trials: 1,
             budget,
             seed: 1,

@@ -1,6 +1,9 @@
 //! Fan-out: the leader publishes once, every follower answers, the round trip ends when the last
 //! answer is there.
 //!
+//! Followers that are silent answer what is checked and counted, so that it is known that everything
+//! reaches them, but nothing in the timed part.
+//!
 //! Followers run the loop of [`latency`](super::latency) and put their number into their answers.
 //! The clock is read once an answer, for each follower has samples of its own.
 
@@ -64,6 +67,8 @@ struct Leader<'a, E, const RELIABLE: bool> {
     /// Number of the last message sent.
     seq: u64,
     followers: Vec<Follower>,
+    /// How many of them, the last, are silent.
+    silent: usize,
     lost: u64,
     lost_in_a_row: u32,
     lost_wait_ns: u64,
@@ -79,6 +84,7 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
             wait: around.wait,
             seq: 0,
             followers: (0..around.subscribers).map(follower).collect(),
+            silent: pass.silent as usize,
             lost: 0,
             lost_in_a_row: 0,
             lost_wait_ns: 0,
@@ -95,24 +101,27 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
     ) -> Result<Option<u64>, Error> {
         self.seq += 1;
         send::<E, T>(self.end, self.len, Head { seq: self.seq, flags })?;
-        self.gather::<T, SAMPLED>(self.seq, start)
+        let silent = if flags == 0 { self.silent } else { 0 };
+        self.gather::<T, SAMPLED>(self.seq, start, silent)
     }
 
-    /// Takes the answer `seq` of every follower.
+    /// Takes the answer `seq` of every follower but the last `silent`.
     #[inline(always)]
     fn gather<T: Touch, const SAMPLED: bool>(
         &mut self,
         seq: u64,
         start: u64,
+        silent: usize,
     ) -> Result<Option<u64>, Error> {
-        let mut missing = self.followers.len();
+        let answering = self.followers.len() - silent;
+        let mut missing = answering;
         let mut patience = Patience::new(self.wait);
         let mut now = start;
         while missing > 0 {
             if RELIABLE {
                 complete(|| self.end.take())?;
             } else if !complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
-                return self.lose(seq, &patience);
+                return self.lose(seq, answering, &patience);
             }
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             let Some(number) = self.accept(head, seq)? else { continue };
@@ -145,8 +154,14 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
     }
 
     #[cold]
-    fn lose(&mut self, seq: u64, patience: &Patience) -> Result<Option<u64>, Error> {
-        for follower in self.followers.iter_mut().filter(|follower| follower.seq < seq) {
+    fn lose(
+        &mut self,
+        seq: u64,
+        answering: usize,
+        patience: &Patience,
+    ) -> Result<Option<u64>, Error> {
+        let followers = self.followers[..answering].iter_mut();
+        for follower in followers.filter(|follower| follower.seq < seq) {
             follower.lost += 1;
         }
         self.lost += 1;
@@ -184,7 +199,7 @@ impl<'a, E: Endpoint, const RELIABLE: bool> Leader<'a, E, RELIABLE> {
         self.seq += 1;
         let head = Head { seq: self.seq, flags: flags | VERIFY };
         send_checked(self.end, self.len, head, self.seed)?;
-        self.gather::<T, false>(self.seq, 0)
+        self.gather::<T, false>(self.seq, 0, 0)
     }
 
     /// Takes a burst of every follower, in the order of each, and then the answers to its demand.

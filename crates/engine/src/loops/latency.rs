@@ -303,6 +303,7 @@ pub(super) fn follow<E: Endpoint, T: Touch, const RELIABLE: bool>(
         return Ok(Costs::default());
     }
     let from = from_follower(around.follower);
+    let is_silent = around.follower >= around.subscribers - pass.silent;
     let mut follower =
         Follower { end, pass, from, last_seq: 0, start: None, costs: Costs::default() };
     let mut patience = Patience::new(around.wait);
@@ -315,7 +316,9 @@ pub(super) fn follow<E: Endpoint, T: Touch, const RELIABLE: bool>(
         let head = read::<E, T>(follower.end, pass.payload, pass.seed)?;
         follower.check_order::<RELIABLE>(head)?;
         if head.flags == 0 {
-            send::<E, T>(follower.end, pass.payload, Head { seq: head.seq, flags: from })?;
+            if !is_silent {
+                send::<E, T>(follower.end, pass.payload, Head { seq: head.seq, flags: from })?;
+            }
         } else if follower.answer_flagged::<T>(head)? {
             return Ok(follower.costs);
         }

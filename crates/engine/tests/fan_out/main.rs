@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     let trials = vec![
         Trial::test("every_follower_answers_every_message", every_follower_answers),
         Trial::test("lost_answers_are_counted_for_whom_they_miss", lost_answers_are_counted),
+        Trial::test("a_silent_follower_gets_everything_and_answers_nothing", silent_follower),
         Trial::test("an_answer_that_comes_twice_fails_the_case", repeats),
         Trial::test("a_follower_that_is_never_reached_fails_the_case", forgets_one),
         Trial::test("ends_are_processes_unless_they_stay_within_one", processes),
@@ -42,6 +43,10 @@ fn registry() -> Registry {
 }
 
 fn measure(name: &str, subscribers: u32) -> Case {
+    measure_with(name, subscribers, 0)
+}
+
+fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
     let registry = registry();
     let place = registry.iter().position(|candidate| candidate.definition().name == name);
     let wish = Wish {
@@ -51,6 +56,7 @@ fn measure(name: &str, subscribers: u32) -> Case {
         waits: None,
         options: Default::default(),
         subscribers,
+        silent,
         trials: 1,
         budget: Budget::RoundTrips(ROUND_TRIPS),
         seed: 1,
@@ -95,6 +101,20 @@ fn every_follower_answers() -> Result<(), Failed> {
         let last = figures.per_subscriber.iter().map(|one| one.answer_ns.max).max();
         assert!(last.unwrap_or(0) <= figures.round_trip_ns.max, "{last:?}");
     }
+    Ok(())
+}
+
+fn silent_follower() -> Result<(), Failed> {
+    let case = measure_with("right", 3, 1);
+    let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
+    assert_eq!((case.silent_subscribers, figures.round_trips), (1, ROUND_TRIPS));
+    let answers: Vec<_> = figures.per_subscriber.iter().map(|one| one.answers).collect();
+    assert_eq!(answers, [ROUND_TRIPS, ROUND_TRIPS, 0]);
+    // It took every message, or it would not have got to the end.
+    assert!(figures.per_subscriber[2].cpu_ns_per_message > 0.0);
+    // Three messages out and two back.
+    let round_trips = figures.messages_per_second / 5.0 * figures.round_trip_ns.mean / 1e9;
+    assert!((0.8..1.2).contains(&round_trips), "{round_trips}");
     Ok(())
 }
 

@@ -104,7 +104,7 @@ fn plan(registry: &Registry, names: &[&str]) -> Plan {
         cases: vec![case.clone()],
     };
     let sessions = names.iter().map(session).collect();
-    Plan { sessions, subscribers: 1, budget: Budget::RoundTrips(ROUND_TRIPS), seed: 1 }
+    Plan { sessions, subscribers: 1, silent: 0, budget: Budget::RoundTrips(ROUND_TRIPS), seed: 1 }
 }
 
 /// Interrupts the run, or does not.

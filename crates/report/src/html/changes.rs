@@ -58,14 +58,15 @@ pub type Index<'a, 'b> = BTreeMap<Identity<'a>, &'b Row<'a>>;
 
 /// What makes a row of one result the same as a row of the other.
 pub type Identity<'a> =
-    (&'a str, u64, &'a str, &'a str, &'a str, u32, &'a str, &'a BTreeMap<String, String>);
+    (&'a str, u64, &'a str, &'a str, &'a str, (u32, u32), &'a str, &'a BTreeMap<String, String>);
 
 /// What makes this row the same as one of another result.
 pub fn identity<'a>(row: &Row<'a>) -> Identity<'a> {
     let case: &'a Case = row.cases[0];
     let (span, transport) = (&case.span, &case.transport);
     let how = (case.payload_bytes, &case.touch, &case.wait);
-    (&case.pattern, how.0, how.1, how.2, span, case.subscribers, transport, &case.options)
+    let followers = (case.subscribers, case.silent_subscribers);
+    (&case.pattern, how.0, how.1, how.2, span, followers, transport, &case.options)
 }
 
 /// What changed from `base` to `new`.

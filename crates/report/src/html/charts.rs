@@ -47,7 +47,8 @@ struct Plotted {
     wait: String,
     touch: String,
     span: String,
-    subscribers: u32,
+    /// Several followers in words, or nothing.
+    subscribers: String,
     trials: usize,
     /// What its times are: `½ round trip`.
     what: &'static str,
@@ -135,7 +136,10 @@ fn plot(file: usize, scale: Scale, row: &Row) -> Result<Plotted, String> {
         wait: plain(&case.wait),
         touch: plain(&case.touch),
         span: plain(&case.span),
-        subscribers: case.subscribers,
+        subscribers: match case.subscribers {
+            0 | 1 => String::new(),
+            several => rows::followers(several, case.silent_subscribers),
+        },
         trials: row.trials,
         what: scale.what(),
         times: MEASURES.iter().map(|(_, of)| rounded(time(row, *of) * scale.factor())).collect(),

@@ -81,7 +81,7 @@ fn the_first_line_of_a_csv_is_stable() {
          context_switches_follower_involuntary,peak_memory_bytes_leader,\
          peak_memory_bytes_follower,setup_ns,placement_leader_cpu,\
          placement_follower_cpus,floor_round_trip_ns,path_carrier,path_declared,\
-         path_loopback_bytes_per_message,path_shared_bytes\r\n"
+         path_loopback_bytes_per_message,path_shared_bytes,silent_subscribers\r\n"
     );
 }
 
@@ -99,9 +99,9 @@ fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
         body,
         "pipe,os,4.3.4,latency,64,spin,head,process,1,1,a=1 b=2,ok,,10000,2100,800,1800,2000,2200,\
          2600,8000,18000,55415,1960,952380.9523809524,60952380.952380955,0,0,1020,980,0,3,0,1,\
-         3000000,2000000,250000,0,1 2,206,kernel,kernel,0,0\r\n\
+         3000000,2000000,250000,0,1 2,206,kernel,kernel,0,0,0\r\n\
          fifo,os,,latency,64,block,head,process,1,1,,failed,\"one, \"\"two\"\" three\\u{1b}[2J\",\
-         ,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\r\n"
+         ,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,0\r\n"
     );
 }
 

@@ -14,6 +14,7 @@ pub fn case(transport: &str, payload_bytes: u64, wait: &str, p50: u64) -> Case {
         touch: "head".into(),
         span: "process".into(),
         subscribers: 1,
+        silent_subscribers: 0,
         trial: 1,
         options: Default::default(),
         status: Status::Ok,

@@ -16,6 +16,7 @@ pub fn case(transport: &str, samples: &[u64]) -> Case {
         touch: "head".into(),
         span: "process".into(),
         subscribers: 1,
+        silent_subscribers: 0,
         trial: 1,
         options: [("capacity".to_string(), "8".to_string())].into(),
         status: Status::Ok,
