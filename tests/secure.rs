@@ -1,0 +1,152 @@
+//! What `fastdds-secure` promises, seen on the loopback interface: what is sent cannot be read there.
+//! `crates/abi/tests/secure.rs` shows that a peer without certificates never matches.
+
+mod support;
+
+use std::{
+    io,
+    mem,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use ipcmark_results::Status;
+use serde_json::Value;
+use support::{Verdict, is_root, run};
+
+support::tests![a_message_cannot_be_read_on_the_loopback_interface];
+
+/// With `--touch all` a message is one word over and over. So many bytes of it in a row mean that a
+/// packet shows what was sent.
+const READABLE: usize = 400;
+
+fn a_message_cannot_be_read_on_the_loopback_interface() -> Verdict {
+    if !is_root() {
+        return Verdict::Skipped("only root may make a network and watch it".into());
+    }
+    own_network().expect("a network of its own");
+    for (transport, expected) in [("fastdds-udp", true), ("fastdds-secure", false)] {
+        if let Some(reason) = unavailable(transport) {
+            return Verdict::Skipped(format!("{transport}: {reason}"));
+        }
+        let seen = watch(|| measure(transport));
+        assert!(seen.packets > 300, "{transport}: {} packets were seen", seen.packets);
+        assert_eq!(seen.readable > 0, expected, "{transport}: {} are readable", seen.readable);
+    }
+    Verdict::Holds
+}
+
+/// Gives this thread, and what it starts, a network in which nobody else speaks.
+fn own_network() -> io::Result<()> {
+    // SAFETY: plain system calls; the request is a valid one for the interface of that name.
+    unsafe {
+        if libc::unshare(libc::CLONE_NEWNET) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(socket);
+        let mut request: libc::ifreq = mem::zeroed();
+        (request.ifr_name[0], request.ifr_name[1]) = (b'l' as _, b'o' as _);
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+        match libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn unavailable(transport: &str) -> Option<String> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let entry = entries.iter().find(|entry| entry["name"] == transport).expect("it is listed");
+    (entry["available"] != true).then(|| entry["reason"].to_string())
+}
+
+fn measure(transport: &str) {
+    let words = "-s 1000 -n 400 -w block --touch all --sandbox off --format json";
+    let result = run(&format!("run -t {transport} {words}")).exits(0).result();
+    assert_eq!(result.cases[0].status, Status::Ok, "{:?}", result.cases[0].reason);
+}
+
+#[derive(Default)]
+struct Seen {
+    packets: usize,
+    readable: usize,
+}
+
+/// What passes the loopback interface meanwhile.
+fn watch(work: impl FnOnce()) -> Seen {
+    let socket = packet_socket().expect("a packet socket");
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| listen(&socket, &over));
+        work();
+        over.store(true, Ordering::Relaxed);
+        watcher.join().expect("the watcher ends")
+    })
+}
+
+fn listen(socket: &OwnedFd, over: &AtomicBool) -> Seen {
+    let mut seen = Seen::default();
+    let mut packet = vec![0_u8; 1 << 17];
+    // The socket's timeout lets it look up now and then.
+    while !over.load(Ordering::Relaxed) {
+        // SAFETY: the buffer is valid for its length.
+        let len = unsafe {
+            libc::recv(socket.as_raw_fd(), packet.as_mut_ptr().cast(), packet.len(), 0)
+        };
+        if let Ok(len) = usize::try_from(len) {
+            seen.packets += 1;
+            seen.readable += usize::from(is_readable(&packet[..len]));
+        }
+    }
+    seen
+}
+
+/// Whether a word that is more than zeros stands in it over and over.
+fn is_readable(packet: &[u8]) -> bool {
+    let mut repeated = 0;
+    for (at, pair) in packet.windows(9).enumerate() {
+        repeated = if pair[0] == pair[8] { repeated + 1 } else { 0 };
+        if repeated >= READABLE && packet[at + 1..at + 9].iter().any(|byte| *byte != 0) {
+            return true;
+        }
+    }
+    false
+}
+
+fn packet_socket() -> io::Result<OwnedFd> {
+    let all = u16::to_be(libc::ETH_P_ALL as u16);
+    // SAFETY: plain system calls; addresses and lengths belong together, and a descriptor that was
+    // made is nobody else's.
+    unsafe {
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, all.into());
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(fd);
+        let mut address: libc::sockaddr_ll = mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = all;
+        address.sll_ifindex = libc::if_nametoindex(c"lo".as_ptr()) as i32;
+        let len = mem::size_of_val(&address) as u32;
+        if libc::bind(fd, (&raw const address).cast(), len) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let timeout = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
+        set(fd, libc::SO_RCVTIMEO, &timeout)?;
+        set(fd, libc::SO_RCVBUFFORCE, &(64_i32 << 20))?;
+        Ok(socket)
+    }
+}
+
+fn set<T>(fd: i32, option: i32, value: &T) -> io::Result<()> {
+    let (value, len) = ((&raw const *value).cast(), mem::size_of::<T>() as u32);
+    // SAFETY: the value is valid for its length.
+    let result = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, value, len) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
