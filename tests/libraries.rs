@@ -24,8 +24,15 @@ support::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 5] =
-    ["iceoryx-cpp", "iceoryx2", "cpp-ipc-channel", "alephzero-pubsub", "zeromq-ipc"];
+const LIBRARIES: [&str; 7] = [
+    "iceoryx-cpp",
+    "iceoryx2",
+    "cpp-ipc-channel",
+    "alephzero-pubsub",
+    "zeromq-ipc",
+    "fastdds-datasharing",
+    "fastdds-shm",
+];
 
 /// Why a transport cannot run here, if it cannot.
 fn missing(name: &str) -> Option<Verdict> {

@@ -4,8 +4,7 @@
 mod support;
 
 use std::{
-    io,
-    mem,
+    io, mem,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -96,9 +95,8 @@ fn listen(socket: &OwnedFd, over: &AtomicBool) -> Seen {
     // The socket's timeout lets it look up now and then.
     while !over.load(Ordering::Relaxed) {
         // SAFETY: the buffer is valid for its length.
-        let len = unsafe {
-            libc::recv(socket.as_raw_fd(), packet.as_mut_ptr().cast(), packet.len(), 0)
-        };
+        let len =
+            unsafe { libc::recv(socket.as_raw_fd(), packet.as_mut_ptr().cast(), packet.len(), 0) };
         if let Ok(len) = usize::try_from(len) {
             seen.packets += 1;
             seen.readable += usize::from(is_readable(&packet[..len]));

@@ -100,8 +100,8 @@ static inline int ipcmark_fail_errno(struct ipcmark_error *error, const char *op
     return error->number = number, ipcmark_fail(error, operation, object, "", remedy);
 }
 
-/* Writes zeros into every page of fresh memory, so that the measured loop takes no page fault. A
- * memset to zero is not enough: compilers make one of it and malloc, a calloc that touches nothing. */
+/* Writes zeros into every page of fresh memory, so that the measured loop takes no page fault: a
+ * memset does not, for compilers make of it and malloc a calloc that touches nothing. */
 static inline void ipcmark_touch(void *memory, size_t len) {
     volatile unsigned char *bytes = (volatile unsigned char *)memory;
     for (size_t at = 0; at < len; at += 1024)
@@ -121,8 +121,7 @@ struct ipcmark_option {
     const char *key, *value;
 };
 
-/* What an end is opened with: the same on every end of a session but for the role. It and all it
- * points to is ipcmark's, and is gone when open returns. */
+/* What an end is opened with: the same on every end but for the role. Gone when open returns. */
 struct ipcmark_settings {
     uint32_t size;
     uint32_t role;         /* enum ipcmark_role */
@@ -147,15 +146,14 @@ struct ipcmark_session {
     /* Sends a frame to a peer. Bytes and descriptors stay the module's. */
     int (*send)(struct ipcmark_session *session, uint32_t peer, const void *bytes, size_t len,
                 const int *fds, size_t fd_count, struct ipcmark_error *error);
-    /* Sleeps until a frame of a peer is there and copies it. On entry *len and *fd_count say how
-     * much fits, on return how much came; what does not fit is an error. fds may be NULL if
-     * fd_count is. Descriptors are the module's from now on, and close on exec. */
+    /* Sleeps until a frame of a peer is there. On entry *len and *fd_count say how much fits, else
+     * it is an error, on return how much came. fds may be NULL if fd_count is. Descriptors are the
+     * module's from now on, and close on exec. */
     int (*receive)(struct ipcmark_session *session, uint32_t peer, void *bytes, size_t *len,
                    int *fds, size_t *fd_count, struct ipcmark_error *error);
     /* Waits until every end has come to the same point. */
     int (*meet)(struct ipcmark_session *session, struct ipcmark_error *error);
-    /* Writes a setting of the library into the result: note(session, "pool", "16 x 4 MiB"). The
-     * texts are copied. */
+    /* Writes a setting of the library into the result, copied: note(session, "pool", "16 x 4 MiB"). */
     void (*note)(struct ipcmark_session *session, const char *key, const char *value);
     /* Says that, with the options set, messages may be lost: as IPCMARK_UNRELIABLE, for this end. */
     void (*may_lose)(struct ipcmark_session *session);
@@ -215,13 +213,17 @@ struct ipcmark_transport {
      * What arrived between the last take and the call must end it at once. */
     int (*wait)(void *end, uint64_t timeout_ns, struct ipcmark_error *error);
 
-    /* Optional: removes what a killed session left in tables of the system and in files beyond its
-     * directory and beyond /dev/shm, /dev/mqueue and /tmp, where ipcmark itself removes what begins
-     * with `name`. Called in a process of its own; an empty name means those of every session that
-     * is dead. What is not there is no error. DONE or FAILED. */
+    /* Optional: removes what a killed session left elsewhere than in its directory and, beginning
+     * with `name`, in /dev/shm, /dev/mqueue and /tmp. Called in a process of its own; an empty name
+     * means those of every dead session. What is not there is no error. DONE or FAILED. */
     int (*remove)(const struct ipcmark_transport *transport, const char *name,
                   struct ipcmark_error *error);
     const struct ipcmark_option_spec *options; /* May be NULL. */
+
+    /* Optional: whether what was set can be used: files that it names, and how options go together.
+     * Called in a process of its own before anything is measured. DONE or FAILED. */
+    int (*check)(const struct ipcmark_transport *transport, const struct ipcmark_option *options,
+                 uint32_t option_count, struct ipcmark_error *error);
 };
 
 /* A shared object that offers transports. */
@@ -229,8 +231,7 @@ struct ipcmark_module {
     uint32_t size;
     uint32_t abi_version; /* IPCMARK_ABI_VERSION; size and this are read first, in every version. */
     const char *family;   /* Whose the transports are: "zeromq". Letters as in a name. */
-    /* The version of the library as it is loaded, not as it was compiled: "4.3.4". Optional. Called
-     * in the process that probes, after probe; the text must live as long as the process. */
+    /* Optional: the version of the library as it is loaded, after probe: "4.3.4", for ever there. */
     const char *(*library_version)(void);
     const struct ipcmark_transport *const *transports; /* transport_count addresses */
     uint32_t transport_count;
@@ -238,9 +239,8 @@ struct ipcmark_module {
 };
 
 #define IPCMARK_EXPORT __attribute__((visibility("default")))
-
-/* The one symbol of a module. Called once, right after loading; it only returns the address of what
- * lives as long as the process: no work, no failure. In C++ write `struct` before its type's name. */
+/* The one symbol of a module, called once: it only returns the address of what lives as long as the
+ * process: no work, no failure. In C++ write `struct` before its type's name. */
 IPCMARK_EXPORT const struct ipcmark_module *ipcmark_module(void);
 
 #ifdef __cplusplus

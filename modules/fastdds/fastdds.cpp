@@ -56,6 +56,7 @@ ipcmark_transport row(const char *name, const char *summary, const Row &context,
     transport.wait = wait;
     transport.remove = remove_leftovers;
     transport.options = options;
+    transport.check = check_options;
     return transport;
 }
 

@@ -143,6 +143,22 @@ void join(End &end, ipcmark_session *session, ipcmark_error *error) {
 
 } // namespace
 
+int check_options(const ipcmark_transport *transport, const ipcmark_option *options, uint32_t option_count,
+                  ipcmark_error *error) {
+    return guarded(error, [&] {
+        ipcmark_settings settings{};
+        settings.payload = 16;
+        settings.name = settings.directory = "";
+        settings.options = options;
+        settings.option_count = option_count;
+        const auto plan = make_plan(*static_cast<const Row *>(transport->context), settings);
+        listen_to_the_library();
+        load_profile(plan.profile);
+        if (!plan.certificates.empty())
+            check_credentials(plan.certificates);
+    });
+}
+
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings,
              ipcmark_session *session, void **opened, ipcmark_error *error) {
     return guarded(error, [&] {

@@ -114,6 +114,8 @@ void set_discovery(const Ports &ports, const Address *leader, dds::DomainPartici
     announcements.period = {0, 20 * 1000 * 1000};
 }
 
+} // namespace
+
 // Default profiles of a file count where the session does not say otherwise. A file is loaded once a
 // process, for the library refuses a profile whose name it knows; both ends can be of one process.
 void load_profile(const std::string &path) {
@@ -130,8 +132,6 @@ void load_profile(const std::string &path) {
         loaded = path;
     }
 }
-
-} // namespace
 
 uint32_t shm_ports(const std::string &name) {
     return LEAST_SHM_PORT + hash(name) % 0x00ff0000u * PORTS_A_SESSION;

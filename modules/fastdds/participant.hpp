@@ -7,6 +7,9 @@
 
 namespace fastdds_module {
 
+// Takes the profiles of a file as the library's defaults; nothing for an empty path.
+void load_profile(const std::string &path);
+
 // Where the leader's participant is found: what followers are told. A port that is 0 is not used.
 struct Address {
     uint32_t udp, shm;

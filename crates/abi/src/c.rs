@@ -160,6 +160,13 @@ pub type Remove = unsafe extern "C" fn(
     error: *mut Error,
 ) -> c_int;
 
+pub type Check = unsafe extern "C" fn(
+    transport: *const Transport,
+    options: *const Setting,
+    option_count: u32,
+    error: *mut Error,
+) -> c_int;
+
 #[repr(C)]
 pub struct Transport {
     pub size: u32,
@@ -182,6 +189,7 @@ pub struct Transport {
     pub wait: Option<Wait>,
     pub remove: Option<Remove>,
     pub options: *const OptionSpec,
+    pub check: Option<Check>,
 }
 
 #[repr(C)]

@@ -18,6 +18,7 @@
 //! A panic ends the process, which is a worker or one that only looks: it costs one row.
 
 use std::{
+    collections::BTreeMap,
     ffi::{CString, c_char, c_int, c_void},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
     path::PathBuf,
@@ -116,6 +117,7 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
         wait: None,
         remove: Some(remove::<T>),
         options: specs(transport.options()),
+        check: Some(check::<T>),
     }))
 }
 
@@ -196,6 +198,17 @@ unsafe extern "C" fn remove<T: Transport>(
     code(transport.remove(&name.unwrap_or_default()).map(|()| Step::Done), error)
 }
 
+unsafe extern "C" fn check<T: Transport>(
+    transport: *const c::Transport,
+    options: *const c::Setting,
+    option_count: u32,
+    error: *mut c::Error,
+) -> c_int {
+    // SAFETY: the contract: it is our description, and there are so many options.
+    let checked = unsafe { behind::<T>(transport).check(&read_options(options, option_count)) };
+    code(checked.map(|()| Step::Done), error)
+}
+
 unsafe extern "C" fn open<T: Transport>(
     transport: *const c::Transport,
     settings: *const c::Settings,
@@ -233,11 +246,6 @@ fn write_down<E: Endpoint>(end: &E, session: *mut c::Session) {
 unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
     // SAFETY: the caller promises it.
     let read = |text| unsafe { text::read(text) }.unwrap_or_default();
-    let options = match settings.option_count {
-        0 => &[][..],
-        // SAFETY: the caller promises it.
-        count => unsafe { slice::from_raw_parts(settings.options, count as usize) },
-    };
     Ok(Settings {
         role: match settings.role {
             c::LEADER => Role::Leader,
@@ -249,8 +257,22 @@ unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
         subscribers: settings.subscribers,
         name: read(settings.name),
         directory: PathBuf::from(read(settings.directory)),
-        options: options.iter().map(|option| (read(option.key), read(option.value))).collect(),
+        // SAFETY: the caller promises it.
+        options: unsafe { read_options(settings.options, settings.option_count) },
     })
+}
+
+/// # Safety
+/// There are `count` options at the address, with terminated texts.
+unsafe fn read_options(options: *const c::Setting, count: u32) -> BTreeMap<String, String> {
+    if count == 0 {
+        return BTreeMap::new();
+    }
+    // SAFETY: the caller promises it.
+    let read = |text| unsafe { text::read(text) }.unwrap_or_default();
+    // SAFETY: the caller promises it.
+    let options = unsafe { slice::from_raw_parts(options, count as usize) };
+    options.iter().map(|option| (read(option.key), read(option.value))).collect()
 }
 
 unsafe extern "C" fn loan<T: Transport>(

@@ -21,7 +21,13 @@ use nix::{
 };
 use serde::Serialize;
 
-use crate::{c, discovery::EXAMINE, examine, failure, library::Library, transport::REMOVE};
+use crate::{
+    c,
+    discovery::EXAMINE,
+    examine, failure,
+    library::Library,
+    transport::{CHECK, REMOVE},
+};
 
 /// Does what the words behind [`MODULE_COMMAND`](crate::MODULE_COMMAND) ask for; never returns.
 pub fn serve() -> ! {
@@ -30,6 +36,9 @@ pub fn serve() -> ! {
         [verb, path] if verb == EXAMINE => live(|| examine::answer(Path::new(path))),
         [verb, path, transport, name] if verb == REMOVE => {
             live(|| remove(Path::new(path), transport, name).map_err(|error| error.to_string()))
+        }
+        [verb, path, transport, settings @ ..] if verb == CHECK => {
+            live(|| check(Path::new(path), transport, settings).map_err(|error| error.to_string()))
         }
         _ => {
             eprintln!("ipcmark: this is a part of ipcmark that only ipcmark itself starts");
@@ -71,14 +80,38 @@ fn answer_pipe() -> Result<File, Error> {
 /// Lets the transport of a module remove what a killed session left.
 fn remove(path: &Path, transport: &OsString, name: &OsString) -> Result<(), Error> {
     let transport = transport.to_string_lossy();
-    let fail = |cause: String| Error::new("load", format!("the module {}", path.display()), cause);
-    let found = Library::load(path.as_os_str(), path)?.transport(&transport).map_err(fail)?;
+    let found = load(path, &transport)?;
     let Some(remove) = found.remove else { return Ok(()) };
-    let name = CString::new(name.as_encoded_bytes()).map_err(|e| fail(e.to_string()))?;
+    let name = CString::new(name.as_encoded_bytes());
+    let name = name.map_err(|e| Error::new("remove", format!("what {transport} left"), e))?;
     let mut error = failure::blank();
     // SAFETY: the contract's call.
     match unsafe { remove(found, name.as_ptr(), &mut error) } {
         c::DONE => Ok(()),
         code => Err(failure::read(code, &error, "remove", &format!("what {transport} left"))),
     }
+}
+
+/// Lets the transport of a module say whether these settings, keys and values in turn, can be used.
+fn check(path: &Path, transport: &OsString, settings: &[OsString]) -> Result<(), Error> {
+    let transport = transport.to_string_lossy();
+    let found = load(path, &transport)?;
+    let Some(check) = found.check else { return Ok(()) };
+    let object = format!("the options of {transport}");
+    let texts: Result<Vec<_>, _> =
+        settings.iter().map(|text| CString::new(text.as_encoded_bytes())).collect();
+    let texts = texts.map_err(|e| Error::new("read", &object, e))?;
+    let pair = |pair: &[CString]| c::Setting { key: pair[0].as_ptr(), value: pair[1].as_ptr() };
+    let options: Vec<_> = texts.chunks_exact(2).map(pair).collect();
+    let mut error = failure::blank();
+    // SAFETY: the contract's call; there are as many options as it is told.
+    match unsafe { check(found, options.as_ptr(), options.len() as u32, &mut error) } {
+        c::DONE => Ok(()),
+        code => Err(failure::read(code, &error, "use", &object)),
+    }
+}
+
+fn load(path: &Path, transport: &str) -> Result<&'static c::Transport, Error> {
+    let fail = |cause: String| Error::new("load", format!("the module {}", path.display()), cause);
+    Library::load(path.as_os_str(), path)?.transport(transport).map_err(fail)
 }

@@ -25,6 +25,9 @@ use crate::{
 /// The word for removing what a killed session left.
 pub(crate) const REMOVE: &str = "remove";
 
+/// The word for asking whether what was set can be used.
+pub(crate) const CHECK: &str = "check";
+
 /// A transport of a module, or the row of one that is not there.
 pub struct Module {
     definition: Definition,
@@ -79,6 +82,18 @@ impl Transport for Module {
 
     fn probe(&self) -> Availability {
         self.availability.clone()
+    }
+
+    fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error> {
+        let Some(origin) = self.origin.as_ref().filter(|_| !options.is_empty()) else {
+            return Ok(());
+        };
+        let own: &str = &self.definition.name;
+        let mut words = vec![CHECK.into(), origin.path().into(), own.into()];
+        words.extend(options.iter().flat_map(|(key, value)| [key.into(), value.into()]));
+        process::answer::<Result<(), String>>(&words)
+            .and_then(|answer| answer)
+            .map_err(|cause| Error::new("use", format!("what is set of {own}"), cause))
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<ModuleEnd, Error> {

@@ -32,6 +32,9 @@ pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, Str
             return Err(unknown(transport, key, registry));
         }
     }
+    for (at, set) in &options {
+        registry[*at].check(set).map_err(|error| format!("in --set: {error}"))?;
+    }
     Ok(options)
 }
 

@@ -1,5 +1,7 @@
 //! A transport as the engine keeps it: without its type on the outside, with it in the loops.
 
+use std::collections::BTreeMap;
+
 use ipcmark_transport::{Availability, Carrier, Collect, Definition, Error, OptionSpec, Transport};
 
 use crate::worker::{self, Desk};
@@ -11,6 +13,8 @@ pub trait Candidate: Send + Sync {
     fn definition(&self) -> &Definition;
     /// What users can set of it.
     fn options(&self) -> &[OptionSpec];
+    /// Whether what a user has set of its options can be used.
+    fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error>;
     /// What carries its messages, where it says so.
     fn carrier(&self) -> Option<Carrier>;
     /// Whether it can run here.
@@ -45,6 +49,10 @@ impl<T: Transport> Candidate for Registered<T> {
 
     fn options(&self) -> &[OptionSpec] {
         self.0.options()
+    }
+
+    fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error> {
+        self.0.check(options)
     }
 
     fn carrier(&self) -> Option<Carrier> {

@@ -21,6 +21,8 @@ mod option;
 mod rendezvous;
 mod settings;
 
+use std::collections::BTreeMap;
+
 pub use definition::{Availability, Capabilities, Carrier, Definition, Pattern, Span, Wait};
 pub use endpoint::{Endpoint, Step};
 pub use error::Error;
@@ -40,6 +42,12 @@ pub trait Transport: Send + Sync + 'static {
     /// checked when it comes with the settings of an end.
     fn options(&self) -> &[OptionSpec] {
         &[]
+    }
+
+    /// Whether what a user has set of its options can be used: files that they name, and how they go
+    /// together. Each has been checked against its specification. Asked before anything is measured.
+    fn check(&self, _options: &BTreeMap<String, String>) -> Result<(), Error> {
+        Ok(())
     }
 
     /// What carries its messages, where it is always the same: the result says what it really was, and

@@ -1,0 +1,131 @@
+//! DDS for real: several subscribers in every mode, best effort, domains shared with others, and
+//! what is wrong with a setting is said before anything starts.
+
+mod support;
+
+use std::fs;
+
+use ipcmark_results::Status;
+use serde_json::Value;
+use support::{Running, Verdict, ipcmark, run};
+
+support::tests![
+    three_subscribers_in_every_mode,
+    best_effort_carries_the_largest_message,
+    two_runs_in_one_domain_do_not_meet,
+    an_unusable_setting_is_refused_before_anything_starts,
+];
+
+/// The rows of DDS that can run here.
+fn rows() -> Vec<String> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let is_dds = |entry: &&Value| {
+        let family = entry["family"].as_str().unwrap_or_default();
+        ["fastdds", "cyclonedds"].contains(&family) && entry["available"] == true
+    };
+    let name = |entry: &Value| entry["name"].as_str().expect("a name").to_owned();
+    entries.iter().filter(is_dds).map(name).collect()
+}
+
+fn none() -> Verdict {
+    Verdict::Skipped("neither Fast DDS nor Cyclone DDS is there".into())
+}
+
+fn three_subscribers_in_every_mode() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-s 64,64k -n 50 -w block --subscribers 3 --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    for case in &result.cases {
+        let name = format!("{} {}", case.transport, case.payload_bytes);
+        let figures = case.figures.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", case.reason));
+        let answers: Vec<u64> = figures.per_subscriber.iter().map(|one| one.answers).collect();
+        assert_eq!(answers, [50, 50, 50], "{name}");
+        assert!(!figures.path.fell_back(), "{name}: {:?}", figures.path);
+    }
+    Verdict::Holds
+}
+
+fn best_effort_carries_the_largest_message() -> Verdict {
+    let rows: Vec<String> = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let mut command = ipcmark("run -s 64,4M -n 30 -w block --format json");
+    command.args(["-t", &rows.join(",")]);
+    for row in &rows {
+        command.args(["--set", &format!("{row}.reliability=best-effort")]);
+    }
+    let result = support::end(&mut command).exits(0).result();
+    for case in &result.cases {
+        let name = format!("{} {}", case.transport, case.payload_bytes);
+        let figures = case.figures.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", case.reason));
+        assert_eq!(case.options["reliability"], "best-effort", "{name}");
+        assert_eq!(figures.round_trips + figures.lost, 30, "{name}");
+        assert!(figures.lost < 10, "{name}: {} of 30 were lost", figures.lost);
+    }
+    Verdict::Holds
+}
+
+/// Without sandboxes, at the same moment, in the domain that most programs are in.
+fn two_runs_in_one_domain_do_not_meet() -> Verdict {
+    let rows = rows();
+    // iceoryx allows one daemon a machine, whose socket is in nobody's sandbox here.
+    let rows: Vec<&String> = rows.iter().filter(|row| !row.ends_with("-iceoryx")).collect();
+    if rows.is_empty() {
+        return none();
+    }
+    let runs = [0, 1].map(|_| {
+        let mut command = ipcmark("run -s 64 -n 200 -w block --sandbox off --format json");
+        for row in &rows {
+            command.args(["-t", row, "--set", &format!("{row}.domain=0")]);
+        }
+        Running::start(&mut command)
+    });
+    for ended in runs.map(Running::end) {
+        for case in ended.exits(0).result().cases {
+            assert_eq!(case.status, Status::Ok, "{}: {:?}", case.transport, case.reason);
+        }
+    }
+    Verdict::Holds
+}
+
+fn an_unusable_setting_is_refused_before_anything_starts() -> Verdict {
+    let rows = rows();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(path("broken.xml"), "<dds><nothing></dds>").unwrap();
+    fs::create_dir(path("empty")).unwrap();
+    fs::write(path("letters"), "16;32;x").unwrap();
+    fs::write(path("zero"), "16;0;64").unwrap();
+    fs::write(path("none"), "").unwrap();
+    let mut refused = vec![
+        (format!("-s @{}", path("letters")), "'x'"),
+        (format!("-s @{}", path("zero")), "16"),
+        (format!("-s @{}", path("none")), "there is no payload"),
+        (format!("-s @{}", path("missing")), "No such file"),
+    ];
+    if rows.iter().any(|row| row == "fastdds") {
+        refused.extend([
+            (format!("--set fastdds.profile={}", path("missing.xml")), "missing.xml"),
+            (format!("--set fastdds.profile={}", path("broken.xml")), "broken.xml"),
+            ("--set fastdds.reliability=perhaps".into(), "reliable|best-effort"),
+            ("--set fastdds.domain=233".into(), "0 to 232"),
+        ]);
+    }
+    if rows.iter().any(|row| row == "fastdds-secure") {
+        let empty = format!("--set fastdds-secure.certificates={}", path("empty"));
+        refused.push((empty, "ca.pem"));
+        let missing = format!("--set fastdds-secure.certificates={}", path("nowhere"));
+        refused.push((missing, "nowhere"));
+    }
+    for (words, reason) in refused {
+        let ended = run(&format!("run -t pipe -n 10 {words}")).exits(2);
+        assert!(ended.stderr.contains(reason), "{words}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "", "{words}: nothing was measured");
+    }
+    Verdict::Holds
+}
