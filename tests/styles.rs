@@ -2,9 +2,22 @@
 
 mod support;
 
-use support::{read, run};
+use std::fs;
 
-support::tests![figures_in_a_style_are_those_of_the_file];
+use ipcmark_results::Status;
+use serde_json::Value;
+use support::{Verdict, read, run};
+
+support::tests![
+    figures_in_a_style_are_those_of_the_file,
+    what_is_not_available_is_said_in_every_style,
+    ipc_bench_s_example_runs_as_it_is,
+    every_mechanism_of_ipc_bench_is_measured,
+    flags_of_run_go_behind_two_dashes,
+    latency_test_measures_the_payloads_of_a_file,
+    latency_test_without_the_library_says_what_to_install,
+    mistakes_are_refused_before_anything_is_measured,
+];
 
 fn figures_in_a_style_are_those_of_the_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -23,4 +36,120 @@ fn figures_in_a_style_are_those_of_the_file() {
         assert_eq!(cells[9], format!("{:.3}", trip.max as f64 / 2e3), "{shown}");
     }
     assert_eq!(lines.len(), 4, "{shown}");
+}
+
+fn what_is_not_available_is_said_in_every_style() {
+    for style in ["iceperf", "ipc-bench", "fastdds", "ipc-performance"] {
+        let words = format!("run -t pipe -w spin,hybrid -s 64 -n 100 --format {style}");
+        let shown = run(&words).exits(1).stdout;
+        assert!(shown.contains("unsupported: it cannot wait by hybrid"), "{shown}");
+    }
+}
+
+fn ipc_bench_s_example_runs_as_it_is() {
+    let shown = run("ipc-bench domain -c 1000 -s 100").exits(0).stdout;
+    let block: Vec<&str> = shown.lines().skip(1).collect();
+    assert_eq!(block.len(), 10, "{shown}");
+    assert_eq!(block[0], "============ RESULTS ================");
+    assert_eq!(block[1], "Message size:       100");
+    assert_eq!(block[2], "Message count:      1000");
+    let names = ["Total", "Average", "Minimum", "Maximum"].map(|name| format!("{name} duration: "));
+    let lines = names.iter().map(String::as_str).chain(["Standard deviation: ", "Message rate: "]);
+    for (line, name) in block[3..9].iter().zip(lines) {
+        let value = line.strip_prefix(name).and_then(|rest| rest.split_whitespace().next());
+        let value: f64 = value.and_then(|text| text.parse().ok()).expect("a number");
+        assert!(value > 0.0, "{shown}");
+    }
+    assert_eq!(block[9], "=====================================");
+}
+
+fn every_mechanism_of_ipc_bench_is_measured() {
+    let all = "domain eventfd fifo mmap mq pipe shm shm-sync signal tcp";
+    for mechanism in all.split(' ') {
+        let shown = run(&format!("ipc-bench {mechanism} -c 100 -s 64")).exits(0).stdout;
+        assert!(shown.contains("Message count:      100\n"), "{mechanism}: {shown}");
+    }
+}
+
+fn flags_of_run_go_behind_two_dashes() {
+    let words = "ipc-bench tcp --busy -c 50 -s 200 -- --format json --trials 2 --no-pin";
+    let result = run(words).exits(0).result();
+    assert_eq!(result.cases.len(), 2);
+    for case in &result.cases {
+        assert_eq!((case.transport.as_str(), case.wait.as_str()), ("tcp", "spin"));
+        assert_eq!((case.payload_bytes, case.touch.as_str()), (200, "all"));
+        assert_eq!(case.figures.as_ref().unwrap().round_trips, 50);
+    }
+    assert_eq!(result.run.command[1..].join(" "), words, "the result holds what was typed");
+}
+
+/// Whether a row can run here, and if not why.
+fn availability(name: &str) -> Result<(), String> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let entry = entries.iter().find(|entry| entry["name"] == name).expect("it is listed");
+    match entry["available"] == true {
+        true => Ok(()),
+        false => Err(format!("{name}: {}", entry["reason"])),
+    }
+}
+
+fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
+    for row in ["fastdds-intra", "fastdds-udp", "fastdds-loan"] {
+        if let Err(why) = availability(row) {
+            return Verdict::Skipped(why);
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("demands.csv");
+    fs::write(&file, "16;1024\n").unwrap();
+    for (options, row) in [
+        ("--reliability=reliable", "fastdds-intra"),
+        ("--domain 0 --shared_memory=off --reliability=besteffort", "fastdds-udp"),
+        ("--data_loans --subscribers=2", "fastdds-loan"),
+    ] {
+        let words = format!("latency-test both --samples=200 --file={} {options}", file.display());
+        let shown = run(&words).exits(0).stdout;
+        assert!(shown.starts_with(&format!("# {row} ")), "{shown}");
+        assert!(shown.contains("\n      16,     200,"), "{shown}");
+        assert!(shown.contains("\n    1024,     200,"), "{shown}");
+        let result = run(&format!("{words} -- --format json")).exits(0).result();
+        let is_right = |case: &ipcmark_results::Case| {
+            case.transport == row && case.status == Status::Ok && case.wait == "block"
+        };
+        assert!(result.cases.len() == 2 && result.cases.iter().all(is_right), "{words}");
+    }
+    Verdict::Holds
+}
+
+fn latency_test_without_the_library_says_what_to_install() -> Verdict {
+    if availability("fastdds-intra").is_ok() {
+        return Verdict::Skipped("the library is there".into());
+    }
+    let shown = run("latency-test both").exits(1).stdout;
+    assert!(shown.contains("# 16 bytes, 1024 bytes, 64512 bytes, 1048576 bytes: unav"), "{shown}");
+    assert!(shown.contains("libfastrtps-dev"), "{shown}");
+    Verdict::Holds
+}
+
+fn mistakes_are_refused_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("demands.csv");
+    fs::write(&file, "16;x\n").unwrap();
+    let letter = format!("latency-test both --file={}", file.display());
+    for (words, reason) in [
+        (letter.as_str(), "for '--file <FILE>': in"),
+        (letter.as_str(), "'x' is no size"),
+        ("latency-test both --reliability=never", "reliable, besteffort"),
+        ("latency-test both --security=true --data_loans", "--security encrypts"),
+        ("latency-test publisher", "no publisher and subscriber for two terminals"),
+        ("latency-test both -- plan.toml", "'plan.toml' is no flag"),
+        ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),
+        ("ipc-bench pipes", "a similar value exists: 'pipe'"),
+        ("ipc-bench pipe -s 8", "at least 16 bytes"),
+    ] {
+        let ended = run(words).exits(2);
+        let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ended.stdout.is_empty() && said.contains(reason), "{words}: {said}");
+    }
 }

@@ -10,7 +10,11 @@ use ipcmark_engine::{PATTERNS, Touch};
 use ipcmark_report::Format;
 use ipcmark_transport::{Pattern, Wait};
 
-use crate::{plan_file, sizes::Sizes};
+use crate::{
+    plan_file,
+    sizes::Sizes,
+    styles::{IpcBench, LatencyTest},
+};
 
 #[derive(Parser)]
 #[command(name = "ipcmark", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
@@ -36,6 +40,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Print the JSON Schema of the result file
     Schema,
+    /// IPC-Bench's command line: one mechanism, shown as IPC-Bench shows it
+    IpcBench(IpcBench),
+    /// The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it
+    LatencyTest(Box<LatencyTest>),
     /// Remove what a killed run without a sandbox left behind
     Clean,
 }
@@ -212,6 +220,19 @@ pub(crate) fn parse() -> Command {
                 .map_or_else(|error| error.exit(), |words| Cli::parse_from(words).command)
         }
         (command, _) => command,
+    }
+}
+
+/// Parses the flags of `ipcmark run` alone.
+pub(crate) fn parse_run(flags: &[String]) -> Result<RunArguments, clap::Error> {
+    let run = RunArguments::augment_args(clap::Command::new("ipcmark run").no_binary_name(true));
+    let arguments = RunArguments::from_arg_matches(&run.try_get_matches_from(flags)?)?;
+    match &arguments.plan {
+        Some(plan) => Err(wrong(format!(
+            "'{}' is no flag; a plan goes with 'ipcmark run' alone",
+            plan.display()
+        ))),
+        None => Ok(arguments),
     }
 }
 

@@ -13,12 +13,14 @@ mod report;
 mod run;
 mod selection;
 mod sizes;
+mod styles;
 
 use std::process::ExitCode;
 
-use arguments::Command;
+use arguments::{Command, RunArguments};
 use ipcmark_abi::{Found, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
+use styles::Translation;
 
 /// A command line that cannot be obeyed.
 const WRONG_COMMAND_LINE: u8 = 2;
@@ -37,15 +39,29 @@ fn main() -> ExitCode {
 
 fn obey(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Run(arguments) => run::run(&arguments, &registry::look(&arguments.module)?),
+        Command::Run(arguments) => run(&arguments),
         Command::List(arguments) => list::list(&arguments, &registry::look(&arguments.module)?),
         Command::Report(arguments) => report::report(&arguments),
+        Command::IpcBench(style) => translated(style.translated()),
+        Command::LatencyTest(style) => translated(style.translated()?),
         Command::Schema => {
             let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
             Ok(printed(&format!("{}\n", schema.map_err(|e| e.to_string())?)))
         }
         Command::Clean => clean(&registry::look(&[])?),
     }
+}
+
+fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
+    run::run(arguments, &registry::look(&arguments.module)?)
+}
+
+/// Runs what another benchmark's command line means.
+fn translated(translation: Translation) -> Result<ExitCode, String> {
+    if let Some(note) = &translation.note {
+        output::complain(note);
+    }
+    run(&translation.arguments())
 }
 
 fn clean(registry: &ipcmark_engine::Registry) -> Result<ExitCode, String> {

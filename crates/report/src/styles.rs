@@ -56,6 +56,23 @@ fn footnotes(figures: &Figures) -> Vec<String> {
     loss.into_iter().chain(fall_back).collect()
 }
 
+/// What must be said of the cases of a section, each sentence once, behind the payloads that it is
+/// about as `name` writes them.
+fn remarks(cases: &[&Case], name: fn(u64) -> String) -> Vec<String> {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for case in cases {
+        let sentences = figures(case).map_or_else(|absence| vec![absence.sentence], footnotes);
+        for sentence in sentences {
+            let payload = name(case.payload_bytes);
+            match said.iter_mut().find(|(known, _)| *known == sentence) {
+                Some((_, payloads)) => payloads.push(payload),
+                None => said.push((sentence, vec![payload])),
+            }
+        }
+    }
+    said.into_iter().map(|(sentence, names)| format!("{}: {sentence}", names.join(", "))).collect()
+}
+
 /// The cases that differ in their payloads only, smallest first.
 type Section<'a> = Vec<&'a Case>;
 

@@ -7,7 +7,7 @@
 
 use ipcmark_results::{Case, Figures, RunResult};
 
-use super::{figures, footnotes, half_us, notes, sections, subject};
+use super::{figures, half_us, notes, remarks, sections, subject};
 
 const HEAD: &str = "   \
     Bytes, Samples,   stdev,    mean,     min,     50%,     90%,     99%,  99.99%,     max\n\
@@ -32,17 +32,10 @@ fn table(result: &RunResult, cases: &[&Case]) -> String {
         false => format!("# {subject}\n"),
     };
     for case in cases {
-        let bytes = case.payload_bytes;
-        let remarks = match figures(case) {
-            Ok(figures) => {
-                text += &line(bytes, figures);
-                footnotes(figures)
-            }
-            Err(absence) => vec![absence.sentence],
-        };
-        for remark in remarks {
-            text += &format!("# {bytes} bytes: {remark}\n");
-        }
+        text.extend(figures(case).ok().map(|figures| line(case.payload_bytes, figures)));
+    }
+    for remark in remarks(cases, |bytes| format!("{bytes} bytes")) {
+        text += &format!("# {remark}\n");
     }
     text
 }

@@ -8,7 +8,7 @@
 
 use ipcmark_results::{Case, RunResult};
 
-use super::{figures, footnotes, half_us, notes, sections, subject};
+use super::{figures, half_us, notes, remarks, sections, subject};
 
 /// What iceperf measures, in its order: our name, and its banner.
 const BANNERS: [(&str, &str); 5] = [
@@ -34,7 +34,8 @@ fn rank(transport: &str) -> usize {
 
 fn part(result: &RunResult, cases: &[&Case]) -> String {
     let (banner, subject) = (banner(&cases[0].transport), subject(result, cases[0]));
-    let remarks = remarks(cases);
+    let remarks = remarks(cases, named).into_iter().map(|remark| format!("\n{remark}\n"));
+    let remarks: String = remarks.collect();
     let measured = if cases.iter().any(|case| figures(case).is_ok()) {
         measurement(cases)
     } else {
@@ -71,7 +72,12 @@ fn payload(case: &Case, in_kb: bool) -> String {
     if in_kb {
         return format!("{} kB", case.payload_bytes / KB);
     }
-    let (number, unit) = scaled(case.payload_bytes);
+    named(case.payload_bytes)
+}
+
+/// `16 [B]`.
+fn named(bytes: u64) -> String {
+    let (number, unit) = scaled(bytes);
     format!("{number} {unit}")
 }
 
@@ -115,17 +121,6 @@ fn cell(bytes: u64, in_kb: bool) -> String {
     }
     let (number, unit) = scaled(bytes);
     format!("{number:7} {unit:<4}")
-}
-
-/// What was not measured and what was lost, below the table.
-fn remarks(cases: &[&Case]) -> String {
-    let remarks = |case: &&Case| {
-        let said = figures(case).map_or_else(|absence| vec![absence.sentence], footnotes);
-        let (number, unit) = scaled(case.payload_bytes);
-        said.into_iter().map(move |remark| format!("\n{number} {unit}: {remark}"))
-    };
-    let text: String = cases.iter().flat_map(remarks).collect();
-    if text.is_empty() { text } else { text + "\n" }
 }
 
 /// A number as C's `%.2g` writes it: `0.73`, `13`, `1.6e+02`.

@@ -1,0 +1,177 @@
+//! IPC-Bench's command line: `domain -c 1000000 -s 100`.
+//!
+//! Its programs write and read every byte within the timed part, so all are touched. The mechanisms
+//! that poll there spin here, the others block.
+
+use clap::{Args, ValueEnum};
+
+use super::Translation;
+use crate::sizes::Sizes;
+
+/// One mechanism, as IPC-Bench's programs are called.
+#[derive(Args)]
+pub(crate) struct IpcBench {
+    /// The program of IPC-Bench
+    #[arg(value_enum)]
+    mechanism: Mechanism,
+
+    /// Round trips
+    #[arg(short, long, value_name = "COUNT", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    count: u64,
+
+    /// Bytes of a message, at least 16
+    #[arg(short, long, value_name = "SIZE", default_value = "4096", value_parser = one_size)]
+    #[arg(allow_negative_numbers = true)]
+    size: usize,
+
+    /// Poll instead of sleeping
+    #[arg(short, long)]
+    busy: bool,
+
+    /// Flags of `ipcmark run` behind --, such as -- --no-pin -o result.json
+    #[arg(last = true, value_name = "FLAGS")]
+    rest: Vec<String>,
+}
+
+/// The programs of IPC-Bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mechanism {
+    /// Domain sockets: uds-stream
+    Domain,
+    /// An eventfd: eventfd
+    #[value(aliases = ["eventfd-uni", "eventfd-bi"])]
+    Eventfd,
+    /// Named pipes: fifo
+    Fifo,
+    /// A memory-mapped file: mmap-file
+    Mmap,
+    /// System V message queues: sysv-mq
+    Mq,
+    /// Pipes: pipe
+    Pipe,
+    /// System V shared memory, polled: sysv-shm
+    Shm,
+    /// Shared memory to sleep on: shm-futex
+    ShmSync,
+    /// Unix signals: signal
+    Signal,
+    /// Internet sockets: tcp
+    Tcp,
+    /// ZeroMQ over TCP: zeromq-tcp
+    Zeromq,
+}
+
+impl Mechanism {
+    fn transport(self) -> &'static str {
+        match self {
+            Mechanism::Domain => "uds-stream",
+            Mechanism::Eventfd => "eventfd",
+            Mechanism::Fifo => "fifo",
+            Mechanism::Mmap => "mmap-file",
+            Mechanism::Mq => "sysv-mq",
+            Mechanism::Pipe => "pipe",
+            Mechanism::Shm => "sysv-shm",
+            Mechanism::ShmSync => "shm-futex",
+            Mechanism::Signal => "signal",
+            Mechanism::Tcp => "tcp",
+            Mechanism::Zeromq => "zeromq-tcp",
+        }
+    }
+
+    /// Whether its program polls without being asked to.
+    fn polls(self) -> bool {
+        matches!(self, Mechanism::Shm | Mechanism::Mmap)
+    }
+}
+
+impl IpcBench {
+    /// What it means to `ipcmark run`.
+    pub(crate) fn translated(&self) -> Translation {
+        let spins = self.busy || self.mechanism.polls();
+        Translation::new(
+            &[
+                ("transports", self.mechanism.transport()),
+                ("waits", if spins { "spin" } else { "block" }),
+                ("touch", "all"),
+                ("round-trips", &self.count.to_string()),
+                ("sizes", &self.size.to_string()),
+                ("format", "ipc-bench"),
+            ],
+            &self.rest,
+        )
+    }
+}
+
+fn one_size(text: &str) -> Result<usize, String> {
+    match Sizes::parse(text)?.0[..] {
+        [size] => Ok(size),
+        _ => Err("one size is measured at a time".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        line: IpcBench,
+    }
+
+    fn words(line: &str) -> Result<String, clap::Error> {
+        let line = Line::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
+        Ok(line.line.translated().words.join(" "))
+    }
+
+    #[test]
+    fn its_example_runs_as_it_is() {
+        assert_eq!(
+            words("domain -c 1000000 -s 100").unwrap(),
+            "--transports=uds-stream --waits=block --touch=all --round-trips=1000000 --sizes=100 \
+             --format=ipc-bench"
+        );
+    }
+
+    #[test]
+    fn defaults_are_those_of_its_programs() {
+        let words = words("shm").unwrap();
+        assert!(words.contains("--transports=sysv-shm --waits=spin "), "{words}");
+        assert!(words.contains("--round-trips=1000 --sizes=4096 "), "{words}");
+    }
+
+    #[test]
+    fn every_mechanism_is_a_transport_that_there_is() {
+        let registry = ipcmark_native::transports(&mut ipcmark_engine::Register);
+        for mechanism in Mechanism::value_variants() {
+            let name = mechanism.transport();
+            let known = registry.iter().any(|candidate| candidate.definition().name == name);
+            assert!(known || name == "zeromq-tcp", "{mechanism:?}: there is no {name}");
+        }
+    }
+
+    #[test]
+    fn flags_of_run_come_last_and_so_override() {
+        let words = words("tcp --busy -- --no-pin --format csv").unwrap();
+        assert!(words.contains("--waits=spin "), "{words}");
+        assert!(words.ends_with(" --format=ipc-bench --no-pin --format csv"), "{words}");
+    }
+
+    #[test]
+    fn mistakes_are_said() {
+        for (line, reason) in [
+            ("domains", "domain"),
+            ("domain -s 8", "at least 16"),
+            ("domain -s 64,128", "one size"),
+            ("domain -c 0", "0 is not in"),
+            ("domain -n 5", "unexpected argument"),
+            ("", "MECHANISM"),
+        ] {
+            let error = words(line).unwrap_err().to_string();
+            assert!(error.contains(reason), "{line}: {error}");
+        }
+    }
+}

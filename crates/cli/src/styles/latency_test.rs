@@ -1,0 +1,346 @@
+//! The command line of Fast DDS's LatencyTest: `both --reliability=reliable --samples=10000`.
+//!
+//! Its options choose the row, by what they ask of the library; what is left of them becomes
+//! settings of that row. LatencyTest sleeps until the library calls it, so the ends block.
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::Translation;
+use crate::sizes::Sizes;
+
+/// LatencyTest's options, spelt as it spells them.
+#[derive(Args)]
+pub(crate) struct LatencyTest {
+    /// Which ends run here; this version has both only, in one process unless an option asks for
+    /// what only passes between processes
+    #[arg(value_enum)]
+    role: Role,
+
+    /// Whether lost messages are sent again
+    #[arg(short, long, value_enum, default_value = "besteffort")]
+    reliability: Reliability,
+
+    /// Round trips for each payload
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 10_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    samples: u64,
+
+    /// DDS domain [default: one of the session's own]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=232))]
+    domain: Option<u32>,
+
+    /// File of payloads, as 16;32;64 [default: 16;1024;64512;1048576]
+    #[arg(short, long, value_name = "FILE", value_parser = payloads)]
+    file: Option<Sizes>,
+
+    /// Whether readers map the writers' memory [default: the library decides]
+    #[arg(short, long = "data_sharing", alias = "data-sharing", value_enum)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    data_sharing: Option<Switch>,
+
+    /// Write and read messages in place
+    #[arg(short = 'l', long = "data_loans", aliases = ["data-loans", "data_load", "data-load"])]
+    data_loans: bool,
+
+    /// The library's shared-memory transport [default: on]
+    #[arg(long = "shared_memory", alias = "shared-memory", value_enum)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    shared_memory: Option<Switch>,
+
+    /// Authenticate the ends and encrypt what they say
+    #[arg(long, value_name = "true|false", default_value = "false", action = ArgAction::Set)]
+    security: bool,
+
+    /// Directory with certificates, under the names that `fastdds-secure` has [default: made for
+    /// the session]
+    #[arg(long, value_name = "DIRECTORY")]
+    certs: Option<String>,
+
+    /// XML file with default profiles of the library
+    #[arg(long, value_name = "FILE")]
+    xml: Option<String>,
+
+    /// Followers, each a process
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    subscribers: u32,
+
+    /// Whether subscribers answer
+    #[arg(short, long, value_name = "true|false", default_value = "true", action = ArgAction::Set)]
+    echo: bool,
+
+    /// Flags of `ipcmark run` behind --, such as -- --no-pin -o result.json
+    #[arg(last = true, value_name = "FLAGS")]
+    rest: Vec<String>,
+}
+
+/// The first word of LatencyTest's command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Role {
+    /// Both ends, measured by one command
+    Both,
+    /// The end that measures
+    Publisher,
+    /// The end that answers
+    Subscriber,
+}
+
+/// Words of `--reliability`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Reliability {
+    /// They are
+    Reliable,
+    /// They are not
+    #[value(alias = "best-effort")]
+    Besteffort,
+}
+
+/// Words of options that force the library one way or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    fn word(self) -> &'static str {
+        match self {
+            Switch::On => "on",
+            Switch::Off => "off",
+        }
+    }
+}
+
+/// A row and what it needs to be told.
+type Row = (&'static str, Vec<(&'static str, &'static str)>);
+
+impl LatencyTest {
+    /// What it means to `ipcmark run`.
+    pub(crate) fn translated(&self) -> Result<Translation, String> {
+        self.refuse_what_makes_no_sense()?;
+        let (row, told) = self.row();
+        let mut translation = Translation::new(
+            &[
+                ("transports", row),
+                ("waits", "block"),
+                ("touch", "head"),
+                ("round-trips", &self.samples.to_string()),
+                ("sizes", &self.sizes()),
+                ("subscribers", &self.subscribers.to_string()),
+                ("format", "fastdds"),
+            ],
+            &self.rest,
+        );
+        let set = |(key, value): (&str, String)| format!("{row}.{key}={value}");
+        let told = told.into_iter().map(|(key, value)| (key, value.to_owned()));
+        translation.settings = self.settings().into_iter().chain(told).map(set).collect();
+        translation.note = (self.role == Role::Both && row != INTRA).then(|| between(row));
+        Ok(translation)
+    }
+
+    /// The payloads, without a file those of LatencyTest's own example.
+    fn sizes(&self) -> String {
+        let joined = |sizes: &Sizes| {
+            let sizes: Vec<String> = sizes.0.iter().map(ToString::to_string).collect();
+            sizes.join(",")
+        };
+        self.file.as_ref().map_or_else(|| "fastdds".to_owned(), joined)
+    }
+
+    fn refuse_what_makes_no_sense(&self) -> Result<(), String> {
+        let shares = self.data_sharing == Some(Switch::On) || self.data_loans;
+        let is_in_memory = shares || self.shared_memory == Some(Switch::On);
+        match self {
+            _ if self.role != Role::Both => Err(BY_HAND.into()),
+            _ if !self.echo => Err("without --echo nobody answers, and there is no round trip to \
+                                    time"
+                .into()),
+            _ if self.security && is_in_memory => {
+                Err("--security encrypts what goes over UDP: it \
+                                                       goes with neither --data_sharing=on nor \
+                                                       --data_loans nor --shared_memory=on"
+                    .into())
+            }
+            _ if self.certs.is_some() && !self.security => {
+                Err("--certs makes sense only with --security=true".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The row that has what the options ask for.
+    fn row(&self) -> Row {
+        let memory = self.shared_memory.map(|switch| ("shared-memory", switch.word()));
+        let with = |told: &[(&'static str, &'static str)]| {
+            told.iter().copied().chain(memory).collect::<Vec<_>>()
+        };
+        match (self.data_loans, self.data_sharing, self.shared_memory) {
+            _ if self.security => ("fastdds-secure", vec![]),
+            (true, Some(Switch::Off), _) => {
+                ("fastdds", with(&[("loans", "on"), ("data-sharing", "off")]))
+            }
+            (true, _, _) => ("fastdds-loan", with(&[])),
+            (false, Some(Switch::On), _) => ("fastdds-datasharing", with(&[])),
+            (false, _, Some(Switch::Off)) => ("fastdds-udp", vec![]),
+            (false, _, Some(Switch::On)) => ("fastdds-shm", vec![]),
+            (false, Some(Switch::Off), None) => ("fastdds", with(&[("data-sharing", "off")])),
+            (false, None, None) => (INTRA, vec![]),
+        }
+    }
+
+    /// What every row can be told.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let reliability = match self.reliability {
+            Reliability::Reliable => "reliable",
+            Reliability::Besteffort => "best-effort",
+        };
+        let domain = self.domain.map(|domain| ("domain", domain.to_string()));
+        let profile = self.xml.clone().map(|file| ("profile", file));
+        let certificates = self.certs.clone().map(|directory| ("certificates", directory));
+        let others = [domain, profile, certificates].into_iter().flatten();
+        std::iter::once(("reliability", reliability.to_owned())).chain(others).collect()
+    }
+}
+
+fn payloads(path: &str) -> Result<Sizes, String> {
+    Sizes::parse(&format!("@{path}"))
+}
+
+/// The row of LatencyTest's `both`.
+const INTRA: &str = "fastdds-intra";
+
+/// The two ends by hand need commands of their own.
+const BY_HAND: &str = "this version has no publisher and subscriber for two terminals; \
+    'latency-test both' runs both ends, in processes of their own where an option such as \
+    --data_sharing or --shared_memory says what is to pass between them";
+
+fn between(row: &str) -> String {
+    format!(
+        "the options ask for what only passes between processes: the ends run in two, as {row}, \
+         and not in one, as {INTRA}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        line: LatencyTest,
+    }
+
+    fn translated(line: &str) -> Result<Translation, String> {
+        let words = std::iter::once("x").chain(line.split_whitespace());
+        Line::try_parse_from(words).map_err(|e| e.to_string())?.line.translated()
+    }
+
+    /// The row and its settings.
+    fn row(line: &str) -> (String, String) {
+        let translation = translated(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let row = translation.words[0].trim_start_matches("--transports=").to_owned();
+        let settings = translation.settings.join(" ").replace(&format!("{row}."), "");
+        (row, settings)
+    }
+
+    #[test]
+    fn defaults_are_latency_test_s() {
+        let translation = translated("both").unwrap();
+        assert_eq!(
+            translation.words.join(" "),
+            "--transports=fastdds-intra --waits=block --touch=head --round-trips=10000 \
+             --sizes=fastdds --subscribers=1 --format=fastdds"
+        );
+        assert_eq!(translation.settings, ["fastdds-intra.reliability=best-effort"]);
+        assert_eq!(translation.note, None);
+    }
+
+    #[test]
+    fn options_choose_the_row() {
+        for (options, expected) in [
+            ("", "fastdds-intra reliability=best-effort"),
+            ("-r reliable", "fastdds-intra reliability=reliable"),
+            ("--domain 7", "fastdds-intra reliability=best-effort domain=7"),
+            ("--xml p,q.xml", "fastdds-intra reliability=best-effort profile=p,q.xml"),
+            ("--shared_memory=off", "fastdds-udp reliability=best-effort"),
+            ("--shared_memory", "fastdds-shm reliability=best-effort"),
+            ("--data-sharing", "fastdds-datasharing reliability=best-effort"),
+            (
+                "--data_sharing=on --shared_memory=off",
+                "fastdds-datasharing reliability=best-effort shared-memory=off",
+            ),
+            ("--data_sharing=off", "fastdds reliability=best-effort data-sharing=off"),
+            ("--data_sharing=off --shared_memory=off", "fastdds-udp reliability=best-effort"),
+            ("--data_loans", "fastdds-loan reliability=best-effort"),
+            ("-l --data_sharing=on", "fastdds-loan reliability=best-effort"),
+            (
+                "--data_load --data_sharing=off",
+                "fastdds reliability=best-effort loans=on data-sharing=off",
+            ),
+            ("--security=true", "fastdds-secure reliability=best-effort"),
+            (
+                "--security true --certs=/c --reliability=reliable",
+                "fastdds-secure reliability=reliable certificates=/c",
+            ),
+        ] {
+            let (row, settings) = row(&format!("both {options}"));
+            assert_eq!(format!("{row} {settings}"), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn its_example_of_udp_runs_but_for_the_two_terminals() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("demands.csv");
+        std::fs::write(&file, "2097152\n").unwrap();
+        let line = "both --reliability=besteffort --domain 0 --shared_memory=off --file";
+        let translation = translated(&format!("{line}={}", file.display())).unwrap();
+        assert_eq!(translation.words[0], "--transports=fastdds-udp");
+        assert!(translation.words.contains(&"--sizes=2097152".to_owned()));
+        assert!(translation.note.unwrap().contains("between processes"));
+    }
+
+    #[test]
+    fn every_setting_is_one_that_the_row_has() {
+        let registry = crate::registry::look(&[]).unwrap();
+        for line in [
+            "both --domain 0 --xml Cargo.toml",
+            "both --domain 0 --shared_memory=off",
+            "both --domain 0 --shared_memory=on",
+            "both --domain 0 --data_sharing=off",
+            "both --domain 0 --data_sharing=on --shared_memory=off",
+            "both --domain 0 --data_loans --shared_memory=off",
+            "both --domain 0 --data_loans --data_sharing=off --shared_memory=off",
+            "both --domain 0 --security=true --certs=src",
+        ] {
+            let settings = translated(line).unwrap().settings;
+            let checked = crate::options::read(&settings, &registry);
+            assert!(checked.is_ok(), "{line}: {checked:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_said() {
+        for (line, reason) in [
+            ("", "ROLE"),
+            ("publisher", "no publisher and subscriber for two terminals"),
+            ("subscriber", "no publisher and subscriber for two terminals"),
+            ("all", "[possible values: both, publisher, subscriber]"),
+            ("both --reliability=some", "reliable, besteffort"),
+            ("both --samples=0", "0 is not in"),
+            ("both --domain 233", "233 is not in"),
+            ("both --echo=false", "nobody answers"),
+            ("both --security=true --data_sharing=on", "goes with neither"),
+            ("both --security=true -l", "goes with neither"),
+            ("both --file=/nowhere", "cannot read the payloads in /nowhere"),
+            ("both --certs=/c", "only with --security=true"),
+            ("both --samples", "a value is required"),
+        ] {
+            let error = translated(line).unwrap_err();
+            assert!(error.contains(reason), "{line}: {error}");
+        }
+    }
+}
