@@ -254,7 +254,7 @@ fn words(carrier: &str) -> String {
 }
 
 /// One message to each follower, and one back from each that answers.
-fn messages_per_round_trip(cases: &[&Case]) -> f64 {
+pub fn messages_per_round_trip(cases: &[&Case]) -> f64 {
     let messages = |case: &&Case| {
         let (followers, silent) = (case.subscribers.max(1), case.silent_subscribers);
         f64::from(followers) + f64::from(followers.saturating_sub(silent))

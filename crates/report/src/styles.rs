@@ -91,9 +91,9 @@ fn sections(result: &RunResult, rank: fn(&str) -> usize) -> Vec<Section<'_>> {
 }
 
 /// How a case was measured, as far as the transport and the payload do not say.
-fn manner(case: &Case) -> (&str, &str, u32, &str, &str, u32) {
-    let Case { pattern, span, subscribers, touch, wait, trial, .. } = case;
-    (pattern, span, *subscribers, touch, wait, *trial)
+fn manner(case: &Case) -> (&str, &str, (u32, u32), &str, &str, u32) {
+    let followers = (case.subscribers, case.silent_subscribers);
+    (&case.pattern, &case.span, followers, &case.touch, &case.wait, case.trial)
 }
 
 /// A case in words: `pipe, wait spin, touch head`.
@@ -105,7 +105,7 @@ fn subject(result: &RunResult, case: &Case) -> String {
 fn setting(case: &Case) -> String {
     let mut parts = vec![format!("wait {}", case.wait), format!("touch {}", case.touch)];
     if case.subscribers > 1 {
-        parts.push(format!("{} subscribers", case.subscribers));
+        parts.push(rows::followers(case.subscribers, case.silent_subscribers));
     }
     match case.span.as_str() {
         "process" => {}
@@ -137,5 +137,5 @@ fn half_us(round_trip_ns: f64) -> f64 {
 
 /// Round trips a second over the sampled pass.
 fn round_trips_per_second(case: &Case, figures: &Figures) -> f64 {
-    figures.messages_per_second / (2.0 * f64::from(case.subscribers.max(1)))
+    figures.messages_per_second / rows::messages_per_round_trip(&[case])
 }

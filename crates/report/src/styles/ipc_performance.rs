@@ -40,8 +40,8 @@ pub fn render(result: &RunResult) -> String {
     let result = result.settled();
     let mut tables: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
     for case in &result.cases {
-        let (pattern, span, subscribers, touch, wait, _) = manner(case);
-        let key = (pattern, case.payload_bytes, span, subscribers, touch, wait);
+        let (pattern, span, followers, touch, wait, _) = manner(case);
+        let key = (pattern, case.payload_bytes, span, followers, touch, wait);
         tables.entry(key).or_default().push(case);
     }
     let tables = tables.into_values().map(|cases| table(&result, cases));

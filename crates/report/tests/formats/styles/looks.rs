@@ -193,8 +193,13 @@ fn of_several_subscribers_ipc_bench_counts_round_trips() {
     let mut three = case("shm-ring", 64, "spin", 1_000);
     (three.pattern, three.subscribers) = ("fan-out".into(), 3);
     three.figures.as_mut().unwrap().messages_per_second = 6e6;
+    let mut silent = three.clone();
+    silent.silent_subscribers = 1;
     let text = styled(&run(vec![three]), Format::IpcBench);
     assert!(text.contains("Message rate:       1000000    \tmsg/s\n"), "{text}");
+    let text = styled(&run(vec![silent]), Format::IpcBench);
+    assert!(text.contains("Message rate:       1200000    \tmsg/s\n"), "{text}");
+    assert!(text.contains("3 subscribers, 1 of them silent"), "{text}");
 }
 
 #[test]
