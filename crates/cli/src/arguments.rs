@@ -289,6 +289,35 @@ fn words<T: ToString>(all: &[T]) -> String {
 mod tests {
     use super::*;
 
+    /// The words of a command line; no page has a quote within a word.
+    fn words(line: &str) -> impl Iterator<Item = String> {
+        line.split_whitespace().map(|word| word.trim_matches('\'').to_owned())
+    }
+
+    #[test]
+    fn every_command_on_the_pages_for_others_is_one() {
+        let registry = crate::registry::look(&[]).unwrap();
+        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coming-from");
+        let mut commands = 0;
+        for page in std::fs::read_dir(pages).unwrap().flatten() {
+            let text = std::fs::read_to_string(page.path()).unwrap();
+            for line in text.lines().filter(|line| line.starts_with("ipcmark ")) {
+                let cli = Cli::try_parse_from(words(line)).map_err(|e| e.to_string());
+                let run = match cli.map(|cli| cli.command) {
+                    Ok(Command::Run(run)) => *run,
+                    Ok(Command::IpcBench(style)) => style.translated().arguments(),
+                    Ok(Command::LatencyTest(style)) => style.translated().unwrap().arguments(),
+                    Ok(_) => continue,
+                    Err(error) => panic!("{line}: {error}"),
+                };
+                crate::selection::select(&run.transports, &registry).unwrap();
+                crate::options::read(&run.set, &registry).unwrap();
+                commands += 1;
+            }
+        }
+        assert!(commands >= 8, "there are {commands} commands");
+    }
+
     #[test]
     fn the_definitions_hold() {
         Cli::command().debug_assert();
