@@ -56,17 +56,16 @@ fn footnotes(figures: &Figures) -> Vec<String> {
     loss.into_iter().chain(fall_back).collect()
 }
 
-/// What must be said of the cases of a section, each sentence once, behind the payloads that it is
-/// about as `name` writes them.
-fn remarks(cases: &[&Case], name: fn(u64) -> String) -> Vec<String> {
+/// What must be said of these cases, each sentence once, behind the names of those that it is about.
+fn remarks(cases: &[&Case], name: impl Fn(&Case) -> String) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for case in cases {
         let sentences = figures(case).map_or_else(|absence| vec![absence.sentence], footnotes);
         for sentence in sentences {
-            let payload = name(case.payload_bytes);
+            let name = name(case);
             match said.iter_mut().find(|(known, _)| *known == sentence) {
-                Some((_, payloads)) => payloads.push(payload),
-                None => said.push((sentence, vec![payload])),
+                Some((_, names)) => names.push(name),
+                None => said.push((sentence, vec![name])),
             }
         }
     }

@@ -34,7 +34,7 @@ fn table(result: &RunResult, cases: &[&Case]) -> String {
     for case in cases {
         text.extend(figures(case).ok().map(|figures| line(case.payload_bytes, figures)));
     }
-    for remark in remarks(cases, |bytes| format!("{bytes} bytes")) {
+    for remark in remarks(cases, |case| format!("{} bytes", case.payload_bytes)) {
         text += &format!("# {remark}\n");
     }
     text

@@ -34,7 +34,9 @@ fn rank(transport: &str) -> usize {
 
 fn part(result: &RunResult, cases: &[&Case]) -> String {
     let (banner, subject) = (banner(&cases[0].transport), subject(result, cases[0]));
-    let remarks = remarks(cases, named).into_iter().map(|remark| format!("\n{remark}\n"));
+    let remarks = remarks(cases, |case| named(case.payload_bytes))
+        .into_iter()
+        .map(|remark| format!("\n{remark}\n"));
     let remarks: String = remarks.collect();
     let measured = if cases.iter().any(|case| figures(case).is_ok()) {
         measurement(cases)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use ipcmark_results::{Case, Figures, RunResult};
 
-use super::{Absence, figures, footnotes, manner, notes, setting, trial};
+use super::{figures, manner, notes, remarks, setting, trial};
 use crate::{
     markdown::escaped,
     rows::transport_of,
@@ -51,14 +51,10 @@ pub fn render(result: &RunResult) -> String {
 fn table(result: &RunResult, mut cases: Vec<&Case>) -> String {
     let mean = |case: &Case| figures(case).map_or(f64::INFINITY, |f| f.round_trip_ns.mean);
     cases.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then_with(|| a.transport.cmp(&b.transport)));
-    let (mut rows, mut remarks) = (String::new(), String::new());
-    for case in &cases {
-        let name = escaped(&(name(case) + &trial(result, case)));
-        let shown = figures(case);
-        rows += &row(&name, &shown);
-        let said = shown.map_or_else(|absence| vec![absence.sentence], footnotes);
-        remarks.extend(said.iter().map(|remark| format!("\n{name}: {}\n", escaped(remark))));
-    }
+    let name = |case: &Case| name(case) + &trial(result, case);
+    let rows: String = cases.iter().map(|case| row(&escaped(&name(case)), case)).collect();
+    let remarks = remarks(&cases, name).into_iter();
+    let remarks: String = remarks.map(|remark| format!("\n{}\n", escaped(&remark))).collect();
     let (payload, setting) = (size(cases[0].payload_bytes), escaped(&setting(cases[0])));
     format!("### Latency (microseconds)\n\n{payload}, {setting}\n\n{HEAD}{rows}{remarks}")
 }
@@ -72,8 +68,8 @@ fn name(case: &Case) -> String {
     }
 }
 
-fn row(name: &str, shown: &Result<&Figures, Absence>) -> String {
-    let [average, p50, p90, p99, min, max, rate] = match shown {
+fn row(name: &str, case: &Case) -> String {
+    let [average, p50, p90, p99, min, max, rate] = match figures(case) {
         Ok(figures) => cells(figures),
         Err(absence) => [absence.word, "–", "–", "–", "–", "–", "–"].map(Into::into),
     };

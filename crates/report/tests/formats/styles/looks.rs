@@ -223,3 +223,18 @@ fn a_library_that_fell_back_is_said_to_have() {
         assert!(text.contains("it fell back: loopback carried the messages"), "{style}: {text}");
     }
 }
+
+#[test]
+fn a_reason_that_several_cases_share_is_said_once() {
+    let missing =
+        |name, bytes| unmeasured(case(name, bytes, "spin", 1), Status::Unavailable, "no libnng.so");
+    let result = run(vec![missing("nng-ipc", 64), missing("nng-tcp", 64), missing("nng-ipc", 128)]);
+    for (style, line) in [
+        (Format::Iceperf, "\n64 [B], 128 [B]: unavailable: no libnng.so\n"),
+        (Format::FastDds, "\n# 64 bytes, 128 bytes: unavailable: no libnng.so\n"),
+        (Format::IpcPerformance, "\nNNG (IPC), NNG (TCP): unavailable: no libnng.so\n"),
+    ] {
+        let text = styled(&result, style);
+        assert!(text.contains(line), "{style}: {text}");
+    }
+}
