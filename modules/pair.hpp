@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 
 #include <poll.h>
@@ -26,11 +27,12 @@ class Pair {
     Pair(const Pair &) = delete;
     Pair &operator=(const Pair &) = delete;
 
-    // Connects the two ends. No more than `depth` messages are then under way in a direction.
-    int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error) {
+    // Connects the two ends, the leader's with the peer of that number. No more than `depth` messages
+    // are then under way in a direction.
+    int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error, uint32_t peer = 0) {
         most = depth;
         own = leads ? 0 : 1;
-        return leads ? lead(session, error) : follow(session, error);
+        return leads ? lead(session, peer, error) : follow(session, error);
     }
 
     // Whether one more message fits.
@@ -51,10 +53,12 @@ class Pair {
         return other >= 0 && poll(&closed, 1, 0) > 0;
     }
 
-    // Waits until the other end has closed, at most two seconds.
-    void await_other() const {
+    using Clock = std::chrono::steady_clock;
+
+    // Waits until the other end has closed, at most until the deadline.
+    void await_other(Clock::time_point deadline = Clock::now() + std::chrono::seconds(2)) const {
         pollfd closed{other, 0, 0};
-        while (other >= 0 && poll(&closed, 1, 2000) < 0 && errno == EINTR) {
+        while (other >= 0 && poll(&closed, 1, milliseconds_until(deadline)) < 0 && errno == EINTR) {
         }
     }
 
@@ -77,7 +81,12 @@ class Pair {
     };
     static constexpr size_t BYTES = 2 * sizeof(Count);
 
-    int lead(ipcmark_session *session, ipcmark_error *error) {
+    static int milliseconds_until(Clock::time_point deadline) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+        return left.count() > 0 ? static_cast<int>(left.count()) : 0;
+    }
+
+    int lead(ipcmark_session *session, uint32_t peer, ipcmark_error *error) {
         const int memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
         int sockets[2] = {-1, -1};
         int result = IPCMARK_DONE;
@@ -89,7 +98,7 @@ class Pair {
             result = map(memory, error);
         const int fds[] = {memory, sockets[1]};
         if (result == IPCMARK_DONE)
-            result = session->send(session, 0, "pair", 4, fds, 2, error);
+            result = session->send(session, peer, "pair", 4, fds, 2, error);
         for (int fd : fds)
             if (fd >= 0)
                 ::close(fd);

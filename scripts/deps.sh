@@ -8,6 +8,7 @@ packages='gcc g++ libc6-dev make cmake pkg-config'
 # The libraries that modules are built for. One that this system does not offer leaves its rows out
 # and stops nothing.
 libraries='libzmq3-dev libnng-dev libboost-dev libfastrtps-dev openssl
+    cyclonedds-dev cyclonedds-tools
     iceoryx libiceoryx-posh-dev libiceoryx-hoofs-dev libiceoryx-binding-c-dev'
 
 # AlephZero is in no Debian package; the source package of PyPI brings headers and a static library.

@@ -1,11 +1,11 @@
-// What the files of this module share: the rows, what a session is to be like, failures that become
-// errors of the contract.
+// What the files of this module share: the rows, what a session is to be like.
 #pragma once
+
+#include "../failure.hpp"
 
 #include <ipcmark/transport.h>
 
 #include <cstdint>
-#include <new>
 #include <string>
 
 namespace fastdds_module {
@@ -43,45 +43,18 @@ constexpr uint32_t default_option_count = 9, udp_option_count = 5, shm_option_co
                    data_sharing_option_count = 5, secure_option_count = 6,
                    intra_option_count = 4;
 
-// A number that follows from a name.
-uint32_t hash(const std::string &name);
-
 Plan make_plan(const Row &row, const ipcmark_settings &settings);
 
 // The pools of data sharing lie in this directory. Its name begins with the session's, so that it is
 // removed with the session whatever happens.
 std::string pool_directory(const std::string &session);
 
-// Something that cannot be done: "cannot {operation} {object}: {cause}; {remedy}".
-struct Failure {
-    std::string operation, object, cause, remedy;
-};
-
-// A function of the session did not return IPCMARK_DONE, and has filled in the error.
-struct Stopped {
-    int result;
-};
-
-inline void proceed(int result) {
-    if (result != IPCMARK_DONE)
-        throw Stopped{result};
-}
+using ipcmark::Failure;
+using ipcmark::proceed;
 
 // Runs what may throw; nothing thrown leaves it.
 template <typename Body> int guarded(ipcmark_error *error, Body body) noexcept {
-    try {
-        body();
-        return IPCMARK_DONE;
-    } catch (const Stopped &stopped) {
-        return stopped.result;
-    } catch (const Failure &failure) {
-        return ipcmark_fail(error, failure.operation.c_str(), failure.object.c_str(),
-                            failure.cause.c_str(), failure.remedy.c_str());
-    } catch (const std::bad_alloc &) {
-        return ipcmark_fail(error, "open", "an end of Fast DDS", "there is no memory left", nullptr);
-    } catch (const std::exception &exception) {
-        return ipcmark_fail(error, "open", "an end of Fast DDS", exception.what(), nullptr);
-    }
+    return ipcmark::guarded(error, "an end of Fast DDS", body);
 }
 
 } // namespace fastdds_module

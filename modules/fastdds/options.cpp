@@ -1,10 +1,16 @@
 // The options of the rows, and the plan that follows from them.
 #include "fastdds.hpp"
 
+#include "../options.hpp"
+
 #include <algorithm>
-#include <cstdlib>
 
 namespace fastdds_module {
+
+using ipcmark::hash;
+using ipcmark::is_on;
+using ipcmark::number;
+using ipcmark::value;
 
 namespace {
 
@@ -58,23 +64,6 @@ const ipcmark_option_spec secure_options[secure_option_count] = {
 
 namespace {
 
-std::string value(const ipcmark_settings &settings, const char *key) {
-    for (uint32_t n = 0; n < settings.option_count; n++)
-        if (std::string(settings.options[n].key) == key)
-            return settings.options[n].value;
-    return "";
-}
-
-uint32_t number(const ipcmark_settings &settings, const char *key, uint64_t standard) {
-    const auto text = value(settings, key);
-    return static_cast<uint32_t>(text.empty() ? standard : std::strtoull(text.c_str(), nullptr, 10));
-}
-
-bool is_on(const ipcmark_settings &settings, const char *key, bool standard) {
-    const auto text = value(settings, key);
-    return text.empty() ? standard : text == "on";
-}
-
 Sharing sharing(const ipcmark_settings &settings, Sharing standard) {
     const auto text = value(settings, "data-sharing");
     if (text.empty())
@@ -83,13 +72,6 @@ Sharing sharing(const ipcmark_settings &settings, Sharing standard) {
 }
 
 } // namespace
-
-uint32_t hash(const std::string &name) {
-    uint32_t hash = 2166136261u;
-    for (unsigned char byte : name)
-        hash = (hash ^ byte) * 16777619u;
-    return hash;
-}
 
 Plan make_plan(const Row &row, const ipcmark_settings &settings) {
     const auto held = std::clamp(HISTORY_BYTES / settings.payload, LEAST_HISTORY, MOST_HISTORY);

@@ -3,49 +3,30 @@
 // leader's. So no other DDS program is joined or disturbed, whatever its domain.
 #include "participant.hpp"
 
+#include "../free_port.hpp"
+#include "../options.hpp"
 #include "security.hpp"
 #include "words.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <mutex>
 
-#include <arpa/inet.h>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/rtps/transport/TransportInterface.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace fastdds_module {
 
 namespace dds = eprosima::fastdds::dds;
 namespace rtps = eprosima::fastdds::rtps;
 using eprosima::fastrtps::rtps::IPLocator;
+using ipcmark::FreePort;
+using ipcmark::hash;
 
 namespace {
 
 constexpr const char *LOOPBACK = "127.0.0.1";
-
-// A socket on a free port of the system's choice. The port is the session's own once the library has
-// bound it; both sockets are open at once, so that the two ports differ.
-struct FreePort {
-    int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    ~FreePort() { ::close(socket); }
-
-    uint32_t number() const {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        auto *generic = reinterpret_cast<sockaddr *>(&address);
-        socklen_t len = sizeof address;
-        if (bind(socket, generic, len) != 0 || getsockname(socket, generic, &len) != 0)
-            throw Failure{"bind", "a UDP port on the loopback interface", std::strerror(errno), ""};
-        return ntohs(address.sin_port);
-    }
-};
 
 rtps::Locator udp_locator(uint32_t port) {
     rtps::Locator locator(LOCATOR_KIND_UDPv4, port);

@@ -45,6 +45,16 @@ template <typename Ports> void close_end(void *end) {
     delete self;
 }
 
+// A port is the daemon's to make. Where it dies meanwhile, what has been made stays behind.
+template <typename Ports> int make_ports(End<Ports> &end, const Topics &topics, ipcmark_error *error) {
+    const auto made = std::make_shared<std::unique_ptr<Ports>>();
+    const auto make = [made, topics, depth = end.link.pair.depth()] { *made = std::make_unique<Ports>(topics, depth); };
+    const int result = end.link.enter(make, error);
+    if (result == IPCMARK_DONE)
+        end.ports = std::move(*made);
+    return result;
+}
+
 template <typename Ports> int connect(End<Ports> &end, ipcmark_error *error) {
     const auto deadline = std::chrono::steady_clock::now() + CONNECTED_WITHIN;
     while (!end.ports->are_connected()) {
@@ -67,9 +77,10 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     int result = end->link.open(*settings, session, error);
     if (result == IPCMARK_DONE) {
         const Topics topics(settings->name, settings->role == IPCMARK_LEADER);
-        end->ports = std::make_unique<Ports>(topics, end->link.pair.depth());
-        result = connect(*end, error);
+        result = make_ports(*end, topics, error);
     }
+    if (result == IPCMARK_DONE)
+        result = connect(*end, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE)

@@ -1,11 +1,10 @@
 #include "runtime.hpp"
 
-#include "../within.hpp"
+#include "asking.hpp"
 
 #include <chrono>
 #include <utility>
 
-#include <iceoryx_hoofs/error_handling/error_handling.hpp>
 #include <iceoryx_hoofs/internal/relocatable_pointer/base_relative_pointer.hpp>
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/internal/runtime/posh_runtime_impl.hpp>
@@ -39,36 +38,48 @@ class Runtime : public iox::runtime::PoshRuntimeImpl {
 
 Runtime *Runtime::current = nullptr;
 
+constexpr uint32_t MOST_FOLLOWERS = 16;
+
+void remove_socket(const std::string &registration) {
+    const std::string socket = "/tmp/" + registration;
+    unlink(socket.c_str());
+    unlink((socket + ".lock").c_str());
+}
+
 } // namespace
 
-bool open_runtime(const std::string &name) {
+void register_runtime(const std::string &name) {
     iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kOff,
                                                              iox::log::LogLevelOutput::kHideLogLevel);
     Runtime::install();
-    return done_within(std::chrono::seconds(8), [name] {
-        PoshRuntime::initRuntime(RuntimeName_t(iox::cxx::TruncateToCapacity, name.c_str()));
-    });
+    PoshRuntime::initRuntime(RuntimeName_t(iox::cxx::TruncateToCapacity, name.c_str()));
+}
+
+bool open_runtime(const std::string &name) {
+    return ask_daemon([name] { register_runtime(name); }, std::chrono::seconds(8));
 }
 
 bool close_runtime() {
     auto *runtime = std::exchange(Runtime::current, nullptr);
-    return done_within(std::chrono::seconds(2), [runtime] {
-        delete runtime;
-        // The segments of this daemon are unmapped; the next one's have other places.
-        iox::rp::BaseRelativePointer::unregisterAll();
-    });
+    return ask_daemon(
+        [runtime] {
+            delete runtime;
+            // The segments of this daemon are unmapped; the next one's have other places.
+            iox::rp::BaseRelativePointer::unregisterAll();
+        },
+        std::chrono::seconds(2));
 }
 
-std::string registration_name(const std::string &session, bool leads) {
-    return session + (leads ? "-leader" : "-follower");
+std::string registration_name(const std::string &session, bool leads, uint32_t follower) {
+    if (leads)
+        return session + "-leader";
+    return session + "-follower" + (follower ? "-" + std::to_string(follower) : "");
 }
 
 void remove_registration(const std::string &session) {
-    for (bool leads : {true, false}) {
-        const std::string socket = "/tmp/" + registration_name(session, leads);
-        unlink(socket.c_str());
-        unlink((socket + ".lock").c_str());
-    }
+    remove_socket(registration_name(session, true));
+    for (uint32_t follower = 0; follower < MOST_FOLLOWERS; follower++)
+        remove_socket(registration_name(session, false, follower));
 }
 
 void abandon_runtime() {

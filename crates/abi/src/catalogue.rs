@@ -36,6 +36,7 @@ catalogue![
     "cpp-ipc",
     "alephzero",
     "fastdds",
+    "cyclonedds",
     "null"
 ];
 

@@ -32,7 +32,6 @@ mod traces;
 mod worker;
 
 use std::{
-    collections::BTreeMap,
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -77,19 +76,19 @@ pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Resul
 }
 
 /// A transport and the right to use it: its tests run one after the other, for what the system
-/// gives to one user is little for some, and enough for one test. Those of a family with fixed names
-/// share their turn.
+/// gives to one user is little for some, and enough for one test. Those with fixed names share their
+/// turn, for families can share a library.
 struct Subject {
     suite: Suite,
     turn: Arc<Mutex<()>>,
 }
 
 fn subjects(suites: Vec<Suite>) -> Vec<Arc<Subject>> {
-    let mut families: BTreeMap<String, Arc<Mutex<()>>> = BTreeMap::new();
+    let fixed_names: Arc<Mutex<()>> = Arc::default();
     let subject = |suite: Suite| {
         let definition = suite.definition();
         let turn = match definition.capabilities.exclusive {
-            true => families.entry(definition.family.to_string()).or_default().clone(),
+            true => Arc::clone(&fixed_names),
             false => Arc::default(),
         };
         Arc::new(Subject { suite, turn })

@@ -40,6 +40,7 @@ const BY_HAND: &[(&str, Wait)] = &[
     ("iceoryx-cpp", Wait::Spin),
     ("iceoryx2", Wait::Spin),
     ("fastdds-datasharing", Wait::Block),
+    ("cyclonedds", Wait::Block),
 ];
 
 fn main() -> ExitCode {

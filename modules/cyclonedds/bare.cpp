@@ -1,0 +1,94 @@
+// Cyclone DDS over UDP, by hand: what cyclonedds is compared with. The settings are those of the module,
+// and so is the way to wait.
+#include "../bare/bare.h"
+
+#include "domain.hpp"
+#include "endpoint.hpp"
+#include "words.hpp"
+
+using cyclonedds_module::End;
+
+namespace {
+
+cyclonedds_module::Plan plan_of(const bare &bare) {
+    ipcmark_settings settings{};
+    settings.size = sizeof settings;
+    settings.role = bare.leads ? IPCMARK_LEADER : IPCMARK_FOLLOWER;
+    settings.wait = bare.spins ? IPCMARK_SPIN : IPCMARK_BLOCK;
+    settings.payload = bare.payload;
+    settings.subscribers = 1;
+    settings.name = bare.name;
+    return cyclonedds_module::make_plan(false, settings);
+}
+
+// The leader chooses the port of both.
+uint32_t agree_on_port(const bare &bare) {
+    uint32_t port = bare.leads ? cyclonedds_module::choose_port() : 0;
+    const bool agreed = bare.leads ? write(bare.peer, &port, sizeof port) == sizeof port
+                                   : read(bare.peer, &port, sizeof port) == sizeof port;
+    if (!agreed)
+        bare_fail("agree on a port");
+    return port;
+}
+
+} // namespace
+
+static void *bare_open(const struct bare *bare) {
+    cyclonedds_module::listen_to_the_library();
+    auto *end = new End(plan_of(*bare));
+    try {
+        end->participant = make_participant(end->plan, agree_on_port(*bare));
+        end->make_endpoints();
+        end->match();
+    } catch (const ipcmark::Failure &failure) {
+        bare_fail((failure.object + ": " + failure.cause).c_str());
+    }
+    bare_meet(bare);
+    return end;
+}
+
+static void bare_send(void *end, const struct bare *bare, uint64_t number) {
+    auto &self = *static_cast<End *>(end);
+    static auto *const content = static_cast<uint8_t *>(calloc(1, bare->payload));
+    memcpy(content, &number, sizeof number);
+    const auto octets = static_cast<uint32_t>(bare->payload);
+    const ipcmark_Message message{{octets, octets, content, false}};
+    while (dds_write(self.writer, &message) == DDS_RETCODE_TIMEOUT) {
+    }
+}
+
+// Polls or sleeps until something was reported.
+static void bare_await(End &self, bool spins) {
+    if (!spins) {
+        dds_attach_t awake;
+        dds_waitset_wait(self.awaited, &awake, 1, DDS_SECS(1));
+        return;
+    }
+    while (self.news.load(std::memory_order_acquire) == self.heard) {
+    }
+    self.heard = self.news.load(std::memory_order_acquire);
+}
+
+static uint64_t bare_receive(void *end, const struct bare *bare) {
+    auto &self = *static_cast<End *>(end);
+    ipcmark_Message message{{static_cast<uint32_t>(bare->payload), 0, self.incoming.data(), false}};
+    void *place = &message;
+    dds_sample_info_t info;
+    while (dds_take(self.reader, &place, &info, 1, 1) <= 0)
+        bare_await(self, bare->spins);
+    if (message.content._length != bare->payload)
+        bare_fail("receive a whole message of Cyclone DDS");
+    uint64_t number;
+    memcpy(&number, message.content._buffer, sizeof number);
+    return number;
+}
+
+static void bare_close(void *end) {
+    auto *self = static_cast<End *>(end);
+    cyclonedds_module::delete_domain(self->participant);
+    delete self;
+}
+
+int main(int argc, char **argv) {
+    return bare_main(argc, argv);
+}

@@ -1,0 +1,37 @@
+// A UDP port on the loopback interface that nobody uses.
+#pragma once
+
+#include "failure.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ipcmark {
+
+// A socket on a free port of the system's choice. The port is the session's own once the library has
+// bound it. While several of them are open at once their ports differ.
+struct FreePort {
+    int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    FreePort() = default;
+    FreePort(const FreePort &) = delete;
+    FreePort &operator=(const FreePort &) = delete;
+    ~FreePort() { ::close(socket); }
+
+    uint32_t number() const {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        auto *generic = reinterpret_cast<sockaddr *>(&address);
+        socklen_t len = sizeof address;
+        if (bind(socket, generic, len) != 0 || getsockname(socket, generic, &len) != 0)
+            throw Failure{"bind", "a UDP port on the loopback interface", std::strerror(errno), ""};
+        return ntohs(address.sin_port);
+    }
+};
+
+} // namespace ipcmark

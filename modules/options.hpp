@@ -1,0 +1,38 @@
+// What the user has set of a transport, and what follows from a session's name where nobody has.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace ipcmark {
+
+// The value of an option, or nothing.
+inline std::string value(const ipcmark_settings &settings, const char *key) {
+    for (uint32_t n = 0; n < settings.option_count; n++)
+        if (std::string(settings.options[n].key) == key)
+            return settings.options[n].value;
+    return "";
+}
+
+inline uint32_t number(const ipcmark_settings &settings, const char *key, uint64_t standard) {
+    const auto text = value(settings, key);
+    return static_cast<uint32_t>(text.empty() ? standard : std::strtoull(text.c_str(), nullptr, 10));
+}
+
+inline bool is_on(const ipcmark_settings &settings, const char *key, bool standard) {
+    const auto text = value(settings, key);
+    return text.empty() ? standard : text == "on";
+}
+
+// A number that follows from a name.
+inline uint32_t hash(const std::string &name) {
+    uint32_t hash = 2166136261u;
+    for (unsigned char byte : name)
+        hash = (hash ^ byte) * 16777619u;
+    return hash;
+}
+
+} // namespace ipcmark
