@@ -35,7 +35,8 @@ struct Qos {
 // What a writer and a reader have in common. Over UDP a history keeps all, which makes a full one wait
 // where one that keeps the last would drop. The library shares memory with the other kind alone.
 void set_common(const Plan &plan, dds_qos_t *qos) {
-    const auto depth = static_cast<int32_t>(plan.history);
+    // A leader's reader keeps the messages of every follower in one history.
+    const auto depth = static_cast<int32_t>(plan.history * (plan.leads ? plan.followers : 1));
     dds_qset_reliability(qos, plan.reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
                          plan.spins ? 0 : WHILE_BLOCKING);
     dds_qset_durability(qos, DDS_DURABILITY_VOLATILE);

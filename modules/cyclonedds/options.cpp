@@ -16,6 +16,8 @@ namespace {
 constexpr uint64_t HISTORY_BYTES = 32 << 20, SHARED_BYTES = 8 << 20;
 constexpr uint64_t LEAST_HISTORY = 8, LEAST_SHARED = 2;
 constexpr uint64_t MOST_HISTORY = 1000, MOST_SHARED = 128;
+// What iceoryx keeps for a reader, whatever the number of its writers.
+constexpr uint32_t MOST_READ = 250;
 constexpr uint32_t DOMAINS = 233;
 
 #define RELIABILITY                                                                                \
@@ -40,7 +42,6 @@ const ipcmark_option_spec udp_options[udp_option_count] = {
     PROFILE,
     {"socket-buffer", "64k..64M", "4 MiB", "bytes asked for in send and receive buffers of UDP"},
 };
-// iceoryx keeps no more than 256 messages for a reader.
 const ipcmark_option_spec shared_options[shared_option_count] = {
     RELIABILITY,
     DOMAIN,
@@ -61,6 +62,8 @@ Plan make_plan(bool shares, const ipcmark_settings &settings) {
     plan.reliable = value(settings, "reliability") != "best-effort";
     plan.domain = number(settings, "domain", ipcmark::hash(plan.name) % DOMAINS);
     plan.history = number(settings, "history", history(shares, plan.payload));
+    if (shares)
+        plan.history = std::max(1u, std::min(plan.history, MOST_READ / plan.followers));
     plan.socket_buffer = number(settings, "socket-buffer", 4 << 20);
     plan.profile = value(settings, "profile");
     return plan;
