@@ -40,6 +40,7 @@ ipcmark_transport row(const char *name, const char *summary, uint32_t flags) {
     transport.waits = IPCMARK_SPIN | IPCMARK_BLOCK | IPCMARK_HYBRID;
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
     transport.max_subscribers = 16;
+    transport.check = check_options;
     transport.open = open_end;
     transport.close = close_end;
     return transport;

@@ -113,6 +113,23 @@ void close(const Opened &end) {
 
 } // namespace
 
+// The library reads a profile when it makes a domain.
+int check_options(const ipcmark_transport *, const ipcmark_option *options, uint32_t option_count,
+                  ipcmark_error *error) {
+    return guarded(error, [&] {
+        ipcmark_settings settings{};
+        settings.payload = 16;
+        settings.subscribers = 1;
+        settings.name = settings.directory = "check";
+        settings.options = options;
+        settings.option_count = option_count;
+        const auto plan = make_plan(false, settings);
+        listen_to_the_library();
+        if (!plan.profile.empty())
+            delete_domain(make_participant(plan, choose_port()));
+    });
+}
+
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings,
              ipcmark_session *session, void **opened, ipcmark_error *error) {
     return guarded(error, [&] {

@@ -5,6 +5,8 @@
 
 namespace cyclonedds_module {
 
+int check_options(const ipcmark_transport *transport, const ipcmark_option *options, uint32_t option_count,
+                  ipcmark_error *error);
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings,
              ipcmark_session *session, void **opened, ipcmark_error *error);
 void close_end(void *end);
