@@ -48,7 +48,7 @@ lint: deps
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml --check
 
-# The report is looked at in a browser, where the system offers one.
+# The report is looked at in a browser, and runs by hand cross networks, where the system offers them.
 browser:
 	@sh scripts/deps.sh browser
 

@@ -1,4 +1,4 @@
-// A UDP port on the loopback interface that nobody uses.
+// A UDP port that nobody uses.
 #pragma once
 
 #include "failure.hpp"
@@ -22,14 +22,15 @@ struct FreePort {
     FreePort &operator=(const FreePort &) = delete;
     ~FreePort() { ::close(socket); }
 
-    uint32_t number() const {
+    uint32_t number(const std::string &host) const {
         sockaddr_in address{};
         address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
+            throw Failure{"bind", "a UDP port at " + host, "it is no address of IPv4", ""};
         auto *generic = reinterpret_cast<sockaddr *>(&address);
         socklen_t len = sizeof address;
         if (bind(socket, generic, len) != 0 || getsockname(socket, generic, &len) != 0)
-            throw Failure{"bind", "a UDP port on the loopback interface", std::strerror(errno), ""};
+            throw Failure{"bind", "a UDP port at " + host, std::strerror(errno), ""};
         return ntohs(address.sin_port);
     }
 };

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what building and testing ipcmark needs and is not there yet; with the word `browser` also
-# one to test the report in. Touches no network when nothing is missing.
+# one to test the report in, and what makes networks to test runs by hand in. Touches no network when
+# nothing is missing.
 set -eu
 
 packages='gcc g++ libc6-dev make cmake pkg-config'
@@ -19,6 +20,11 @@ alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e968
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ "${1:-}" = browser ] && [ -z "$browser" ]; then
     libraries="$libraries chromium"
+fi
+
+# Without these the test of a run by hand between two networks says that it was not run.
+if [ "${1:-}" = browser ]; then
+    libraries="$libraries iproute2 iptables"
 fi
 
 # What was looked for in vain, so that the network is asked once only. `make clean` forgets it.

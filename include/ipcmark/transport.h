@@ -110,15 +110,14 @@ static inline void ipcmark_touch(void *memory, size_t len) {
         bytes[len - 1] = 0;
 }
 
-/* What users can set of a transport (ipcmark run --set NAME.key=value). */
+/* What users can set of a transport. */
 struct ipcmark_option_spec {
     const char *key, *accepts;      /* Accepted: words, numbers as 1..64k, FILE or DIR, with '|'. */
     const char *standard, *summary; /* What it is where nobody sets it; one line: what it does. */
 };
 
-/* As it was set: checked; a number in plain digits, a path from the root. */
 struct ipcmark_option {
-    const char *key, *value;
+    const char *key, *value; /* As it was set: checked; numbers in plain digits, paths absolute. */
 };
 
 /* What an end is opened with: the same on every end but for the role. Gone when open returns. */
@@ -134,6 +133,7 @@ struct ipcmark_settings {
     const char *name;      /* At most 40 letters, digits and '-' that nothing else on the machine
                               has: the start of the name of everything that is made. */
     const char *directory; /* A directory of this session alone, for what needs a path. */
+    const char *address;   /* Where ends on other hosts reach this one; NULL: all are on this one. */
 };
 
 /* The way to the other ends while this one opens, and nothing after. The leader has one peer for

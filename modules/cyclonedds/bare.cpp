@@ -21,14 +21,14 @@ cyclonedds_module::Plan plan_of(const bare &bare) {
     return cyclonedds_module::make_plan(false, settings);
 }
 
-// The leader chooses the port of both.
-uint32_t agree_on_port(const bare &bare) {
-    uint32_t port = bare.leads ? cyclonedds_module::choose_port() : 0;
-    const bool agreed = bare.leads ? write(bare.peer, &port, sizeof port) == sizeof port
-                                   : read(bare.peer, &port, sizeof port) == sizeof port;
+// The leader chooses the place of both.
+cyclonedds_module::Leader agree_on_place(const bare &bare, const cyclonedds_module::Plan &plan) {
+    auto place = bare.leads ? cyclonedds_module::choose_place(plan) : cyclonedds_module::Leader{};
+    const bool agreed = bare.leads ? write(bare.peer, &place, sizeof place) == sizeof place
+                                   : read(bare.peer, &place, sizeof place) == sizeof place;
     if (!agreed)
-        bare_fail("agree on a port");
-    return port;
+        bare_fail("agree on a place");
+    return place;
 }
 
 } // namespace
@@ -37,7 +37,7 @@ static void *bare_open(const struct bare *bare) {
     cyclonedds_module::listen_to_the_library();
     auto *end = new End(plan_of(*bare));
     try {
-        end->participant = make_participant(end->plan, agree_on_port(*bare));
+        end->participant = make_participant(end->plan, agree_on_place(*bare, end->plan));
         end->make_endpoints();
         end->match();
     } catch (const ipcmark::Failure &failure) {

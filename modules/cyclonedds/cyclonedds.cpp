@@ -47,7 +47,8 @@ ipcmark_transport row(const char *name, const char *summary, uint32_t flags) {
 }
 
 ipcmark_transport over_udp() {
-    auto transport = row("cyclonedds", "Cyclone DDS over UDP on the loopback interface", IPCMARK_ON_NETWORK);
+    auto transport = row("cyclonedds", "Cyclone DDS over UDP on the loopback interface",
+                         IPCMARK_ON_NETWORK | IPCMARK_CROSSES_HOSTS);
     transport.option_count = udp_option_count;
     transport.options = udp_options;
     transport.publish = copied::publish;

@@ -22,6 +22,7 @@ struct Plan {
     uint32_t follower, followers;
     uint64_t payload;
     std::string name;
+    std::string host; // Where this end is reached.
     bool reliable;
     uint32_t domain;
     uint32_t history; // Messages that a writer or a reader keeps.

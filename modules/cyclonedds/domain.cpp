@@ -1,5 +1,6 @@
 // Participants that find one another without multicast and without the well-known ports of a domain:
-// the leader listens on a port of its own on the loopback interface, and followers are told which.
+// the leader listens on a port of its own, on the loopback interface unless the ends are on different
+// hosts, and followers are told which.
 // So no other DDS program is joined or disturbed, whatever its domain.
 #include "domain.hpp"
 
@@ -30,13 +31,15 @@ std::string tuning(const Plan &plan) {
 }
 
 // What makes the session one of its own.
-std::string isolation(const Plan &plan, uint32_t port) {
+std::string isolation(const Plan &plan, const Leader &leader) {
     std::ostringstream xml;
-    xml << "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\"/></Interfaces>"
+    xml << "<CycloneDDS><Domain><General><Interfaces><NetworkInterface address=\"" << plan.host
+        << "\"/></Interfaces>"
         << "<AllowMulticast>false</AllowMulticast></General><Discovery><Tag>" << plan.name
         << "</Tag><ParticipantIndex>" << (plan.leads ? "0" : "none")
-        << "</ParticipantIndex><Peers><Peer address=\"127.0.0.1:" << port << "\"/></Peers><Ports><Base>"
-        << port << "</Base><DomainGain>0</DomainGain><ParticipantGain>0</ParticipantGain>"
+        << "</ParticipantIndex><Peers><Peer address=\"" << leader.host << ":" << leader.port
+        << "\"/></Peers><Ports><Base>"
+        << leader.port << "</Base><DomainGain>0</DomainGain><ParticipantGain>0</ParticipantGain>"
         << "<UnicastMetaOffset>0</UnicastMetaOffset><UnicastDataOffset>0</UnicastDataOffset>"
         << "<MulticastMetaOffset>0</MulticastMetaOffset><MulticastDataOffset>0</MulticastDataOffset>"
         << "</Ports></Discovery><SharedMemory><Enable>" << (plan.shares ? "true" : "false")
@@ -45,24 +48,27 @@ std::string isolation(const Plan &plan, uint32_t port) {
 }
 
 // The library reads a list, and what comes later counts.
-std::string configuration(const Plan &plan, uint32_t port) {
+std::string configuration(const Plan &plan, const Leader &leader) {
     if (plan.profile.empty())
-        return tuning(plan) + "," + isolation(plan, port);
+        return tuning(plan) + "," + isolation(plan, leader);
     if (plan.profile.find(',') != std::string::npos)
         throw Failure{"read", plan.profile, "the library takes no path with a comma", "rename it"};
     if (!std::ifstream(plan.profile))
         throw Failure{"read", plan.profile, std::strerror(errno), ""};
-    return tuning(plan) + ",file://" + plan.profile + "," + isolation(plan, port);
+    return tuning(plan) + ",file://" + plan.profile + "," + isolation(plan, leader);
 }
 
 } // namespace
 
-uint32_t choose_port() {
-    return ipcmark::FreePort().number();
+Leader choose_place(const Plan &plan) {
+    Leader leader{};
+    plan.host.copy(leader.host, sizeof leader.host - 1);
+    leader.port = ipcmark::FreePort().number(plan.host);
+    return leader;
 }
 
-dds_entity_t make_participant(const Plan &plan, uint32_t port) {
-    const auto config = configuration(plan, port);
+dds_entity_t make_participant(const Plan &plan, const Leader &leader) {
+    const auto config = configuration(plan, leader);
     last_words("");
     const dds_entity_t domain = dds_create_domain(plan.domain, config.c_str());
     if (domain < 0)

@@ -7,12 +7,17 @@
 
 namespace cyclonedds_module {
 
-// The port on which the leader's participant is found.
-uint32_t choose_port();
+// Where the leader's participant is found: what followers are told.
+struct Leader {
+    char host[48];
+    uint32_t port;
+};
 
-// Makes the domain and its participant, which is returned; dds_get_parent() is the domain. `port` is
-// the leader's own; followers look for the leader there.
-dds_entity_t make_participant(const Plan &plan, uint32_t port);
+// The place of this end, should it lead.
+Leader choose_place(const Plan &plan);
+
+// Makes the domain and its participant, which is returned; dds_get_parent() is the domain.
+dds_entity_t make_participant(const Plan &plan, const Leader &leader);
 
 // Deletes the domain of a participant with all that is in it.
 void delete_domain(dds_entity_t participant);

@@ -36,11 +36,11 @@ void note_all(const Plan &plan, ipcmark_session *session) {
 
 using Opened = std::shared_ptr<End>;
 
-// Makes all that the library has; `port` is the leader's. Where it asks iceoryx's daemon it may stay
+// Makes all that the library has. Where it asks iceoryx's daemon it may stay
 // behind, with its share of the end.
-void make_all(const Opened &end, uint32_t port, ipcmark_error *error) {
-    const auto make = [end, port] {
-        end->participant = make_participant(end->plan, port);
+void make_all(const Opened &end, const Leader &leader, ipcmark_error *error) {
+    const auto make = [end, leader] {
+        end->participant = make_participant(end->plan, leader);
         end->make_endpoints();
     };
     if (end->sharing)
@@ -50,10 +50,10 @@ void make_all(const Opened &end, uint32_t port, ipcmark_error *error) {
 }
 
 void lead(const Opened &end, ipcmark_session *session, ipcmark_error *error) {
-    const uint32_t port = choose_port();
-    make_all(end, port, error);
+    const Leader leader = choose_place(end->plan);
+    make_all(end, leader, error);
     for (uint32_t peer = 0; peer < session->peers; peer++)
-        proceed(session->send(session, peer, &port, sizeof port, nullptr, 0, error));
+        proceed(session->send(session, peer, &leader, sizeof leader, nullptr, 0, error));
     // A follower that cannot come so far is missed at once, not after the patience of match.
     for (uint32_t peer = 0; peer < session->peers; peer++) {
         size_t none = 0, len = 0;
@@ -62,10 +62,11 @@ void lead(const Opened &end, ipcmark_session *session, ipcmark_error *error) {
 }
 
 void follow(const Opened &end, ipcmark_session *session, ipcmark_error *error) {
-    uint32_t port = 0;
-    size_t none = 0, len = sizeof port;
-    proceed(session->receive(session, 0, &port, &len, nullptr, &none, error));
-    make_all(end, port, error);
+    Leader leader{};
+    size_t none = 0, len = sizeof leader;
+    proceed(session->receive(session, 0, &leader, &len, nullptr, &none, error));
+    leader.host[sizeof leader.host - 1] = '\0';
+    make_all(end, leader, error);
     proceed(session->send(session, 0, nullptr, 0, nullptr, 0, error));
 }
 
@@ -126,7 +127,7 @@ int check_options(const ipcmark_transport *, const ipcmark_option *options, uint
         const auto plan = make_plan(false, settings);
         listen_to_the_library();
         if (!plan.profile.empty())
-            delete_domain(make_participant(plan, choose_port()));
+            delete_domain(make_participant(plan, choose_place(plan)));
     });
 }
 

@@ -75,7 +75,7 @@ const ipcmark_transport fastdds =
     with_loans(row("fastdds", "Fast DDS as it comes: data sharing if it can, else shared memory, else UDP",
                    AS_IT_COMES, 0, default_options, default_option_count));
 const ipcmark_transport fastdds_udp = row("fastdds-udp", "Fast DDS over UDP on the loopback interface",
-                                          UDP, IPCMARK_ON_NETWORK, udp_options, udp_option_count);
+                                          UDP, IPCMARK_ON_NETWORK | IPCMARK_CROSSES_HOSTS, udp_options, udp_option_count);
 const ipcmark_transport fastdds_shm = row("fastdds-shm", "Fast DDS over its shared-memory transport", SHM,
                                           IPCMARK_IN_MEMORY, shm_options, shm_option_count);
 const ipcmark_transport fastdds_datasharing =
@@ -86,7 +86,7 @@ const ipcmark_transport fastdds_loan = with_loans(
         IPCMARK_LOANS | IPCMARK_IN_MEMORY, data_sharing_options, data_sharing_option_count));
 const ipcmark_transport fastdds_secure = with_probe(
     row("fastdds-secure", "Fast DDS over UDP, authenticated, access-controlled and encrypted", SECURE,
-        IPCMARK_ON_NETWORK, secure_options, secure_option_count));
+        IPCMARK_ON_NETWORK | IPCMARK_CROSSES_HOSTS, secure_options, secure_option_count));
 const ipcmark_transport fastdds_intra =
     row("fastdds-intra", "Fast DDS within one process: publisher and subscriber are threads of it",
         INTRA, IPCMARK_SAME_PROCESS, intra_options, intra_option_count);

@@ -28,6 +28,8 @@ struct Plan {
     uint32_t follower, followers;
     uint64_t payload;
     std::string name, directory;
+    std::string host; // Where this end is reached.
+    bool apart;       // The ends are on different hosts.
     bool udp, shm, loans, secure, reliable;
     Sharing sharing;
     uint32_t domain;

@@ -27,7 +27,7 @@ namespace {
 
 // What the leader tells its followers.
 struct Welcome {
-    Address leader;
+    Leader leader;
     char credentials[256];
 };
 
@@ -70,7 +70,7 @@ void note(ipcmark_session *session, const char *key, const std::string &value) {
 void note_all(const Plan &plan, ipcmark_session *session) {
     note(session, "transports", plan.udp && plan.shm ? "shared memory, UDP"
                                 : plan.shm           ? "shared memory"
-                                                     : "UDP on 127.0.0.1");
+                                                     : ("UDP on " + plan.host).c_str());
     note(session, "data sharing", plan.sharing == Sharing::On    ? "on"
                                   : plan.sharing == Sharing::Off ? "off"
                                                                  : "auto");
@@ -93,6 +93,9 @@ void note_all(const Plan &plan, ipcmark_session *session) {
 std::string credentials(const Plan &plan) {
     if (!plan.secure)
         return "";
+    if (plan.certificates.empty() && plan.apart)
+        throw Failure{"use", "certificates made for the session", "the other host cannot read them",
+                      "set certificates to a directory that both hosts have"};
     if (plan.certificates.empty())
         return make_credentials(plan);
     check_credentials(plan.certificates);
@@ -105,7 +108,9 @@ void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
         std::filesystem::create_directories(pool_directory(plan.name));
     const auto directory = credentials(plan);
     const auto ports = choose_ports(plan);
-    Welcome welcome{ports.discovery, ""};
+    Welcome welcome{};
+    welcome.leader.discovery = ports.discovery;
+    plan.host.copy(welcome.leader.host, sizeof welcome.leader.host - 1);
     if (directory.size() >= sizeof welcome.credentials)
         throw Failure{"read", directory, "the path is too long", ""};
     directory.copy(welcome.credentials, sizeof welcome.credentials - 1);
@@ -124,7 +129,7 @@ void follow(End &end, ipcmark_session *session, ipcmark_error *error) {
     Welcome welcome{};
     size_t none = 0, len = sizeof welcome;
     proceed(session->receive(session, 0, &welcome, &len, nullptr, &none, error));
-    welcome.credentials[sizeof welcome.credentials - 1] = '\0';
+    welcome.credentials[sizeof welcome.credentials - 1] = welcome.leader.host[sizeof welcome.leader.host - 1] = '\0';
     end.participant =
         make_participant(end.plan, choose_ports(end.plan), &welcome.leader, welcome.credentials);
     end.make_endpoints();

@@ -84,6 +84,8 @@ Plan make_plan(const Row &row, const ipcmark_settings &settings) {
     plan.payload = settings.payload;
     plan.name = settings.name;
     plan.directory = settings.directory;
+    plan.apart = settings.address != nullptr;
+    plan.host = plan.apart ? settings.address : "127.0.0.1";
     plan.udp = row.udp;
     plan.shm = row.shm && is_on(settings, "shared-memory", true);
     plan.loans = is_on(settings, "loans", row.loans);

@@ -26,11 +26,9 @@ using ipcmark::hash;
 
 namespace {
 
-constexpr const char *LOOPBACK = "127.0.0.1";
-
-rtps::Locator udp_locator(uint32_t port) {
+rtps::Locator udp_locator(const std::string &host, uint32_t port) {
     rtps::Locator locator(LOCATOR_KIND_UDPv4, port);
-    IPLocator::setIPv4(locator, LOOPBACK);
+    IPLocator::setIPv4(locator, host);
     return locator;
 }
 
@@ -43,10 +41,10 @@ rtps::Locator shm_locator(uint32_t port) {
     return *locators.begin();
 }
 
-rtps::LocatorList locators(const Address &address) {
+rtps::LocatorList locators(const std::string &host, const Address &address) {
     rtps::LocatorList list;
     if (address.udp != 0)
-        list.push_back(udp_locator(address.udp));
+        list.push_back(udp_locator(host, address.udp));
     if (address.shm != 0)
         list.push_back(shm_locator(address.shm));
     return list;
@@ -66,7 +64,7 @@ std::shared_ptr<rtps::SharedMemTransportDescriptor> shm_transport(const Plan &pl
 
 std::shared_ptr<rtps::UDPv4TransportDescriptor> udp_transport(const Plan &plan) {
     auto transport = std::make_shared<rtps::UDPv4TransportDescriptor>();
-    transport->interfaceWhiteList.emplace_back(LOOPBACK);
+    transport->interfaceWhiteList.emplace_back(plan.host);
     transport->sendBufferSize = plan.socket_buffer;
     transport->receiveBufferSize = plan.socket_buffer;
     return transport;
@@ -81,14 +79,14 @@ void set_transports(const Plan &plan, dds::DomainParticipantQos &qos) {
         qos.transport().user_transports.push_back(udp_transport(plan));
 }
 
-void set_discovery(const Ports &ports, const Address *leader, dds::DomainParticipantQos &qos) {
+void set_discovery(const Plan &plan, const Ports &ports, const Leader *leader, dds::DomainParticipantQos &qos) {
     auto &protocol = qos.wire_protocol();
-    protocol.builtin.metatrafficUnicastLocatorList = locators(ports.discovery);
+    protocol.builtin.metatrafficUnicastLocatorList = locators(plan.host, ports.discovery);
     protocol.builtin.metatrafficMulticastLocatorList.clear();
     protocol.builtin.initialPeersList.clear();
     if (leader)
-        protocol.builtin.initialPeersList = locators(*leader);
-    protocol.default_unicast_locator_list = locators(ports.messages);
+        protocol.builtin.initialPeersList = locators(leader->host, leader->discovery);
+    protocol.default_unicast_locator_list = locators(plan.host, ports.messages);
     protocol.default_multicast_locator_list.clear();
     auto &announcements = protocol.builtin.discovery_config.initial_announcements;
     announcements.count = 50;
@@ -122,8 +120,8 @@ Ports choose_ports(const Plan &plan) {
     Ports ports{};
     if (plan.udp) {
         const FreePort discovery, messages;
-        ports.discovery.udp = discovery.number();
-        ports.messages.udp = messages.number();
+        ports.discovery.udp = discovery.number(plan.host);
+        ports.messages.udp = messages.number(plan.host);
     }
     if (plan.shm) {
         const uint32_t end = plan.leads ? 0 : 1 + plan.follower;
@@ -134,13 +132,13 @@ Ports choose_ports(const Plan &plan) {
 }
 
 dds::DomainParticipant *make_participant(const Plan &plan, const Ports &ports,
-                                         const Address *leader, const std::string &credentials) {
+                                         const Leader *leader, const std::string &credentials) {
     load_profile(plan.profile);
     auto *factory = dds::DomainParticipantFactory::get_instance();
     auto qos = factory->get_default_participant_qos();
     qos.name(plan.name);
     set_transports(plan, qos);
-    set_discovery(ports, leader, qos);
+    set_discovery(plan, ports, leader, qos);
     if (plan.secure)
         secure(qos, credentials, plan.leads);
     last_words("");

@@ -10,9 +10,15 @@ namespace fastdds_module {
 // Takes the profiles of a file as the library's defaults; nothing for an empty path.
 void load_profile(const std::string &path);
 
-// Where the leader's participant is found: what followers are told. A port that is 0 is not used.
+// Ports of a participant. One that is 0 is not used.
 struct Address {
     uint32_t udp, shm;
+};
+
+// Where the leader's participant is found: what followers are told.
+struct Leader {
+    Address discovery;
+    char host[48];
 };
 
 // The ports of the shared-memory transport that a session uses: two for each end, the leader's
@@ -29,7 +35,7 @@ Ports choose_ports(const Plan &plan);
 
 // Makes the participant of this end. `leader` is where the leader is; a leader passes nullptr.
 eprosima::fastdds::dds::DomainParticipant *make_participant(const Plan &plan, const Ports &ports,
-                                                            const Address *leader,
+                                                            const Leader *leader,
                                                             const std::string &credentials);
 
 } // namespace fastdds_module

@@ -10,6 +10,8 @@
  *   ends without the answer takes the request back, so it sleeps without an end; spinning, it polls
  *   the socket's descriptor first.
  */
+#include "../address.h"
+
 #include <ipcmark/transport.h>
 
 #include <stdbool.h>
@@ -84,7 +86,8 @@ static int listen_end(struct end *self, const struct kind *kind,
                       struct ipcmark_error *error) {
     /* NNG gives a name back some time after it closed the socket: each end has one of its own. */
     static unsigned opened;
-    char address[160] = "tcp://127.0.0.1:0";
+    char address[160];
+    ipcmark_host_address(address, sizeof address, settings, "0");
     if (!kind->tcp)
         snprintf(address, sizeof address, "abstract://%s-%u", settings->name, opened++);
     nng_listener listener;

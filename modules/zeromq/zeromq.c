@@ -7,6 +7,8 @@
  * - Blocks: in zmq_send and zmq_msg_recv, woken after 100 ms at the latest.
  * - Limits: REQ and REP take turns. A queue of PAIR holds up to 64 MiB of messages, at most 1,000.
  */
+#include "../address.h"
+
 #include <ipcmark/transport.h>
 
 #include <errno.h>
@@ -88,9 +90,11 @@ static int configure(struct end *self, const struct kind *kind,
 static int bind_end(struct end *self, const struct kind *kind,
                     const struct ipcmark_settings *settings, struct ipcmark_session *session,
                     struct ipcmark_error *error) {
-    char address[160] = "tcp://127.0.0.1:*";
+    char address[160];
     if (!kind->tcp)
         snprintf(address, sizeof address, "ipc://@%s", settings->name);
+    else
+        ipcmark_host_address(address, sizeof address, settings, "*");
     if (zmq_bind(self->socket, address) != 0)
         return fail(error, "bind a ZeroMQ socket to", address);
     size_t len = sizeof address;
@@ -119,7 +123,9 @@ static int open_socket(struct end *self, const struct kind *kind,
     self->socket = zmq_socket(self->context, leads ? kind->leader : kind->follower);
     if (!self->socket)
         return fail(error, "make", "a ZeroMQ socket");
-    int result = configure(self, kind, settings, session, error);
+    int result = set(self, ZMQ_IPV6, settings->address && strchr(settings->address, ':'), error);
+    if (result == IPCMARK_DONE)
+        result = configure(self, kind, settings, session, error);
     if (result == IPCMARK_DONE)
         result = leads ? bind_end(self, kind, settings, session, error)
                        : connect_end(self, session, error);

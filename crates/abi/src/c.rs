@@ -76,6 +76,7 @@ pub struct Settings {
     pub options: *const Setting,
     pub name: *const c_char,
     pub directory: *const c_char,
+    pub address: *const c_char,
 }
 
 pub type Send = unsafe extern "C" fn(

@@ -257,6 +257,7 @@ unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
         subscribers: settings.subscribers,
         name: read(settings.name),
         directory: PathBuf::from(read(settings.directory)),
+        address: read(settings.address).parse().ok(),
         // SAFETY: the caller promises it.
         options: unsafe { read_options(settings.options, settings.option_count) },
     })

@@ -131,6 +131,7 @@ fn incomplete(name: &str) -> Error {
 struct Texts {
     name: CString,
     directory: CString,
+    address: Option<CString>,
     /// Key and value of each option, kept alive for the addresses in `options`.
     _texts: Vec<(CString, CString)>,
     options: Vec<c::Setting>,
@@ -146,6 +147,7 @@ impl Texts {
         Ok(Self {
             name: terminated(settings.name.as_str())?,
             directory: terminated_path(&settings.directory)?,
+            address: settings.address.map(|at| terminated(at.to_string())).transpose()?,
             options: texts.iter().map(address).collect(),
             _texts: texts,
         })
@@ -167,6 +169,7 @@ impl Texts {
             options: self.options.as_ptr(),
             name: self.name.as_ptr(),
             directory: self.directory.as_ptr(),
+            address: self.address.as_ref().map_or(ptr::null(), |address| address.as_ptr()),
         }
     }
 }

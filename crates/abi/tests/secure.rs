@@ -114,6 +114,7 @@ fn settings(role: Role, directory: &Path) -> Settings {
         subscribers: 1,
         name: format!("ipcmark-secure-{}", process::id()),
         directory: directory.into(),
+        address: None,
         options: Default::default(),
     }
 }

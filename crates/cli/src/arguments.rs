@@ -11,6 +11,7 @@ use ipcmark_report::Format;
 use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
+    by_hand::{FollowerArguments, LeaderArguments},
     plan_file,
     sizes::Sizes,
     styles::{IpcBench, LatencyTest},
@@ -34,6 +35,10 @@ const AFTER: &str = "Exit status: 0 all asked for was measured; 1 something aske
 pub(crate) enum Command {
     /// Measure; without arguments, everything available, in a minute or two
     Run(Box<RunArguments>),
+    /// Measure by hand: as run, with followers in other terminals, containers, users or hosts
+    Leader(Box<LeaderArguments>),
+    /// The other end of a run by hand; the leader tells it everything
+    Follower(FollowerArguments),
     /// Show every transport known, what it can do, and whether it can run here
     List(ListArguments),
     /// Make a page for the browser of one result, or of several side by side

@@ -2,6 +2,7 @@
 //! worth choosing, and what it costs.
 
 mod arguments;
+mod by_hand;
 mod interrupts;
 mod list;
 mod options;
@@ -40,6 +41,8 @@ fn main() -> ExitCode {
 fn obey(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Run(arguments) => run(&arguments),
+        Command::Leader(arguments) => by_hand::lead(&arguments),
+        Command::Follower(arguments) => by_hand::follow(&arguments),
         Command::List(arguments) => list::list(&arguments, &registry::look(&arguments.module)?),
         Command::Report(arguments) => report::report(&arguments),
         Command::IpcBench(style) => translated(style.translated()),
@@ -53,7 +56,7 @@ fn obey(command: Command) -> Result<ExitCode, String> {
 }
 
 fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
-    run::run(arguments, &registry::look(&arguments.module)?)
+    run::run(arguments, None, &registry::look(&arguments.module)?)
 }
 
 /// Runs what another benchmark's command line means.

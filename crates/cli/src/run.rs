@@ -4,8 +4,9 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use ipcmark_engine::{
-    Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Registry, Touch, Wish,
-    expected_length,
+    Budget, Manner, Observer, Pinning, Place, Plan, PlannedCase, PlannedSession, Registry, Touch,
+    Wish, expected_length,
+    link::{Companions, Meeting},
 };
 use ipcmark_results::{RunResult, Status};
 use ipcmark_transport::{Error, Pattern};
@@ -26,17 +27,27 @@ const DEFAULT_SIZES: [usize; 3] = [64, 4 << 10, 1 << 20];
 const DEFAULT_DURATION: Duration = Duration::from_millis(200);
 
 /// Measures what the flags ask for. An error is one of the command line.
-pub(crate) fn run(arguments: &RunArguments, registry: &Registry) -> Result<ExitCode, String> {
+/// With a meeting, the followers are other commands that come there.
+pub(crate) fn run(
+    arguments: &RunArguments,
+    meeting: Option<&Meeting>,
+    registry: &Registry,
+) -> Result<ExitCode, String> {
     refuse_what_makes_no_sense(arguments)?;
     let selection = selection::select(&arguments.transports, registry)?;
     let options = options::read(&arguments.set, registry)?;
     let manner = manner(arguments, options::paths(&options, registry));
-    let wish = wish(arguments, &selection, options);
+    let mut wish = wish(arguments, &selection, options);
+    wish.place = match meeting {
+        None => Place::Own,
+        Some(Meeting::Here(_)) => Place::Elsewhere,
+        Some(Meeting::At(..)) => Place::Apart,
+    };
     manner.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
     if let Some(path) = &arguments.output {
         ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
     }
-    Ok(measure(arguments, &selection, registry, &wish, &manner).unwrap_or_else(|error| {
+    Ok(measure(arguments, &selection, registry, &wish, manner, meeting).unwrap_or_else(|error| {
         output::complain(error);
         ExitCode::FAILURE
     }))
@@ -47,14 +58,24 @@ fn measure(
     selection: &Selection,
     registry: &Registry,
     wish: &Wish,
-    manner: &Manner,
+    mut manner: Manner,
+    meeting: Option<&Meeting>,
 ) -> Result<ExitCode, Error> {
     let interrupts = Interrupts::catch().map_err(|e| {
         Error::os("catch", "signals", e).remedy("allow more open files: ulimit -n 1024")
     })?;
+    if let Some(meeting) = meeting {
+        let followers = if wish.subscribers == 1 { "a follower" } else { "the followers" };
+        output::complain(format_args!("waiting for {followers} at {meeting}"));
+        let came = Companions::gather(meeting, wish.subscribers, &interrupts.readable)?;
+        let Some(companions) = came else {
+            return Ok(ExitCode::from(128 + interrupts.signal().unwrap_or(2)));
+        };
+        manner.companions = Some(companions);
+    }
     let plan = Plan::new(registry, wish);
     let mut recorder = Recorder::new(arguments.output.clone(), &plan);
-    let result = ipcmark_engine::run(registry, &plan, manner, &interrupts.readable, &mut recorder);
+    let result = ipcmark_engine::run(registry, &plan, &manner, &interrupts.readable, &mut recorder);
     recorder.progress.clear();
     Ok(conclude(arguments, selection, registry, &result?, &interrupts))
 }
@@ -101,6 +122,7 @@ fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wi
         payloads: payloads(arguments),
         waits: arguments.waits.clone(),
         options,
+        place: Place::Own,
         trials: arguments.trials,
         budget,
         seed: arguments.seed.unwrap_or_else(random_seed),
@@ -138,6 +160,7 @@ fn manner(arguments: &RunArguments, visible: Vec<PathBuf>) -> Manner {
         pinning,
         sandbox: arguments.sandbox == SandboxWord::Auto,
         visible,
+        companions: None,
         timeout: arguments.timeout,
     }
 }

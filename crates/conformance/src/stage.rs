@@ -94,6 +94,7 @@ impl<'a> Stage<'a> {
             wait: self.part.wait,
             payload,
             subscribers: 1,
+            address: None,
             name: self.part.name.clone(),
             directory: self.part.directory(),
             options: BTreeMap::new(),

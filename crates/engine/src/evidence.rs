@@ -39,6 +39,28 @@ fn mapping(line: &str) -> Option<Mapping> {
     access.ends_with('s').then(|| Mapping { id: format!("{device} {inode}"), bytes, name })
 }
 
+/// Whether this process has a socket that speaks over a network interface.
+pub(crate) fn has_network_socket() -> bool {
+    let tables = ["tcp", "udp", "tcp6", "udp6", "raw", "raw6"];
+    let inodes: BTreeSet<String> = tables
+        .iter()
+        .filter_map(|table| fs::read_to_string(format!("/proc/self/net/{table}")).ok())
+        .flat_map(|table| table.lines().filter_map(inode).collect::<Vec<_>>())
+        .collect();
+    let sockets = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let mut links = sockets.filter_map(|fd| fs::read_link(fd.path()).ok());
+    links.any(|link| {
+        let link = link.to_string_lossy();
+        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inode.is_some_and(|inode| inodes.contains(inode))
+    })
+}
+
+/// The inode in a line of the system's table of sockets.
+fn inode(line: &str) -> Option<String> {
+    line.split_ascii_whitespace().nth(9).map(Into::into)
+}
+
 /// Bytes that the loopback interface has received so far.
 pub(crate) fn loopback_bytes() -> u64 {
     let devices = fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
@@ -55,6 +77,10 @@ pub(crate) struct Evidence<'a> {
     pub sandboxed: bool,
     pub payload: usize,
     pub loopback_bytes_per_message: f64,
+    /// Whether every process has a socket that speaks over a network interface.
+    pub has_network_sockets: bool,
+    /// Whether the ends are on different hosts.
+    pub apart: bool,
     /// What each process shares.
     pub shared: &'a [Vec<Mapping>],
 }
@@ -62,7 +88,7 @@ pub(crate) struct Evidence<'a> {
 impl Evidence<'_> {
     /// What carried the messages.
     pub(crate) fn path(&self) -> Path {
-        let common = self.common();
+        let common = if self.apart { Vec::new() } else { self.common() };
         let large = common.iter().any(|mapping| mapping.bytes >= self.payload as u64);
         let mut objects: Vec<String> =
             common.iter().map(|mapping| mapping.name.clone()).filter(|n| !n.is_empty()).collect();
@@ -79,9 +105,12 @@ impl Evidence<'_> {
 
     fn carrier(&self, shares_enough: bool) -> Carrier {
         // A packet has a head, but a message could be compressed by nobody here.
-        let on_loopback = self.loopback_bytes_per_message >= self.payload as f64 * 0.9;
+        let on_loopback = self.has_network_sockets
+            && self.loopback_bytes_per_message >= self.payload as f64 * 0.9;
         match self.span {
             Span::None | Span::Thread => Carrier::Process,
+            // What looks the same in the tables of two hosts is not the same.
+            Span::Process if self.apart => Carrier::Network,
             Span::Process if on_loopback && (self.sandboxed || !shares_enough) => Carrier::Network,
             Span::Process if shares_enough => Carrier::SharedMemory,
             Span::Process => Carrier::Kernel,
@@ -114,12 +143,23 @@ mod tests {
     }
 
     fn carrier(loopback: f64, sandboxed: bool, shared: &[Vec<Mapping>]) -> String {
+        carrier_with(true, loopback, sandboxed, shared)
+    }
+
+    fn carrier_with(
+        sockets: bool,
+        loopback: f64,
+        sandboxed: bool,
+        shared: &[Vec<Mapping>],
+    ) -> String {
         let evidence = Evidence {
             declared: Some(Carrier::SharedMemory),
             span: Span::Process,
             sandboxed,
+            apart: false,
             payload: 1000,
             loopback_bytes_per_message: loopback,
+            has_network_sockets: sockets,
             shared,
         };
         evidence.path().carrier
@@ -134,8 +174,18 @@ mod tests {
         let apart = [vec![shared("a", 4096)], vec![shared("b", 4096)]];
         assert_eq!(carrier(0.0, true, &apart), "kernel");
         assert_eq!(carrier(1050.0, false, &apart), "network");
+        assert_eq!(carrier_with(false, 1050.0, false, &apart), "kernel", "it is another's traffic");
         let small = [vec![shared("a", 512)], vec![shared("a", 512)]];
         assert_eq!(carrier(0.0, true, &small), "kernel", "no message fits into it");
+    }
+
+    #[test]
+    fn a_socket_of_the_network_is_found() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(has_network_socket());
+        drop(socket);
+        let line = "  1: 0100007F:0277 00000000:0000 0A 00000000:00000000 00:00000000 0 0 0 4242 1";
+        assert_eq!(inode(line).as_deref(), Some("4242"));
     }
 
     #[test]

@@ -52,8 +52,13 @@ pub(crate) fn measure(
     let rounds = (0..ROUNDS).map(|_| line.round(count) as f64 / count as f64);
     let round_trip_ns = rounds.fold(f64::INFINITY, f64::min);
     line.value().store(OVER, Ordering::Release);
+    Ok(Some(FloorReport { round_trip_ns, ..clock_alone() }))
+}
+
+/// What the leader tells where no cache line can be shared.
+pub(crate) fn clock_alone() -> FloorReport {
     let (clock_read_ns, clock_step_ns) = (clock::reading_cost_ns(), clock::step_ns());
-    Ok(Some(FloorReport { round_trip_ns, clock_read_ns, clock_step_ns }))
+    FloorReport { round_trip_ns: 0.0, clock_read_ns, clock_step_ns }
 }
 
 /// One cache line that both processes map.

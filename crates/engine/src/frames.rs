@@ -38,6 +38,11 @@ impl FrameSocket {
         Self(fd)
     }
 
+    /// Another way to the same end.
+    pub(crate) fn try_clone(&self) -> Result<Self, Error> {
+        self.0.try_clone().map(Self).map_err(|e| scarce("copy", "a socket", e))
+    }
+
     /// Sends one frame.
     pub(crate) fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
         if bytes.len() > MAX_BYTES || fds.len() > MAX_FDS {

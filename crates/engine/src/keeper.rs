@@ -42,8 +42,9 @@ pub(crate) const COMMAND_FD: i32 = 3;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Make ready, with a sandbox or without, for the run of this id. The sandbox hides none of the
-    /// paths that must be `visible`.
-    Start { sandbox: bool, run: String, visible: Vec<PathBuf> },
+    /// paths that must be `visible`. Without one a keeper that is deserted removes the run's names,
+    /// if it `cleans`: if nobody else on this host does.
+    Start { sandbox: bool, run: String, visible: Vec<PathBuf>, cleans: bool },
     /// Fork a process with these workers. Descriptors, for each in turn: its control channel, its
     /// standard error, then one socket a peer.
     Spawn { seats: Vec<Seat>, transport: Option<String> },
@@ -83,6 +84,8 @@ pub(crate) enum Word {
         role: Role,
         how: String,
     },
+    /// A companion: the session is over, and nothing of it is left.
+    Ended,
     /// The state of each worker that is not running as it should, in words.
     States(Vec<String>),
 }
@@ -112,14 +115,14 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     die_with_parent()?;
     let _ = prctl::set_name(c"ipcmark-keeper");
     let _ = setsid();
-    let Order::Start { sandbox, run, visible } = receive(&command)?.0 else {
+    let Order::Start { sandbox, run, visible, cleans } = receive(&command)?.0 else {
         return Err(Error::new("start", "the session", "the first order was another"));
     };
     if !sandbox {
         offspring::adopt()?;
         outlive_parent()?;
         say(&command, &Word::Ready)?;
-        if serve(command, registry)? == Parting::Deserted {
+        if serve(command, registry)? == Parting::Deserted && cleans {
             leftovers::clean_run(registry, &run)?;
         }
         return Ok(());

@@ -72,8 +72,8 @@ pub(crate) enum Request {
     Enough,
     /// Close your end.
     Close,
-    /// Measure the floor and the clock.
-    Floor,
+    /// Measure the floor and the clock; the clock alone where the ends share no memory.
+    Floor { alone: bool },
 }
 
 /// A worker to the command.
@@ -89,8 +89,9 @@ pub(crate) enum Reply {
     Led(Box<LeaderReport>),
     /// The follower is done.
     Followed(Costs),
-    /// The end is closed; this is what the process shared while it was open.
-    Closed { shared: Vec<Mapping> },
+    /// The end is closed; this is what the process shared while it was open, and whether it had a
+    /// socket that speaks over a network interface.
+    Closed { shared: Vec<Mapping>, network: bool },
     /// The floor as the leader measured it; nothing from a follower.
     Floor(Option<FloorReport>),
     /// It went wrong.

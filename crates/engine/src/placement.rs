@@ -72,6 +72,28 @@ pub(crate) fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Err
     }
 }
 
+/// A processor for one end of two on different hosts. Should they be on one after all, the other
+/// end gets another.
+pub(crate) fn choose_one(pinning: &Pinning, leads: bool) -> Result<Option<u32>, Error> {
+    Ok(match (pinning, leads) {
+        (Pinning::Auto, false) => choose(pinning, 1)?.followers[0],
+        (Pinning::Auto, true) => choose(pinning, 1)?.leader,
+        (Pinning::Cpus(_) | Pinning::Off, _) => choose(pinning, 0)?.leader,
+    })
+}
+
+/// Chooses a processor for a leader whose followers are on other hosts and choose theirs.
+pub(crate) fn choose_alone(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
+    let leader = choose_one(pinning, true)?;
+    let on = leader.map_or("not pinned".into(), |cpu| format!("on cpu {cpu}"));
+    Ok(Placement {
+        leader,
+        followers: vec![None; followers as usize],
+        words: format!("leader {on}, followers on other hosts"),
+        warning: None,
+    })
+}
+
 fn given(ids: &[u32], cpus: &[Cpu], followers: u32) -> Result<Placement, Error> {
     if ids.len() != followers as usize + 1 {
         let cause = format!("{} processors are needed, one a process", followers + 1);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ipcmark_results::Status;
-use ipcmark_transport::{Availability, Capabilities, Pattern, Wait};
+use ipcmark_transport::{Availability, Capabilities, Pattern, Span, Wait};
 
 use crate::{
     candidate::Registry,
@@ -28,12 +28,26 @@ pub struct Wish {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
+    /// Where the followers are.
+    pub place: Place,
     /// How often everything is repeated in fresh processes.
     pub trials: u32,
     /// How long each case is measured.
     pub budget: Budget,
     /// What the order is made from.
     pub seed: u64,
+}
+
+/// Where the followers of a run are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Processes of this command.
+    #[default]
+    Own,
+    /// Processes of other commands on this machine.
+    Elsewhere,
+    /// On other hosts.
+    Apart,
 }
 
 /// All cases of a run.
@@ -151,6 +165,7 @@ fn cases_of(
     for pattern in &wish.patterns {
         for (payload, touches) in &wish.payloads {
             let verdict = unavailable(availability)
+                .or_else(|| out_of_reach(capabilities, wish.place))
                 .or_else(|| unsupported(capabilities, *pattern, *payload, wait, wish.subscribers));
             cases.extend(touches.iter().map(|touch| PlannedCase {
                 pattern: *pattern,
@@ -173,6 +188,15 @@ fn unavailable(availability: &Availability) -> Option<(Status, String)> {
             Some((Status::Unavailable, format!("{reason}; install it with: {install}")))
         }
     }
+}
+
+fn out_of_reach(capabilities: &Capabilities, place: Place) -> Option<(Status, String)> {
+    let reason = match place {
+        Place::Apart if !capabilities.crosses_hosts => "its ends must be on one host",
+        Place::Elsewhere if capabilities.span == Span::Thread => "its ends are in one process",
+        _ => return None,
+    };
+    Some((Status::Unsupported, reason.into()))
 }
 
 fn unsupported(
@@ -222,8 +246,6 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
 mod tests {
     use super::*;
     use std::borrow::Cow;
-
-    use ipcmark_transport::Span;
 
     fn capabilities() -> Capabilities {
         Capabilities {

@@ -15,6 +15,7 @@ use crate::{
     evidence::Evidence,
     figures::figures,
     leftovers::RunDirectory,
+    link::{self, Companions},
     pass::{Budget, FloorReport, Pass, Reply, Request},
     placement::{self, Pinning, Placement},
     plan::{Plan, PlannedCase, PlannedSession},
@@ -22,7 +23,6 @@ use crate::{
 };
 
 /// How a run goes about it.
-#[derive(Clone, Debug)]
 pub struct Manner {
     /// The command line, for the record.
     pub command: Vec<String>,
@@ -34,6 +34,8 @@ pub struct Manner {
     pub sandbox: bool,
     /// Files and directories that the transports' options name: a sandbox must not hide them.
     pub visible: Vec<PathBuf>,
+    /// Followers by hand, if that is where they are.
+    pub companions: Option<Companions>,
     /// How long a case may take beyond its expected length.
     pub timeout: Duration,
 }
@@ -57,14 +59,19 @@ pub fn run(
     interrupt: &UnixStream,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, Error> {
-    let placement = placement::choose(&manner.pinning, plan.subscribers)?;
+    let placement = match &manner.companions {
+        Some(companions) if companions.are_apart() => {
+            placement::choose_alone(&manner.pinning, plan.subscribers)?
+        }
+        _ => placement::choose(&manner.pinning, plan.subscribers)?,
+    };
     let mut runner = Runner {
         registry,
         plan,
         manner,
         interrupt,
         placement,
-        sandbox: manner.sandbox,
+        sandbox: manner.sandbox && manner.companions.is_none(),
         directory: None,
         id: random_id(),
         opened: 0,
@@ -150,7 +157,7 @@ impl<'a> Runner<'a> {
 
     /// Tries twice: there is no row yet for a process that somebody kills.
     fn floor(&self) -> Result<FloorReport, Trouble> {
-        let attempt = || floor(&mut self.start(None, Span::Process)?);
+        let attempt = || floor(&mut self.start(None, Span::Process)?, self.is_apart());
         match attempt() {
             Err(Trouble::Failed(_)) => attempt(),
             other => other,
@@ -158,6 +165,10 @@ impl<'a> Runner<'a> {
     }
 
     fn start(&self, transport: Option<&str>, span: Span) -> Result<Session<'a>, Trouble> {
+        let companions = match &self.manner.companions {
+            Some(companions) => companions.all(self.interrupt, self.manner.timeout)?,
+            None => Vec::new(),
+        };
         let stage = Stage {
             sandbox: self.sandbox,
             run: &self.id,
@@ -165,13 +176,20 @@ impl<'a> Runner<'a> {
             visible: self.manner.visible.clone(),
             placement: &self.placement,
             one_process: span == Span::Thread,
+            companions: companions.iter().map(AsRef::as_ref).collect(),
         };
         Session::start(stage, self.manner.timeout, self.interrupt)
+    }
+
+    /// Whether the ends are on different hosts.
+    fn is_apart(&self) -> bool {
+        self.manner.companions.as_ref().is_some_and(Companions::are_apart)
     }
 
     fn describe(&mut self) -> Result<(), End> {
         let sandbox = match (self.sandbox, self.manner.sandbox) {
             (true, _) => "namespaces",
+            (false, _) if self.manner.companions.is_some() => "off: the followers are elsewhere",
             (false, true) => "off: refused by the system",
             (false, false) => "off: as asked for",
         };
@@ -183,8 +201,11 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The run's floor is the median of all that were measured.
+    /// The run's floor is the median of all that were measured; between hosts there is none.
     fn note_floor(&mut self, round_trip_ns: f64) {
+        if round_trip_ns == 0.0 {
+            return;
+        }
         let at = self.floors.partition_point(|floor| *floor < round_trip_ns);
         self.floors.insert(at, round_trip_ns);
         let floors = &self.floors;
@@ -308,6 +329,7 @@ impl<'a> Runner<'a> {
             subscribers: self.plan.subscribers,
             name: format!("ipcmark-{}-{}", self.id, self.opened),
             directory,
+            address: None,
             options: planned.options.clone(),
         })
     }
@@ -319,8 +341,12 @@ impl<'a> Runner<'a> {
         settings: &Settings,
         case: &PlannedCase,
     ) -> Result<Figures, Trouble> {
-        let floor = floor(session)?;
-        let open = |role| Request::Open(Settings { role, ..settings.clone() });
+        let floor = floor(session, self.is_apart())?;
+        let addresses = session.addresses();
+        let open = |role| {
+            let address = link::address(&addresses, role);
+            Request::Open(Settings { role, address, ..settings.clone() })
+        };
         let opened = session.ask("opening", open, Duration::ZERO)?;
         let pass = Pass {
             pattern: case.pattern,
@@ -350,17 +376,19 @@ impl<'a> Runner<'a> {
         case: &PlannedCase,
         closed: &[Reply],
     ) -> ipcmark_results::Path {
-        let shared: Vec<_> = closed
+        let (shared, network): (Vec<_>, Vec<bool>) = closed
             .iter()
             .filter_map(|reply| match reply {
-                Reply::Closed { shared } => Some(shared.clone()),
+                Reply::Closed { shared, network } => Some((shared.clone(), *network)),
                 _ => None,
             })
-            .collect();
+            .unzip();
         let evidence = Evidence {
             declared: candidate.carrier(),
             span: candidate.definition().capabilities.span,
             sandboxed: self.sandbox,
+            has_network_sockets: network.iter().all(|has| *has),
+            apart: self.is_apart(),
             payload: case.payload,
             loopback_bytes_per_message: figures.path.loopback_bytes_per_message,
             shared: &shared,
@@ -378,8 +406,9 @@ impl<'a> Runner<'a> {
 }
 
 /// The floor between the workers of a session, and the clock of its leader.
-fn floor(session: &mut Session<'_>) -> Result<FloorReport, Trouble> {
-    let replies = session.ask("measuring the floor", |_| Request::Floor, Duration::ZERO)?;
+fn floor(session: &mut Session<'_>, alone: bool) -> Result<FloorReport, Trouble> {
+    let replies =
+        session.ask("measuring the floor", |_| Request::Floor { alone }, Duration::ZERO)?;
     let floor = replies.into_iter().find_map(|reply| match reply {
         Reply::Floor(floor) => floor,
         _ => None,

@@ -2,11 +2,10 @@
 
 use std::{
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
-        unix::{net::UnixStream, process::CommandExt},
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
     },
     path::PathBuf,
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -19,15 +18,14 @@ use nix::{
 use crate::{
     control::{self, Channel, scarce},
     frames::FrameSocket,
-    keeper::{COMMAND_FD, Order, Seat, Word, role_name},
+    hold::Hold,
+    keeper::{Order, Seat, Word, role_name},
+    link::{self, Addresses, Companion},
     news::News,
     pass::{Reply, Request},
     placement::Placement,
     tail::{Tail, pipe},
 };
-
-/// The word by which the executable is told to be a keeper.
-pub const KEEPER_COMMAND: &str = "__keeper";
 
 /// How long to listen on after the first bad news, for the news behind it: a leader whose peer is
 /// gone knows less than the keeper that buried the peer.
@@ -67,14 +65,17 @@ pub(crate) struct Stage<'s> {
     pub placement: &'s Placement,
     /// Whether its workers are threads of one process.
     pub one_process: bool,
+    /// Commands elsewhere that have a follower each; none where all are this command's.
+    pub companions: Vec<&'s Companion>,
 }
 
-/// A keeper with its workers. Dropping it ends them all.
+/// A keeper with its workers, and those of companions. Dropping it ends them all.
 pub(crate) struct Session<'a> {
-    keeper: Child,
-    frames: FrameSocket,
+    keeper: Hold,
+    companions: Vec<FrameSocket>,
+    /// Where the ends of each companion are, if they are on different hosts.
+    addresses: Vec<Addresses>,
     workers: Vec<Worker>,
-    keeper_words: Tail,
     /// Readable as soon as the user wants to stop.
     interrupt: &'a UnixStream,
     timeout: Duration,
@@ -95,59 +96,52 @@ enum Event {
     Reply(usize, Reply),
     Closed(usize),
     Keeper(Word),
-    KeeperGone,
+    KeeperGone(usize),
     Deadline,
 }
 
 impl<'a> Session<'a> {
-    /// Starts the keeper and its workers.
+    /// Starts the keeper, those of the companions, and their workers.
     pub(crate) fn start(
         stage: Stage<'_>,
         timeout: Duration,
         interrupt: &'a UnixStream,
     ) -> Result<Self, Trouble> {
-        let mut session = Self::start_keeper(timeout, interrupt)?;
-        let Stage { sandbox, run, transport, visible, placement, one_process } = stage;
-        session.order(&Order::Start { sandbox, run: run.into(), visible }, &[])?;
-        match session.word()? {
-            Word::Ready => {}
-            Word::Refused { reason } => return Err(Trouble::Refused(reason)),
-            other => return Err(Trouble::Failed(format!("the keeper said {other:?}"))),
-        }
-        session.start_workers(transport, placement, one_process)?;
-        Ok(session)
-    }
-
-    fn start_keeper(timeout: Duration, interrupt: &'a UnixStream) -> Result<Self, Trouble> {
-        let (frames, theirs) = FrameSocket::pair()?;
-        let (words, stderr) = pipe()?;
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("ipcmark").arg(KEEPER_COMMAND).stdin(Stdio::null());
-        let out = stderr.try_clone().map_err(|e| scarce("copy", "a pipe", e))?;
-        command.stdout(out).stderr(stderr);
-        let fd = theirs.as_fd().as_raw_fd();
-        // SAFETY: between fork and exec only async-signal-safe calls are made. A descriptor that
-        // already has the right number only loses its close-on-exec flag.
-        unsafe {
-            command.pre_exec(move || {
-                let done = if fd == COMMAND_FD {
-                    libc::fcntl(fd, libc::F_SETFD, 0)
-                } else {
-                    libc::dup2(fd, COMMAND_FD)
-                };
-                if done < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-            });
-        }
-        let keeper = command.spawn().map_err(|e| scarce("start", "a session", e))?;
-        Ok(Self {
-            keeper,
-            frames,
+        let companions = stage.companions.iter().map(|companion| companion.frames());
+        let mut session = Self {
+            keeper: Hold::start()?,
+            companions: companions.collect::<Result<_, _>>()?,
+            addresses: stage.companions.iter().filter_map(|one| one.addresses).collect(),
             workers: Vec::new(),
-            keeper_words: Tail::new(words),
             interrupt,
             timeout,
             phase: "starting".into(),
-        })
+        };
+        let Stage { sandbox, run, visible, .. } = &stage;
+        for keeper in 0..=session.companions.len() {
+            let order = Order::Start {
+                sandbox: *sandbox,
+                run: (*run).into(),
+                visible: visible.clone(),
+                cleans: keeper == 0 || !session.addresses.is_empty(),
+            };
+            send(session.frames(keeper), &order, &[])?;
+            match session.word()? {
+                Word::Ready => {}
+                Word::Refused { reason } => return Err(Trouble::Refused(reason)),
+                other => return Err(Trouble::Failed(format!("the keeper said {other:?}"))),
+            }
+        }
+        session.start_workers(stage.transport, stage.placement, stage.one_process)?;
+        Ok(session)
+    }
+
+    /// The way to a keeper: our own is the first, then those of the companions.
+    fn frames(&self, keeper: usize) -> &FrameSocket {
+        match keeper.checked_sub(1) {
+            None => &self.keeper.frames,
+            Some(companion) => &self.companions[companion],
+        }
     }
 
     fn start_workers(
@@ -168,12 +162,18 @@ impl<'a> Session<'a> {
         // The leader comes first everywhere: its reasons are looked at first.
         places.insert(0, (seat, leader_peers));
         let together = if one_process { places.len() } else { 1 };
-        places.chunks(together).try_for_each(|places| self.spawn(places, transport))
+        for (at, places) in places.chunks(together).enumerate() {
+            // The first is the leader; the others are the companions', where there are any.
+            let keeper = if self.companions.is_empty() { 0 } else { at };
+            self.spawn(keeper, places, transport)?;
+        }
+        Ok(())
     }
 
-    /// Has one process made for these workers.
+    /// Has one process made for these workers, by this keeper.
     fn spawn(
         &mut self,
+        keeper: usize,
         places: &[(Seat, Vec<FrameSocket>)],
         transport: Option<&str>,
     ) -> Result<(), Trouble> {
@@ -192,7 +192,8 @@ impl<'a> Session<'a> {
         }
         let seats = places.iter().map(|(seat, _)| *seat).collect();
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
-        self.order(&Order::Spawn { seats, transport: transport.map(Into::into) }, &fds)?;
+        let order = Order::Spawn { seats, transport: transport.map(Into::into) };
+        send(self.frames(keeper), &order, &fds)?;
         drop(theirs);
         match self.word()? {
             Word::Spawned => Ok(()),
@@ -200,12 +201,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn order(&self, order: &Order, fds: &[std::os::fd::BorrowedFd<'_>]) -> Result<(), Trouble> {
-        let bytes = serde_json::to_vec(order).map_err(|e| Error::new("write", "an order", e))?;
-        Ok(self.frames.send(&bytes, fds)?)
-    }
-
-    /// The keeper's next word.
+    /// The next word of a keeper.
     fn word(&mut self) -> Result<Word, Trouble> {
         let deadline = Instant::now() + self.timeout;
         loop {
@@ -214,13 +210,18 @@ impl<'a> Session<'a> {
                     return Err(Trouble::Failed(format!("the {} {how}", role_name(role))));
                 }
                 Event::Keeper(word) => return Ok(word),
-                Event::KeeperGone => return Err(self.keeper_end()),
+                Event::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
                 Event::Deadline => {
                     return Err(Trouble::Failed("the session's keeper does not answer".into()));
                 }
                 Event::Reply(..) | Event::Closed(_) => {}
             }
         }
+    }
+
+    /// Where the ends are, if they are on different hosts: of each follower, in their order.
+    pub(crate) fn addresses(&self) -> Vec<Addresses> {
+        self.addresses.clone()
     }
 
     /// Whether all processes are there, as far as is known.
@@ -269,7 +270,7 @@ impl<'a> Session<'a> {
                     return Err(self.explain(News::exited(role, how)));
                 }
                 Event::Keeper(_) => {}
-                Event::KeeperGone => return Err(self.keeper_end()),
+                Event::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
                 Event::Deadline => return Err(self.overdue()),
             }
         }
@@ -295,7 +296,7 @@ impl<'a> Session<'a> {
                     news.push(News::failed(self.workers[at].role, reason, peer_gone));
                 }
                 Ok(Event::Keeper(Word::Exited { role, how })) => news.push(News::exited(role, how)),
-                Ok(Event::KeeperGone) => return self.keeper_end(),
+                Ok(Event::KeeperGone(keeper)) => return self.keeper_end(keeper),
                 Ok(_) => {}
             }
         }
@@ -310,13 +311,13 @@ impl<'a> Session<'a> {
 
     /// The reason of a case whose deadline has passed.
     fn overdue(&mut self) -> Trouble {
-        let _ = self.order(&Order::Inspect, &[]);
+        let _ = send(&self.keeper.frames, &Order::Inspect, &[]);
         let deadline = Instant::now() + GRACE;
         let states = loop {
             match self.next_event(deadline) {
                 Err(Trouble::Interrupted) => return Trouble::Interrupted,
                 Ok(Event::Keeper(Word::States(states))) => break states,
-                Err(_) | Ok(Event::Deadline | Event::KeeperGone) => {
+                Err(_) | Ok(Event::Deadline | Event::KeeperGone(_)) => {
                     break vec!["the session's keeper does not answer".into()];
                 }
                 Ok(_) => {}
@@ -334,13 +335,12 @@ impl<'a> Session<'a> {
     }
 
     /// Why there is no keeper any more.
-    fn keeper_end(&mut self) -> Trouble {
-        self.keeper_words.fill_until_end(Instant::now() + GRACE);
-        let how = match self.keeper.try_wait() {
-            Ok(Some(status)) => format!("the session's keeper ended ({status})"),
-            _ => "the session's keeper ended".into(),
+    fn keeper_end(&mut self, keeper: usize) -> Trouble {
+        let (how, words) = match keeper {
+            0 => self.keeper.obituary(GRACE),
+            _ => ("the follower's command is gone".into(), None),
         };
-        Trouble::Failed(match self.keeper_words.text() {
+        Trouble::Failed(match words {
             Some(words) => format!("{how} while {}: {words}", self.phase),
             None => format!("{how} while {}", self.phase),
         })
@@ -383,15 +383,15 @@ impl<'a> Session<'a> {
     }
 
     fn poll(&mut self, left: Duration) -> Result<Option<Event>, Trouble> {
-        let mut wanted = vec![
-            PollFd::new(self.interrupt.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.frames.as_fd(), PollFlags::POLLIN),
-        ];
+        let mut wanted = vec![PollFd::new(self.interrupt.as_fd(), PollFlags::POLLIN)];
         for worker in &self.workers {
             let open = if worker.closed { PollFlags::empty() } else { PollFlags::POLLIN };
             wanted.push(PollFd::new(worker.control.as_fd(), open));
             let open = if worker.words.ended { PollFlags::empty() } else { PollFlags::POLLIN };
             wanted.push(PollFd::new(worker.words.pipe.as_fd(), open));
+        }
+        for keeper in 0..=self.companions.len() {
+            wanted.push(PollFd::new(self.frames(keeper).as_fd(), PollFlags::POLLIN));
         }
         let left = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
         match poll(&mut wanted, left) {
@@ -399,21 +399,27 @@ impl<'a> Session<'a> {
             other => other.map_err(|e| Error::os("wait for", "a session", e))?,
         };
         let ready: Vec<bool> = wanted.iter().map(|fd| fd.any().unwrap_or(false)).collect();
-        self.take_in(&ready)
+        let (workers, keepers) = ready[1..].split_at(2 * self.workers.len());
+        self.take_in(ready[0], workers, keepers)
     }
 
-    /// Reads what is ready: interrupt, keeper, then control and words of each worker.
-    fn take_in(&mut self, ready: &[bool]) -> Result<Option<Event>, Trouble> {
-        if ready[0] {
+    /// Reads what is ready: control and words of each worker, then the keepers.
+    fn take_in(
+        &mut self,
+        interrupted: bool,
+        workers: &[bool],
+        keepers: &[bool],
+    ) -> Result<Option<Event>, Trouble> {
+        if interrupted {
             return Err(Trouble::Interrupted);
         }
-        for (worker, ready) in self.workers.iter_mut().zip(ready[2..].chunks(2)) {
+        for (worker, ready) in self.workers.iter_mut().zip(workers.chunks(2)) {
             if ready[1] {
                 worker.words.fill();
             }
         }
         let mut filled = false;
-        for (at, (worker, ready)) in self.workers.iter_mut().zip(ready[2..].chunks(2)).enumerate() {
+        for (at, (worker, ready)) in self.workers.iter_mut().zip(workers.chunks(2)).enumerate() {
             if ready[0] && !worker.closed {
                 if !worker.control.fill()? {
                     worker.closed = true;
@@ -423,36 +429,41 @@ impl<'a> Session<'a> {
             }
         }
         // What a worker said before it ended comes before the news of its end.
-        if filled || !ready[1] {
-            return Ok(None);
-        }
-        match self.frames.receive() {
-            Ok((bytes, _)) => {
-                let word = serde_json::from_slice(&bytes)
-                    .map_err(|e| Error::new("understand", "the session's keeper", e))?;
-                Ok(Some(Event::Keeper(word)))
-            }
-            Err(_) => Ok(Some(Event::KeeperGone)),
-        }
+        let speaking = keepers.iter().position(|ready| *ready).filter(|_| !filled);
+        speaking.map(|keeper| self.hear(keeper)).transpose()
+    }
+
+    fn hear(&self, keeper: usize) -> Result<Event, Trouble> {
+        let Ok((bytes, _)) = self.frames(keeper).receive() else {
+            return Ok(Event::KeeperGone(keeper));
+        };
+        let word = serde_json::from_slice(&bytes)
+            .map_err(|e| Error::new("understand", "the session's keeper", e))?;
+        Ok(Event::Keeper(word))
     }
 }
 
 impl Session<'_> {
     /// Ends all its processes and waits until they are gone.
     pub(crate) fn end(&mut self) {
-        // The keeper takes along whatever the workers have started. One that does not is killed;
-        // the workers then die by their parent-death signal.
-        let _ = self.order(&Order::End, &[]);
-        self.frames.close();
-        self.keeper_words.fill_until_end(Instant::now() + LAST_ORDERS);
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
+        for keeper in 0..=self.companions.len() {
+            let _ = send(self.frames(keeper), &Order::End, &[]);
+        }
+        self.keeper.end();
+        for companion in std::mem::take(&mut self.companions) {
+            link::await_end(&companion);
+        }
         // Wait until the workers are really gone, so that nothing of theirs runs beside the next
         // session or survives the clean-up of names.
         for worker in &mut self.workers {
             worker.words.fill_until_end(Instant::now() + LAST_ORDERS);
         }
     }
+}
+
+fn send(to: &FrameSocket, order: &Order, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(order).map_err(|e| Error::new("write", "an order", e))?;
+    to.send(&bytes, fds)
 }
 
 impl Drop for Session<'_> {

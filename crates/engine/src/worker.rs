@@ -45,8 +45,11 @@ impl Desk {
     fn next(&mut self) -> Result<Option<Request>, Error> {
         loop {
             match self.control.receive()? {
-                Some(Request::Floor) => {
-                    let floor = floor::measure(self.role, &mut self.peers);
+                Some(Request::Floor { alone }) => {
+                    let floor = match alone {
+                        true => Ok(self.role.is_leader().then(floor::clock_alone)),
+                        false => floor::measure(self.role, &mut self.peers),
+                    };
                     self.answer(floor.map(Reply::Floor))?;
                 }
                 Some(Request::Enough) => {}
@@ -91,8 +94,9 @@ fn serve_case<T: Transport>(
             }
             Request::Close => {
                 let shared = evidence::shared_mappings();
+                let network = evidence::has_network_socket();
                 drop(end);
-                return desk.answer(Ok(Reply::Closed { shared }));
+                return desk.answer(Ok(Reply::Closed { shared, network }));
             }
             other => desk.answer(Err(out_of_turn(&other)))?,
         }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr},
     os::fd::{AsFd, AsRawFd, OwnedFd},
 };
 
@@ -13,9 +12,6 @@ use nix::{
 };
 
 use crate::frame::Link;
-
-/// Where the leader listens, and from where both ends send: the one place where it is chosen.
-pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A connected socket.
 pub struct Socket {

@@ -12,7 +12,7 @@
 use std::{
     borrow::Cow,
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd,
     time::Duration,
 };
@@ -23,7 +23,7 @@ use crate::{
     descriptors::set_wait,
     frame::{self, Framed},
     random,
-    socket::{ADDRESS, RECEIVE_BUFFER, SEND_BUFFER, Socket, set_buffers},
+    socket::{RECEIVE_BUFFER, SEND_BUFFER, Socket, set_buffers},
 };
 
 const OBJECT: &str = "the TCP connection";
@@ -62,7 +62,11 @@ impl Transport for Tcp {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
-        let stream = if settings.role.is_leader() { lead(peers)? } else { follow(peers)? };
+        let stream = if settings.role.is_leader() {
+            lead(settings.own_address(), peers)?
+        } else {
+            follow(peers)?
+        };
         let no_delay = !settings.is_set_to("no-delay", "off");
         set_buffers(&stream, settings);
         stream
@@ -74,9 +78,9 @@ impl Transport for Tcp {
     }
 }
 
-fn lead(peers: &mut dyn Rendezvous) -> Result<TcpStream, Error> {
+fn lead(address: IpAddr, peers: &mut dyn Rendezvous) -> Result<TcpStream, Error> {
     let failed = |error| Error::os("listen for", OBJECT, error);
-    let listener = TcpListener::bind((ADDRESS, 0)).map_err(failed)?;
+    let listener = TcpListener::bind((address, 0)).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let token = random::number()?;
     peers.send(0, format!("{address} {token}").as_bytes(), &[])?;
@@ -136,13 +140,15 @@ pub const TRANSPORT: Tcp = Tcp;
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     crate::testing::queue::reliable_queue!(super::TRANSPORT);
 
     #[test]
     fn a_stranger_is_not_taken_for_the_follower() {
-        let listener = TcpListener::bind((ADDRESS, 0)).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut stranger = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         stranger.write_all(&7_u64.to_le_bytes()).unwrap();
         let (accepted, _) = listener.accept().unwrap();
@@ -158,7 +164,9 @@ mod tests {
     fn a_stranger_who_connects_first_does_no_harm() {
         let (mut leader, mut follower) = crate::testing::rendezvous();
         std::thread::scope(|scope| {
-            let leading = scope.spawn(move || lead(&mut leader).map(|s| s.peer_addr().unwrap()));
+            let own = Ipv4Addr::LOCALHOST.into();
+            let leading =
+                scope.spawn(move || lead(own, &mut leader).map(|s| s.peer_addr().unwrap()));
             let (frame, _) = follower.receive(0).unwrap();
             let (address, token) = parse(&frame).unwrap();
             let _silent = TcpStream::connect(address).unwrap();

@@ -79,7 +79,7 @@ pub fn settings(wait: Wait, payload: usize) -> Settings {
     let name = format!("ipcmark-test-{}-{number}", std::process::id());
     let directory: PathBuf = std::env::temp_dir().join(&name);
     let (role, subscribers, options) = (Role::Leader, 1, BTreeMap::new());
-    Settings { role, wait, payload, subscribers, name, directory, options }
+    Settings { role, wait, payload, subscribers, name, directory, address: None, options }
 }
 
 /// Opens both ends in a thread each and runs `leader` and `follower` on them there.

@@ -18,7 +18,7 @@ mod sender;
 use std::{
     borrow::Cow,
     io,
-    net::{SocketAddr, UdpSocket},
+    net::{IpAddr, SocketAddr, UdpSocket},
     time::Duration,
 };
 
@@ -29,10 +29,7 @@ use nix::sys::socket::{getsockopt, sockopt::RcvBuf};
 use receiver::Receiver;
 use sender::Sender;
 
-use crate::{
-    frame,
-    socket::{ADDRESS, fit_receive_buffer},
-};
+use crate::{frame, socket::fit_receive_buffer};
 
 const OBJECT: &str = "the UDP socket";
 
@@ -57,7 +54,8 @@ impl Transport for Udp {
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UdpEndpoint, Error> {
-        let sockets = Sockets::bind().map_err(|error| Error::os("bind", OBJECT, error))?;
+        let sockets = Sockets::bind(settings.own_address())
+            .map_err(|error| Error::os("bind", OBJECT, error))?;
         fit_receive_buffer(&sockets.data, part::buffer(settings.payload).min(self.buffer));
         let granted = getsockopt(&sockets.data, RcvBuf)
             .map_err(|errno| Error::os("measure", OBJECT, errno))?;
@@ -93,8 +91,8 @@ struct Peer {
 }
 
 impl Sockets {
-    fn bind() -> io::Result<Self> {
-        let bind = || UdpSocket::bind((ADDRESS, 0));
+    fn bind(address: IpAddr) -> io::Result<Self> {
+        let bind = || UdpSocket::bind((address, 0));
         Ok(Self { data: bind()?, credit: bind()? })
     }
 

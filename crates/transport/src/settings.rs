@@ -1,6 +1,11 @@
 //! What an end is opened with.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,11 +57,20 @@ pub struct Settings {
     pub name: String,
     /// A directory of this session alone, for what needs a path; the engine removes it.
     pub directory: PathBuf,
+    /// Where the other ends reach this one, if they are on other hosts; nothing where all are on this
+    /// one, in which case nobody else should be able to.
+    pub address: Option<IpAddr>,
     /// What the user has set of the transport's options, by key, checked before.
     pub options: BTreeMap<String, String>,
 }
 
 impl Settings {
+    /// The address to listen at: this end's own, or the loopback interface's where all ends are on
+    /// this host.
+    pub fn own_address(&self) -> IpAddr {
+        self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
     /// What an option is set to, if it is a number.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.options.get(key)?.parse().ok()

@@ -79,6 +79,7 @@ impl Engine {
             options: Default::default(),
             subscribers: 1,
             silent: 0,
+            place: Default::default(),
             trials: 1,
             budget,
             seed: 1,
@@ -89,6 +90,7 @@ impl Engine {
             pinning: Pinning::Auto,
             sandbox: true,
             visible: Vec::new(),
+            companions: None,
             timeout: Duration::from_secs(10),
         };
         let plan = Plan::new(&self.0, &wish);

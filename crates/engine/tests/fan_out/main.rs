@@ -57,6 +57,7 @@ fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
         options: Default::default(),
         subscribers,
         silent,
+        place: Default::default(),
         trials: 1,
         budget: Budget::RoundTrips(ROUND_TRIPS),
         seed: 1,
@@ -67,6 +68,7 @@ fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
         pinning: Pinning::Off,
         sandbox: true,
         visible: Vec::new(),
+        companions: None,
         timeout: Duration::from_secs(2),
     };
     let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");

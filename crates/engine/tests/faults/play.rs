@@ -75,6 +75,7 @@ pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt) -> Outcome {
         pinning: Pinning::Auto,
         sandbox,
         visible: Vec::new(),
+        companions: None,
         timeout: if interrupt == Interrupt::Never { TIMEOUT } else { 100 * TIMEOUT },
     };
     let (readable, writer) = UnixStream::pair().expect("a pair of sockets");

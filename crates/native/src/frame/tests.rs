@@ -82,6 +82,7 @@ fn settings(payload: usize) -> Settings {
         wait: Wait::Spin,
         payload,
         subscribers: 1,
+        address: None,
         name: String::new(),
         directory: PathBuf::new(),
         options: BTreeMap::new(),

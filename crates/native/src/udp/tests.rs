@@ -1,5 +1,7 @@
 //! Two ends that lose nothing, and two of which one does not listen.
 
+use std::net::Ipv4Addr;
+
 use super::*;
 use crate::testing::{complete, pattern, queue, receive, send};
 
@@ -65,7 +67,7 @@ fn a_take_without_a_message_returns() {
 #[test]
 fn a_stranger_is_not_heard() {
     let (mut leader, mut follower) = queue::ends(&TRANSPORT, Wait::Spin, 64);
-    let stranger = UdpSocket::bind((ADDRESS, 0)).unwrap();
+    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = leader.sockets.data.local_addr().unwrap();
     let head = part::Head { message: 0, index: 0, total: 64 };
     let datagram = [&head.to_bytes()[..], &[0xEE; 64]].concat();

@@ -1,0 +1,57 @@
+//! What two commands tell one another first: their versions, which must be the same, for what they
+//! say to one another afterwards is nobody else's business and changes from version to version.
+
+use ipcmark_transport::Error;
+use serde::{Deserialize, Serialize};
+
+/// More than an honest greeting has.
+pub(crate) const MOST_BYTES: usize = 256;
+
+/// The first thing said.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Hello {
+    ipcmark: String,
+}
+
+impl Hello {
+    /// Ours.
+    pub(crate) fn own() -> Vec<u8> {
+        let hello = Self { ipcmark: env!("CARGO_PKG_VERSION").into() };
+        serde_json::to_vec(&hello).unwrap_or_default()
+    }
+
+    /// Whether the other command is one that this can work with.
+    pub(crate) fn check(bytes: &[u8], who: &str) -> Result<(), Error> {
+        let object = format!("the {who}");
+        let hello: Self = match bytes.len() {
+            0..=MOST_BYTES => serde_json::from_slice(bytes)
+                .map_err(|_| Error::new("understand", &object, "it is no ipcmark"))?,
+            _ => return Err(Error::new("understand", &object, "it is no ipcmark")),
+        };
+        let own = env!("CARGO_PKG_VERSION");
+        if hello.ipcmark == own {
+            return Ok(());
+        }
+        let version: String = hello.ipcmark.chars().filter(|c| !c.is_control()).take(40).collect();
+        let cause = format!("it is ipcmark {version}, and this is {own}");
+        Err(Error::new("work with", object, cause).remedy("use one version at both ends"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_version_will_do() {
+        assert!(Hello::check(&Hello::own(), "leader").is_ok());
+        let other = br#"{"ipcmark":"99.0.0"}"#;
+        let error = Hello::check(other, "follower").unwrap_err().to_string();
+        assert!(error.contains("ipcmark 99.0.0") && error.contains("one version"), "{error}");
+        for garbage in [&b""[..], b"GET / HTTP/1.1", b"{}", b"[1]", &[b' '; 300]] {
+            let error = Hello::check(garbage, "follower").unwrap_err().to_string();
+            assert!(error.contains("no ipcmark"), "{error}");
+        }
+    }
+}
