@@ -1,7 +1,7 @@
 // What the user has set of a transport, and what follows from a session's name where nobody has.
 #pragma once
 
-#include <ipcmark/transport.h>
+#include "options.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,10 +11,8 @@ namespace ipcmark {
 
 // The value of an option, or nothing.
 inline std::string value(const ipcmark_settings &settings, const char *key) {
-    for (uint32_t n = 0; n < settings.option_count; n++)
-        if (std::string(settings.options[n].key) == key)
-            return settings.options[n].value;
-    return "";
+    const char *const text = ipcmark_value(&settings, key);
+    return text ? text : "";
 }
 
 inline uint32_t number(const ipcmark_settings &settings, const char *key, uint64_t standard) {

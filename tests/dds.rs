@@ -121,6 +121,8 @@ fn an_unusable_setting_is_refused_before_anything_starts() -> Verdict {
         refused.push((empty, "ca.pem"));
         let missing = format!("--set fastdds-secure.certificates={}", path("nowhere"));
         refused.push((missing, "nowhere"));
+        // By the family, which has the name of a row without that option.
+        refused.push((format!("--set fastdds.certificates={}", path("nowhere")), "nowhere"));
     }
     for (words, reason) in refused {
         let ended = run(&format!("run -t pipe -n 10 {words}")).exits(2);

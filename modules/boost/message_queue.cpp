@@ -8,6 +8,8 @@
 //   16 MiB of them, at least 4 and at most 100.
 #include "boost.hpp"
 
+#include "../options.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -24,13 +26,13 @@ struct End {
     bool spins;
 };
 
-size_t capacity(uint64_t payload) {
-    return std::clamp<size_t>((16u << 20) / payload, 4, 100);
+size_t capacity(const ipcmark_settings &settings) {
+    return ipcmark::number(settings, "depth", std::clamp<size_t>((16u << 20) / settings.payload, 4, 100));
 }
 
-std::unique_ptr<message_queue> create(const std::string &name, uint64_t payload) {
+std::unique_ptr<message_queue> create(const std::string &name, const ipcmark_settings &settings) {
     using boost::interprocess::create_only;
-    return std::make_unique<message_queue>(create_only, name.c_str(), capacity(payload), payload);
+    return std::make_unique<message_queue>(create_only, name.c_str(), capacity(settings), settings.payload);
 }
 
 std::unique_ptr<message_queue> find(const std::string &name) {
@@ -43,8 +45,8 @@ int open_queues(End &end, const ipcmark_settings &settings, ipcmark_session *ses
     const bool leads = settings.role == IPCMARK_LEADER;
     const auto to = object_name(settings.name, 0), fro = object_name(settings.name, 1);
     if (leads) {
-        end.out = create(to, settings.payload);
-        end.back = create(fro, settings.payload);
+        end.out = create(to, settings);
+        end.back = create(fro, settings);
     }
     if (int result = session->meet(session, error))
         return result;
@@ -54,13 +56,13 @@ int open_queues(End &end, const ipcmark_settings &settings, ipcmark_session *ses
     }
     if (int result = session->meet(session, error))
         return result;
-    session->note(session, "queue", (std::to_string(capacity(settings.payload)) + " messages").c_str());
+    session->note(session, "queue", (std::to_string(end.out->get_max_msg()) + " messages").c_str());
     return IPCMARK_DONE;
 }
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
-    if (int result = ipcmark_check_space(2 * capacity(settings->payload) * settings->payload, error))
+    if (int result = ipcmark_check_space(2 * capacity(*settings) * settings->payload, error))
         return result;
     return guarded(error, "open", "a message queue of Boost", [&] {
         auto end = std::make_unique<End>();
@@ -107,6 +109,10 @@ void close_end(void *end) {
     delete static_cast<End *>(end);
 }
 
+const ipcmark_option_spec options[] = {
+    {"depth", "1..4096", "what 16 MiB hold, from 4 to 100", "messages that a queue holds"},
+};
+
 ipcmark_transport describe() {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
@@ -122,6 +128,8 @@ ipcmark_transport describe() {
     transport.take = take;
     transport.close = close_end;
     transport.remove = remove_names;
+    transport.options = options;
+    transport.option_count = sizeof options / sizeof *options;
     return transport;
 }
 

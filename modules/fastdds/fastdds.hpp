@@ -43,7 +43,7 @@ extern const ipcmark_option_spec default_options[], udp_options[], shm_options[]
     data_sharing_options[], secure_options[], intra_options[];
 constexpr uint32_t default_option_count = 9, udp_option_count = 5, shm_option_count = 5,
                    data_sharing_option_count = 5, secure_option_count = 6,
-                   intra_option_count = 4;
+                   intra_option_count = 3;
 
 Plan make_plan(const Row &row, const ipcmark_settings &settings);
 

@@ -186,7 +186,8 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
 
 // Of two ends that close at the same moment one is at times locked up in the library for good.
 void close_end(void *end) {
-    ipcmark::done_within(std::chrono::seconds(2), [end] { delete static_cast<End *>(end); });
+    if (!ipcmark::done_within(std::chrono::seconds(2), [end] { delete static_cast<End *>(end); }))
+        ipcmark::end_without_destructors();
 }
 
 } // namespace fastdds_module

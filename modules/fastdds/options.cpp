@@ -52,7 +52,7 @@ const ipcmark_option_spec shm_options[shm_option_count] = {RELIABILITY, DOMAIN, 
                                                            SEGMENT};
 const ipcmark_option_spec data_sharing_options[data_sharing_option_count] = {
     RELIABILITY, DOMAIN, HISTORY, PROFILE, SHARED_MEMORY};
-const ipcmark_option_spec intra_options[intra_option_count] = {RELIABILITY, DOMAIN, HISTORY, PROFILE};
+const ipcmark_option_spec intra_options[intra_option_count] = {RELIABILITY, DOMAIN, PROFILE};
 const ipcmark_option_spec secure_options[secure_option_count] = {
     RELIABILITY,
     DOMAIN,

@@ -154,6 +154,10 @@ const char *library_version() {
     return ICEORYX_LATEST_RELEASE_VERSION;
 }
 
+const ipcmark_option_spec options[] = {
+    {"depth", "2..256", "what 8 MiB hold, from 2 to 128", "messages that a queue holds"},
+};
+
 template <typename Ports> ipcmark_transport describe(const char *name, const char *summary, uint32_t waits) {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
@@ -171,6 +175,8 @@ template <typename Ports> ipcmark_transport describe(const char *name, const cha
     transport.loan = loan<Ports>;
     transport.release = release<Ports>;
     transport.remove = remove_names;
+    transport.options = options;
+    transport.option_count = sizeof options / sizeof *options;
     return transport;
 }
 

@@ -1,5 +1,7 @@
 #include "link.hpp"
 
+#include "../options.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -11,25 +13,25 @@ constexpr size_t QUEUE_BYTES = 8u << 20;
 constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 128;
 
 // What a queue holds.
-uint64_t depth_for(uint64_t payload) {
-    return std::clamp<uint64_t>(QUEUE_BYTES / payload, LEAST_DEPTH, MOST_DEPTH);
+uint64_t depth_for(const ipcmark_settings &settings) {
+    return number(settings, "depth", std::clamp<uint64_t>(QUEUE_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH));
 }
 
 // Chunks for both directions: each queue full, one on loan, one kept by the publisher, one taken.
 // Sizes of pools are multiples of 32.
-Pool pool_for(uint64_t payload) {
-    return Pool{(payload + 31) / 32 * 32 + 32, 2 * (depth_for(payload) + 3)};
+Pool pool_for(const ipcmark_settings &settings) {
+    return Pool{(settings.payload + 31) / 32 * 32 + 32, 2 * (depth_for(settings) + 3)};
 }
 
 } // namespace
 
 int Link::open(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
-    if (int result = pair.open(leads, depth_for(settings.payload), session, error))
+    if (int result = pair.open(leads, depth_for(settings), session, error))
         return result;
-    session->note(session, "queue", (std::to_string(depth_for(settings.payload)) + " messages").c_str());
+    session->note(session, "queue", (std::to_string(depth_for(settings)) + " messages").c_str());
     session->note(session, "policies", "publisher waits for consumer, queue blocks producer");
-    return membership.open(pool_for(settings.payload), settings, session, error);
+    return membership.open(pool_for(settings), settings, session, error);
 }
 
 bool Link::is_daemon_gone() const {

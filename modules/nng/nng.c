@@ -11,6 +11,7 @@
  *   the socket's descriptor first.
  */
 #include "../address.h"
+#include "../options.h"
 
 #include <ipcmark/transport.h>
 
@@ -77,7 +78,26 @@ static int configure(struct end *self, const struct kind *kind,
         code = nng_socket_set_ms(self->socket, NNG_OPT_REQ_RESENDTIME, NEVER_MS);
     if (code == 0 && requests && self->flags == NNG_FLAG_NONBLOCK)
         code = nng_socket_get_int(self->socket, NNG_OPT_RECVFD, &self->ready);
+    if (code == 0 && ipcmark_value(settings, "send-queue"))
+        code = nng_socket_set_int(self->socket, NNG_OPT_SENDBUF, ipcmark_number(settings, "send-queue", 0));
+    if (code == 0 && ipcmark_value(settings, "receive-queue"))
+        code = nng_socket_set_int(self->socket, NNG_OPT_RECVBUF, ipcmark_number(settings, "receive-queue", 0));
     return code ? fail(error, "set an option of", "an NNG socket", code) : IPCMARK_DONE;
+}
+
+static bool is_nagle_off(const struct ipcmark_settings *settings) {
+    const char *word = ipcmark_value(settings, "no-delay");
+    return !word || strcmp(word, "on") == 0;
+}
+
+static void note_queues(struct end *self, const struct kind *kind, struct ipcmark_session *session) {
+    int sent = 0, received = 0;
+    if (kind->requests || nng_socket_get_int(self->socket, NNG_OPT_SENDBUF, &sent) != 0 ||
+        nng_socket_get_int(self->socket, NNG_OPT_RECVBUF, &received) != 0)
+        return;
+    char text[64];
+    snprintf(text, sizeof text, "%d messages sent, %d received", sent, received);
+    session->note(session, "queues", text);
 }
 
 /* The leader listens and tells the address; a port of 0 is one of the system's choice. */
@@ -91,7 +111,11 @@ static int listen_end(struct end *self, const struct kind *kind,
     if (!kind->tcp)
         snprintf(address, sizeof address, "abstract://%s-%u", settings->name, opened++);
     nng_listener listener;
-    int code = nng_listen(self->socket, address, &listener, 0);
+    int code = nng_listener_create(&listener, self->socket, address);
+    if (code == 0 && kind->tcp)
+        code = nng_listener_set_bool(listener, NNG_OPT_TCP_NODELAY, is_nagle_off(settings));
+    if (code == 0)
+        code = nng_listener_start(listener, 0);
     if (code)
         return fail(error, "listen at", address, code);
     char *url;
@@ -103,7 +127,8 @@ static int listen_end(struct end *self, const struct kind *kind,
     return result;
 }
 
-static int dial_end(struct end *self, const struct kind *kind, struct ipcmark_session *session,
+static int dial_end(struct end *self, const struct kind *kind,
+                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
                     struct ipcmark_error *error) {
     char address[160];
     size_t len = sizeof address - 1, none = 0;
@@ -114,7 +139,7 @@ static int dial_end(struct end *self, const struct kind *kind, struct ipcmark_se
     nng_dialer dialer;
     int code = nng_dialer_create(&dialer, self->socket, address);
     if (code == 0 && kind->tcp)
-        code = nng_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, true);
+        code = nng_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, is_nagle_off(settings));
     if (code == 0)
         code = nng_dialer_start(dialer, 0);
     return code ? fail(error, "connect to", address, code) : IPCMARK_DONE;
@@ -126,9 +151,10 @@ static int open_socket(struct end *self, const struct kind *kind,
     int result = configure(self, kind, settings, error);
     if (result != IPCMARK_DONE)
         return result;
-    session->note(session, "TCP_NODELAY", kind->tcp ? "on" : "-");
+    session->note(session, "TCP_NODELAY", !kind->tcp ? "-" : is_nagle_off(settings) ? "on" : "off");
+    note_queues(self, kind, session);
     result = settings->role == IPCMARK_LEADER ? listen_end(self, kind, settings, session, error)
-                                              : dial_end(self, kind, session, error);
+                                              : dial_end(self, kind, settings, session, error);
     return result == IPCMARK_DONE ? session->meet(session, error) : result;
 }
 
@@ -199,26 +225,36 @@ static const struct kind pair_tcp = {nng_pair0_open, nng_pair0_open, true, false
 static const struct kind req_ipc = {nng_req0_open, nng_rep0_open, false, true};
 static const struct kind req_tcp = {nng_req0_open, nng_rep0_open, true, true};
 
-#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS)                                                      \
+#define NO_DELAY {"no-delay", "on|off", "on", "without Nagle's delay (TCP_NODELAY)"}
+#define QUEUES                                                                                     \
+    {"send-queue", "0..8192", "NNG's own", "messages on their way out that the socket holds"},     \
+    {"receive-queue", "0..8192", "NNG's own", "messages come in that the socket holds"}
+
+/* REQ and REP have one message under way. */
+static const struct ipcmark_option_spec queues[] = {QUEUES}, no_delay[] = {NO_DELAY},
+                                        pair_options[] = {QUEUES, NO_DELAY};
+
+#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS, OPTIONS, COUNT)                                      \
     {                                                                                              \
         .size = sizeof(struct ipcmark_transport), .flags = (FLAGS), .name = (NAME),                \
         .summary = (SUMMARY), .max_payload = 4 << 20, .waits = IPCMARK_SPIN | IPCMARK_BLOCK,       \
         .patterns = IPCMARK_LATENCY, .max_subscribers = 1, .context = &(KIND), .open = open_end,   \
-        .publish = publish, .take = take, .release = release, .close = close_end                   \
+        .publish = publish, .take = take, .release = release, .close = close_end,                  \
+        .options = (OPTIONS), .option_count = (COUNT)                                              \
     }
 
 static const struct ipcmark_transport nng_ipc =
     TRANSPORT("nng-ipc", "PAIR sockets over a Unix domain socket, two copies and I/O threads each side",
-              pair_ipc, 0);
+              pair_ipc, 0, queues, 2);
 static const struct ipcmark_transport nng_tcp =
     TRANSPORT("nng-tcp", "PAIR sockets over TCP, two copies and I/O threads each side", pair_tcp,
-              IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
+              IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, pair_options, 3);
 static const struct ipcmark_transport nng_req_ipc = TRANSPORT(
     "nng-req-ipc", "REQ and REP sockets over a Unix domain socket, two copies and I/O threads each side",
-    req_ipc, IPCMARK_ALTERNATING);
+    req_ipc, IPCMARK_ALTERNATING, NULL, 0);
 static const struct ipcmark_transport nng_req_tcp =
     TRANSPORT("nng-req-tcp", "REQ and REP sockets over TCP, two copies and I/O threads each side",
-              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
+              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, no_delay, 1);
 
 static const struct ipcmark_transport *const transports[] = {&nng_ipc, &nng_tcp, &nng_req_ipc,
                                                              &nng_req_tcp};

@@ -8,6 +8,7 @@
  * - Limits: REQ and REP take turns. A queue of PAIR holds up to 64 MiB of messages, at most 1,000.
  */
 #include "../address.h"
+#include "../options.h"
 
 #include <ipcmark/transport.h>
 
@@ -69,8 +70,12 @@ static int configure(struct end *self, const struct kind *kind,
                      struct ipcmark_error *error) {
     uint64_t fit = BUFFERED_BYTES / settings->payload;
     int mark = kind->leader == ZMQ_PAIR && fit < MOST_MESSAGES ? (int)fit : MOST_MESSAGES;
-    int options[][2] = {{ZMQ_SNDHWM, mark},
-                        {ZMQ_RCVHWM, mark},
+    int sending = ipcmark_number(settings, "send-high-water-mark", mark);
+    int receiving = ipcmark_number(settings, "receive-high-water-mark", mark);
+    int options[][2] = {{ZMQ_SNDHWM, sending},
+                        {ZMQ_RCVHWM, receiving},
+                        {ZMQ_SNDBUF, ipcmark_number(settings, "send-buffer", -1)},
+                        {ZMQ_RCVBUF, ipcmark_number(settings, "receive-buffer", -1)},
                         {ZMQ_LINGER, 0},
                         {ZMQ_SNDTIMEO, LONGEST_SLEEP_MS},
                         {ZMQ_RCVTIMEO, LONGEST_SLEEP_MS}};
@@ -79,10 +84,11 @@ static int configure(struct end *self, const struct kind *kind,
         if (result != IPCMARK_DONE)
             return result;
     }
-    char text[24];
-    snprintf(text, sizeof text, "%d messages", mark);
-    session->note(session, "high-water mark", text);
-    session->note(session, "I/O threads", "1");
+    char text[48];
+    snprintf(text, sizeof text, "%d messages sent, %d received", sending, receiving);
+    session->note(session, "high-water marks", text);
+    snprintf(text, sizeof text, "%d", zmq_ctx_get(self->context, ZMQ_IO_THREADS));
+    session->note(session, "I/O threads", text);
     return IPCMARK_DONE;
 }
 
@@ -141,6 +147,8 @@ static int open_end(const struct ipcmark_transport *transport,
     zmq_msg_init(&self->incoming);
     self->flags = settings->wait == IPCMARK_SPIN ? ZMQ_DONTWAIT : 0;
     self->context = zmq_ctx_new();
+    if (self->context)
+        zmq_ctx_set(self->context, ZMQ_IO_THREADS, ipcmark_number(settings, "io-threads", 1));
     int result = self->context ? open_socket(self, transport->context, settings, session, error)
                                : fail(error, "make", "a ZeroMQ context");
     if (result == IPCMARK_DONE)
@@ -191,27 +199,41 @@ static const struct kind req_tcp = {ZMQ_REQ, ZMQ_REP, true};
 static const struct kind pair_ipc = {ZMQ_PAIR, ZMQ_PAIR, false};
 static const struct kind pair_tcp = {ZMQ_PAIR, ZMQ_PAIR, true};
 
-#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS)                                                      \
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+#define BUFFERS                                                                                    \
+    {"send-buffer", "4k..64M", "what the kernel chooses", "bytes on their way out that a connection holds"}, \
+    {"receive-buffer", "64k..64M", "what the kernel chooses", "bytes come in that a connection holds"},       \
+    {"io-threads", "1..8", "1", "threads of a context that move messages"}
+#define MARK(key, what) {key, "1..1000000", "what 64 MiB hold, at most 1000", "messages that the queue of those " what " holds"}
+
+/* REQ and REP have none of the marks: see configure. */
+static const struct ipcmark_option_spec req_options[] = {BUFFERS};
+static const struct ipcmark_option_spec pair_options[] = {
+    BUFFERS, MARK("send-high-water-mark", "sent"), MARK("receive-high-water-mark", "received")};
+
+#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS, OPTIONS)                                             \
     {                                                                                              \
         .size = sizeof(struct ipcmark_transport), .flags = (FLAGS), .name = (NAME),                \
         .summary = (SUMMARY), .max_payload = 4 << 20, .waits = IPCMARK_SPIN | IPCMARK_BLOCK,       \
         .patterns = IPCMARK_LATENCY, .max_subscribers = 1, .context = &(KIND), .open = open_end,   \
-        .publish = publish, .take = take, .close = close_end                                       \
+        .publish = publish, .take = take, .close = close_end, .options = (OPTIONS),                \
+        .option_count = COUNT(OPTIONS)                                                             \
     }
 
 static const struct ipcmark_transport zeromq_ipc = TRANSPORT(
     "zeromq-ipc",
     "REQ and REP sockets over a Unix domain socket, two copies and an I/O thread each side",
-    req_ipc, IPCMARK_ALTERNATING);
+    req_ipc, IPCMARK_ALTERNATING, req_options);
 static const struct ipcmark_transport zeromq_tcp =
     TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, two copies and an I/O thread each side",
-              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
+              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, req_options);
 static const struct ipcmark_transport zeromq_pair_ipc = TRANSPORT(
     "zeromq-pair-ipc",
-    "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side", pair_ipc, 0);
+    "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side", pair_ipc, 0,
+    pair_options);
 static const struct ipcmark_transport zeromq_pair_tcp =
     TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, two copies and an I/O thread each side",
-              pair_tcp, IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK);
+              pair_tcp, IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, pair_options);
 
 static const struct ipcmark_transport *const transports[] = {&zeromq_ipc, &zeromq_tcp,
                                                              &zeromq_pair_ipc, &zeromq_pair_tcp};

@@ -15,21 +15,31 @@ pub(crate) type Options = BTreeMap<usize, BTreeMap<String, String>>;
 
 /// Reads every `TRANSPORT.KEY=VALUE`, where the transport is a name, a glob or a family, and checks
 /// it against what the transports declare. What a name, glob or family brings in and has no such
-/// option stays as it is, unless none has it.
+/// option stays as it is, unless none has it; so does a row that does not take the value, where the
+/// family has the name of a transport that does.
 pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, String> {
     let mut options = Options::new();
     for word in words {
         let (transport, key, value) = split(word)?;
-        let mut known = false;
-        for at in selection::matching(transport, registry)? {
-            if let Some(spec) = spec(registry[at].as_ref(), key) {
-                known = true;
-                let checked = spec.check(value).map_err(|why| format!("in --set {word}: {why}"))?;
-                set(&mut options, at, key, checked, word)?;
+        let places = selection::matching(transport, registry)?;
+        let is_meant = |at: usize| registry[at].definition().name == transport;
+        let is_named = places.iter().any(|at| is_meant(*at));
+        let (mut taken, mut refused) = (false, None);
+        for at in places {
+            let Some(spec) = spec(registry[at].as_ref(), key) else { continue };
+            match spec.check(value) {
+                Ok(checked) => {
+                    taken = true;
+                    set(&mut options, at, key, checked, word)?;
+                }
+                // A family called like its first transport, whose other rows take less.
+                Err(why) if is_named && !is_meant(at) => refused = Some(why),
+                Err(why) => return Err(format!("in --set {word}: {why}")),
             }
         }
-        if !known {
-            return Err(unknown(transport, key, registry));
+        if !taken {
+            let unknown = || unknown(transport, key, registry);
+            return Err(refused.map_or_else(unknown, |why| format!("in --set {word}: {why}")));
         }
     }
     for (at, set) in &options {

@@ -16,7 +16,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
 };
 use nix::{
     errno::Errno,
@@ -32,6 +32,14 @@ use crate::{
 
 const OBJECT: &str = "the message queue";
 
+/// What users can set.
+static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
+    "depth",
+    "1..65536",
+    "fs.mqueue.msg_max, fewer where RLIMIT_MSGQUEUE asks for it",
+    "messages that a queue holds; more than fs.mqueue.msg_max needs CAP_SYS_RESOURCE",
+)];
+
 /// The transport.
 pub struct PosixMq;
 
@@ -44,6 +52,10 @@ impl Transport for PosixMq {
 
     fn carrier(&self) -> Option<Carrier> {
         Some(Carrier::Kernel)
+    }
+
+    fn options(&self) -> &[OptionSpec] {
+        &OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -84,8 +96,13 @@ fn names(session: &str) -> [String; 2] {
 fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
     let part = part(settings);
     let [to, fro] = names(&settings.name);
-    let write = create(&to, part, settings.wait)?;
-    let read = create(&fro, part, settings.wait)?;
+    let depth = settings.number("depth").map(|depth| depth as usize);
+    let create = |name| match depth {
+        Some(slots) => open(name, slots, part, settings.wait).map_err(|e| cannot_create(name, e)),
+        None => create(name, part, settings.wait),
+    };
+    let write = create(&to)?;
+    let read = create(&fro)?;
     peers.send(0, b"queues", &[write.as_fd(), read.as_fd()])?;
     Ok(Queues { read, write, part })
 }

@@ -111,10 +111,11 @@ pub const SEND_BUFFER: OptionSpec = OptionSpec::new(
     "bytes on their way out that the socket holds (SO_SNDBUF)",
 );
 
-/// What a socket holds that has come in.
+/// What a socket holds that has come in. A window smaller than a segment of the loopback interface,
+/// of 64 KiB, would make TCP wait for its timer with every message.
 pub const RECEIVE_BUFFER: OptionSpec = OptionSpec::new(
     "receive-buffer",
-    "4k..64M",
+    "64k..64M",
     "a whole message, or what the kernel chooses",
     "bytes come in that the socket holds (SO_RCVBUF)",
 );

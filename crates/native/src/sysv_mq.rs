@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
 };
 use libc::{c_int, c_long, pid_t};
 use nix::errno::Errno;
@@ -33,6 +33,14 @@ const _: () = assert!(size_of::<c_long>() == HEAD);
 /// The type of every message of the queue that does not begin one of ours.
 const CONTINUED: c_long = 1;
 
+/// What users can set.
+static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
+    "queue-bytes",
+    "1k..64M",
+    "kernel.msgmnb",
+    "bytes that a queue holds; more than kernel.msgmnb needs CAP_SYS_RESOURCE",
+)];
+
 /// The transport.
 pub struct SysvMq;
 
@@ -45,6 +53,10 @@ impl Transport for SysvMq {
 
     fn carrier(&self) -> Option<Carrier> {
         Some(Carrier::Kernel)
+    }
+
+    fn options(&self) -> &[OptionSpec] {
+        &OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -71,12 +83,12 @@ impl Transport for SysvMq {
 }
 
 fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
-    let (outgoing, incoming) = (Queue::create()?, Queue::create()?);
+    let (outgoing, incoming) = (Queue::create(settings)?, Queue::create(settings)?);
     let own = std::process::id();
     let frame = format!("{} {} {own}", outgoing.id, incoming.id);
     peers.send(0, frame.as_bytes(), &[])?;
     let [peer] = receive(peers)?;
-    Ok(Queues::new(incoming, outgoing, peer, settings.wait))
+    Ok(Queues::new(incoming, outgoing, peer, settings))
 }
 
 fn follow(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
@@ -84,7 +96,7 @@ fn follow(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Err
     let (incoming, outgoing) =
         (Queue { id: incoming, remove: true }, Queue { id: outgoing, remove: true });
     peers.send(0, std::process::id().to_string().as_bytes(), &[])?;
-    Ok(Queues::new(incoming, outgoing, peer, settings.wait))
+    Ok(Queues::new(incoming, outgoing, peer, settings))
 }
 
 /// Receives `N` numbers.
@@ -107,7 +119,7 @@ struct Queue {
 impl Queue {
     /// Makes a queue under a free key. A message through it at once lets the system's table name
     /// this process, so that the queue is not taken for one that a dead process left.
-    fn create() -> Result<Self, Error> {
+    fn create(settings: &Settings) -> Result<Self, Error> {
         let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
         loop {
             // SAFETY: plain numbers.
@@ -117,10 +129,24 @@ impl Queue {
                 Err(errno) => return Err(cannot_create(errno)),
                 Ok(id) => {
                     let queue = Self { id, remove: true };
+                    if let Some(bytes) = settings.number("queue-bytes") {
+                        queue.resize(bytes).map_err(cannot_resize)?;
+                    }
                     queue.mark().map_err(|errno| Error::os("try", OBJECT, errno))?;
                     return Ok(queue);
                 }
             }
+        }
+    }
+
+    fn resize(&self, bytes: u64) -> nix::Result<()> {
+        // SAFETY: all zeros is a valid description, which the first call fills in and the second
+        // takes its size from.
+        unsafe {
+            let mut description: libc::msqid_ds = std::mem::zeroed();
+            Errno::result(libc::msgctl(self.id, libc::IPC_STAT, &mut description))?;
+            description.msg_qbytes = bytes;
+            Errno::result(libc::msgctl(self.id, libc::IPC_SET, &mut description)).map(drop)
         }
     }
 
@@ -152,6 +178,14 @@ fn cannot_create(errno: Errno) -> Error {
     }
 }
 
+fn cannot_resize(errno: Errno) -> Error {
+    let error = Error::os("resize", OBJECT, errno);
+    match errno {
+        Errno::EPERM => error.remedy("raise kernel.msgmnb, or set fewer queue-bytes"),
+        _ => error,
+    }
+}
+
 /// The two queues of one end.
 pub struct Queues {
     incoming: Queue,
@@ -164,10 +198,11 @@ pub struct Queues {
 }
 
 impl Queues {
-    fn new(incoming: Queue, outgoing: Queue, peer: pid_t, wait: Wait) -> Self {
+    fn new(incoming: Queue, outgoing: Queue, peer: pid_t, settings: &Settings) -> Self {
         let limit = |name| limits::read(name).unwrap_or(8192);
-        let part = limit("kernel/msgmax").min(limit("kernel/msgmnb"));
-        let flags = if wait == Wait::Spin { libc::IPC_NOWAIT } else { 0 };
+        let held = settings.number("queue-bytes").map(|bytes| bytes as usize);
+        let part = limit("kernel/msgmax").min(held.unwrap_or_else(|| limit("kernel/msgmnb")));
+        let flags = if settings.wait == Wait::Spin { libc::IPC_NOWAIT } else { 0 };
         Self { incoming, outgoing, peer, part, flags }
     }
 }

@@ -23,18 +23,25 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Carrier, Definition, Endpoint, Error, MAX_SLEEP, Rendezvous, Settings, Step, Transport, Wait,
+    Carrier, Definition, Endpoint, Error, MAX_SLEEP, OptionSpec, Rendezvous, Settings, Step,
+    Transport, Wait,
 };
 use nix::sys::socket::{getsockopt, sockopt::RcvBuf};
 use receiver::Receiver;
 use sender::Sender;
 
-use crate::{frame, socket::fit_receive_buffer};
+use crate::{
+    frame,
+    socket::{RECEIVE_BUFFER, SEND_BUFFER, fit_receive_buffer, set_buffers},
+};
 
 const OBJECT: &str = "the UDP socket";
 
 /// The kernel rounds a sleep up to ticks of its clock, of 10 ms at most.
 const SLEEP: Duration = Duration::from_millis(MAX_SLEEP.as_millis() as u64 / 2);
+
+/// What users can set.
+static OPTIONS: [OptionSpec; 2] = [SEND_BUFFER, RECEIVE_BUFFER];
 
 /// The transport.
 pub struct Udp {
@@ -49,6 +56,10 @@ impl Transport for Udp {
         &DEFINITION
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &OPTIONS
+    }
+
     fn carrier(&self) -> Option<Carrier> {
         Some(Carrier::Network)
     }
@@ -56,7 +67,10 @@ impl Transport for Udp {
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UdpEndpoint, Error> {
         let sockets = Sockets::bind(settings.own_address())
             .map_err(|error| Error::os("bind", OBJECT, error))?;
-        fit_receive_buffer(&sockets.data, part::buffer(settings.payload).min(self.buffer));
+        set_buffers(&sockets.data, settings);
+        if settings.number("receive-buffer").is_none() {
+            fit_receive_buffer(&sockets.data, part::buffer(settings.payload).min(self.buffer));
+        }
         let granted = getsockopt(&sockets.data, RcvBuf)
             .map_err(|errno| Error::os("measure", OBJECT, errno))?;
         let window = part::window(granted);

@@ -1,0 +1,89 @@
+//! The options of transports, each set to the least and the greatest that it accepts: a row that is
+//! measured, or a reason that names the limit of the system.
+
+mod support;
+
+use ipcmark_results::Status;
+use ipcmark_transport::number;
+use serde_json::Value;
+use support::{Verdict, run};
+
+support::tests![every_option_works_at_both_its_ends, what_is_set_shows_in_the_library];
+
+/// Transports that can run here, each with its options: key and what it accepts.
+fn options() -> Vec<(String, String, String)> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let mut found = Vec::new();
+    for entry in entries.iter().filter(|entry| entry["available"] == true) {
+        for option in entry["options"].as_array().into_iter().flatten() {
+            let word = |value: &Value| value.as_str().expect("a word").to_owned();
+            found.push((word(&entry["name"]), word(&option["key"]), word(&option["accepts"])));
+        }
+    }
+    assert!(found.len() > 10, "{found:?}");
+    found
+}
+
+/// The words that an option accepts, and of a range its ends.
+fn ends(accepts: &str) -> Vec<String> {
+    let alternatives = accepts.split('|').filter(|word| !["FILE", "DIR"].contains(word));
+    let each = alternatives.map(|word| match word.split_once("..") {
+        Some((least, most)) => vec![least.to_owned(), most.to_owned()],
+        None => vec![word.to_owned()],
+    });
+    each.flatten().collect()
+}
+
+/// What the system does not let everybody have.
+const LIMITS: [&str; 6] =
+    ["fs.mqueue", "kernel.msgmnb", "/dev/shm", "ulimit", "there is no memory", "Cannot allocate"];
+
+fn every_option_works_at_both_its_ends() {
+    for (transport, key, accepts) in options() {
+        for value in ends(&accepts) {
+            let words = format!("-t {transport} -s 16k -n 20 -w block,spin --format json");
+            let set = format!("--set {transport}.{key}={value}");
+            let result = run(&format!("run {words} {set}")).result();
+            for case in result.cases.iter().filter(|case| case.status == Status::Failed) {
+                let reason = case.reason.as_deref().unwrap_or_default();
+                let is_limit = LIMITS.iter().any(|limit| reason.contains(limit));
+                assert!(is_limit, "{set}, {} bytes {}: {reason}", case.payload_bytes, case.wait);
+            }
+            let done = result.cases.iter().filter(|case| case.status == Status::Ok);
+            let written = number(&value).map_or(value.clone(), |number| number.to_string());
+            for case in done {
+                assert_eq!(case.options.get(&key), Some(&written), "{set}");
+            }
+        }
+    }
+}
+
+/// An option that nothing was done with would be worse than none.
+fn what_is_set_shows_in_the_library() -> Verdict {
+    let mut seen = 0;
+    for (transport, set, key, value) in [
+        ("tcp", "send-buffer=64k", "send buffer", "131072 bytes"),
+        ("zeromq-pair-ipc", "send-high-water-mark=7", "high-water marks", "7 messages sent"),
+        ("zeromq-ipc", "io-threads=3", "I/O threads", "3"),
+        ("nng-ipc", "send-queue=5", "queues", "5 messages sent"),
+        ("nng-tcp", "no-delay=off", "TCP_NODELAY", "off"),
+        ("boost-mq", "depth=17", "queue", "17 messages"),
+        ("iceoryx-cpp", "depth=9", "queue", "9 messages"),
+        ("fastdds", "history=33", "history", "33 messages"),
+        ("cyclonedds", "history=33", "history", "33 messages"),
+    ] {
+        let words = format!("run -t {transport} -s 64 -n 20 --format json");
+        let result = run(&format!("{words} --set {transport}.{set}")).result();
+        for case in result.cases.iter().filter(|case| case.status != Status::Unavailable) {
+            let figures = case.figures.as_ref().unwrap_or_else(|| panic!("{:?}", case.reason));
+            let told = figures.configuration.get(key).cloned().unwrap_or_default();
+            assert!(told.contains(value), "{transport}.{set}: {key} is {told}");
+            seen += 1;
+        }
+    }
+    match seen {
+        0 => Verdict::Skipped("none of the libraries is there".into()),
+        _ => Verdict::Holds,
+    }
+}
