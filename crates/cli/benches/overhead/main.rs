@@ -8,12 +8,14 @@
 //! - (d) the memory of a leader after 10⁴ and after 10⁷ round trips;
 //! - (e) what the C contract costs a round trip: `null-module` against `null`;
 //! - (f) libraries through the engine against bare programs of the same calls, where `make overhead`
-//!   has built them.
+//!   has built them;
+//! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`.
 
 mod bare;
-mod by_hand;
+mod commands;
 mod measured;
 mod modules;
+mod programs;
 
 use std::process::ExitCode;
 
@@ -32,7 +34,7 @@ const ROUNDS: usize = 11;
 const SHORT_RUNS: usize = 7;
 
 /// What is compared with a bare program.
-const BY_HAND: &[(&str, Wait)] = &[
+const PROGRAMS: &[(&str, Wait)] = &[
     ("zeromq-ipc", Wait::Spin),
     ("zeromq-ipc", Wait::Block),
     ("boost-mq", Wait::Spin),
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
 type Section = fn(&Engine);
 
 /// The sections by their letters.
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 8] = [
     ("a", against_bare_loops),
     ("b", against_the_floor),
     ("b", in_place),
@@ -74,6 +76,7 @@ const SECTIONS: [(&str, Section); 7] = [
     ("d", the_memory),
     ("e", the_contract),
     ("f", against_bare_programs),
+    ("g", by_hand),
 ];
 
 /// Whether a section was asked for by its letter (`cargo bench -- f`), or none was.
@@ -171,8 +174,8 @@ fn the_contract(engine: &Engine) {
 /// (f) At most 1.05.
 fn against_bare_programs(engine: &Engine) {
     println!("\n(f) round trip of 64 B through the engine ÷ bare program of the same calls (p50)");
-    for (name, wait) in BY_HAND {
-        let Some(program) = by_hand::program(name) else {
+    for (name, wait) in PROGRAMS {
+        let Some(program) = programs::program(name) else {
             println!("  {name:40} not there; `make overhead` builds it where the library is");
             continue;
         };
@@ -182,8 +185,27 @@ fn against_bare_programs(engine: &Engine) {
             paired(
                 round,
                 || engine.latency(name, *wait, 64, Touch::Head).p50,
-                || by_hand::round_trip_p50_ns(&program, *wait, 64, round_trips, sample.cpus),
+                || programs::round_trip_p50_ns(&program, *wait, 64, round_trips, sample.cpus),
             )
+        });
+        show(&format!("{name} {wait}"), "1.05", ratios.collect());
+    }
+}
+
+/// (g) At most 1.05.
+fn by_hand(_: &Engine) {
+    println!("\n(g) round trip of 64 B by hand ÷ in a run of one command (p50)");
+    for (name, wait) in [
+        ("pipe", Wait::Block),
+        ("pipe", Wait::Spin),
+        ("tcp", Wait::Block),
+        ("uds-stream", Wait::Spin),
+        ("shm-futex", Wait::Block),
+        ("shm-slot", Wait::Spin),
+    ] {
+        let ratios = (0..ROUNDS).map(|round| {
+            let by_hand = || commands::by_hand_p50_ns(name, wait);
+            paired(round, by_hand, || commands::run_p50_ns(name, wait))
         });
         show(&format!("{name} {wait}"), "1.05", ratios.collect());
     }

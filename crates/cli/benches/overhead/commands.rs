@@ -1,0 +1,41 @@
+//! Single cases through the command itself, as a user would start it.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use ipcmark_results::RunResult;
+use ipcmark_transport::Wait;
+
+/// The command.
+const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
+
+/// The median round trip that `ipcmark run` measures.
+pub(crate) fn run_p50_ns(name: &str, wait: Wait) -> f64 {
+    p50_ns(Command::new(IPCMARK).arg("run"), name, wait)
+}
+
+/// The median round trip that `ipcmark leader` measures with `ipcmark follower`.
+pub(crate) fn by_hand_p50_ns(name: &str, wait: Wait) -> f64 {
+    let socket = PathBuf::from(format!("/tmp/ipcmark-bench-{}.sock", std::process::id()));
+    let mut follower = Command::new(IPCMARK)
+        .args(["follower", "--socket"])
+        .arg(&socket)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the follower starts");
+    let p50 = p50_ns(Command::new(IPCMARK).args(["leader", "--socket"]).arg(&socket), name, wait);
+    follower.wait().expect("the follower ends");
+    p50
+}
+
+fn p50_ns(command: &mut Command, name: &str, wait: Wait) -> f64 {
+    command.args(["-t", name, "-w", wait.as_str(), "-s", "64", "-d", "200ms", "--format", "json"]);
+    let output = command.stderr(Stdio::null()).output().expect("the command runs");
+    let result: RunResult = serde_json::from_slice(&output.stdout).expect("a result");
+    let case = &result.cases[0];
+    let figures = case.figures.as_ref();
+    let figures = figures.unwrap_or_else(|| panic!("{name} {wait}: {:?}", case.reason));
+    figures.round_trip_ns.p50 as f64
+}
