@@ -24,7 +24,7 @@ support::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 9] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -32,6 +32,8 @@ const LIBRARIES: [&str; 7] = [
     "zeromq-ipc",
     "fastdds-datasharing",
     "fastdds-shm",
+    "cyclonedds",
+    "cyclonedds-iceoryx",
 ];
 
 /// Why a transport cannot run here, if it cannot.
