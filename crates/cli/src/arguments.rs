@@ -12,6 +12,7 @@ use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
     by_hand::{FollowerArguments, LeaderArguments},
+    papers::{CompletionArguments, ManArguments},
     plan_file,
     sizes::Sizes,
     styles::{IpcBench, LatencyTest},
@@ -49,6 +50,10 @@ pub(crate) enum Command {
     IpcBench(IpcBench),
     /// The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it
     LatencyTest(Box<LatencyTest>),
+    /// Print a script that completes this command's words in a shell
+    Completions(CompletionArguments),
+    /// Print this command's page for man, or write those of all its commands to a directory
+    Man(ManArguments),
     /// Remove what a killed run without a sandbox left behind
     Clean,
 }
@@ -213,6 +218,11 @@ impl From<TouchWord> for Touch {
             TouchWord::All => Touch::All,
         }
     }
+}
+
+/// The definitions of all commands and flags.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Parses the process's command line; ends the process for help, version and mistakes.

@@ -7,6 +7,7 @@ mod interrupts;
 mod list;
 mod options;
 mod output;
+mod papers;
 mod plan_file;
 mod progress;
 mod registry;
@@ -51,6 +52,8 @@ fn obey(command: Command) -> Result<ExitCode, String> {
             let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
             Ok(printed(&format!("{}\n", schema.map_err(|e| e.to_string())?)))
         }
+        Command::Completions(arguments) => Ok(papers::complete(&arguments, arguments::command())),
+        Command::Man(arguments) => Ok(papers::man(&arguments, arguments::command())),
         Command::Clean => clean(&registry::look(&[])?),
     }
 }
