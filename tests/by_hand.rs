@@ -352,6 +352,8 @@ impl Cable {
         for (name, address) in cable.names.iter().zip(ADDRESSES) {
             run("ip", &format!("-n {name} addr add {address}/24 dev cable"))?;
             run("ip", &format!("-n {name} link set cable up"))?;
+            // Cyclone DDS sends packets to itself to end its threads.
+            run("ip", &format!("-n {name} link set lo up"))?;
             // A delay that grows with the message, which more kernels can add than a fixed one.
             let slow = "qdisc add dev cable root tbf rate 20mbit burst 10kb latency 500ms";
             run("ip", &format!("netns exec {name} tc {slow}"))?;

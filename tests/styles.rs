@@ -6,7 +6,7 @@ use std::fs;
 
 use ipcmark_results::Status;
 use serde_json::Value;
-use support::{Verdict, read, run};
+use support::{Running, Verdict, ipcmark, read, run};
 
 support::tests![
     figures_in_a_style_are_those_of_the_file,
@@ -16,6 +16,8 @@ support::tests![
     flags_of_run_go_behind_two_dashes,
     latency_test_measures_the_payloads_of_a_file,
     latency_test_without_the_library_says_what_to_install,
+    iceperf_runs_in_two_terminals,
+    latency_test_runs_in_two_terminals,
     mistakes_are_refused_before_anything_is_measured,
 ];
 
@@ -44,6 +46,36 @@ fn what_is_not_available_is_said_in_every_style() {
         let shown = run(&words).exits(1).stdout;
         assert!(shown.contains("unsupported: it cannot wait by hybrid"), "{shown}");
     }
+}
+
+/// A leader and a follower by these words, at a socket of their own; what the leader shows.
+fn two_terminals(leader: &str, follower: &str, rest: &str) -> support::Ended {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = format!("--socket {}", directory.path().join("socket").display());
+    let follower = Running::start(&mut ipcmark(&format!("{follower} {socket}")));
+    let leader = run(&format!("{leader} {socket} {rest}"));
+    follower.end();
+    leader
+}
+
+fn iceperf_runs_in_two_terminals() {
+    let words = "iceperf-leader -n 20 -t posix-message-queue";
+    let shown = two_terminals(words, "iceperf-follower", "-- -s 16,1k").exits(0).stdout;
+    assert!(shown.contains("Average Latency"), "{shown}");
+    assert!(shown.lines().filter(|line| line.starts_with('|')).count() >= 3, "{shown}");
+}
+
+fn latency_test_runs_in_two_terminals() -> Verdict {
+    let words = "latency-test publisher --reliability=reliable --samples=30 --domain 3";
+    let follower = "latency-test subscriber --reliability=reliable --domain 3";
+    let ended = two_terminals(words, follower, "-- -s 16,64");
+    if ended.stdout.contains("unavailable") {
+        return Verdict::Skipped("Fast DDS is not there".into());
+    }
+    let shown = ended.exits(0).stdout;
+    let lines: Vec<&str> = shown.lines().filter(|line| line.contains("30,")).collect();
+    assert_eq!(lines.len(), 2, "{shown}");
+    Verdict::Holds
 }
 
 fn ipc_bench_s_example_runs_as_it_is() {
@@ -142,7 +174,9 @@ fn mistakes_are_refused_before_anything_is_measured() {
         (letter.as_str(), "'x' is no size"),
         ("latency-test both --reliability=never", "reliable, besteffort"),
         ("latency-test both --security=true --data_loans", "--security encrypts"),
-        ("latency-test publisher", "no publisher and subscriber for two terminals"),
+        ("latency-test subscriber --echo=false", "--silent 1"),
+        ("latency-test publisher --secret /x", "goes with the address"),
+        ("iceperf-leader -t pipes", "posix-message-queue"),
         ("latency-test both -- plan.toml", "'plan.toml' is no flag"),
         ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),
         ("ipc-bench pipes", "a similar value exists: 'pipe'"),

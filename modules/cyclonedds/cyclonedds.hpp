@@ -23,6 +23,7 @@ struct Plan {
     uint64_t payload;
     std::string name;
     std::string host; // Where this end is reached.
+    bool apart;       // The ends are on different hosts.
     bool reliable;
     uint32_t domain;
     uint32_t history; // Messages that a writer or a reader keeps.

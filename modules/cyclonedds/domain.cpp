@@ -21,7 +21,9 @@ std::string tuning(const Plan &plan) {
     std::ostringstream xml;
     xml << "<CycloneDDS><Domain><General>"
         << "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize></General>"
-        << "<Discovery><LeaseDuration>60s</LeaseDuration></Discovery>"
+        << "<Discovery><LeaseDuration>60s</LeaseDuration>"
+        // A network may lose what an end says of itself, which the library repeats after half a minute.
+        << (plan.apart ? "<SPDPInterval>300ms</SPDPInterval>" : "") << "</Discovery>"
         << "<Internal><SocketReceiveBufferSize max=\"" << plan.socket_buffer << "B\"/>"
         << "<SocketSendBufferSize max=\"" << plan.socket_buffer << "B\"/>"
         << "<Watermarks><WhcAdaptive>false</WhcAdaptive><WhcHigh>" << kept << "B</WhcHigh><WhcHighInit>"

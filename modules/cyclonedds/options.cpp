@@ -59,7 +59,8 @@ Plan make_plan(bool shares, const ipcmark_settings &settings) {
     plan.followers = settings.subscribers;
     plan.payload = settings.payload;
     plan.name = settings.name;
-    plan.host = settings.address ? settings.address : "127.0.0.1";
+    plan.apart = settings.address != nullptr;
+    plan.host = plan.apart ? settings.address : "127.0.0.1";
     plan.reliable = value(settings, "reliability") != "best-effort";
     plan.domain = number(settings, "domain", ipcmark::hash(plan.name) % DOMAINS);
     plan.history = number(settings, "history", history(shares, plan.payload));

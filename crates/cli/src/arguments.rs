@@ -15,7 +15,7 @@ use crate::{
     papers::{CompletionArguments, ManArguments},
     plan_file,
     sizes::Sizes,
-    styles::{IpcBench, LatencyTest},
+    styles::{IceperfLeader, IpcBench, LatencyTest},
 };
 
 #[derive(Parser)]
@@ -50,6 +50,10 @@ pub(crate) enum Command {
     IpcBench(IpcBench),
     /// The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it
     LatencyTest(Box<LatencyTest>),
+    /// iceperf's leader in a terminal of its own, shown as iceperf shows it
+    IceperfLeader(Box<IceperfLeader>),
+    /// iceperf's follower in another terminal
+    IceperfFollower(FollowerArguments),
     /// Print a script that completes this command's words in a shell
     Completions(CompletionArguments),
     /// Print this command's page for man, or write those of all its commands to a directory
@@ -322,6 +326,7 @@ mod tests {
                     Ok(Command::Run(run)) => *run,
                     Ok(Command::IpcBench(style)) => style.translated().arguments(),
                     Ok(Command::LatencyTest(style)) => style.translated().unwrap().arguments(),
+                    Ok(Command::IceperfLeader(style)) => style.translated().arguments(),
                     Ok(_) => continue,
                     Err(error) => panic!("{line}: {error}"),
                 };

@@ -20,22 +20,29 @@ use nix::unistd::getuid;
 
 use crate::{arguments::RunArguments, interrupts::Interrupts, output, registry, run};
 
-/// A leader: where it is found, and what it measures.
-#[derive(Args)]
-#[command(args_override_self = true)]
-pub(crate) struct LeaderArguments {
+/// Where a leader is found.
+#[derive(Args, Default)]
+pub(crate) struct LeaderPlace {
     /// Unix socket to wait for followers at; its permissions decide who may connect [default:
     /// leader.sock in a directory of this user's]
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     pub socket: Option<PathBuf>,
 
-    /// Wait for followers on other hosts here; --secret is needed, and port 0 is any that is free
+    /// Wait for followers on other hosts here; --secret is needed
     #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
     pub listen: Option<String>,
 
     /// File with the secret that followers must know, one line of 16 characters or more
-    #[arg(long, value_name = "FILE", requires = "listen")]
+    #[arg(long, value_name = "FILE")]
     pub secret: Option<PathBuf>,
+}
+
+/// A leader: where it is found, and what it measures.
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct LeaderArguments {
+    #[command(flatten)]
+    pub place: LeaderPlace,
 
     #[command(flatten)]
     pub run: RunArguments,
@@ -71,9 +78,9 @@ pub(crate) struct FollowerArguments {
 }
 
 /// Waits for the followers and measures.
-pub(crate) fn lead(arguments: &LeaderArguments) -> Result<ExitCode, String> {
-    let meeting = meeting(&arguments.socket, &arguments.listen, &arguments.secret)?;
-    run::run(&arguments.run, Some(&meeting), &registry::look(&arguments.run.module)?)
+pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Result<ExitCode, String> {
+    let meeting = meeting(&place.socket, &place.listen, &place.secret)?;
+    run::run(run, Some(&meeting), &registry::look(&run.module)?)
 }
 
 /// Serves one leader, or one after another.
@@ -118,6 +125,13 @@ fn meeting(
     if let (Some(address), Some(secret)) = (address, secret) {
         let secret = Secret::read(secret).map_err(|error| error.to_string())?;
         return Ok(Meeting::At(resolved(address)?, secret));
+    }
+    if secret.is_some() {
+        return Err(
+            "--secret goes with the address of a leader: at a socket its permissions decide \
+                    who may connect"
+                .into(),
+        );
     }
     match socket {
         Some(path) => Ok(Meeting::Here(path.clone())),

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use arguments::{Command, RunArguments};
 use ipcmark_abi::{Found, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
-use styles::Translation;
+use styles::{LatencyTest, Part, Translation};
 
 /// A command line that cannot be obeyed.
 const WRONG_COMMAND_LINE: u8 = 2;
@@ -42,12 +42,16 @@ fn main() -> ExitCode {
 fn obey(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Run(arguments) => run(&arguments),
-        Command::Leader(arguments) => by_hand::lead(&arguments),
+        Command::Leader(arguments) => by_hand::lead(&arguments.place, &arguments.run),
         Command::Follower(arguments) => by_hand::follow(&arguments),
         Command::List(arguments) => list::list(&arguments, &registry::look(&arguments.module)?),
         Command::Report(arguments) => report::report(&arguments),
         Command::IpcBench(style) => translated(style.translated()),
-        Command::LatencyTest(style) => translated(style.translated()?),
+        Command::LatencyTest(style) => latency_test(&style),
+        Command::IceperfLeader(style) => {
+            by_hand::lead(&style.place, &noted(style.translated()).arguments())
+        }
+        Command::IceperfFollower(arguments) => by_hand::follow(&arguments),
         Command::Schema => {
             let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
             Ok(printed(&format!("{}\n", schema.map_err(|e| e.to_string())?)))
@@ -64,10 +68,25 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
 
 /// Runs what another benchmark's command line means.
 fn translated(translation: Translation) -> Result<ExitCode, String> {
+    run(&noted(translation).arguments())
+}
+
+/// Tells the user what there is to tell beforehand.
+fn noted(translation: Translation) -> Translation {
     if let Some(note) = &translation.note {
         output::complain(note);
     }
-    run(&translation.arguments())
+    translation
+}
+
+fn latency_test(style: &LatencyTest) -> Result<ExitCode, String> {
+    match style.part()? {
+        Part::Both(translation) => translated(translation),
+        Part::Publisher(translation) => {
+            by_hand::lead(&style.place, &noted(translation).arguments())
+        }
+        Part::Subscriber => by_hand::follow(&style.follower()),
+    }
 }
 
 fn clean(registry: &ipcmark_engine::Registry) -> Result<ExitCode, String> {

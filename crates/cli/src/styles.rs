@@ -1,11 +1,16 @@
 //! Command lines of other benchmarks, translated onto that of `ipcmark run`: one file a tool.
 
+mod iceperf;
 mod ipc_bench;
 mod latency_test;
 
 use crate::arguments::RunArguments;
 
-pub(crate) use self::{ipc_bench::IpcBench, latency_test::LatencyTest};
+pub(crate) use self::{
+    iceperf::IceperfLeader,
+    ipc_bench::IpcBench,
+    latency_test::{LatencyTest, Part},
+};
 
 /// What a command line of another benchmark means to `ipcmark run`.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,13 +6,16 @@
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::Translation;
-use crate::sizes::Sizes;
+use crate::{
+    by_hand::{FollowerArguments, LeaderPlace},
+    sizes::Sizes,
+};
 
 /// LatencyTest's options, spelt as it spells them.
 #[derive(Args)]
 pub(crate) struct LatencyTest {
-    /// Which ends run here; this version has both only, in one process unless an option asks for
-    /// what only passes between processes
+    /// Which ends run here: both, in one process unless an option asks for what only passes between
+    /// processes, or one of them, with the other in another terminal or on another host
     #[arg(value_enum)]
     role: Role,
 
@@ -69,6 +72,14 @@ pub(crate) struct LatencyTest {
     #[arg(short, long, value_name = "true|false", default_value = "true", action = ArgAction::Set)]
     echo: bool,
 
+    #[command(flatten)]
+    pub place: LeaderPlace,
+
+    /// Address of a publisher on another host, for a subscriber; --secret is needed
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
+    #[arg(conflicts_with_all = ["listen", "socket"])]
+    connect: Option<String>,
+
     /// Flags of `ipcmark run` behind --, such as -- --no-pin -o result.json
     #[arg(last = true, value_name = "FLAGS")]
     rest: Vec<String>,
@@ -114,8 +125,40 @@ impl Switch {
 /// A row and what it needs to be told.
 type Row = (&'static str, Vec<(&'static str, &'static str)>);
 
+/// What a command line asks for.
+pub(crate) enum Part {
+    /// A run.
+    Both(Translation),
+    /// A leader.
+    Publisher(Translation),
+    /// A follower.
+    Subscriber,
+}
+
 impl LatencyTest {
-    /// What it means to `ipcmark run`.
+    /// What is to run here.
+    pub(crate) fn part(&self) -> Result<Part, String> {
+        match self.role {
+            Role::Both => self.translated().map(Part::Both),
+            Role::Publisher => self.translated().map(Part::Publisher),
+            Role::Subscriber if !self.echo => Err(SILENT.into()),
+            Role::Subscriber => Ok(Part::Subscriber),
+        }
+    }
+
+    /// What a subscriber means to `ipcmark follower`. The publisher tells it the rest.
+    pub(crate) fn follower(&self) -> FollowerArguments {
+        FollowerArguments {
+            socket: self.place.socket.clone(),
+            connect: self.connect.clone(),
+            secret: self.place.secret.clone(),
+            forever: false,
+            cpu: None,
+            module: Vec::new(),
+        }
+    }
+
+    /// What it means to `ipcmark run`, or to `ipcmark leader`.
     pub(crate) fn translated(&self) -> Result<Translation, String> {
         self.refuse_what_makes_no_sense()?;
         let (row, told) = self.row();
@@ -151,7 +194,6 @@ impl LatencyTest {
         let shares = self.data_sharing == Some(Switch::On) || self.data_loans;
         let is_in_memory = shares || self.shared_memory == Some(Switch::On);
         match self {
-            _ if self.role != Role::Both => Err(BY_HAND.into()),
             _ if !self.echo => Err("without --echo nobody answers, and there is no round trip to \
                                     time"
                 .into()),
@@ -184,7 +226,8 @@ impl LatencyTest {
             (false, _, Some(Switch::Off)) => ("fastdds-udp", vec![]),
             (false, _, Some(Switch::On)) => ("fastdds-shm", vec![]),
             (false, Some(Switch::Off), None) => ("fastdds", with(&[("data-sharing", "off")])),
-            (false, None, None) => (INTRA, vec![]),
+            (false, None, None) if self.role == Role::Both => (INTRA, vec![]),
+            (false, None, None) => ("fastdds", vec![]),
         }
     }
 
@@ -209,10 +252,9 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 /// The row of LatencyTest's `both`.
 const INTRA: &str = "fastdds-intra";
 
-/// The two ends by hand need commands of their own.
-const BY_HAND: &str = "this version has no publisher and subscriber for two terminals; \
-    'latency-test both' runs both ends, in processes of their own where an option such as \
-    --data_sharing or --shared_memory says what is to pass between them";
+/// Who answers nothing is for the publisher to say.
+const SILENT: &str = "a subscriber answers what it is asked for; how many do not, the publisher says: \
+    latency-test publisher --subscribers=3 -- --silent 1";
 
 fn between(row: &str) -> String {
     format!(

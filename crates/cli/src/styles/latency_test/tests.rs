@@ -103,8 +103,6 @@ fn every_setting_is_one_that_the_row_has() {
 fn mistakes_are_said() {
     for (line, reason) in [
         ("", "ROLE"),
-        ("publisher", "no publisher and subscriber for two terminals"),
-        ("subscriber", "no publisher and subscriber for two terminals"),
         ("all", "[possible values: both, publisher, subscriber]"),
         ("both --reliability=some", "reliable, besteffort"),
         ("both --samples=0", "0 is not in"),
@@ -119,4 +117,25 @@ fn mistakes_are_said() {
         let error = translated(line).unwrap_err();
         assert!(error.contains(reason), "{line}: {error}");
     }
+}
+
+#[test]
+fn the_ends_by_hand_are_a_leader_and_a_follower() {
+    let line = |line: &str| {
+        let words = std::iter::once("x").chain(line.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.line)
+    };
+    let publisher = line("publisher --socket /s --samples 5").unwrap();
+    let Ok(Part::Publisher(translation)) = publisher.part() else { panic!("it leads") };
+    assert!(translation.words.join(" ").starts_with("--transports=fastdds --waits=block"));
+    assert!(translation.note.is_none());
+    assert_eq!(publisher.place.socket.as_deref(), Some("/s".as_ref()));
+    let subscriber = line("subscriber --domain 0 --connect h:1 --secret /f").unwrap();
+    assert!(matches!(subscriber.part(), Ok(Part::Subscriber)));
+    let follower = subscriber.follower();
+    assert_eq!(follower.connect.as_deref(), Some("h:1"));
+    assert_eq!(follower.secret.as_deref(), Some("/f".as_ref()));
+    assert!(line("subscriber --connect h:1").is_err(), "without a secret");
+    let silent = line("subscriber --echo=false").unwrap().part();
+    assert!(silent.is_err_and(|why| why.contains("--silent 1")));
 }

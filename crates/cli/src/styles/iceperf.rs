@@ -1,0 +1,134 @@
+//! iceperf's command line: `iceperf-leader -n 100000 -t iceoryx-cpp-api`, with `iceperf-follower` in
+//! another terminal.
+//!
+//! iceperf polls iceoryx's C++ and C API and sleeps in everything else.
+
+use clap::{Args, ValueEnum};
+
+use super::Translation;
+use crate::by_hand::LeaderPlace;
+
+/// iceperf's leader, which measures.
+#[derive(Args)]
+pub(crate) struct IceperfLeader {
+    /// Round trips for each payload
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 10_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    number_of_samples: u64,
+
+    /// What carries the messages
+    #[arg(short, long, value_enum, default_value = "all")]
+    technology: Technology,
+
+    /// What is measured: latency is all that there is
+    #[arg(short, long, value_enum, default_value = "all")]
+    benchmark: Benchmark,
+
+    #[command(flatten)]
+    pub place: LeaderPlace,
+
+    /// Flags of `ipcmark run` behind --, such as -- --no-pin -o result.json
+    #[arg(last = true, value_name = "FLAGS")]
+    rest: Vec<String>,
+}
+
+/// What iceperf has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Technology {
+    /// All that follow, and iceoryx's WaitSet
+    All,
+    /// iceoryx, its C API: iceoryx-c
+    IceoryxCApi,
+    /// iceoryx, its C++ API: iceoryx-cpp
+    IceoryxCppApi,
+    /// POSIX message queues: posix-mq
+    PosixMessageQueue,
+    /// Unix domain sockets: uds-dgram
+    UnixDomainSockets,
+}
+
+/// What iceperf measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Benchmark {
+    All,
+    Latency,
+}
+
+impl Technology {
+    fn transports(self) -> &'static str {
+        match self {
+            Technology::All => "posix-mq,uds-dgram,iceoryx-cpp,iceoryx-c,iceoryx-waitset",
+            Technology::IceoryxCApi => "iceoryx-c",
+            Technology::IceoryxCppApi => "iceoryx-cpp",
+            Technology::PosixMessageQueue => "posix-mq",
+            Technology::UnixDomainSockets => "uds-dgram",
+        }
+    }
+
+    /// How it waits; nothing where it differs from one to the next.
+    fn waits(self) -> Option<&'static str> {
+        match self {
+            Technology::All => None,
+            Technology::IceoryxCApi | Technology::IceoryxCppApi => Some("spin"),
+            Technology::PosixMessageQueue | Technology::UnixDomainSockets => Some("block"),
+        }
+    }
+}
+
+impl IceperfLeader {
+    /// What it means to `ipcmark leader`.
+    pub(crate) fn translated(&self) -> Translation {
+        let samples = self.number_of_samples.to_string();
+        let mut flags = vec![
+            ("transports", self.technology.transports()),
+            ("touch", "head"),
+            ("round-trips", &samples),
+            ("sizes", "iceperf"),
+            ("format", "iceperf"),
+        ];
+        flags.extend(self.technology.waits().map(|waits| ("waits", waits)));
+        Translation::new(&flags, &self.rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        line: IceperfLeader,
+    }
+
+    fn words(line: &str) -> Result<String, clap::Error> {
+        let line = Line::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
+        Ok(line.line.translated().words.join(" "))
+    }
+
+    #[test]
+    fn its_example_runs_as_it_is() {
+        assert_eq!(
+            words("-n 100000 -t iceoryx-cpp-api").unwrap(),
+            "--transports=iceoryx-cpp --touch=head --round-trips=100000 --sizes=iceperf \
+             --format=iceperf --waits=spin"
+        );
+    }
+
+    #[test]
+    fn defaults_are_iceperf_s() {
+        let words = words("").unwrap();
+        assert!(words.contains("iceoryx-waitset") && words.contains("=10000"), "{words}");
+        assert!(!words.contains("--waits"), "each waits as it does there: {words}");
+    }
+
+    #[test]
+    fn what_it_has_not_is_refused_with_what_it_has() {
+        let refused = words("-t pipes").unwrap_err().to_string();
+        assert!(refused.contains("posix-message-queue"), "{refused}");
+        let refused = words("-b throughput").unwrap_err().to_string();
+        assert!(refused.contains("latency"), "{refused}");
+    }
+}
