@@ -297,9 +297,10 @@ fn strangers_at_the_address_do_no_harm_and_learn_nothing() {
     other.write("secret", "another secret of many characters", 0o600);
     let wrong = end(&mut other.at("follower", &address)).exits(1);
     assert!(wrong.stderr.contains("the same secret"), "{}", wrong.stderr);
-    let follower = Running::start(&mut place.at("follower --forever", &address));
+    let follower = Running::start(&mut place.at("follower", &address));
     assert_all(&leader.end().exits(0).result(), Status::Ok);
-    drop((silent, follower));
+    follower.end().exits(0);
+    drop(silent);
 }
 
 fn what_is_wrong_is_said_before_anything_starts() {

@@ -80,7 +80,10 @@ pub(crate) struct FollowerArguments {
 /// Waits for the followers and measures.
 pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Result<ExitCode, String> {
     let meeting = meeting(&place.socket, &place.listen, &place.secret)?;
-    run::run(run, Some(&meeting), &registry::look(&run.module)?)
+    let registry = registry::look(&run.module)?;
+    let ended = run::run(run, Some(&meeting), &registry);
+    leave();
+    ended
 }
 
 /// Serves one leader, or one after another.
@@ -92,23 +95,35 @@ pub(crate) fn follow(arguments: &FollowerArguments) -> Result<ExitCode, String> 
     pinning.check(0).map_err(|error| error.to_string())?;
     let interrupts = Interrupts::catch().map_err(|e| format!("cannot catch signals: {e}"))?;
     let follower = Follower { meeting, pinning, interrupt: &interrupts.readable };
+    let status = serve(&follower, arguments.forever, &interrupts);
+    leave();
+    Ok(status)
+}
+
+/// Takes away the directory that a meeting without a place of its own was in; one that is somebody's
+/// still, and so not empty, stays.
+fn leave() {
+    let _ = std::fs::remove_dir(own_directory());
+}
+
+fn serve(follower: &Follower<'_>, forever: bool, interrupts: &Interrupts) -> ExitCode {
     loop {
         output::complain(format_args!("waiting for a leader at {}", follower.meeting));
         let served = follower.serve(&mut || output::complain("a leader is there"));
         match served {
             Ok(Served::Interrupted) => {
-                return Ok(ExitCode::from(128 + interrupts.signal().unwrap_or(2)));
+                return ExitCode::from(128 + interrupts.signal().unwrap_or(2));
             }
             Ok(Served::Sessions(sessions)) => {
                 output::complain(format_args!("the leader has ended after {sessions} sessions"));
-                if !arguments.forever {
-                    return Ok(ExitCode::from(u8::from(sessions == 0)));
+                if !forever {
+                    return ExitCode::from(u8::from(sessions == 0));
                 }
             }
             Err(error) => {
                 output::complain(&error);
-                if !arguments.forever {
-                    return Ok(ExitCode::FAILURE);
+                if !forever {
+                    return ExitCode::FAILURE;
                 }
                 // A leader of another version will still be of another version in a moment.
                 std::thread::sleep(std::time::Duration::from_secs(1));
@@ -145,14 +160,17 @@ fn resolved(address: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| fault("nothing is known by that name".into()))
 }
 
+fn own_directory() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
+        Some(path) => Path::new(&path).join("ipcmark"),
+        None => PathBuf::from(format!("/tmp/ipcmark_{}", getuid())),
+    }
+}
+
 /// The socket that leader and follower of one user meet at, in a directory that nobody else can
 /// write to.
 fn own_socket() -> Result<PathBuf, Error> {
-    let user = getuid().as_raw();
-    let directory = match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
-        Some(path) => Path::new(&path).join("ipcmark"),
-        None => PathBuf::from(format!("/tmp/ipcmark_{user}")),
-    };
+    let (user, directory) = (getuid().as_raw(), own_directory());
     let failed = |error| Error::os("create", directory.display().to_string(), error);
     match DirBuilder::new().mode(0o700).create(&directory) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),

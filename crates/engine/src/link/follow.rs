@@ -19,7 +19,7 @@ use super::{
     gate::{connect_here, set_patience},
     hello::Hello,
     is_interrupted,
-    records::{PATIENCE, Records},
+    records::{IN_LINE, PATIENCE, Records},
     tunnel,
 };
 use crate::{
@@ -103,7 +103,7 @@ impl Follower<'_> {
             Err(Errno::ENOENT | Errno::ECONNREFUSED | Errno::EAGAIN) => return Ok(None),
             Err(errno) => return Err(Error::os("connect to", object, errno)),
         };
-        set_patience(&fd, PATIENCE)?;
+        set_patience(&fd, IN_LINE)?;
         let leader = FrameSocket::from_fd(fd);
         leader.send(&Hello::own(), &[])?;
         Hello::check(&leader.receive()?.0, "leader")?;

@@ -40,7 +40,7 @@ use super::{
 };
 use crate::frames::FrameSocket;
 
-/// So many are heard at once; whoever else comes is turned away until one of them is done.
+/// So many are heard at once; whoever else comes waits until one of them is done.
 const MOST_AT_ONCE: usize = 32;
 
 /// So many strangers are told of; more would hide what else is said.
@@ -112,8 +112,8 @@ fn welcome(came: &Sender<Companion>, accept: impl Fn() -> io::Result<Hearing>) {
             }
             Err(_) => return,
         };
-        if heard.load(Ordering::Relaxed) >= MOST_AT_ONCE {
-            continue;
+        while heard.load(Ordering::Relaxed) >= MOST_AT_ONCE {
+            thread::sleep(Duration::from_millis(20));
         }
         heard.fetch_add(1, Ordering::Relaxed);
         let (came, heard, strangers) = (came.clone(), Arc::clone(&heard), Arc::clone(&strangers));

@@ -28,6 +28,9 @@ const MOST_GREETING: usize = 32 + 16 + hello::MOST_BYTES;
 /// How long the other side may take for a part of the handshake, or to end a record it has begun.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long whoever has connected waits to be heard: others may be before it.
+pub(crate) const IN_LINE: Duration = Duration::from_secs(60);
+
 /// A connection of which both sides know the secret.
 pub(crate) struct Records {
     pub stream: TcpStream,
@@ -37,18 +40,19 @@ pub(crate) struct Records {
 impl Records {
     /// Of the side that has connected.
     pub(crate) fn connected(stream: TcpStream, secret: &Secret) -> Result<Self, Error> {
-        settle(&stream)?;
+        settle(&stream, IN_LINE)?;
         let mut noise = builder(secret)?.build_initiator().map_err(unsealed)?;
         write_greeting(&stream, &mut noise)?;
         let hello = read_greeting(&stream, &mut noise)
             .map_err(|e| e.remedy("see that both commands have the same secret"))?;
+        settle(&stream, PATIENCE)?;
         Hello::check(&hello, "leader")?;
         Self::open(stream, noise)
     }
 
     /// Of the side that was connected to. A stranger gets no answer.
     pub(crate) fn accepted(stream: TcpStream, secret: &Secret) -> Result<Self, Error> {
-        settle(&stream)?;
+        settle(&stream, PATIENCE)?;
         let mut noise = builder(secret)?.build_responder().map_err(unsealed)?;
         let hello = read_greeting(&stream, &mut noise)?;
         // Another version is told ours all the same: it knows the secret.
@@ -84,9 +88,9 @@ fn builder(secret: &Secret) -> Result<Builder<'_>, Error> {
     Builder::new(parameters).psk(0, &secret.0).map_err(unsealed)
 }
 
-fn settle(stream: &TcpStream) -> Result<(), Error> {
+fn settle(stream: &TcpStream, patience: Duration) -> Result<(), Error> {
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(patience))
         .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
         .and_then(|()| stream.set_nodelay(true))
         .map_err(|e| Error::os("settle", "a connection", e))
