@@ -17,7 +17,8 @@ use std::{
 use ipcmark_results::{RunResult, Status};
 use libc::{SIGKILL, SIGTERM};
 use support::{
-    IPCMARK, Running, Verdict, end, ipcmark, ipcmark_under, is_root, processes::await_named,
+    IPCMARK, Running, Verdict, end, ipcmark, ipcmark_under, is_root,
+    processes::{Process, await_named},
     traces, works,
 };
 
@@ -156,13 +157,9 @@ fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
         let follower = Running::start(&mut place.here("follower"));
         let other = Running::start(&mut place.here("follower --forever"));
         // The first to come serves; to kill the right one, the other one is killed as well.
-        let words = "leader -t pipe,fifo,tcp -w spin -s 64 -d 1s --format json";
+        let words = "leader -t pipe,fifo,tcp -w spin -s 64 -d 3s --format json";
         let leader = Running::start(&mut place.here(words));
-        thread::sleep(Duration::from_millis(900));
-        let serving = [follower.id(), other.id()]
-            .into_iter()
-            .find(|id| !support::processes::descendants(*id).is_empty())
-            .expect("one of them serves");
+        let serving = measuring(&[follower.id(), other.id()]);
         match victim {
             // SAFETY: it is this test's own child.
             "ipcmark" => _ = unsafe { libc::kill(serving, SIGKILL) },
@@ -175,6 +172,24 @@ fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
         let reason = failed[0].reason.as_ref().unwrap();
         assert!(reason.contains("follower"), "{victim}: {reason}");
         assert_eq!(traces::names(&result.run.id), [""; 0]);
+    }
+}
+
+/// Which of these commands has a worker that has been there for a while, and so is measuring.
+fn measuring(commands: &[i32]) -> i32 {
+    let worker = |command: &i32| {
+        let descendants = support::processes::descendants(*command);
+        descendants.into_iter().find(|process| process.name == "ipcmark-follow")
+    };
+    loop {
+        for command in commands {
+            let before = worker(command);
+            thread::sleep(Duration::from_millis(if before.is_some() { 800 } else { 20 }));
+            let is_same = |now: Process| before.as_ref().is_some_and(|old| old.id == now.id);
+            if worker(command).is_some_and(is_same) {
+                return *command;
+            }
+        }
     }
 }
 
