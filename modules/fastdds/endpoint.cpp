@@ -103,7 +103,7 @@ End::~End() {
 void End::make_endpoints() {
     dds::TypeSupport type(new Bytes(plan.payload));
     type.register_type(participant);
-    const std::string to = plan.name + "-0", fro = plan.name + "-1";
+    const auto to = leaders_topic(plan), fro = followers_topic(plan);
     const auto topic = [&](const std::string &name) {
         return made(participant->create_topic(name, type.get_type_name(), dds::TOPIC_QOS_DEFAULT),
                     "a topic of Fast DDS");

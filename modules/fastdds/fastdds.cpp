@@ -46,7 +46,7 @@ ipcmark_transport row(const char *name, const char *summary, const Row &context,
     transport.max_payload = 4 << 20;
     transport.waits = IPCMARK_SPIN | IPCMARK_BLOCK | IPCMARK_HYBRID;
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
-    transport.max_subscribers = 16;
+    transport.max_subscribers = MOST_FOLLOWERS;
     transport.option_count = option_count;
     transport.context = &context;
     transport.open = open_end;

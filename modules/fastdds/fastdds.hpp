@@ -10,6 +10,8 @@
 
 namespace fastdds_module {
 
+constexpr uint32_t MOST_FOLLOWERS = 16;
+
 enum class Sharing { Off, On, Automatic };
 
 // What one transport has and its brothers lack; options can change it.
@@ -28,6 +30,9 @@ struct Plan {
     uint32_t follower, followers;
     uint64_t payload;
     std::string name, directory;
+    // How many ends the leader's process has opened: the leader tells the others. An end that could not
+    // be closed keeps its ports, and its topics their pools of messages, so each opening has its own.
+    uint32_t opening;
     std::string host; // Where this end is reached.
     bool apart;       // The ends are on different hosts.
     bool udp, shm, loans, secure, reliable;
@@ -50,6 +55,9 @@ Plan make_plan(const Row &row, const ipcmark_settings &settings);
 // The pools of data sharing lie in this directory. Its name begins with the session's, so that it is
 // removed with the session whatever happens.
 std::string pool_directory(const std::string &session);
+
+// The topic that the leader publishes on, and the one that the followers do.
+std::string leaders_topic(const Plan &plan), followers_topic(const Plan &plan);
 
 using ipcmark::Failure;
 using ipcmark::proceed;

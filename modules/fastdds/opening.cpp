@@ -9,6 +9,7 @@
 #include "../space.h"
 #include "../within.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +29,7 @@ namespace {
 // What the leader tells its followers.
 struct Welcome {
     Leader leader;
+    uint32_t opening; // As in Plan.
     char credentials[256];
 };
 
@@ -103,12 +105,15 @@ std::string credentials(const Plan &plan) {
 }
 
 void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
-    const auto &plan = end.plan;
+    static std::atomic<uint32_t> openings{0};
+    auto &plan = end.plan;
+    plan.opening = ++openings;
     if (plan.sharing != Sharing::Off)
         std::filesystem::create_directories(pool_directory(plan.name));
     const auto directory = credentials(plan);
     const auto ports = choose_ports(plan);
     Welcome welcome{};
+    welcome.opening = plan.opening;
     welcome.leader.discovery = ports.discovery;
     plan.host.copy(welcome.leader.host, sizeof welcome.leader.host - 1);
     if (directory.size() >= sizeof welcome.credentials)
@@ -130,6 +135,7 @@ void follow(End &end, ipcmark_session *session, ipcmark_error *error) {
     size_t none = 0, len = sizeof welcome;
     proceed(session->receive(session, 0, &welcome, &len, nullptr, &none, error));
     welcome.credentials[sizeof welcome.credentials - 1] = welcome.leader.host[sizeof welcome.leader.host - 1] = '\0';
+    end.plan.opening = welcome.opening;
     end.participant =
         make_participant(end.plan, choose_ports(end.plan), &welcome.leader, welcome.credentials);
     end.make_endpoints();

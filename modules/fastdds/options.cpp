@@ -105,4 +105,12 @@ std::string pool_directory(const std::string &session) {
     return "/dev/shm/" + session + "-pools";
 }
 
+std::string leaders_topic(const Plan &plan) {
+    return plan.name + "-" + std::to_string(plan.opening) + "-0";
+}
+
+std::string followers_topic(const Plan &plan) {
+    return plan.name + "-" + std::to_string(plan.opening) + "-1";
+}
+
 } // namespace fastdds_module

@@ -125,7 +125,8 @@ Ports choose_ports(const Plan &plan) {
     }
     if (plan.shm) {
         const uint32_t end = plan.leads ? 0 : 1 + plan.follower;
-        ports.discovery.shm = shm_ports(plan.name) + 2 * end;
+        const uint32_t opening = plan.opening % (PORTS_A_SESSION / PORTS_AN_OPENING);
+        ports.discovery.shm = shm_ports(plan.name) + opening * PORTS_AN_OPENING + 2 * end;
         ports.messages.shm = ports.discovery.shm + 1;
     }
     return ports;

@@ -22,8 +22,9 @@ struct Leader {
 };
 
 // The ports of the shared-memory transport that a session uses: two for each end, the leader's
-// first. They follow from the session's name, so that what a killed one left can be found.
-constexpr uint32_t LEAST_SHM_PORT = 0x10000, PORTS_A_SESSION = 64;
+// first, and as many for the next opening. They follow from the session's name, so that what a killed
+// one left can be found.
+constexpr uint32_t LEAST_SHM_PORT = 0x10000, PORTS_A_SESSION = 256, PORTS_AN_OPENING = 2 * (1 + MOST_FOLLOWERS);
 uint32_t shm_ports(const std::string &name);
 
 // Two ports of an end: one for discovery, one for messages.

@@ -81,7 +81,7 @@ std::string topic(const char *verb, const std::string &name) {
 
 // An end may publish on its own topic and subscribe to the other, and nothing else.
 std::string permissions(const Plan &plan, bool leads) {
-    const std::string to = plan.name + "-0", fro = plan.name + "-1";
+    const auto to = leaders_topic(plan), fro = followers_topic(plan);
     const auto domain = std::to_string(plan.domain);
     const time_t now = time(nullptr), day = 24 * 60 * 60;
     return std::string("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<dds><permissions><grant name=\"") +

@@ -1,0 +1,203 @@
+//! Of Fast DDS's rows, what conformance cannot show: a peer without certificates never matches
+//! `fastdds-secure`, and an end that the library never closed does not disturb the next of its process.
+
+use std::{
+    io, mem,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::net::UnixDatagram,
+    },
+    path::Path,
+    process::{self, ExitCode},
+    rc::Rc,
+    thread,
+    time::Duration,
+};
+
+use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_transport::{
+    Availability, Collect, Endpoint, Error, Rendezvous, Role, Settings, Step, Transport, Wait,
+};
+use nix::{
+    sys::wait::{WaitStatus, waitpid},
+    unistd::{ForkResult, Pid, fork},
+};
+
+/// Longer than ends look for one another.
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(MODULE_COMMAND) {
+        ipcmark_abi::serve();
+    }
+    let found = Found::look(&[]);
+    let opening = openings(&found);
+    let secure = opening.iter().find(|opening| opening.name == "fastdds-secure");
+    if let Some(reason) = secure.and_then(|opening| opening.unavailable.as_ref()) {
+        println!("fastdds: not run: {reason}");
+        return ExitCode::SUCCESS;
+    }
+    // What both have opens, so that the third would open if certificates did not count.
+    expect(&opening, "fastdds-secure", "fastdds-secure", true);
+    expect(&opening, "fastdds-udp", "fastdds-udp", true);
+    expect(&opening, "fastdds-secure", "fastdds-udp", false);
+    abandon(&opening, "fastdds-udp");
+    abandon(&opening, "fastdds-secure");
+    abandon(&opening, "fastdds-shm");
+    sweep(&opening, "fastdds-shm");
+    ExitCode::SUCCESS
+}
+
+type Play = dyn Fn(&Settings, &mut dyn Rendezvous) -> Result<(), Error>;
+
+/// What to do with one end of a transport, and why that cannot be done.
+struct Opening {
+    name: String,
+    unavailable: Option<String>,
+    /// Opens it and closes it.
+    open: Box<Play>,
+    /// Opens it with room for little, leaves it as it is, opens another with room for more, and
+    /// publishes as much as it takes.
+    leave: Box<Play>,
+    remove: Box<Play>,
+}
+
+struct Openings;
+
+impl Collect for Openings {
+    type Item = Opening;
+
+    fn item<T: Transport>(&mut self, transport: T) -> Opening {
+        let transport = Rc::new(transport);
+        let (leaving, removing) = (Rc::clone(&transport), Rc::clone(&transport));
+        let unavailable = match transport.probe() {
+            Availability::Available { .. } => None,
+            Availability::Unavailable { reason, .. } => Some(reason),
+        };
+        Opening {
+            name: transport.definition().name.to_string(),
+            unavailable,
+            open: Box::new(move |settings, peers| transport.open(settings, peers).map(drop)),
+            leave: Box::new(move |settings, peers| {
+                let small = Settings { payload: 64, ..settings.clone() };
+                mem::forget(leaving.open(&small, peers)?);
+                let mut end = leaving.open(settings, peers)?;
+                publish(&mut end, settings.payload)?;
+                peers.meet()
+            }),
+            remove: Box::new(move |settings, _| removing.remove(&settings.name)),
+        }
+    }
+}
+
+fn publish(end: &mut impl Endpoint, payload: usize) -> Result<(), Error> {
+    while end.loan(payload)? == Step::WouldBlock {}
+    end.room().fill(1);
+    while end.publish()? == Step::WouldBlock {}
+    Ok(())
+}
+
+fn openings(found: &Found) -> Vec<Opening> {
+    ipcmark_abi::modules(&mut Openings, found)
+}
+
+/// Opens a leader's and a follower's end in processes of their own; both find the other, or neither.
+fn expect(openings: &[Opening], leader: &str, follower: &str, meets: bool) {
+    let ends = [leader, follower].map(|name| &*of(openings, name).open);
+    for (done, role) in play(ends).iter().zip(["leader", "follower"]) {
+        assert_eq!(*done, meets, "{leader} leads, {follower} follows: the {role}");
+    }
+    println!("{leader} leads, {follower} follows: {}", if meets { "they meet" } else { "never" });
+}
+
+/// Opens ends of processes that have one already, which was never closed.
+fn abandon(openings: &[Opening], name: &str) {
+    let ends = [&*of(openings, name).leave; 2];
+    assert_eq!(play(ends), [true; 2], "{name} beside ends that were left open");
+    println!("{name} beside ends that were left open: it works");
+}
+
+/// Removes what ends that were never closed leave in shared memory.
+fn sweep(openings: &[Opening], name: &str) {
+    // What is younger may not be locked by its maker yet.
+    thread::sleep(Duration::from_secs(3));
+    let (socket, _) = UnixDatagram::pair().expect("a pair of sockets");
+    let child = child(&of(openings, name).remove, &settings(Role::Leader, Path::new("/")), socket);
+    let ended = waitpid(child, None).expect("a child ends");
+    assert!(matches!(ended, WaitStatus::Exited(_, 0)), "what {name} left is removed: {ended:?}");
+}
+
+fn of<'a>(openings: &'a [Opening], name: &str) -> &'a Opening {
+    openings.iter().find(|opening| opening.name == name).expect("it is known")
+}
+
+/// What a leader and a follower do, each in a process of its own; whether they did it.
+fn play(ends: [&Play; 2]) -> [bool; 2] {
+    let directory = std::env::temp_dir().join(format!("ipcmark-fastdds-{}", process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let (one, other) = UnixDatagram::pair().expect("a pair of sockets");
+    let children = [
+        child(ends[0], &settings(Role::Leader, &directory), one),
+        child(ends[1], &settings(Role::Follower(0), &directory), other),
+    ];
+    let ended = children.map(|child| waitpid(child, None).expect("a child ends"));
+    let _ = std::fs::remove_dir_all(&directory);
+    ended.map(|status| {
+        let WaitStatus::Exited(_, status) = status else { panic!("a child: {status:?}") };
+        status == 0
+    })
+}
+
+fn child(play: &Play, settings: &Settings, socket: UnixDatagram) -> Pid {
+    socket.set_read_timeout(Some(WATCHDOG)).expect("a timeout");
+    // SAFETY: this process has one thread: libraries are loaded in children only.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            let outcome = play(settings, &mut Peer(socket));
+            if let Err(error) = &outcome {
+                eprintln!("  {error}");
+            }
+            // Without the destructors of a library that was left at work.
+            // SAFETY: nothing of this process is to be flushed or joined.
+            unsafe { nix::libc::_exit(i32::from(outcome.is_err())) }
+        }
+    }
+}
+
+fn settings(role: Role, directory: &Path) -> Settings {
+    Settings {
+        role,
+        wait: Wait::Block,
+        payload: 1000,
+        subscribers: 1,
+        name: format!("ipcmark-fastdds-{}", process::id()),
+        directory: directory.into(),
+        address: None,
+        options: Default::default(),
+    }
+}
+
+/// The way to the other process: a socket that keeps frames apart. A peer that is gone sends nothing.
+struct Peer(UnixDatagram);
+
+impl Rendezvous for Peer {
+    fn peers(&self) -> usize {
+        1
+    }
+
+    fn send(&mut self, _: usize, bytes: &[u8], _: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        self.0.send(bytes).map(drop).map_err(|error| failed("send", error))
+    }
+
+    fn receive(&mut self, _: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        let mut frame = vec![0; 4096];
+        let len = self.0.recv(&mut frame).map_err(|error| failed("receive", error))?;
+        frame.truncate(len);
+        Ok((frame, Vec::new()))
+    }
+}
+
+fn failed(operation: &str, error: io::Error) -> Error {
+    Error::os(operation, "a frame", error)
+}
