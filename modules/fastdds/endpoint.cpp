@@ -26,8 +26,6 @@ const Duration_t WHILE_POLLING{0, 1000 * 1000}, WHILE_BLOCKING{0, 100 * 1000 * 1
 // How long the last message may take to arrive, so that the end can be closed.
 const Duration_t UNTIL_CLOSED{0, 200 * 1000 * 1000};
 const Duration_t AT_ONCE{0, 0}, HEARTBEAT{0, 10 * 1000 * 1000};
-// Messages beyond the history: one on loan, and one that a reader holds while the history fills up.
-constexpr int EXTRA = 2;
 
 dds::DataSharingQosPolicy sharing(const Plan &plan) {
     dds::DataSharingQosPolicy policy;
@@ -52,7 +50,7 @@ template <typename Qos> void set_common(const Plan &plan, Qos &qos) {
     limits.max_instances = 1;
     limits.max_samples = limits.max_samples_per_instance = depth;
     limits.allocated_samples = depth;
-    limits.extra_samples = EXTRA;
+    limits.extra_samples = static_cast<int32_t>(plan.spare);
     qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_MEMORY_MODE;
     qos.data_sharing(sharing(plan));
 }

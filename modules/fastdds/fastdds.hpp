@@ -39,6 +39,7 @@ struct Plan {
     Sharing sharing;
     uint32_t domain;
     uint32_t history; // Messages that a writer or a reader keeps.
+    uint32_t spare;   // Messages beyond those, for which there is memory.
     uint32_t segment; // Bytes of a participant's segment of the shared-memory transport.
     uint32_t socket_buffer;
     std::string certificates, profile; // Paths, or empty.

@@ -36,7 +36,7 @@ struct Welcome {
 // Memory that a session takes of /dev/shm, all its ends together.
 uint64_t shared_bytes(const Plan &plan) {
     const uint64_t ends = 1 + plan.followers;
-    const uint64_t pool = (plan.history + 4) * (plan.payload + 256) + (64 << 10);
+    const uint64_t pool = (plan.history + plan.spare + 2) * (plan.payload + 256) + (64 << 10);
     return ends * ((plan.shm ? plan.segment + (1u << 20) : 0) + (plan.sharing != Sharing::Off ? pool : 0));
 }
 

@@ -17,6 +17,11 @@ namespace {
 // What a writer's history may take, and how many messages it holds at least and at most.
 constexpr uint64_t HISTORY_BYTES = 32 << 20;
 constexpr uint64_t LEAST_HISTORY = 8, MOST_HISTORY = 1000;
+// With data sharing 2.9 acknowledges a message and then looks whether it is still whole. A writer with
+// a full history that is given up on takes the memory that has been free for longest each time: there
+// has to be more of it than one tries while a reader is off the processor.
+constexpr uint64_t SPARE_BYTES = 4 << 20;
+constexpr uint64_t LEAST_SPARE = 2, MOST_SPARE = 64;
 constexpr uint32_t DOMAINS = 233;
 
 #define RELIABILITY                                                                                \
@@ -94,6 +99,7 @@ Plan make_plan(const Row &row, const ipcmark_settings &settings) {
     plan.sharing = sharing(settings, row.sharing);
     plan.domain = number(settings, "domain", hash(plan.name) % DOMAINS);
     plan.history = number(settings, "history", held);
+    plan.spare = std::clamp(SPARE_BYTES / settings.payload, LEAST_SPARE, MOST_SPARE);
     plan.segment = number(settings, "segment-size", (4 << 20) + 5 * settings.payload);
     plan.socket_buffer = number(settings, "socket-buffer", 4 << 20);
     plan.certificates = value(settings, "certificates");
