@@ -1,11 +1,12 @@
 //! What `fastdds-secure` promises, seen on the loopback interface: what is sent cannot be read there.
-//! `crates/abi/tests/secure.rs` shows that a peer without certificates never matches.
+//! `crates/abi/tests/fastdds.rs` shows that a peer without certificates never matches.
 
 mod support;
 
 use std::{
-    io, mem,
+    fs, io, mem,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
@@ -14,7 +15,51 @@ use ipcmark_results::Status;
 use serde_json::Value;
 use support::{Verdict, is_root, run};
 
-support::tests![a_message_cannot_be_read_on_the_loopback_interface];
+support::tests![
+    certificates_of_latency_test_prove_who_one_is,
+    a_message_cannot_be_read_on_the_loopback_interface,
+];
+
+/// Makes certificates under LatencyTest's names: an authority, and ends that it or a stranger certifies.
+const CERTIFICATES: &str = r#"
+cd "$1"
+authority() {
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout $1-key.pem -days 2 -subj "/C=ES/CN=$1" -out $1.pem
+}
+certify() {
+    openssl req -newkey rsa:2048 -nodes -keyout main$1key.pem -out request \
+        -subj "/C=ES/O=R&D/CN=main $1/emailAddress=$1@example.org"
+    openssl x509 -req -in request -CA $2.pem -CAkey $2-key.pem -CAcreateserial -days 2 \
+        -out main$1cert.pem
+}
+authority maincacert
+authority stranger
+certify pub maincacert
+certify sub $2
+"#;
+
+fn certificates_of_latency_test_prove_who_one_is() -> Verdict {
+    if let Some(reason) = unavailable("fastdds-secure") {
+        return Verdict::Skipped(format!("fastdds-secure: {reason}"));
+    }
+    for (authority, status) in [("maincacert", 0), ("stranger", 1)] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().to_str().expect("a path");
+        let arguments = ["-euc", CERTIFICATES, "sh", path, authority];
+        let made = Command::new("sh").args(arguments).output().expect("openssl runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        fs::write(directory.path().join("payloads"), "16;64").expect("a file");
+        let words = format!("--security=true --certs={path} --file={path}/payloads --samples=20");
+        let ended = run(&format!("latency-test both {words}")).exits(status);
+        assert_eq!(
+            ended.stdout.contains("      16,      20,"),
+            status == 0,
+            "{authority}: {}",
+            ended.stdout
+        );
+    }
+    Verdict::Holds
+}
 
 /// With `--touch all` a message is one word over and over. So many bytes of it in a row mean that a
 /// packet shows what was sent.

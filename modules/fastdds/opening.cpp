@@ -95,13 +95,15 @@ void note_all(const Plan &plan, ipcmark_session *session) {
 std::string credentials(const Plan &plan) {
     if (!plan.secure)
         return "";
-    if (plan.certificates.empty() && plan.apart)
-        throw Failure{"use", "certificates made for the session", "the other host cannot read them",
-                      "set certificates to a directory that both hosts have"};
-    if (plan.certificates.empty())
-        return make_credentials(plan);
-    check_credentials(plan.certificates);
-    return plan.certificates;
+    if (!plan.certificates.empty()) {
+        check_credentials(plan.certificates);
+        if (has_permissions(plan.certificates))
+            return plan.certificates;
+    }
+    if (plan.apart)
+        throw Failure{"use", "permissions made for the session", "the other host cannot read them",
+                      "set certificates to a directory that both hosts have, with permissions in it"};
+    return make_credentials(plan);
 }
 
 void lead(End &end, ipcmark_session *session, ipcmark_error *error) {

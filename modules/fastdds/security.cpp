@@ -1,9 +1,12 @@
 // Security: an authority, a certificate for each role, governance and permissions that it signs. They
 // are made for the session in its directory, read by both ends while they open, and then removed.
+// Certificates of LatencyTest come without permissions: those are made to go with them.
 #include "security.hpp"
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -24,26 +27,48 @@ namespace {
 constexpr const char *SHARED_FILES[] = {"ca.pem", "governance.p7s"};
 constexpr const char *ROLE_FILES[] = {".pem", "-key.pem", "-permissions.p7s"};
 constexpr const char *ROLES[] = {"leader", "follower"};
+// Who has signed the permissions; without it, the authority of the certificates.
+constexpr const char *PERMISSIONS_AUTHORITY = "permissions-ca.pem";
 
-// Run in the directory. OPENSSL_CONF keeps a configuration of the machine's from changing anything.
-constexpr const char *SCRIPT = R"(
+// The names by which LatencyTest knows certificates and keys, and ours.
+constexpr const char *LATENCY_TEST[][2] = {{"maincacert.pem", "ca.pem"},
+                                           {"mainpubcert.pem", "leader.pem"},
+                                           {"mainpubkey.pem", "leader-key.pem"},
+                                           {"mainsubcert.pem", "follower.pem"},
+                                           {"mainsubkey.pem", "follower-key.pem"}};
+
+// The scripts run in the directory. OPENSSL_CONF keeps a configuration of the machine's from changing
+// anything.
+constexpr const char *START = R"(
 cd "$1"
 export OPENSSL_CONF=empty.cnf
 printf '[req]\ndistinguished_name=names\n[names]\n' >empty.cnf
 key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
-key ca-key.pem
-openssl req -x509 -new -key ca-key.pem -sha256 -days 2 -subj '/O=ipcmark/CN=authority' \
-    -addext 'basicConstraints=critical,CA:TRUE' -out ca.pem
+)";
+
+// An authority, and a certificate that it signs for each role that has none.
+constexpr const char *CERTIFY = R"(
+key authority-key.pem
+openssl req -x509 -new -key authority-key.pem -sha256 -days 2 -subj '/O=ipcmark/CN=authority' \
+    -addext 'basicConstraints=critical,CA:TRUE' -out permissions-ca.pem
 for role in leader follower; do
-    key $role-key.pem
-    openssl req -new -key $role-key.pem -subj "/O=ipcmark/CN=$role" -out request
-    openssl x509 -req -in request -CA ca.pem -CAkey ca-key.pem -CAcreateserial -sha256 -days 2 \
-        -out $role.pem
+    if [ ! -e $role.pem ]; then
+        ln -sf permissions-ca.pem ca.pem
+        key $role-key.pem
+        openssl req -new -key $role-key.pem -subj "/O=ipcmark/CN=$role" -out request
+        openssl x509 -req -in request -CA ca.pem -CAkey authority-key.pem -CAcreateserial -sha256 \
+            -days 2 -out $role.pem
+    fi
+    openssl x509 -in $role.pem -noout -subject -nameopt RFC2253 >$role.subject
 done
+)";
+
+constexpr const char *SIGN = R"(
 for document in governance leader-permissions follower-permissions; do
-    openssl smime -sign -text -in $document.xml -signer ca.pem -inkey ca-key.pem -out $document.p7s
+    openssl smime -sign -text -in $document.xml -signer permissions-ca.pem \
+        -inkey authority-key.pem -out $document.p7s
 done
-rm ca-key.pem
+rm authority-key.pem
 )";
 
 // Every submessage and every payload is encrypted. Whole messages are not encrypted once more: 2.9.1
@@ -75,18 +100,33 @@ std::string date(time_t when) {
     return text;
 }
 
+std::string escaped(const std::string &text) {
+    std::string xml;
+    for (const char c : text)
+        xml += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+    return xml;
+}
+
+// Whose a certificate is: what stands after "subject=" in the only line of a file.
+std::string subject(const std::string &path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line.substr(line.find('=') + 1);
+}
+
 std::string topic(const char *verb, const std::string &name) {
     return std::string("<") + verb + "><topics><topic>" + name + "</topic></topics></" + verb + ">";
 }
 
 // An end may publish on its own topic and subscribe to the other, and nothing else.
-std::string permissions(const Plan &plan, bool leads) {
+std::string permissions(const Plan &plan, bool leads, const std::string &subject) {
     const auto to = leaders_topic(plan), fro = followers_topic(plan);
     const auto domain = std::to_string(plan.domain);
     const time_t now = time(nullptr), day = 24 * 60 * 60;
     return std::string("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<dds><permissions><grant name=\"") +
-           ROLES[leads ? 0 : 1] + "\"><subject_name>CN=" + ROLES[leads ? 0 : 1] +
-           ",O=ipcmark</subject_name><validity><not_before>" + date(now - day) +
+           ROLES[leads ? 0 : 1] + "\"><subject_name>" + escaped(subject) +
+           "</subject_name><validity><not_before>" + date(now - day) +
            "</not_before><not_after>" + date(now + 2 * day) +
            "</not_after></validity><allow_rule><domains><id>" + domain + "</id></domains>" +
            topic("publish", leads ? to : fro) + topic("subscribe", leads ? fro : to) +
@@ -109,8 +149,9 @@ std::string last_line(const std::string &path) {
     return last;
 }
 
-void run_openssl(const std::string &directory) {
-    const char *arguments[] = {"sh", "-euc", SCRIPT, "sh", directory.c_str(), nullptr};
+void run_openssl(const std::string &what, const std::string &directory) {
+    const auto script = START + what;
+    const char *arguments[] = {"sh", "-euc", script.c_str(), "sh", directory.c_str(), nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     const auto errors = directory + "/errors";
@@ -123,8 +164,22 @@ void run_openssl(const std::string &directory) {
     while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (status != 0)
-        throw Failure{"make", "the certificates of the session",
+        throw Failure{"make", "certificates and permissions",
                       failed ? std::strerror(failed) : last_line(errors), "apt install openssl"};
+}
+
+// Keys are not copied.
+void link_certificates(const std::string &from, const std::string &directory) {
+    char path[PATH_MAX];
+    for (const auto &[theirs, ours] : LATENCY_TEST) {
+        const auto link = directory + "/" + ours;
+        if (!realpath((from + "/" + theirs).c_str(), path) || symlink(path, link.c_str()) != 0)
+            throw Failure{"link to", from + "/" + theirs, std::strerror(errno), ""};
+    }
+}
+
+bool exists(const std::string &directory, const char *file) {
+    return access((directory + "/" + file).c_str(), F_OK) == 0;
 }
 
 std::string uri(const std::string &credentials, const std::string &file) {
@@ -137,11 +192,20 @@ std::string make_credentials(const Plan &plan) {
     const auto directory = plan.directory + "/security";
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
         throw Failure{"make", "the directory " + directory, std::strerror(errno), ""};
+    if (!plan.certificates.empty())
+        link_certificates(plan.certificates, directory);
+    run_openssl(CERTIFY, directory);
     write_file(directory + "/governance.xml", GOVERNANCE);
-    write_file(directory + "/leader-permissions.xml", permissions(plan, true));
-    write_file(directory + "/follower-permissions.xml", permissions(plan, false));
-    run_openssl(directory);
+    for (const bool leads : {true, false}) {
+        const auto role = directory + "/" + ROLES[leads ? 0 : 1];
+        write_file(role + "-permissions.xml", permissions(plan, leads, subject(role + ".subject")));
+    }
+    run_openssl(SIGN, directory);
     return directory;
+}
+
+bool has_permissions(const std::string &directory) {
+    return !exists(directory, LATENCY_TEST[0][0]);
 }
 
 void check_credentials(const std::string &directory) {
@@ -151,6 +215,11 @@ void check_credentials(const std::string &directory) {
             throw Failure{"read", path, std::strerror(errno),
                           "docs/transports/fastdds-secure.md names the files"};
     };
+    if (!has_permissions(directory)) {
+        for (const auto &names : LATENCY_TEST)
+            check(names[0]);
+        return;
+    }
     for (const char *file : SHARED_FILES)
         check(file);
     for (const char *role : ROLES)
@@ -172,7 +241,8 @@ void secure(eprosima::fastdds::dds::DomainParticipantQos &qos, const std::string
     set(authentication + "identity_certificate", uri(credentials, role + ".pem"));
     set(authentication + "private_key", uri(credentials, role + "-key.pem"));
     set("dds.sec.access.plugin", "builtin.Access-Permissions");
-    set(access + "permissions_ca", uri(credentials, "ca.pem"));
+    set(access + "permissions_ca",
+        uri(credentials, exists(credentials, PERMISSIONS_AUTHORITY) ? PERMISSIONS_AUTHORITY : "ca.pem"));
     set(access + "governance", uri(credentials, "governance.p7s"));
     set(access + "permissions", uri(credentials, role + "-permissions.p7s"));
     set("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
