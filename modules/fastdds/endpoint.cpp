@@ -1,8 +1,6 @@
 // Topics, writers and readers, and what is set of them.
 #include "endpoint.hpp"
 
-#include "words.hpp"
-
 #include <chrono>
 #include <thread>
 
@@ -23,8 +21,10 @@ constexpr std::chrono::seconds PATIENCE(8);
 // How long a full history is waited for: while polling just long enough that a send is not given up
 // because another thread of the library is sending at that moment.
 const Duration_t WHILE_POLLING{0, 1000 * 1000}, WHILE_BLOCKING{0, 100 * 1000 * 1000};
-// How long the last message may take to arrive, so that the end can be closed.
-const Duration_t UNTIL_CLOSED{0, 200 * 1000 * 1000};
+// How long the last message may take to arrive, and the leader to go first, so that the end can be
+// closed.
+const Duration_t UNTIL_RECEIVED{0, 200 * 1000 * 1000};
+constexpr std::chrono::milliseconds UNTIL_ALONE(500);
 const Duration_t AT_ONCE{0, 0}, HEARTBEAT{0, 10 * 1000 * 1000};
 
 dds::DataSharingQosPolicy sharing(const Plan &plan) {
@@ -70,6 +70,16 @@ dds::DataReaderQos reader_qos(const Plan &plan, dds::DataReaderQos qos) {
     return qos;
 }
 
+template <typename Condition> bool wait_for(Condition holds, std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > deadline)
+            return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+}
+
 template <typename Made> Made *made(Made *thing, const char *what) {
     if (!thing)
         throw Failure{"create", what, last_words("Fast DDS does not say why"), ""};
@@ -91,9 +101,12 @@ End::~End() {
         reader->return_loan(taken, infos);
     if (lent)
         writer->discard_loan(lent);
-    // A message that is sent again while its reader goes away can lock the library up.
+    // A message that is sent again while its reader goes away can lock the library up; so can ends
+    // that go at the same moment.
     if (writer)
-        writer->wait_for_acknowledgments(UNTIL_CLOSED);
+        writer->wait_for_acknowledgments(UNTIL_RECEIVED);
+    if (!plan.leads && writer && reader)
+        wait_for([this] { return matched() == std::pair(0, 0); }, UNTIL_ALONE);
     participant->delete_contained_entities();
     dds::DomainParticipantFactory::get_instance()->delete_participant(participant);
 }
@@ -124,22 +137,21 @@ void End::make_endpoints() {
     awake.reserve(1);
 }
 
-void End::match() {
-    const int wanted = plan.leads ? static_cast<int>(plan.followers) : 1;
-    const auto deadline = std::chrono::steady_clock::now() + PATIENCE;
+std::pair<int, int> End::matched() {
     dds::PublicationMatchedStatus readers;
     dds::SubscriptionMatchedStatus writers;
-    for (;;) {
-        writer->get_publication_matched_status(readers);
-        reader->get_subscription_matched_status(writers);
-        if (readers.current_count == wanted && writers.current_count == wanted)
-            return;
-        if (std::chrono::steady_clock::now() > deadline)
-            break;
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    const auto counts = std::to_string(std::min(readers.current_count, writers.current_count)) + " of " +
-                        std::to_string(wanted) + " matched within 8 s";
+    writer->get_publication_matched_status(readers);
+    reader->get_subscription_matched_status(writers);
+    return {readers.current_count, writers.current_count};
+}
+
+void End::match() {
+    const int wanted = plan.leads ? static_cast<int>(plan.followers) : 1;
+    if (wait_for([&] { return matched() == std::pair(wanted, wanted); }, PATIENCE))
+        return;
+    const auto [readers, writers] = matched();
+    const auto counts = std::to_string(std::min(readers, writers)) + " of " + std::to_string(wanted) +
+                        " matched within 8 s";
     throw Failure{"reach", plan.leads ? "the followers" : "the leader",
                   last_words(counts),
                   plan.secure ? "both ends need certificates of one authority" : ""};

@@ -3,9 +3,11 @@
 
 #include "fastdds.hpp"
 #include "type.hpp"
+#include "words.hpp"
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <fastdds/dds/core/LoanableSequence.hpp>
@@ -30,6 +32,7 @@ struct News : eprosima::fastdds::dds::DataReaderListener {
 };
 
 struct End {
+    Speech speech;
     Plan plan;
     News news;
     uint64_t heard = 0; // Of the news, when the reader was last asked.
@@ -56,6 +59,8 @@ struct End {
     void make_endpoints();
     // Sleeps until every other end is matched.
     void match();
+    // How many readers and how many writers of other ends are matched.
+    std::pair<int, int> matched();
 };
 
 } // namespace fastdds_module

@@ -1,6 +1,7 @@
 // The library's log and version.
 #include "words.hpp"
 
+#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <memory>
@@ -19,6 +20,7 @@ using eprosima::fastdds::dds::Log;
 
 std::mutex words_mutex;
 std::string words;
+std::atomic<int> speeches{0};
 
 // The library's own thread calls it.
 struct Keeper : eprosima::fastdds::dds::LogConsumer {
@@ -46,6 +48,15 @@ bool take_over() {
 void listen_to_the_library() {
     static const bool taken = take_over();
     static_cast<void>(taken);
+}
+
+Speech::Speech() {
+    speeches.fetch_add(1);
+}
+
+Speech::~Speech() {
+    if (speeches.fetch_sub(1) == 1)
+        Log::KillThread();
 }
 
 std::string last_words(const std::string &otherwise) {
