@@ -70,6 +70,10 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("nng-tcp", "no-delay=off", "TCP_NODELAY", "off"),
         ("boost-mq", "depth=17", "queue", "17 messages"),
         ("iceoryx-cpp", "depth=9", "queue", "9 messages"),
+        ("iceoryx2", "depth=9", "buffer", "9 samples"),
+        ("alephzero-pubsub", "depth=9", "under way", "9 messages"),
+        ("shm-ring", "capacity=65600", "rings", "65600 bytes"),
+        ("shm-futex", "capacity=1M", "rings", "1048576 bytes"),
         ("fastdds", "history=33", "history", "33 messages"),
         ("cyclonedds", "history=33", "history", "33 messages"),
     ] {

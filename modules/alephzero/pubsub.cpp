@@ -9,6 +9,7 @@
 //   holds twice.
 #include "alephzero.hpp"
 
+#include "../options.hpp"
 #include "../pair.hpp"
 
 #include <algorithm>
@@ -37,13 +38,14 @@ struct End {
 
 // Set-up -----------------------------------------------------------------------------------------
 
-uint64_t depth_for(uint64_t payload) {
-    return std::clamp<uint64_t>(ARENA_BYTES / 2 / (payload + PACKET_HEAD), LEAST_DEPTH, MOST_DEPTH);
+uint64_t depth_of(const ipcmark_settings &settings) {
+    const auto held = ARENA_BYTES / 2 / (settings.payload + PACKET_HEAD);
+    return ipcmark::number(settings, "depth", std::clamp<uint64_t>(held, LEAST_DEPTH, MOST_DEPTH));
 }
 
 // Room for twice as much as can be under way, for packets lie in one piece each.
-size_t arena_for(uint64_t payload) {
-    const size_t bytes = (2 * depth_for(payload) + 2) * (payload + PACKET_HEAD) + 65536;
+size_t arena_of(const ipcmark_settings &settings) {
+    const size_t bytes = (2 * depth_of(settings) + 2) * (settings.payload + PACKET_HEAD) + 65536;
     return (bytes + 4095) / 4096 * 4096;
 }
 
@@ -59,7 +61,7 @@ void close_end(void *end) {
 // Both processes may make both files: who comes second finds them.
 int open_files(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
-    const a0_file_options_t options = alephzero::file_options(arena_for(settings.payload));
+    const a0_file_options_t options = alephzero::file_options(arena_of(settings));
     const a0_pubsub_topic_t out{leads ? "there" : "back", &options}, in{leads ? "back" : "there", &options};
     if (a0_err_t why = a0_publisher_init(&end.publisher, out))
         return fail(error, why, "make", "a publisher of AlephZero");
@@ -86,13 +88,13 @@ int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *se
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
     const bool leads = settings->role == IPCMARK_LEADER;
-    if (int result = ipcmark_check_space(2 * arena_for(settings->payload), error))
+    if (int result = ipcmark_check_space(2 * arena_of(*settings), error))
         return result;
     auto *end = new (std::nothrow) End;
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     end->spins = settings->wait == IPCMARK_SPIN;
-    int result = end->pair.open(leads, depth_for(settings->payload), session, error);
+    int result = end->pair.open(leads, depth_of(*settings), session, error);
     if (result == IPCMARK_DONE)
         result = open_in_turn(*end, *settings, session, error);
     if (leads)
@@ -101,7 +103,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
         close_end(end);
         return result;
     }
-    session->note(session, "arena", (std::to_string(arena_for(settings->payload)) + " bytes").c_str());
+    session->note(session, "arena", (std::to_string(arena_of(*settings)) + " bytes").c_str());
     session->note(session, "under way", (std::to_string(end->pair.depth()) + " messages").c_str());
     *opened = end;
     return IPCMARK_DONE;
@@ -162,6 +164,10 @@ int release(void *end, const void *, ipcmark_error *) {
 
 // The definition ---------------------------------------------------------------------------------
 
+const ipcmark_option_spec options[] = {
+    {"depth", "2..4096", "what 8 MiB hold, from 2 to 128", "messages that may be under way; the arena holds twice as many"},
+};
+
 ipcmark_transport describe() {
     ipcmark_transport transport =
         alephzero::describe("alephzero-pubsub", "AlephZero's publisher and zero-copy subscriber over an arena in a shared file, one copy",
@@ -171,6 +177,8 @@ ipcmark_transport describe() {
     transport.take = take;
     transport.release = release;
     transport.close = close_end;
+    transport.options = options;
+    transport.option_count = sizeof options / sizeof *options;
     return transport;
 }
 

@@ -14,7 +14,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
+    Wait,
 };
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -51,6 +52,10 @@ impl Transport for Eventfd {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn probe(&self) -> Availability {
         posix::probe()
     }
@@ -60,7 +65,7 @@ impl Transport for Eventfd {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Eventfds>, Error> {
-        let region = posix::share(settings, peers, duplex::size(settings.payload))?;
+        let region = posix::share(settings, peers, duplex::size(settings)?)?;
         let eventfds = if settings.role.is_leader() {
             Eventfds::create(settings.wait, peers)?
         } else {

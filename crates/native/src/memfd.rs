@@ -9,7 +9,9 @@
 
 use std::os::fd::OwnedFd;
 
-use ipcmark_transport::{Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
+};
 use nix::{
     fcntl::{FcntlArg, SealFlag, fcntl},
     sys::memfd::{MFdFlags, memfd_create},
@@ -37,12 +39,16 @@ impl Transport for Memfd {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn open(
         &self,
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Futex>, Error> {
-        let len = duplex::size(settings.payload);
+        let len = duplex::size(settings)?;
         let region = Region::share(settings.role, peers, len, || create(len))?;
         Duplex::open(settings, peers, region, Futex::new(settings.wait))
     }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
 };
 
 use crate::shared::{
@@ -41,6 +41,10 @@ impl Transport for MmapFile {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn probe(&self) -> Availability {
         if Path::new(DIRECTORY).is_dir() {
             return Availability::Available { version: None };
@@ -56,7 +60,7 @@ impl Transport for MmapFile {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Futex>, Error> {
-        let len = duplex::size(settings.payload);
+        let len = duplex::size(settings)?;
         let region = Region::share(settings.role, peers, len, || create(&settings.name, len))?;
         Duplex::open(settings, peers, region, Futex::new(settings.wait))
     }

@@ -9,7 +9,7 @@
 //! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
 };
 
 use crate::shared::{
@@ -32,6 +32,10 @@ impl Transport for ShmFutex {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn probe(&self) -> Availability {
         posix::probe()
     }
@@ -41,7 +45,7 @@ impl Transport for ShmFutex {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Futex>, Error> {
-        let region = posix::share(settings, peers, duplex::size(settings.payload))?;
+        let region = posix::share(settings, peers, duplex::size(settings)?)?;
         Duplex::open(settings, peers, region, Futex::new(settings.wait))
     }
 

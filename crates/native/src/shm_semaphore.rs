@@ -11,7 +11,8 @@
 use std::{io, ptr::NonNull};
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
+    Wait,
 };
 
 use crate::shared::{
@@ -46,6 +47,10 @@ impl Transport for ShmSemaphore {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn probe(&self) -> Availability {
         posix::probe()
     }
@@ -55,7 +60,7 @@ impl Transport for ShmSemaphore {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Semaphores>, Error> {
-        let rings = duplex::size(settings.payload);
+        let rings = duplex::size(settings)?;
         let region = posix::share(settings, peers, rings + 2 * DISTANCE)?;
         let semaphores = Semaphores::new(&region, rings, settings.role.is_leader())?;
         Duplex::open(settings, peers, region, semaphores)

@@ -13,7 +13,8 @@
 use std::{fs, io, mem, os::unix::fs::MetadataExt, ptr, sync::Once};
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
+    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
+    Wait,
 };
 
 use crate::shared::{
@@ -55,6 +56,10 @@ impl Transport for Signal {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn probe(&self) -> Availability {
         posix::probe()
     }
@@ -70,7 +75,7 @@ impl Transport for Signal {
         peers.send(0, &own.to_bytes(), &[])?;
         let peer = Address::from_bytes(&peers.receive(0)?.0)?;
         own.check_namespace(&peer)?;
-        let region = posix::share(settings, peers, duplex::size(settings.payload))?;
+        let region = posix::share(settings, peers, duplex::size(settings)?)?;
         let signals = Signals { peer, own_pid: own.pid, sent: 0, received: 0, blocked };
         Duplex::open(settings, peers, region, signals)
     }

@@ -10,7 +10,9 @@
 
 use std::ptr::{self, NonNull};
 
-use ipcmark_transport::{Carrier, Definition, Error, Rendezvous, Settings, Transport, Wait};
+use ipcmark_transport::{
+    Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
+};
 
 use crate::shared::{
     self,
@@ -32,12 +34,16 @@ impl Transport for SysvShm {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &duplex::OPTIONS
+    }
+
     fn open(
         &self,
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Futex>, Error> {
-        let len = duplex::size(settings.payload);
+        let len = duplex::size(settings)?;
         let region = if settings.role.is_leader() {
             let (id, region) = create(len)?;
             peers.send(0, &id.to_ne_bytes(), &[])?;

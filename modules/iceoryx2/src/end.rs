@@ -38,7 +38,7 @@ pub struct End {
 impl End {
     /// Makes the ports; the other end may not be there yet.
     pub fn open(session: Session, settings: &Settings, farewell: Farewell) -> Result<Self, Error> {
-        let samples = samples(settings.payload);
+        let samples = samples(settings);
         let publisher = session
             .topic(true)?
             .publisher_builder()

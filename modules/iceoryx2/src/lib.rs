@@ -16,8 +16,8 @@ use std::{borrow::Cow, path::Path};
 
 use iceoryx2::prelude::{LogLevel, set_log_level};
 use ipcmark_transport::{
-    Capabilities, Carrier, Collect, Definition, Error, MAX_PAYLOAD, Pattern, Rendezvous, Settings,
-    Span, Transport, Wait,
+    Capabilities, Carrier, Collect, Definition, Error, MAX_PAYLOAD, OptionSpec, Pattern,
+    Rendezvous, Settings, Span, Transport, Wait,
 };
 
 use end::End;
@@ -40,9 +40,13 @@ impl Transport for Iceoryx2 {
         Some(Carrier::SharedMemory)
     }
 
+    fn options(&self) -> &[OptionSpec] {
+        &session::OPTIONS
+    }
+
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
         set_log_level(LogLevel::Fatal);
-        check_space(session::bytes(settings.payload))?;
+        check_space(session::bytes(settings))?;
         let farewell = Farewell::new(settings, peers)?;
         let session = Session::new(settings)?;
         let end = End::open(session, settings, farewell)?;

@@ -6,7 +6,7 @@ use iceoryx2::{
     prelude::*,
     service::port_factory::{event, publish_subscribe},
 };
-use ipcmark_transport::{Error, Settings};
+use ipcmark_transport::{Error, OptionSpec, Settings};
 
 use crate::traces;
 
@@ -17,14 +17,23 @@ const SAMPLE_BYTES: usize = 8 << 20;
 const LEAST: usize = 3;
 const MOST: usize = 64;
 
+/// What users can set.
+pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
+    "depth",
+    "3..1024",
+    "what 8 MiB hold, from 3 to 64",
+    "messages that a queue holds, and samples that a publisher has",
+)];
+
 /// How many samples a publisher has, and so how many messages can be under way.
-pub fn samples(payload: usize) -> usize {
-    (SAMPLE_BYTES / payload).clamp(LEAST, MOST)
+pub fn samples(settings: &Settings) -> usize {
+    let standard = (SAMPLE_BYTES / settings.payload).clamp(LEAST, MOST);
+    settings.number("depth").map_or(standard, |depth| depth as usize)
 }
 
 /// What both publishers take of shared memory, and a little for the library.
-pub fn bytes(payload: usize) -> usize {
-    2 * samples(payload) * (payload + 256) + (4 << 20)
+pub fn bytes(settings: &Settings) -> usize {
+    2 * samples(settings) * (settings.payload + 256) + (4 << 20)
 }
 
 /// Turns an error of the library into one of ours.
@@ -39,7 +48,7 @@ pub type Events = event::PortFactory<ipc::Service>;
 pub struct Session {
     node: Node<ipc::Service>,
     leads: bool,
-    payload: usize,
+    samples: usize,
 }
 
 impl Session {
@@ -55,7 +64,7 @@ impl Session {
         let builder = NodeBuilder::new().config(&config);
         let builder = builder.signal_handling_mode(SignalHandlingMode::Disabled);
         let node = builder.create::<ipc::Service>().map_err(fail)?;
-        Ok(Self { node, leads: settings.role.is_leader(), payload: settings.payload })
+        Ok(Self { node, leads: settings.role.is_leader(), samples: samples(settings) })
     }
 
     /// The name of the service in which this end publishes or, as a receiver, takes.
@@ -66,13 +75,12 @@ impl Session {
     }
 
     pub fn topic(&self, outgoing: bool) -> Result<Topic, Error> {
-        let samples = samples(self.payload);
         let service = self.node.service_builder(&self.name(outgoing, "messages")?);
         service
             .publish_subscribe::<[u8]>()
             .enable_safe_overflow(false)
             .history_size(0)
-            .subscriber_max_buffer_size(samples)
+            .subscriber_max_buffer_size(self.samples)
             .subscriber_max_borrowed_samples(1)
             .max_publishers(1)
             .max_subscribers(1)

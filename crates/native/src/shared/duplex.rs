@@ -1,9 +1,11 @@
 //! An endpoint of two rings, one for each direction. How the receiver learns of a message is the
 //! transport's own: its [`Notice`].
 
-use std::hint::spin_loop;
+use std::{collections::BTreeMap, hint::spin_loop};
 
-use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, Rendezvous, Role, Settings, Step, Wait};
+use ipcmark_transport::{
+    Endpoint, Error, HYBRID_POLLS, OptionSpec, Rendezvous, Role, Settings, Step, Wait,
+};
 
 use super::{
     region::Region,
@@ -23,14 +25,36 @@ pub trait Notice {
     fn sleep(&mut self, ring: &mut Consumer) -> Result<Step, Error>;
 }
 
+/// What users can set.
+pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
+    "capacity",
+    "64k..64M",
+    "64 KiB, or four of the largest messages",
+    "bytes that the ring of each direction holds",
+)];
+
 /// How much memory the two rings of an endpoint take.
-pub fn size(payload: usize) -> usize {
-    2 * ring_size(payload)
+pub fn size(settings: &Settings) -> Result<usize, Error> {
+    Ok(2 * ring_size(capacity(settings)?))
 }
 
 /// A ring begins on a page, so that no line of the two shares one.
-fn ring_size(payload: usize) -> usize {
-    ring::size(payload).next_multiple_of(4096)
+fn ring_size(capacity: usize) -> usize {
+    ring::size(capacity).next_multiple_of(4096)
+}
+
+/// How many bytes the records of a ring have.
+fn capacity(settings: &Settings) -> Result<usize, Error> {
+    let payload = settings.payload;
+    let Some(set) = settings.number("capacity") else { return Ok(ring::standard(payload)) };
+    let (set, least) = (set as usize, ring::least(payload));
+    if set < least {
+        let cause = format!("two messages of {payload} bytes take {least}");
+        let error = Error::new("make", format!("a ring of {set} bytes"), cause);
+        return Err(error.remedy(format!("set capacity to {least} or more")));
+    }
+    // A ring is whole cache lines; what is set can be any number.
+    Ok(set / 64 * 64)
 }
 
 /// One end.
@@ -40,6 +64,7 @@ pub struct Duplex<N> {
     outgoing: Producer,
     incoming: Consumer,
     wait: Wait,
+    capacity: usize,
     /// A message lies in the ring of which the other end has not been told.
     untold: bool,
     _region: Region,
@@ -53,18 +78,18 @@ impl<N: Notice> Duplex<N> {
         region: Region,
         notice: N,
     ) -> Result<Self, Error> {
-        let (payload, wait) = (settings.payload, settings.wait);
-        let (leaders, followers) = (region.at(0), region.at(ring_size(payload)));
+        let (payload, wait, capacity) = (settings.payload, settings.wait, capacity(settings)?);
+        let (leaders, followers) = (region.at(0), region.at(ring_size(capacity)));
         let (mine, theirs) = match settings.role {
             Role::Leader => (leaders, followers),
             Role::Follower(_) => (followers, leaders),
         };
-        // SAFETY: the region is zeroed, page-aligned, of `size(payload)` bytes, and lives as long as
+        // SAFETY: the region is zeroed, page-aligned, of `size(settings)` bytes, and lives as long as
         // the end; each ring is produced by the one end and consumed by the other.
         let (outgoing, incoming) =
-            unsafe { (Producer::new(mine, payload), Consumer::new(theirs, payload)) };
+            unsafe { (Producer::new(mine, capacity), Consumer::new(theirs, capacity, payload)) };
         peers.meet()?;
-        Ok(Self { notice, outgoing, incoming, wait, untold: false, _region: region })
+        Ok(Self { notice, outgoing, incoming, wait, capacity, untold: false, _region: region })
     }
 
     #[inline]
@@ -157,6 +182,11 @@ impl<N: Notice> Endpoint for Duplex<N> {
             self.incoming.header().freed.ring();
         }
         Ok(())
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        let rings = format!("{} bytes in each direction", self.capacity);
+        BTreeMap::from([("rings".into(), rings)])
     }
 }
 

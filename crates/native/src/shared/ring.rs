@@ -48,15 +48,21 @@ fn record(len: usize) -> usize {
     (PAYLOAD + len).next_multiple_of(LINE)
 }
 
-/// How many bytes the records of a ring have. No power of two: neither end needs the remainder of a
-/// division, and with the largest payload that would double the memory.
-fn capacity(payload: usize) -> usize {
+/// How many bytes the records of a ring have where nobody says so. No power of two: neither end needs
+/// the remainder of a division, and with the largest payload that would double the memory.
+pub fn standard(payload: usize) -> usize {
     SMALLEST.max(MESSAGES * record(payload))
 }
 
-/// How much memory a ring for messages of at most `payload` bytes takes.
-pub fn size(payload: usize) -> usize {
-    size_of::<Header>() + capacity(payload)
+/// The fewest bytes with which no message is ever stuck: wherever one begins, either it or what is
+/// left empty before it fits.
+pub fn least(payload: usize) -> usize {
+    2 * record(payload)
+}
+
+/// How much memory a ring with `capacity` bytes of records takes.
+pub fn size(capacity: usize) -> usize {
+    size_of::<Header>() + capacity
 }
 
 /// The memory of one ring, as one end sees it.
@@ -70,10 +76,11 @@ struct Memory {
 impl Memory {
     /// # Safety
     /// As for [`Producer::new`].
-    unsafe fn new(base: NonNull<u8>, payload: usize) -> Self {
+    unsafe fn new(base: NonNull<u8>, capacity: usize) -> Self {
+        debug_assert!(capacity.is_multiple_of(LINE));
         // SAFETY: the caller's memory is longer than the header.
         let records = unsafe { base.add(size_of::<Header>()) };
-        Self { header: base.cast(), records, capacity: capacity(payload) }
+        Self { header: base.cast(), records, capacity }
     }
 
     #[inline]
@@ -128,12 +135,13 @@ impl Producer {
     /// The producer of the ring at `base`.
     ///
     /// # Safety
-    /// `base` must be aligned to 128 bytes and have [`size`]`(payload)` zeroed bytes that stay valid
-    /// as long as this end; there is one producer and one consumer, opened with the same `payload`,
-    /// and nobody else uses the memory.
-    pub unsafe fn new(base: NonNull<u8>, payload: usize) -> Self {
+    /// `base` must be aligned to 128 bytes and have [`size`]`(capacity)` zeroed bytes that stay valid
+    /// as long as this end; there is one producer and one consumer, opened with the same `capacity`, a
+    /// multiple of 64 that is at least [`least`] of the longest message, and nobody else uses the
+    /// memory.
+    pub unsafe fn new(base: NonNull<u8>, capacity: usize) -> Self {
         // SAFETY: the caller's promise.
-        let memory = unsafe { Memory::new(base, payload) };
+        let memory = unsafe { Memory::new(base, capacity) };
         Self { memory, writer: Writer::new(memory.capacity), next: 0, loan: None }
     }
 
@@ -201,13 +209,13 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// The consumer of the ring at `base`.
+    /// The consumer of the ring at `base`, of messages of at most `payload` bytes.
     ///
     /// # Safety
     /// As for [`Producer::new`].
-    pub unsafe fn new(base: NonNull<u8>, payload: usize) -> Self {
+    pub unsafe fn new(base: NonNull<u8>, capacity: usize, payload: usize) -> Self {
         // SAFETY: the caller's promise.
-        let memory = unsafe { Memory::new(base, payload) };
+        let memory = unsafe { Memory::new(base, capacity) };
         Self { memory, payload, reader: Reader::new(memory.capacity), next: 0, taken: None }
     }
 

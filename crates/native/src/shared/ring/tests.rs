@@ -16,25 +16,33 @@ use super::*;
 struct Heap {
     base: NonNull<u8>,
     layout: Layout,
+    capacity: usize,
     payload: usize,
 }
 
 impl Heap {
     fn new(payload: usize) -> Self {
-        let layout = Layout::from_size_align(size(payload), 4096).unwrap();
+        Self::with(standard(payload), payload)
+    }
+
+    fn with(capacity: usize, payload: usize) -> Self {
+        let layout = Layout::from_size_align(size(capacity), 4096).unwrap();
         // SAFETY: the size is not 0.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
-        Self { base, layout, payload }
+        Self { base, layout, capacity, payload }
     }
 
     fn ends(&self) -> (Producer, Consumer) {
         // SAFETY: zeroed, aligned, of the size asked for; tests drop the ends first.
-        unsafe { (Producer::new(self.base, self.payload), Consumer::new(self.base, self.payload)) }
+        unsafe {
+            let consumer = Consumer::new(self.base, self.capacity, self.payload);
+            (Producer::new(self.base, self.capacity), consumer)
+        }
     }
 
     fn memory(&self) -> Memory {
         // SAFETY: as above.
-        unsafe { Memory::new(self.base, self.payload) }
+        unsafe { Memory::new(self.base, self.capacity) }
     }
 }
 
@@ -79,6 +87,21 @@ fn four_of_the_largest_messages_fit_and_then_no_more() {
             assert_eq!(receive(&mut consumer), Some(message(round + n, 20_000)));
         }
         assert_eq!(receive(&mut consumer), None);
+    }
+}
+
+/// In the smallest ring a message of any length finds room wherever the one before it ended.
+#[test]
+fn nothing_is_stuck_in_the_smallest_ring() {
+    for payload in [16, 64, 200, 1000] {
+        let heap = Heap::with(least(payload), payload);
+        let (mut producer, mut consumer) = heap.ends();
+        for n in 0..50 {
+            for len in [payload, MIN_PAYLOAD + n * 37 % (payload - 15), payload] {
+                assert!(send(&mut producer, &message(n, len)), "{len} of {payload}");
+                assert_eq!(receive(&mut consumer), Some(message(n, len)));
+            }
+        }
     }
 }
 
@@ -211,7 +234,7 @@ proptest! {
                 let len = MIN_PAYLOAD + (size * (payload - MIN_PAYLOAD) as f64) as usize;
                 let sent = send(&mut producer, &message(number, len));
                 // A skipped end of the ring is shorter than one record.
-                let sure = used + 2 * record(payload) <= capacity(payload);
+                let sure = used + 2 * record(payload) <= standard(payload);
                 prop_assert!(sent || !sure, "{used} bytes used, no room for {len}");
                 if sent {
                     model.push_back(message(number, len));
