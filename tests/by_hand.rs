@@ -373,7 +373,8 @@ impl Cable {
             // A delay that grows with the message, which more kernels can add than a fixed one.
             let slow = "qdisc add dev cable root tbf rate 20mbit burst 10kb latency 500ms";
             run("ip", &format!("netns exec {name} tc {slow}"))?;
-            let loss = "-A INPUT -p udp -m statistic --mode random --probability 0.01 -j DROP";
+            // By count and not by chance, so that some are lost every time.
+            let loss = "-A INPUT -p udp -m statistic --mode nth --every 61 --packet 0 -j DROP";
             run("ip", &format!("netns exec {name} iptables {loss}"))?;
         }
         // Until then libraries do not count it among the interfaces.
