@@ -21,6 +21,7 @@ support::tests![
     a_daemon_of_somebody_else_is_left_alone,
     a_missing_daemon_is_named,
     a_small_dev_shm_is_named,
+    what_goes_over_tcp_is_seen_to,
 ];
 
 /// One transport of each library that keeps something in the system.
@@ -211,6 +212,22 @@ fn a_small_dev_shm_is_named() -> Verdict {
         let (status, reason) = outcome(&result, name);
         assert_eq!(status, "failed", "{name}");
         assert!(reason.contains("MiB are needed"), "{name}: {reason}");
+    }
+    Verdict::Holds
+}
+
+/// These libraries close a socket as soon as the other end has closed its own. Whoever looks after
+/// that sees a row that fell back.
+fn what_goes_over_tcp_is_seen_to() -> Verdict {
+    if let Some(why) = missing("zeromq-tcp").or_else(|| missing("nng-tcp")) {
+        return why;
+    }
+    let words = "-s 1M -n 10 -w block --touch all --trials 8 --format json";
+    let result = run(&format!("run -t zeromq-tcp,nng-tcp,nng-req-tcp {words}")).exits(0).result();
+    assert_eq!(result.cases.len(), 24);
+    for case in &result.cases {
+        let figures = case.figures.as_ref().unwrap_or_else(|| panic!("{:?}", case.reason));
+        assert!(!figures.path.fell_back(), "{}: {:?}", case.transport, figures.path);
     }
     Verdict::Holds
 }

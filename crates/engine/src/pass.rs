@@ -70,6 +70,9 @@ pub(crate) enum Request {
     /// The leader is done. A follower of an unreliable transport may wait for a last message that
     /// was lost; to any other this says nothing new.
     Enough,
+    /// Look what may have carried the messages, while every end is still open: a library closes its
+    /// sockets when the other end has.
+    Look,
     /// Close your end.
     Close,
     /// Measure the floor and the clock; the clock alone where the ends share no memory.
@@ -89,9 +92,10 @@ pub(crate) enum Reply {
     Led(Box<LeaderReport>),
     /// The follower is done.
     Followed(Costs),
-    /// The end is closed; this is what the process shared while it was open, and whether it had a
-    /// socket that speaks over a network interface.
-    Closed { shared: Vec<Mapping>, network: bool },
+    /// What the process shares, and whether it has a socket that speaks over a network interface.
+    Seen { shared: Vec<Mapping>, network: bool },
+    /// The end is closed.
+    Closed,
     /// The floor as the leader measured it; nothing from a follower.
     Floor(Option<FloorReport>),
     /// It went wrong.

@@ -361,25 +361,30 @@ impl<'a> Runner<'a> {
             Budget::RoundTrips(_) => Duration::ZERO,
         };
         let replies = session.ask("starting", |_| Request::Run(pass.clone()), expected)?;
-        let closed = session.ask("closing", |_| Request::Close, Duration::ZERO)?;
+        let seen = session.ask(
+            "looking at what carried the messages",
+            |_| Request::Look,
+            Duration::ZERO,
+        )?;
+        session.ask("closing", |_| Request::Close, Duration::ZERO)?;
         let figures = figures(&opened, replies, floor.round_trip_ns, &pass, &self.placement);
         let mut figures = figures.map_err(Trouble::Failed)?;
-        figures.path = self.path(&figures, candidate, case, &closed);
+        figures.path = self.path(&figures, candidate, case, &seen);
         Ok(figures)
     }
 
-    /// What carried the messages, from what the workers saw before they closed.
+    /// What carried the messages, from what the workers saw while all ends were open.
     fn path(
         &self,
         figures: &Figures,
         candidate: &dyn Candidate,
         case: &PlannedCase,
-        closed: &[Reply],
+        seen: &[Reply],
     ) -> ipcmark_results::Path {
-        let (shared, network): (Vec<_>, Vec<bool>) = closed
+        let (shared, network): (Vec<_>, Vec<bool>) = seen
             .iter()
             .filter_map(|reply| match reply {
-                Reply::Closed { shared, network } => Some((shared.clone(), *network)),
+                Reply::Seen { shared, network } => Some((shared.clone(), *network)),
                 _ => None,
             })
             .unzip();

@@ -92,11 +92,14 @@ fn serve_case<T: Transport>(
                 let reply = run(transport, settings, &mut end, &pass, desk);
                 desk.answer(reply)?;
             }
-            Request::Close => {
+            Request::Look => {
                 let shared = evidence::shared_mappings();
                 let network = evidence::has_network_socket();
+                desk.answer(Ok(Reply::Seen { shared, network }))?;
+            }
+            Request::Close => {
                 drop(end);
-                return desk.answer(Ok(Reply::Closed { shared, network }));
+                return desk.answer(Ok(Reply::Closed));
             }
             other => desk.answer(Err(out_of_turn(&other)))?,
         }
