@@ -97,6 +97,7 @@ fn a_killed_daemon_costs_one_row() -> Verdict {
 
 fn killed_ends_cost_one_row_and_the_next_run_is_clean() -> Verdict {
     let mut played = 0;
+    let dead = traces::dead_segments();
     for transport in LIBRARIES.iter().filter(|name| missing(name).is_none()) {
         for name in ["ipcmark-leader", "ipcmark-follow"] {
             let words = format!("run -t {transport} -w spin -s 64 -d 2s --sandbox off");
@@ -106,6 +107,7 @@ fn killed_ends_cost_one_row_and_the_next_run_is_clean() -> Verdict {
             let (status, reason) = outcome(&result, transport);
             assert_eq!(status, "failed", "{transport}");
             assert!(reason.contains("killed by signal 9"), "{transport}: {reason}");
+            assert_eq!(traces::dead_segments(), dead, "{transport}: the {name} was killed");
             run(&format!("run -t {transport} -w spin -s 64 -n 100 --sandbox off")).exits(0);
         }
         played += 1;

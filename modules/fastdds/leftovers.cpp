@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <fcntl.h>
@@ -51,6 +54,32 @@ void remove_object(const std::string &name) {
         unlink((PLACE + file).c_str());
 }
 
+// Where a session writes down its segments, for their names are random.
+std::string list_of(const std::string &session) {
+    return PLACE + session + "-segments";
+}
+
+// Names in what this process maps: one a segment.
+std::set<std::string> mapped_segments() {
+    std::set<std::string> found;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        const auto at = line.find(PLACE + SEGMENT);
+        const auto name = at == std::string::npos ? "" : line.substr(at + PLACE.size());
+        if (!name.empty() && !starts_with(name, PORT))
+            found.insert(name);
+    }
+    return found;
+}
+
+void remove_listed(const std::string &session) {
+    std::ifstream list(list_of(session));
+    for (std::string name; std::getline(list, name);)
+        if (starts_with(name, SEGMENT) && name.find('/') == std::string::npos)
+            remove_object(name);
+    unlink(list_of(session).c_str());
+}
+
 // Segments have random names and ports those that follow from a session's. Other programs use the
 // ports of their domains, which are lower.
 bool may_be_ours(const std::string &file) {
@@ -76,9 +105,28 @@ void remove_session(const std::string &name) {
     std::filesystem::remove_all(pool_directory(name), ignored);
     for (uint32_t n = 0; n < PORTS_A_SESSION; n++)
         remove_object(PORT + std::to_string(shm_ports(name) + n));
+    remove_listed(name);
 }
 
 } // namespace
+
+void list_segments(const std::string &session) {
+    std::string names;
+    for (const auto &name : mapped_segments())
+        names += name + "\n";
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+    const int file = open(list_of(session).c_str(), flags, 0600);
+    if (file < 0)
+        return;
+    // In one piece, for the other ends write there too. Without the list, what a killed end leaves is
+    // removed by a later session.
+    static_cast<void>(!write(file, names.data(), names.size()));
+    close(file);
+}
+
+void forget_segments(const std::string &session) {
+    unlink(list_of(session).c_str());
+}
 
 int remove_leftovers(const ipcmark_transport *, const char *name, ipcmark_error *) {
     if (*name)

@@ -122,6 +122,8 @@ void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
         throw Failure{"read", directory, "the path is too long", ""};
     directory.copy(welcome.credentials, sizeof welcome.credentials - 1);
     end.participant = make_participant(plan, ports, nullptr, directory);
+    if (plan.shm)
+        list_segments(plan.name);
     end.make_endpoints();
     for (uint32_t peer = 0; peer < session->peers; peer++)
         proceed(session->send(session, peer, &welcome, sizeof welcome, nullptr, 0, error));
@@ -140,6 +142,8 @@ void follow(End &end, ipcmark_session *session, ipcmark_error *error) {
     end.plan.opening = welcome.opening;
     end.participant =
         make_participant(end.plan, choose_ports(end.plan), &welcome.leader, welcome.credentials);
+    if (end.plan.shm)
+        list_segments(end.plan.name);
     end.make_endpoints();
     proceed(session->send(session, 0, nullptr, 0, nullptr, 0, error));
 }
@@ -194,8 +198,11 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
 
 // Of two ends that close at the same moment one is at times locked up in the library for good.
 void close_end(void *end) {
+    const auto plan = static_cast<End *>(end)->plan;
     if (!ipcmark::done_within(std::chrono::seconds(2), [end] { delete static_cast<End *>(end); }))
         ipcmark::end_without_destructors();
+    else if (plan.shm && plan.leads)
+        forget_segments(plan.name);
 }
 
 } // namespace fastdds_module

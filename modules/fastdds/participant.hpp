@@ -32,6 +32,10 @@ struct Ports {
     Address discovery, messages;
 };
 
+// Writes down which segments this process has, for whoever cleans up after it; and removes the list.
+void list_segments(const std::string &session);
+void forget_segments(const std::string &session);
+
 Ports choose_ports(const Plan &plan);
 
 // Makes the participant of this end. `leader` is where the leader is; a leader passes nullptr.

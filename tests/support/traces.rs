@@ -1,7 +1,9 @@
 //! What a run can leave in the host's own places.
 
 use std::{
-    fs,
+    collections::BTreeSet,
+    fs::{self, File},
+    os::fd::AsRawFd,
     sync::{Mutex, MutexGuard},
 };
 
@@ -20,6 +22,19 @@ pub fn names(id: &str) -> Vec<String> {
     let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
     let paths = entries.map(|entry| entry.path().display().to_string());
     paths.filter(|path| path.contains(id)).collect()
+}
+
+/// The segments of Fast DDS whose makers are dead: nobody holds their locks.
+pub fn dead_segments() -> BTreeSet<String> {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let locks = names.filter(|name| name.starts_with("fastrtps_") && name.ends_with("_el"));
+    locks.filter(|name| File::open(format!("/dev/shm/{name}")).is_ok_and(is_unlocked)).collect()
+}
+
+fn is_unlocked(file: File) -> bool {
+    // SAFETY: an open descriptor; closing it gives the lock back.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0 }
 }
 
 /// The System V objects with a key of ipcmark whose makers are all dead.
