@@ -34,7 +34,7 @@ const AFTER: &str = "Exit status: 0 all asked for was measured; 1 something aske
 /// What the command is to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure; without arguments, everything available, in a minute or two
+    /// Measure; without arguments, everything available, in two or three minutes
     Run(Box<RunArguments>),
     /// Measure by hand: as run, with followers in other terminals, containers, users or hosts
     Leader(Box<LeaderArguments>),
