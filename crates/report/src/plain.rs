@@ -1,7 +1,8 @@
 //! Text of others, made harmless: a reason may carry whatever a worker wrote to its standard error.
 
 /// The text on one line, with nothing in it that a terminal obeys: white space becomes a blank,
-/// control characters and marks that change the direction of writing are spelled out.
+/// control characters and marks that change the direction of writing or the width of the character
+/// before them are spelled out.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.trim().chars() {
@@ -16,7 +17,14 @@ pub fn plain(text: &str) -> String {
 
 fn is_unsafe(char: char) -> bool {
     char.is_control()
-        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(
+            char,
+            '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+        )
 }
 
 #[cfg(test)]
@@ -30,5 +38,10 @@ mod tests {
             r"a\u{1b}[2Jb c d\u{9b}e\u{202e}f"
         );
         assert_eq!(plain("µs × ½ – ok"), "µs × ½ – ok");
+    }
+
+    #[test]
+    fn no_mark_widens_the_character_before_it() {
+        assert_eq!(plain("*\u{fe0f}"), r"*\u{fe0f}");
     }
 }

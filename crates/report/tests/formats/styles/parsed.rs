@@ -79,13 +79,15 @@ fn iceperf(text: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for line in text.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        match cells[1] {
+        // A transport's name may have such a mark in it too.
+        let &["", payload, time, ""] = &cells[..] else { continue };
+        match payload {
             "Payload Size [kB]" => unit = Some("kB"),
             "Payload Size" => unit = None,
-            payload if cells[2].starts_with(|first: char| first.is_ascii_digit()) => {
+            payload if time.starts_with(|first: char| first.is_ascii_digit()) => {
                 let (number, named) = payload.split_once(' ').unwrap_or((payload, "kB"));
                 let payload = bytes(number, unit.unwrap_or(named));
-                rows.push(row(payload, std::iter::once(cells[2])));
+                rows.push(row(payload, std::iter::once(time)));
             }
             _ => {}
         }
