@@ -26,6 +26,8 @@ support::tests![
     everything_of_the_system_is_measured_by_hand,
     the_order_of_starting_does_not_matter,
     several_followers_come_one_by_one,
+    a_follower_that_only_listens_answers_nothing_that_is_timed,
+    where_nobody_would_answer_nothing_is_measured,
     a_follower_for_ever_serves_run_after_run,
     a_killed_follower_costs_one_row_and_another_takes_its_place,
     a_killed_leader_leaves_nothing,
@@ -137,6 +139,34 @@ fn several_followers_come_one_by_one() -> Verdict {
     let answers: Vec<u64> = figures.per_subscriber.iter().map(|one| one.answers).collect();
     assert_eq!(answers, [50, 50, 50]);
     Verdict::Holds
+}
+
+/// It comes first, and is the last of them all the same.
+fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
+    let place = Place::new();
+    let listening = Running::start(&mut place.here("latency-test subscriber --echo=false"));
+    let words = "leader -t fastdds-shm -w block -s 64 -n 50 --subscribers 2 --format json";
+    let leader = Running::start(&mut place.here(words));
+    thread::sleep(Duration::from_millis(500));
+    let answering = Running::start(&mut place.here("follower"));
+    let result = leader.end().result();
+    let case = &result.cases[0];
+    if case.status == Status::Unavailable {
+        return Verdict::Skipped(format!("fastdds-shm: {:?}", case.reason));
+    }
+    assert_all(&result, Status::Ok);
+    assert_eq!(case.silent_subscribers, 1);
+    [listening, answering].into_iter().for_each(|follower| _ = follower.end().exits(0));
+    Verdict::Holds
+}
+
+fn where_nobody_would_answer_nothing_is_measured() {
+    let (place, address) = (Place::new(), free_address());
+    let follower = Running::start(&mut place.at("follower --silent", &address));
+    let leader = end(&mut place.at("leader -t tcp -s 64 -n 50", &address)).exits(1);
+    assert!(leader.stderr.contains("only listens"), "{}", leader.stderr);
+    assert!(leader.stdout.is_empty(), "{}", leader.stdout);
+    follower.end().exits(1);
 }
 
 fn a_follower_for_ever_serves_run_after_run() {

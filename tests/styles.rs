@@ -174,7 +174,6 @@ fn mistakes_are_refused_before_anything_is_measured() {
         (letter.as_str(), "'x' is no size"),
         ("latency-test both --reliability=never", "reliable, besteffort"),
         ("latency-test both --security=true --data_loans", "--security encrypts"),
-        ("latency-test subscriber --echo=false", "--silent 1"),
         ("latency-test publisher --secret /x", "goes with the address"),
         ("iceperf-leader -t pipes", "posix-message-queue"),
         ("latency-test both -- plan.toml", "'plan.toml' is no flag"),

@@ -64,6 +64,10 @@ pub(crate) struct FollowerArguments {
     #[arg(long, value_name = "FILE", requires = "connect")]
     pub secret: Option<PathBuf>,
 
+    /// Only listen: answer nothing that is measured. Other followers must answer
+    #[arg(long)]
+    pub silent: bool,
+
     /// Serve one leader after another until interrupted
     #[arg(long)]
     pub forever: bool,
@@ -94,7 +98,8 @@ pub(crate) fn follow(arguments: &FollowerArguments) -> Result<ExitCode, String> 
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
     pinning.check(0).map_err(|error| error.to_string())?;
     let interrupts = Interrupts::catch().map_err(|e| format!("cannot catch signals: {e}"))?;
-    let follower = Follower { meeting, pinning, interrupt: &interrupts.readable };
+    let follower =
+        Follower { meeting, pinning, is_silent: arguments.silent, interrupt: &interrupts.readable };
     let status = serve(&follower, arguments.forever, &interrupts);
     leave();
     Ok(status)

@@ -47,7 +47,7 @@ pub(crate) fn run(
     if let Some(path) = &arguments.output {
         ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
     }
-    Ok(measure(arguments, &selection, registry, &wish, manner, meeting).unwrap_or_else(|error| {
+    Ok(measure(arguments, &selection, registry, wish, manner, meeting).unwrap_or_else(|error| {
         output::complain(error);
         ExitCode::FAILURE
     }))
@@ -57,7 +57,7 @@ fn measure(
     arguments: &RunArguments,
     selection: &Selection,
     registry: &Registry,
-    wish: &Wish,
+    mut wish: Wish,
     mut manner: Manner,
     meeting: Option<&Meeting>,
 ) -> Result<ExitCode, Error> {
@@ -71,13 +71,23 @@ fn measure(
         let Some(companions) = came else {
             return Ok(ExitCode::from(128 + interrupts.signal().unwrap_or(2)));
         };
+        wish.silent = wish.silent.max(silent(&companions, wish.subscribers)?);
         manner.companions = Some(companions);
     }
-    let plan = Plan::new(registry, wish);
+    let plan = Plan::new(registry, &wish);
     let mut recorder = Recorder::new(arguments.output.clone(), &plan);
     let result = ipcmark_engine::run(registry, &plan, &manner, &interrupts.readable, &mut recorder);
     recorder.progress.clear();
     Ok(conclude(arguments, selection, registry, &result?, &interrupts))
+}
+
+/// How many of the followers that have come only listen. Not all may.
+fn silent(companions: &Companions, subscribers: u32) -> Result<u32, Error> {
+    match companions.silent() {
+        silent if silent < subscribers => Ok(silent),
+        _ => Err(Error::new("time", "a round trip", "every follower that has come only listens")
+            .remedy("start at least one without --silent, or --echo=false")),
+    }
 }
 
 fn refuse_what_makes_no_sense(arguments: &RunArguments) -> Result<(), String> {

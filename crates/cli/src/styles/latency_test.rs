@@ -68,7 +68,7 @@ pub(crate) struct LatencyTest {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     subscribers: u32,
 
-    /// Whether subscribers answer
+    /// Whether this subscriber answers
     #[arg(short, long, value_name = "true|false", default_value = "true", action = ArgAction::Set)]
     echo: bool,
 
@@ -141,7 +141,6 @@ impl LatencyTest {
         match self.role {
             Role::Both => self.translated().map(Part::Both),
             Role::Publisher => self.translated().map(Part::Publisher),
-            Role::Subscriber if !self.echo => Err(SILENT.into()),
             Role::Subscriber => Ok(Part::Subscriber),
         }
     }
@@ -152,6 +151,7 @@ impl LatencyTest {
             socket: self.place.socket.clone(),
             connect: self.connect.clone(),
             secret: self.place.secret.clone(),
+            silent: !self.echo,
             forever: false,
             cpu: None,
             module: Vec::new(),
@@ -194,8 +194,9 @@ impl LatencyTest {
         let shares = self.data_sharing == Some(Switch::On) || self.data_loans;
         let is_in_memory = shares || self.shared_memory == Some(Switch::On);
         match self {
-            _ if !self.echo => Err("without --echo nobody answers, and there is no round trip to \
-                                    time"
+            _ if !self.echo => Err("whether it answers is an option of a subscriber, in a \
+                                    terminal of its own: without an answer there is no round \
+                                    trip to time"
                 .into()),
             _ if self.security && is_in_memory => {
                 Err("--security encrypts what goes over UDP: it \
@@ -251,10 +252,6 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 
 /// The row of LatencyTest's `both`.
 const INTRA: &str = "fastdds-intra";
-
-/// Who answers nothing is for the publisher to say.
-const SILENT: &str = "a subscriber answers what it is asked for; how many do not, the publisher says: \
-    latency-test publisher --subscribers=3 -- --silent 1";
 
 fn between(row: &str) -> String {
     format!(

@@ -1,7 +1,7 @@
 //! The follower's command: it connects to a leader and does for its worker what a keeper does.
 
 use std::{
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     os::{fd::AsFd, unix::net::UnixStream},
     path::Path,
     thread,
@@ -20,6 +20,7 @@ use super::{
     hello::Hello,
     is_interrupted,
     records::{IN_LINE, PATIENCE, Records},
+    secret::Secret,
     tunnel,
 };
 use crate::{
@@ -38,6 +39,8 @@ pub struct Follower<'a> {
     pub meeting: Meeting,
     /// The processor of the worker, where the leader is on another host and cannot choose.
     pub pinning: Pinning,
+    /// Whether it answers nothing that is measured.
+    pub is_silent: bool,
     /// Readable as soon as the user wants to stop.
     pub interrupt: &'a UnixStream,
 }
@@ -83,11 +86,7 @@ impl Follower<'_> {
         loop {
             let leader = match &self.meeting {
                 Meeting::Here(path) => self.connect_here(path)?,
-                Meeting::At(address, secret) => match TcpStream::connect_timeout(address, PATIENCE)
-                {
-                    Ok(stream) => Some(tunnel::start(Records::connected(stream, secret)?)?),
-                    Err(_) => None,
-                },
+                Meeting::At(address, secret) => self.connect_there(address, secret)?,
             };
             if leader.is_some() || is_interrupted(self.interrupt) {
                 return Ok(leader);
@@ -105,10 +104,20 @@ impl Follower<'_> {
         };
         set_patience(&fd, IN_LINE)?;
         let leader = FrameSocket::from_fd(fd);
-        leader.send(&Hello::own(), &[])?;
+        leader.send(&Hello::own(self.is_silent), &[])?;
         Hello::check(&leader.receive()?.0, "leader")?;
         set_patience(&leader, Duration::ZERO)?;
         Ok(Some(leader))
+    }
+
+    fn connect_there(
+        &self,
+        address: &SocketAddr,
+        secret: &Secret,
+    ) -> Result<Option<FrameSocket>, Error> {
+        let Ok(stream) = TcpStream::connect_timeout(address, PATIENCE) else { return Ok(None) };
+        let records = Records::connected(stream, secret, &Hello::own(self.is_silent))?;
+        tunnel::start(records).map(Some)
     }
 
     /// The leader's next frame; none where it is gone, or the user wants to stop.

@@ -155,10 +155,10 @@ fn hear_here(fd: OwnedFd) -> Result<Companion, Error> {
     set_patience(&fd, PATIENCE)?;
     let frames = FrameSocket::from_fd(fd);
     let (hello, _) = frames.receive()?;
-    frames.send(&Hello::own(), &[])?;
-    Hello::check(&hello, "follower")?;
+    frames.send(&Hello::own(false), &[])?;
+    let is_silent = Hello::check(&hello, "follower")?.is_silent;
     set_patience(&frames, Duration::ZERO)?;
-    Ok(Companion { frames, addresses: None })
+    Ok(Companion { frames, is_silent, addresses: None })
 }
 
 fn accept_there(listener: &TcpListener, secret: &Secret) -> io::Result<Hearing> {
@@ -171,9 +171,9 @@ fn hear_there(stream: TcpStream, secret: &Secret) -> Result<Companion, Error> {
     let failed = |e| Error::os("find", "the addresses of a connection", e);
     let leader = stream.local_addr().map_err(failed)?.ip().to_canonical();
     let follower = stream.peer_addr().map_err(failed)?.ip().to_canonical();
-    let records = Records::accepted(stream, secret)?;
+    let (records, hello) = Records::accepted(stream, secret)?;
     let addresses = Some(Addresses { leader, follower });
-    Ok(Companion { frames: tunnel::start(records)?, addresses })
+    Ok(Companion { frames: tunnel::start(records)?, is_silent: hello.is_silent, addresses })
 }
 
 /// How long a call on the socket waits at most; not at all limited for 0.

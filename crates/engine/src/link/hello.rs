@@ -1,5 +1,6 @@
 //! What two commands tell one another first: their versions, which must be the same, for what they
-//! say to one another afterwards is nobody else's business and changes from version to version.
+//! say to one another afterwards is nobody else's business and changes from version to version. A
+//! follower says too whether it will only listen.
 
 use ipcmark_transport::Error;
 use serde::{Deserialize, Serialize};
@@ -12,17 +13,20 @@ pub(crate) const MOST_BYTES: usize = 256;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hello {
     ipcmark: String,
+    /// Whether whoever says it will answer nothing that is measured.
+    #[serde(default)]
+    pub is_silent: bool,
 }
 
 impl Hello {
     /// Ours.
-    pub(crate) fn own() -> Vec<u8> {
-        let hello = Self { ipcmark: env!("CARGO_PKG_VERSION").into() };
+    pub(crate) fn own(is_silent: bool) -> Vec<u8> {
+        let hello = Self { ipcmark: env!("CARGO_PKG_VERSION").into(), is_silent };
         serde_json::to_vec(&hello).unwrap_or_default()
     }
 
-    /// Whether the other command is one that this can work with.
-    pub(crate) fn check(bytes: &[u8], who: &str) -> Result<(), Error> {
+    /// The other command's, if it is one that this can work with.
+    pub(crate) fn check(bytes: &[u8], who: &str) -> Result<Self, Error> {
         let object = format!("the {who}");
         let hello: Self = match bytes.len() {
             0..=MOST_BYTES => serde_json::from_slice(bytes)
@@ -31,7 +35,7 @@ impl Hello {
         };
         let own = env!("CARGO_PKG_VERSION");
         if hello.ipcmark == own {
-            return Ok(());
+            return Ok(hello);
         }
         let version: String = hello.ipcmark.chars().filter(|c| !c.is_control()).take(40).collect();
         let cause = format!("it is ipcmark {version}, and this is {own}");
@@ -45,7 +49,10 @@ mod tests {
 
     #[test]
     fn only_the_same_version_will_do() {
-        assert!(Hello::check(&Hello::own(), "leader").is_ok());
+        for is_silent in [false, true] {
+            let hello = Hello::check(&Hello::own(is_silent), "leader").unwrap();
+            assert_eq!(hello.is_silent, is_silent);
+        }
         let other = br#"{"ipcmark":"99.0.0"}"#;
         let error = Hello::check(other, "follower").unwrap_err().to_string();
         assert!(error.contains("ipcmark 99.0.0") && error.contains("one version"), "{error}");

@@ -77,6 +77,8 @@ pub(crate) fn address(addresses: &[Addresses], role: Role) -> Option<IpAddr> {
 /// A follower's command that has come.
 pub struct Companion {
     frames: FrameSocket,
+    /// Whether it answers nothing that is measured.
+    is_silent: bool,
     /// Where the ends are, if they are on different hosts.
     pub(crate) addresses: Option<Addresses>,
 }
@@ -138,6 +140,12 @@ impl Companions {
         self.gate.is_remote()
     }
 
+    /// How many of those that have come only listen: the last of them.
+    pub fn silent(&self) -> u32 {
+        let present = self.present.borrow();
+        present.iter().filter(|companion| companion.is_silent).count() as u32
+    }
+
     /// The followers' commands; those that have gone are waited for again, or others in their place.
     pub(crate) fn all(
         &self,
@@ -169,6 +177,8 @@ impl Companions {
                 return None;
             }
         }
+        // Those who listen are the last, whenever they came.
+        present.sort_by_key(|companion| companion.is_silent);
         Some(())
     }
 }

@@ -38,11 +38,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Of the side that has connected.
-    pub(crate) fn connected(stream: TcpStream, secret: &Secret) -> Result<Self, Error> {
+    /// Of the side that has connected, and says this first.
+    pub(crate) fn connected(stream: TcpStream, secret: &Secret, own: &[u8]) -> Result<Self, Error> {
         settle(&stream, IN_LINE)?;
         let mut noise = builder(secret)?.build_initiator().map_err(unsealed)?;
-        write_greeting(&stream, &mut noise)?;
+        write_greeting(&stream, &mut noise, own)?;
         let hello = read_greeting(&stream, &mut noise)
             .map_err(|e| e.remedy("see that both commands have the same secret"))?;
         settle(&stream, PATIENCE)?;
@@ -50,15 +50,15 @@ impl Records {
         Self::open(stream, noise)
     }
 
-    /// Of the side that was connected to. A stranger gets no answer.
-    pub(crate) fn accepted(stream: TcpStream, secret: &Secret) -> Result<Self, Error> {
+    /// Of the side that was connected to, and what the other said first. A stranger gets no answer.
+    pub(crate) fn accepted(stream: TcpStream, secret: &Secret) -> Result<(Self, Hello), Error> {
         settle(&stream, PATIENCE)?;
         let mut noise = builder(secret)?.build_responder().map_err(unsealed)?;
         let hello = read_greeting(&stream, &mut noise)?;
         // Another version is told ours all the same: it knows the secret.
-        write_greeting(&stream, &mut noise)?;
-        Hello::check(&hello, "follower")?;
-        Self::open(stream, noise)
+        write_greeting(&stream, &mut noise, &Hello::own(false))?;
+        let hello = Hello::check(&hello, "follower")?;
+        Ok((Self::open(stream, noise)?, hello))
     }
 
     fn open(stream: TcpStream, noise: HandshakeState) -> Result<Self, Error> {
@@ -96,9 +96,13 @@ fn settle(stream: &TcpStream, patience: Duration) -> Result<(), Error> {
         .map_err(|e| Error::os("settle", "a connection", e))
 }
 
-fn write_greeting(stream: &TcpStream, noise: &mut HandshakeState) -> Result<(), Error> {
+fn write_greeting(
+    stream: &TcpStream,
+    noise: &mut HandshakeState,
+    hello: &[u8],
+) -> Result<(), Error> {
     let mut message = [0; MOST_GREETING];
-    let len = noise.write_message(&Hello::own(), &mut message).map_err(unsealed)?;
+    let len = noise.write_message(hello, &mut message).map_err(unsealed)?;
     write_message(stream, &message[..len])
 }
 
@@ -154,8 +158,9 @@ mod tests {
         let (one, other) = streams();
         let spy = other.try_clone().unwrap();
         let answering = thread::spawn(move || Records::accepted(other, &secret(1)).unwrap());
-        let mut one = Records::connected(one, &secret(1)).unwrap();
-        let mut other = answering.join().unwrap();
+        let mut one = Records::connected(one, &secret(1), &Hello::own(true)).unwrap();
+        let (mut other, hello) = answering.join().unwrap();
+        assert!(hello.is_silent);
         for record in [&b""[..], b"short", &vec![7; MOST_BYTES]] {
             one.send(record).unwrap();
             let mut start = [0; 64];
@@ -169,7 +174,8 @@ mod tests {
     fn without_the_secret_nobody_learns_anything() {
         let (one, other) = streams();
         let answering = thread::spawn(move || Records::accepted(other, &secret(1)).is_err());
-        let stranger = Records::connected(one, &secret(2)).err().unwrap().to_string();
+        let stranger =
+            Records::connected(one, &secret(2), &Hello::own(false)).err().unwrap().to_string();
         assert!(answering.join().unwrap());
         assert!(stranger.contains("the same secret"), "{stranger}");
     }
@@ -179,8 +185,8 @@ mod tests {
         let (one, other) = streams();
         let mut raw = one.try_clone().unwrap();
         let answering = thread::spawn(move || Records::accepted(other, &secret(1)).unwrap());
-        let _one = Records::connected(one, &secret(1)).unwrap();
-        let mut other = answering.join().unwrap();
+        let _one = Records::connected(one, &secret(1), &Hello::own(true)).unwrap();
+        let (mut other, _) = answering.join().unwrap();
         raw.write_all(&[0, 20]).unwrap();
         raw.write_all(&[9; 20]).unwrap();
         assert!(other.receive().is_err());

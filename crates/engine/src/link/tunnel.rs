@@ -267,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::link::secret::Secret;
+    use crate::link::{hello::Hello, secret::Secret};
 
     fn any_record() -> impl Strategy<Value = Record> {
         let kinds = [Kind::Stream, Kind::Packets, Kind::Pipe];
@@ -315,8 +315,8 @@ mod tests {
         let secret = Secret([5; 32]);
         let key = secret.clone();
         let answering = thread::spawn(move || Records::accepted(other, &key).unwrap());
-        let one = Records::connected(one, &secret).unwrap();
-        (start(answering.join().unwrap()).unwrap(), start(one).unwrap())
+        let one = Records::connected(one, &secret, &Hello::own(false)).unwrap();
+        (start(answering.join().unwrap().0).unwrap(), start(one).unwrap())
     }
 
     #[test]
