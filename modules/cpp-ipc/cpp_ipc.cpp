@@ -5,7 +5,8 @@
 // - Kernel objects: shared memories that begin with the session's name, made as sizes come; the
 //   leader removes them when both ends have closed. Copies a message: one, into shared memory; a
 //   small one is copied out, too.
-// - Blocks: in try_send and recv, after some rounds of polling of the library's own, 100 ms at most.
+// - Blocks: in try_send and recv, after some rounds of polling of the library's own, 100 ms at most:
+//   that is to be `hybrid`. It has no call that sleeps at once.
 // - Limits: what does not fit is overwritten after a while by `send`, so `try_send` is used, and no
 //   more messages are under way than there are chunks for.
 #include "../pair.hpp"
@@ -171,7 +172,7 @@ template <typename Channel> ipcmark_transport describe(const char *name, const c
     transport.name = name;
     transport.summary = summary;
     transport.max_payload = 4 << 20;
-    transport.waits = IPCMARK_SPIN | IPCMARK_BLOCK;
+    transport.waits = IPCMARK_SPIN | IPCMARK_HYBRID;
     transport.patterns = IPCMARK_LATENCY;
     transport.max_subscribers = 1;
     transport.open = open_end<Channel>;
