@@ -75,7 +75,7 @@ fn joined(parts: &[&str]) -> String {
 
 /// What must be said of a row beside its figures.
 pub fn footnotes(row: &Row) -> impl Iterator<Item = String> + use<> {
-    loss(row).into_iter().chain(fall_back(row))
+    loss(row).into_iter().chain(fall_back(row)).chain(wakefulness(row))
 }
 
 /// The footnote of a row that lost round trips.
@@ -101,6 +101,15 @@ fn fall_back(row: &Row) -> Option<String> {
 pub fn fall_back_words(declared: &str, carrier: &str) -> String {
     format!("it fell back: {carrier} carried the messages, not {declared}")
 }
+
+/// The footnote of a row that stands among those that sleep, and does not.
+fn wakefulness(row: &Row) -> Option<String> {
+    row.stayed_awake.then(|| format!("{}: {STAYED_AWAKE}", row.name))
+}
+
+/// What is said of a case that should have slept.
+pub const STAYED_AWAKE: &str =
+    "it did not sleep in nine round trips of ten: compare it with what polls";
 
 /// One status that is not `ok`, and what has it.
 pub struct Unmeasured {

@@ -61,12 +61,14 @@ pub struct Row<'a> {
     pub carrier: String,
     /// What the transport says carries its messages and what did, where that is something else.
     pub fell_back: Option<(String, String)>,
+    /// Whether it should have slept, and hardly did in any trial.
+    pub stayed_awake: bool,
 }
 
 impl Row<'_> {
     /// The name, with a mark where there is a footnote.
     pub fn marked_name(&self) -> String {
-        if self.lost > 0 || self.fell_back.is_some() {
+        if self.lost > 0 || self.fell_back.is_some() || self.stayed_awake {
             format!("{} !", self.name)
         } else {
             self.name.clone()
@@ -240,7 +242,19 @@ fn row<'a>(name: String, cases: &[&'a Case]) -> Row<'a> {
         lost_wait_ns: sum(|figures| figures.lost_wait_ns),
         carrier: trials.first().map_or_else(String::new, |trial| words(&trial.path.carrier)),
         fell_back: trials.iter().find_map(|trial| fell_back(&trial.path)),
+        stayed_awake: cases.iter().all(|case| stayed_awake(case)),
     }
+}
+
+/// Whether a case whose ends sleep until there is something to do did so for fewer than one round
+/// trip in ten: a library's waiting call that polls first, as `hybrid` does.
+pub fn stayed_awake(case: &Case) -> bool {
+    let slept = |figures: &Figures| {
+        let switches = &figures.context_switches;
+        let times = switches.leader.voluntary.saturating_add(switches.follower.voluntary);
+        times > figures.round_trips / 10
+    };
+    case.wait == "block" && !case.figures.as_ref().is_none_or(slept)
 }
 
 /// What the transport says carries its messages and what did, where that is something else.

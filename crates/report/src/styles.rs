@@ -47,20 +47,22 @@ fn figures(case: &Case) -> Result<&Figures, Absence> {
 }
 
 /// What must be said of a measured case beside its figures.
-fn footnotes(figures: &Figures) -> Vec<String> {
+fn footnotes(case: &Case, figures: &Figures) -> Vec<String> {
     let begun = figures.round_trips.saturating_add(figures.lost);
     let lost = || remarks::lost_words(figures.lost, begun, figures.lost_wait_ns);
     let loss = (figures.lost > 0).then(lost);
     let fall_back = rows::fell_back(&figures.path)
         .map(|(declared, carrier)| remarks::fall_back_words(&declared, &carrier));
-    loss.into_iter().chain(fall_back).collect()
+    let awake = rows::stayed_awake(case).then(|| remarks::STAYED_AWAKE.to_owned());
+    loss.into_iter().chain(fall_back).chain(awake).collect()
 }
 
 /// What must be said of these cases, each sentence once, behind the names of those that it is about.
 fn remarks(cases: &[&Case], name: impl Fn(&Case) -> String) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for case in cases {
-        let sentences = figures(case).map_or_else(|absence| vec![absence.sentence], footnotes);
+        let sentences = figures(case)
+            .map_or_else(|absence| vec![absence.sentence], |figures| footnotes(case, figures));
         for sentence in sentences {
             let name = name(case);
             match said.iter_mut().find(|(known, _)| *known == sentence) {

@@ -19,7 +19,7 @@ pub fn render(result: &RunResult) -> String {
 
 fn block(result: &RunResult, case: &Case) -> String {
     let (lines, remarks) = match figures(case) {
-        Ok(figures) => (lines(case, figures), footnotes(figures)),
+        Ok(figures) => (lines(case, figures), footnotes(case, figures)),
         Err(absence) => (absence.sentence + "\n", Vec::new()),
     };
     let remarks: String = remarks.into_iter().map(|remark| remark + "\n").collect();

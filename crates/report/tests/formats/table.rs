@@ -107,6 +107,25 @@ fn a_row_that_fell_back_says_so() {
 }
 
 #[test]
+fn a_row_that_should_have_slept_and_did_not_says_so() {
+    let sleepless = |wait| {
+        let mut one = case("eager", 64, wait, 2_000);
+        let figures = one.figures.as_mut().unwrap();
+        figures.context_switches.leader.voluntary = figures.round_trips / 20;
+        figures.context_switches.follower.voluntary = figures.round_trips / 20;
+        one
+    };
+    for (wait, is_marked) in [("block", true), ("spin", false), ("hybrid", false)] {
+        let result = run(vec![sleepless(wait), case("pipe", 64, wait, 40_000)]);
+        for text in [table(&result, 80), markdown(&result)] {
+            assert_eq!(text.contains("eager: it did not sleep in nine"), is_marked, "{text}");
+            assert_eq!(text.contains("eager !"), is_marked, "{text}");
+            assert!(!text.contains("pipe !"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn without_a_floor_there_is_no_multiple_of_it() {
     let mut result = run(vec![case("pipe", 64, "spin", 2_000)]);
     result.cases[0].figures.as_mut().unwrap().floor_round_trip_ns = 0.0;
