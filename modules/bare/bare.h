@@ -33,15 +33,34 @@ struct bare {
 
 /* Opens an end: the program's own, of any type. */
 static void *bare_open(const struct bare *bare);
-/* Sends a message of the whole payload that begins with `number`. */
+/* Sends a message of the whole payload that begins with the head of `number`. */
 static void bare_send(void *end, const struct bare *bare, uint64_t number);
-/* Receives the next message and returns the number that it begins with. */
+/* Receives the next message and returns the number in its head. */
 static uint64_t bare_receive(void *end, const struct bare *bare);
 static void bare_close(void *end);
+
+/* The 16 bytes of a message that are written and read, as many as with `--touch head`: they may lie in
+ * two cache lines. */
+struct bare_head {
+    uint64_t number, again;
+};
+
+static inline void bare_write(void *room, uint64_t number) {
+    const struct bare_head head = {number, number};
+    memcpy(room, &head, sizeof head);
+}
 
 static inline void bare_fail(const char *what) {
     fprintf(stderr, "bare: cannot %s\n", what);
     exit(1);
+}
+
+static inline uint64_t bare_read(const void *message) {
+    struct bare_head head;
+    memcpy(&head, message, sizeof head);
+    if (head.again != head.number)
+        bare_fail("read what was written");
+    return head.number;
 }
 
 /* Waits until the other process has come to the same point. */

@@ -44,7 +44,7 @@ static void *bare_open(const struct bare *bare) {
 
 static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     auto &self = *static_cast<End *>(end);
-    memcpy(self.outgoing.data(), &number, sizeof number);
+    bare_write(self.outgoing.data(), number);
     if (bare->spins)
         while (!self.out->try_send(self.outgoing.data(), bare->payload, 0)) {
         }
@@ -63,9 +63,7 @@ static uint64_t bare_receive(void *end, const struct bare *bare) {
         self.in->receive(self.incoming.data(), self.incoming.size(), len, priority);
     if (len != bare->payload)
         bare_fail("receive a whole message of Boost");
-    uint64_t number;
-    memcpy(&number, self.incoming.data(), sizeof number);
-    return number;
+    return bare_read(self.incoming.data());
 }
 
 static void bare_close(void *end) {

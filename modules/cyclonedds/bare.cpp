@@ -50,7 +50,7 @@ static void *bare_open(const struct bare *bare) {
 static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     auto &self = *static_cast<End *>(end);
     static auto *const content = static_cast<uint8_t *>(calloc(1, bare->payload));
-    memcpy(content, &number, sizeof number);
+    bare_write(content, number);
     const auto octets = static_cast<uint32_t>(bare->payload);
     const ipcmark_Message message{{octets, octets, content, false}};
     while (dds_write(self.writer, &message) == DDS_RETCODE_TIMEOUT) {
@@ -78,9 +78,7 @@ static uint64_t bare_receive(void *end, const struct bare *bare) {
         bare_await(self, bare->spins);
     if (message.content._length != bare->payload)
         bare_fail("receive a whole message of Cyclone DDS");
-    uint64_t number;
-    memcpy(&number, message.content._buffer, sizeof number);
-    return number;
+    return bare_read(message.content._buffer);
 }
 
 static void bare_close(void *end) {

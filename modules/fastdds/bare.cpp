@@ -59,7 +59,7 @@ static void *bare_open(const struct bare *bare) {
 
 static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     auto &self = *static_cast<End *>(end);
-    memcpy(self.outgoing.data(), &number, sizeof number);
+    bare_write(self.outgoing.data(), number);
     Sample sample{self.outgoing.data(), static_cast<uint32_t>(bare->payload)};
     while (self.writer->write(&sample, library::HANDLE_NIL)() == ReturnCode_t::RETCODE_TIMEOUT) {
     }
@@ -84,9 +84,7 @@ static uint64_t bare_receive(void *end, const struct bare *bare) {
         bare_await(self, bare->spins);
     if (sample.len != bare->payload)
         bare_fail("receive a whole message of Fast DDS");
-    uint64_t number;
-    memcpy(&number, self.incoming.data(), sizeof number);
-    return number;
+    return bare_read(self.incoming.data());
 }
 
 static void bare_close(void *end) {

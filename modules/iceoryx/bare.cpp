@@ -54,7 +54,7 @@ static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     auto loaned = self.publisher.loan(static_cast<uint32_t>(bare->payload));
     if (loaned.has_error())
         bare_fail("loan a chunk");
-    memcpy(loaned.value(), &number, sizeof number);
+    bare_write(loaned.value(), number);
     self.publisher.publish(loaned.value());
 }
 
@@ -66,8 +66,7 @@ static uint64_t bare_receive(void *end, const struct bare *bare) {
             continue;
         if (iox::mepoo::ChunkHeader::fromUserPayload(taken.value())->userPayloadSize() != bare->payload)
             bare_fail("receive a whole message");
-        uint64_t number;
-        memcpy(&number, taken.value(), sizeof number);
+        const uint64_t number = bare_read(taken.value());
         self.subscriber.release(taken.value());
         return number;
     }

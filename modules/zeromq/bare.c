@@ -31,7 +31,7 @@ static void *bare_open(const struct bare *bare) {
 
 static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     struct end *self = end;
-    memcpy(self->outgoing, &number, sizeof number);
+    bare_write(self->outgoing, number);
     while (zmq_send(self->socket, self->outgoing, bare->payload, self->flags) < 0)
         if (zmq_errno() != EAGAIN)
             bare_fail("send a ZeroMQ message");
@@ -39,14 +39,12 @@ static void bare_send(void *end, const struct bare *bare, uint64_t number) {
 
 static uint64_t bare_receive(void *end, const struct bare *bare) {
     struct end *self = end;
-    uint64_t number;
     while (zmq_msg_recv(&self->incoming, self->socket, self->flags) < 0)
         if (zmq_errno() != EAGAIN)
             bare_fail("receive a ZeroMQ message");
     if (zmq_msg_size(&self->incoming) != bare->payload)
         bare_fail("receive a whole ZeroMQ message");
-    memcpy(&number, zmq_msg_data(&self->incoming), sizeof number);
-    return number;
+    return bare_read(zmq_msg_data(&self->incoming));
 }
 
 static void bare_close(void *end) {

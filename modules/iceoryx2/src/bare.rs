@@ -17,6 +17,13 @@ type In = Subscriber<ipc::Service, [u8], ()>;
 /// A round trip before those that count, for every four that do.
 const WARM_UP: usize = 4;
 
+/// Bytes of a message that are written and read, as many as with `--touch head`: they may lie in two
+/// cache lines.
+const HEAD: usize = 16;
+
+/// As many as the row has for small payloads: they are used in turn.
+const SAMPLES: usize = 64;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().collect();
     let [program, wait, payload, round_trips, leader_cpu, follower_cpu, rest @ ..] = &words[..]
@@ -57,10 +64,15 @@ fn open(
         let name = if outgoing == leads { "there" } else { "back" };
         let builder = node.service_builder(&name.try_into()?).publish_subscribe::<[u8]>();
         let builder = builder.enable_safe_overflow(false).history_size(0);
-        let builder = builder.subscriber_max_buffer_size(64).max_publishers(1).max_subscribers(1);
+        let builder =
+            builder.subscriber_max_buffer_size(SAMPLES).subscriber_max_borrowed_samples(1);
+        let builder = builder.max_publishers(1).max_subscribers(1).max_nodes(2);
         Ok::<_, Box<dyn Error>>(builder.open_or_create()?)
     };
-    let out = service(true)?.publisher_builder().initial_max_slice_len(payload).create()?;
+    let outgoing = service(true)?;
+    let builder = outgoing.publisher_builder().initial_max_slice_len(payload);
+    let builder = builder.max_loaned_samples(SAMPLES).override_sample_preallocation(|_| SAMPLES);
+    let out = builder.backpressure_strategy(BackpressureStrategy::DiscardData).create()?;
     let into = service(false)?.subscriber_builder().create()?;
     // Both ports of the other end must be there before the first message.
     while service(true)?.dynamic_config().number_of_subscribers() == 0
@@ -96,7 +108,9 @@ fn send(out: &Out, payload: usize, number: u64) -> Result<usize, Box<dyn Error>>
     let sample = out.loan_slice_uninit(payload)?;
     // SAFETY: bytes have no invalid values.
     let mut sample = unsafe { sample.assume_init() };
-    sample.payload_mut()[..8].copy_from_slice(&number.to_ne_bytes());
+    let (first, second) = sample.payload_mut()[..HEAD].split_at_mut(HEAD / 2);
+    first.copy_from_slice(&number.to_ne_bytes());
+    second.copy_from_slice(&number.to_ne_bytes());
     Ok(sample.send()?)
 }
 
@@ -104,7 +118,9 @@ fn receive(into: &In, payload: usize) -> Result<u64, Box<dyn Error>> {
     loop {
         if let Some(sample) = into.receive()? {
             assert_eq!(sample.payload().len(), payload);
-            return Ok(u64::from_ne_bytes(sample.payload()[..8].try_into()?));
+            let (first, second) = sample.payload()[..HEAD].split_at(HEAD / 2);
+            assert_eq!(first, second);
+            return Ok(u64::from_ne_bytes(first.try_into()?));
         }
         std::hint::spin_loop();
     }
