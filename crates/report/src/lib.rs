@@ -1,5 +1,6 @@
 //! Results for people and programs: one file a format.
 
+mod caveats;
 mod columns;
 mod csv;
 mod grid;

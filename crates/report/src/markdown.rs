@@ -6,7 +6,7 @@ use crate::{
     columns::{COLUMNS, Column, Scale},
     plain::plain,
     remarks::{self, LEGEND},
-    rows::{self, Group},
+    rows::{self, Group, Row},
 };
 
 /// The whole result.
@@ -51,7 +51,7 @@ fn table(group: &Group, columns: &[&Column]) -> String {
         let figures = cells.iter().map(|column| column[at].trim_end());
         text += &line(std::iter::once(name.as_str()).chain(figures));
     }
-    for loss in group.rows.iter().flat_map(remarks::footnotes) {
+    for loss in group.rows.iter().flat_map(Row::footnotes) {
         text += &format!("\n! {}\n", escaped(&loss));
     }
     text

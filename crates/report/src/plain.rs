@@ -15,6 +15,11 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
+/// A word of the result file, such as `shared-memory`, as people write it.
+pub fn words(word: &str) -> String {
+    plain(word).replace('-', " ")
+}
+
 fn is_unsafe(char: char) -> bool {
     char.is_control()
         || matches!(

@@ -1,4 +1,4 @@
-//! What is said around the tables: the head, the cases that were not measured, losses, the legend.
+//! What is said around the tables: the head, the cases that were not measured, the legend.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,6 @@ use ipcmark_results::{Case, RunResult, Status};
 
 use crate::{
     plain::plain,
-    rows::Row,
     units::{count, duration, size},
 };
 
@@ -72,44 +71,6 @@ fn joined(parts: &[&str]) -> String {
         parts.iter().map(|part| plain(part)).filter(|part| !part.is_empty()).collect();
     parts.join(" · ")
 }
-
-/// What must be said of a row beside its figures.
-pub fn footnotes(row: &Row) -> impl Iterator<Item = String> + use<> {
-    loss(row).into_iter().chain(fall_back(row)).chain(wakefulness(row))
-}
-
-/// The footnote of a row that lost round trips.
-fn loss(row: &Row) -> Option<String> {
-    let sentence =
-        || format!("{}: {}", row.name, lost_words(row.lost, row.begun, row.lost_wait_ns));
-    (row.lost > 0).then(sentence)
-}
-
-/// How much was lost, and what it cost.
-pub fn lost_words(lost: u64, begun: u64, wait_ns: u64) -> String {
-    let (lost, begun, wait) = (count(lost), count(begun), duration(wait_ns as f64));
-    format!("{lost} of {begun} round trips lost, {wait} spent waiting for them")
-}
-
-/// The footnote of a row whose messages went another way than its transport says.
-fn fall_back(row: &Row) -> Option<String> {
-    let (declared, carrier) = row.fell_back.as_ref()?;
-    Some(format!("{}: {}", row.name, fall_back_words(declared, carrier)))
-}
-
-/// What should have carried the messages, and what did.
-pub fn fall_back_words(declared: &str, carrier: &str) -> String {
-    format!("it fell back: {carrier} carried the messages, not {declared}")
-}
-
-/// The footnote of a row that stands among those that sleep, and does not.
-fn wakefulness(row: &Row) -> Option<String> {
-    row.stayed_awake.then(|| format!("{}: {STAYED_AWAKE}", row.name))
-}
-
-/// What is said of a case that should have slept.
-pub const STAYED_AWAKE: &str =
-    "it did not sleep in nine round trips of ten: compare it with what polls";
 
 /// One status that is not `ok`, and what has it.
 pub struct Unmeasured {

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use ipcmark_results::{Case, Figures, Path, RunResult, Status};
+use ipcmark_results::{Case, Figures, RunResult, Status};
 
-use crate::{plain::plain, units};
+use crate::{
+    caveats::caveats,
+    plain::{plain, words},
+    units,
+};
 
 /// Words in the order in which people are shown them.
 const PATTERNS: &[&str] = &["latency", "one-way", "throughput", "fan-out"];
@@ -51,28 +55,21 @@ pub struct Row<'a> {
     pub messages_per_second: f64,
     /// The p50 against the floor, where the floor was measured.
     pub floor_multiple: Option<f64>,
-    /// Round trips begun in all trials together.
-    pub begun: u64,
-    /// Those that never ended.
-    pub lost: u64,
-    /// Time spent waiting for them.
-    pub lost_wait_ns: u64,
     /// What carried the messages, in words; the first trial speaks where they differ.
     pub carrier: String,
-    /// What the transport says carries its messages and what did, where that is something else.
-    pub fell_back: Option<(String, String)>,
-    /// Whether it should have slept, and hardly did in any trial.
-    pub stayed_awake: bool,
+    /// What must be known of it beside its figures, in sentences.
+    pub caveats: Vec<String>,
 }
 
 impl Row<'_> {
     /// The name, with a mark where there is a footnote.
     pub fn marked_name(&self) -> String {
-        if self.lost > 0 || self.fell_back.is_some() || self.stayed_awake {
-            format!("{} !", self.name)
-        } else {
-            self.name.clone()
-        }
+        if self.caveats.is_empty() { self.name.clone() } else { format!("{} !", self.name) }
+    }
+
+    /// What must be said of it beside its figures.
+    pub fn footnotes(&self) -> impl Iterator<Item = String> {
+        self.caveats.iter().map(|caveat| format!("{}: {caveat}", self.name))
     }
 }
 
@@ -213,14 +210,10 @@ fn settings(options: &BTreeMap<String, String>) -> String {
 fn row<'a>(name: String, cases: &[&'a Case]) -> Row<'a> {
     let trials: Vec<&Figures> = cases.iter().filter_map(|case| case.figures.as_ref()).collect();
     let median = |figure: fn(&Figures) -> f64| median(trials.iter().map(|trial| figure(trial)));
-    let sum = |figure: fn(&Figures) -> u64| {
-        trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
-    };
     let p50 = median(|figures| figures.round_trip_ns.p50 as f64);
     // Each trial against the floor of its own moment: a hypervisor may move processors about.
     let multiple =
         |figures: &Figures| figures.round_trip_ns.p50 as f64 / figures.floor_round_trip_ns;
-    let lost = sum(|figures| figures.lost);
     Row {
         name,
         cases: cases.to_vec(),
@@ -237,34 +230,9 @@ fn row<'a>(name: String, cases: &[&'a Case]) -> Row<'a> {
         switches_per_message: median(switches_per_round_trip) / messages_per_round_trip(cases),
         messages_per_second: median(|figures| figures.messages_per_second),
         floor_multiple: Some(median(multiple)).filter(|multiple| multiple.is_finite()),
-        begun: sum(|figures| figures.round_trips).saturating_add(lost),
-        lost,
-        lost_wait_ns: sum(|figures| figures.lost_wait_ns),
         carrier: trials.first().map_or_else(String::new, |trial| words(&trial.path.carrier)),
-        fell_back: trials.iter().find_map(|trial| fell_back(&trial.path)),
-        stayed_awake: cases.iter().all(|case| stayed_awake(case)),
+        caveats: caveats(cases),
     }
-}
-
-/// Whether a case whose ends sleep until there is something to do did so for fewer than one round
-/// trip in ten: a library's waiting call that polls first, as `hybrid` does.
-pub fn stayed_awake(case: &Case) -> bool {
-    let slept = |figures: &Figures| {
-        let switches = &figures.context_switches;
-        let times = switches.leader.voluntary.saturating_add(switches.follower.voluntary);
-        times > figures.round_trips / 10
-    };
-    case.wait == "block" && !case.figures.as_ref().is_none_or(slept)
-}
-
-/// What the transport says carries its messages and what did, where that is something else.
-pub fn fell_back(path: &Path) -> Option<(String, String)> {
-    let declared = path.declared.as_deref().filter(|_| path.fell_back())?;
-    Some((words(declared), words(&path.carrier)))
-}
-
-fn words(carrier: &str) -> String {
-    plain(carrier).replace('-', " ")
 }
 
 /// One message to each follower, and one back from each that answers.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use ipcmark_results::{Case, Figures, RunResult, Status};
 
-use crate::{plain::plain, remarks, rows};
+use crate::{caveats::caveats, plain::plain, remarks, rows};
 
 pub use self::{
     fastdds::render as fastdds, iceperf::render as iceperf, ipc_bench::render as ipc_bench,
@@ -46,23 +46,12 @@ fn figures(case: &Case) -> Result<&Figures, Absence> {
     }
 }
 
-/// What must be said of a measured case beside its figures.
-fn footnotes(case: &Case, figures: &Figures) -> Vec<String> {
-    let begun = figures.round_trips.saturating_add(figures.lost);
-    let lost = || remarks::lost_words(figures.lost, begun, figures.lost_wait_ns);
-    let loss = (figures.lost > 0).then(lost);
-    let fall_back = rows::fell_back(&figures.path)
-        .map(|(declared, carrier)| remarks::fall_back_words(&declared, &carrier));
-    let awake = rows::stayed_awake(case).then(|| remarks::STAYED_AWAKE.to_owned());
-    loss.into_iter().chain(fall_back).chain(awake).collect()
-}
-
 /// What must be said of these cases, each sentence once, behind the names of those that it is about.
 fn remarks(cases: &[&Case], name: impl Fn(&Case) -> String) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for case in cases {
-        let sentences = figures(case)
-            .map_or_else(|absence| vec![absence.sentence], |figures| footnotes(case, figures));
+        let sentences =
+            figures(case).map_or_else(|absence| vec![absence.sentence], |_| caveats(&[case]));
         for sentence in sentences {
             let name = name(case);
             match said.iter_mut().find(|(known, _)| *known == sentence) {

@@ -9,7 +9,7 @@ use crate::{
     grid::Grid,
     plain::plain,
     remarks::{self, LEGEND},
-    rows::{self, Group},
+    rows::{self, Group, Row},
 };
 
 /// The narrowest and the widest terminal that are taken into account.
@@ -82,7 +82,7 @@ fn groups(page: &mut Page, groups: &[Group]) {
         for (at, line) in grid.lines(sheet).iter().enumerate() {
             page.line(if at == 0 { DIM } else { "" }, line);
         }
-        for loss in sheet.group.rows.iter().flat_map(remarks::footnotes) {
+        for loss in sheet.group.rows.iter().flat_map(Row::footnotes) {
             page.wrapped("", "  ! ", &loss);
         }
     }

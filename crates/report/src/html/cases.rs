@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::{
     columns::{Column, Scale},
     plain::plain,
-    remarks,
     rows::{self, Group, Row},
     units,
 };
@@ -88,7 +87,7 @@ fn block(file: usize, group: &Group, columns: &[&Column]) -> Block {
         title: group.title.clone(),
         caption: scale.caption(),
         rows: group.rows.iter().enumerate().map(line).collect(),
-        losses: group.rows.iter().flat_map(remarks::footnotes).collect(),
+        losses: group.rows.iter().flat_map(Row::footnotes).collect(),
     }
 }
 

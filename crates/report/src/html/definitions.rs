@@ -24,7 +24,10 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "transport",
-        "One way of moving messages between processes, with its settings where they are not its defaults. A ! says that something must be known of the row, and the sentence below its group what: round trips were lost, something else than it says carried the messages, or it should have slept and did not.",
+        "One way of moving messages between processes, with its settings where they are not its \
+         defaults. A ! says that something must be known of the row, and the sentence below its \
+         group what: round trips were lost, something else than it says carried the messages, or \
+         it should have slept and did not.",
     ),
     ("family", "Whose the transport is: os is what the operating system offers, else the library."),
     ("pattern", "The shape of the traffic. latency is a ping-pong: one message under way."),

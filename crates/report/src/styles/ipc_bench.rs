@@ -7,7 +7,9 @@
 
 use ipcmark_results::{Case, Figures, RunResult};
 
-use super::{figures, footnotes, notes, round_trips_per_second, sections, subject};
+use crate::caveats::caveats;
+
+use super::{figures, notes, round_trips_per_second, sections, subject};
 
 /// The whole result.
 pub fn render(result: &RunResult) -> String {
@@ -19,7 +21,7 @@ pub fn render(result: &RunResult) -> String {
 
 fn block(result: &RunResult, case: &Case) -> String {
     let (lines, remarks) = match figures(case) {
-        Ok(figures) => (lines(case, figures), footnotes(case, figures)),
+        Ok(figures) => (lines(case, figures), caveats(&[case])),
         Err(absence) => (absence.sentence + "\n", Vec::new()),
     };
     let remarks: String = remarks.into_iter().map(|remark| remark + "\n").collect();
