@@ -79,32 +79,15 @@ impl End {
         self.subscriber.update_connections().map_err(failed("connect", "the ports of iceoryx2"))
     }
 
-    /// Looks once. Only a sample that is there is moved: a poll that finds none should cost what the
-    /// library's own call costs.
-    #[inline(always)]
+    #[inline]
     fn receive(&mut self) -> Result<Step, Error> {
-        match self.subscriber.receive() {
-            Ok(Some(sample)) => {
-                self.taken = Some(sample);
-                Ok(Step::Done)
-            }
-            Ok(None) => Ok(Step::WouldBlock),
-            Err(error) => Err(failed("receive", "a sample")(error)),
-        }
+        self.taken = self.subscriber.receive().map_err(failed("receive", "a sample"))?;
+        Ok(if self.taken.is_some() { Step::Done } else { Step::WouldBlock })
     }
 
-    /// Looks some times, sleeps until an event comes, and looks once more.
-    fn receive_or_sleep(&mut self) -> Result<Step, Error> {
-        for _ in 0..self.polls {
-            if self.receive()? == Step::Done {
-                return Ok(Step::Done);
-            }
-        }
-        if let Some((_, listener)) = &self.events {
-            let woken = listener.timed_wait(|_| {}, LONGEST_SLEEP);
-            woken.map(drop).map_err(failed("wait for", "an event"))?;
-        }
-        self.receive()
+    fn sleep(&self) -> Result<(), Error> {
+        let Some((_, listener)) = &self.events else { return Ok(()) };
+        listener.timed_wait(|_| {}, LONGEST_SLEEP).map(drop).map_err(failed("wait for", "an event"))
     }
 }
 
@@ -162,10 +145,13 @@ impl Endpoint for End {
 
     #[inline]
     fn take(&mut self) -> Result<Step, Error> {
-        match self.events {
-            None => self.receive(),
-            Some(_) => self.receive_or_sleep(),
+        for _ in 0..self.polls {
+            if self.receive()? == Step::Done {
+                return Ok(Step::Done);
+            }
         }
+        self.sleep()?;
+        self.receive()
     }
 
     #[inline]

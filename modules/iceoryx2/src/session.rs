@@ -38,14 +38,7 @@ pub fn bytes(settings: &Settings) -> usize {
 
 /// Turns an error of the library into one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
-    move |error| fault(operation, object, &error)
-}
-
-/// Apart, so that the calls of the measured loop stay short.
-#[cold]
-#[inline(never)]
-fn fault(operation: &str, object: &str, error: &dyn Display) -> Error {
-    Error::new(operation, object, error)
+    move |error| Error::new(operation, object, error.to_string())
 }
 
 pub type Topic = publish_subscribe::PortFactory<ipc::Service, [u8], ()>;
