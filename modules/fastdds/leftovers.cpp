@@ -77,7 +77,7 @@ void remove_listed(const std::string &session) {
     for (std::string name; std::getline(list, name);)
         if (starts_with(name, SEGMENT) && name.find('/') == std::string::npos)
             remove_object(name);
-    unlink(list_of(session).c_str());
+    forget_segments(session);
 }
 
 // Segments have random names and ports those that follow from a session's. Other programs use the

@@ -106,6 +106,14 @@ std::string credentials(const Plan &plan) {
     return make_credentials(plan);
 }
 
+// Makes all that an end has; what it shares is known for whoever cleans up as early as can be.
+void make_entities(End &end, const Ports &ports, const Leader *leader, const std::string &credentials) {
+    end.participant = make_participant(end.plan, ports, leader, credentials);
+    if (end.plan.shm)
+        list_segments(end.plan.name);
+    end.make_endpoints();
+}
+
 void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
     static std::atomic<uint32_t> openings{0};
     auto &plan = end.plan;
@@ -121,10 +129,7 @@ void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
     if (directory.size() >= sizeof welcome.credentials)
         throw Failure{"read", directory, "the path is too long", ""};
     directory.copy(welcome.credentials, sizeof welcome.credentials - 1);
-    end.participant = make_participant(plan, ports, nullptr, directory);
-    if (plan.shm)
-        list_segments(plan.name);
-    end.make_endpoints();
+    make_entities(end, ports, nullptr, directory);
     for (uint32_t peer = 0; peer < session->peers; peer++)
         proceed(session->send(session, peer, &welcome, sizeof welcome, nullptr, 0, error));
     // A follower that cannot come so far is missed at once, not after the patience of match.
@@ -140,11 +145,7 @@ void follow(End &end, ipcmark_session *session, ipcmark_error *error) {
     proceed(session->receive(session, 0, &welcome, &len, nullptr, &none, error));
     welcome.credentials[sizeof welcome.credentials - 1] = welcome.leader.host[sizeof welcome.leader.host - 1] = '\0';
     end.plan.opening = welcome.opening;
-    end.participant =
-        make_participant(end.plan, choose_ports(end.plan), &welcome.leader, welcome.credentials);
-    if (end.plan.shm)
-        list_segments(end.plan.name);
-    end.make_endpoints();
+    make_entities(end, choose_ports(end.plan), &welcome.leader, welcome.credentials);
     proceed(session->send(session, 0, nullptr, 0, nullptr, 0, error));
 }
 
