@@ -9,7 +9,7 @@ use ipcmark_transport::{
 
 use super::{
     region::Region,
-    ring::{self, Consumer, Producer},
+    ring::{self, Consumer, LINE, Producer},
 };
 
 /// How a receiver learns that a message lies in the ring.
@@ -54,7 +54,7 @@ fn capacity(settings: &Settings) -> Result<usize, Error> {
         return Err(error.remedy(format!("set capacity to {least} or more")));
     }
     // A ring is whole cache lines; what is set can be any number.
-    Ok(set / 64 * 64)
+    Ok(set / LINE * LINE)
 }
 
 /// One end.

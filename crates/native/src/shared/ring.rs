@@ -22,7 +22,7 @@ use super::{
 };
 
 /// Records begin at multiples of this: a cache line.
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 /// Where the payload begins in its record.
 const PAYLOAD: usize = 16;
 /// The word of a place where nothing follows before the end of the ring.
