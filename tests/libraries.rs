@@ -60,10 +60,11 @@ impl Scene {
         Self { running, file, _directory: directory }
     }
 
-    /// A process of this name, once it has been there for a while.
+    /// A process of this name, once it has been there for a while: long enough to have opened its
+    /// end, for what it makes before that is known to nobody else.
     fn await_process(&self, name: &str) -> Process {
         await_named(self.running.id(), name);
-        thread::sleep(Duration::from_millis(500));
+        thread::sleep(Duration::from_millis(1000));
         await_named(self.running.id(), name).remove(0)
     }
 
