@@ -8,12 +8,10 @@ use std::{
     sync::OnceLock,
 };
 
+use ipcmark_machine::namespaces::HIDDEN;
 use ipcmark_transport::Error;
 
 use crate::{c, library::Library};
-
-/// Where the sandbox of a session mounts something of its own.
-const HIDDEN: [&str; 2] = ["/tmp", "/dev/shm"];
 
 /// The file of a module.
 pub(crate) struct Origin {

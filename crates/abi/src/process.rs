@@ -130,7 +130,11 @@ impl Process {
         let text = String::from_utf8_lossy(&self.words.bytes);
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let last: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
-        if last.is_empty() { reason } else { format!("{reason}; its last words: {last}") }
+        if last.is_empty() {
+            reason
+        } else {
+            format!("{reason}; its standard error ends with: {last}")
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod table;
 
 use std::process::ExitCode;
 
-use ipcmark_engine::{Candidate, Registry};
+use ipcmark_engine::{AnyTransport, Registry};
 use ipcmark_transport::{Availability, Capabilities, Definition, OptionSpec};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(candidate: &'a dyn Candidate) -> Self {
+    fn of(candidate: &'a dyn AnyTransport) -> Self {
         Self {
             definition: candidate.definition(),
             options: candidate.options(),

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_engine::{Candidate, Registry};
+use ipcmark_engine::{AnyTransport, Registry};
 use ipcmark_transport::OptionSpec;
 
 use crate::selection;
@@ -58,7 +58,7 @@ fn split(word: &str) -> Result<(&str, &str, &str), String> {
         .ok_or_else(|| format!("'{word}' is no setting; write --set TRANSPORT.KEY=VALUE"))
 }
 
-fn spec<'a>(candidate: &'a dyn Candidate, key: &str) -> Option<&'a OptionSpec> {
+fn spec<'a>(candidate: &'a dyn AnyTransport, key: &str) -> Option<&'a OptionSpec> {
     candidate.options().iter().find(|option| option.key == key)
 }
 

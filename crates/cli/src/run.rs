@@ -4,8 +4,8 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use ipcmark_engine::{
-    Budget, Manner, Observer, Pinning, Place, Plan, PlannedCase, PlannedSession, Registry, Touch,
-    Wish, expected_length,
+    Budget, FollowerLocation, Observer, Pinning, Plan, PlanRequest, PlannedCase, PlannedSession,
+    Registry, RunOptions, Touch, expected_length,
     link::{Companions, Meeting},
 };
 use ipcmark_results::{RunResult, Status};
@@ -36,47 +36,50 @@ pub(crate) fn run(
     refuse_what_makes_no_sense(arguments)?;
     let selection = selection::select(&arguments.transports, registry)?;
     let options = options::read(&arguments.set, registry)?;
-    let manner = manner(arguments, options::paths(&options, registry));
-    let mut wish = wish(arguments, &selection, options);
-    wish.place = match meeting {
-        None => Place::Own,
-        Some(Meeting::Here(_)) => Place::Elsewhere,
-        Some(Meeting::At(..)) => Place::Apart,
+    let run_options = run_options(arguments, options::paths(&options, registry));
+    let mut request = plan_request(arguments, &selection, options);
+    request.location = match meeting {
+        None => FollowerLocation::ThisCommand,
+        Some(Meeting::Here(_)) => FollowerLocation::OtherCommands,
+        Some(Meeting::At(..)) => FollowerLocation::OtherHosts,
     };
-    manner.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
+    run_options.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
     if let Some(path) = &arguments.output {
         ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
     }
-    Ok(measure(arguments, &selection, registry, wish, manner, meeting).unwrap_or_else(|error| {
-        output::complain(error);
-        ExitCode::FAILURE
-    }))
+    Ok(measure(arguments, &selection, registry, request, run_options, meeting).unwrap_or_else(
+        |error| {
+            output::complain(error);
+            ExitCode::FAILURE
+        },
+    ))
 }
 
 fn measure(
     arguments: &RunArguments,
     selection: &Selection,
     registry: &Registry,
-    mut wish: Wish,
-    mut manner: Manner,
+    mut request: PlanRequest,
+    mut options: RunOptions,
     meeting: Option<&Meeting>,
 ) -> Result<ExitCode, Error> {
     let interrupts = Interrupts::catch().map_err(|e| {
         Error::os("catch", "signals", e).remedy("allow more open files: ulimit -n 1024")
     })?;
     if let Some(meeting) = meeting {
-        let followers = if wish.subscribers == 1 { "a follower" } else { "the followers" };
+        let followers = if request.subscribers == 1 { "a follower" } else { "the followers" };
         output::complain(format_args!("waiting for {followers} at {meeting}"));
-        let came = Companions::gather(meeting, wish.subscribers, &interrupts.readable)?;
+        let came = Companions::gather(meeting, request.subscribers, &interrupts.readable)?;
         let Some(companions) = came else {
             return Ok(ExitCode::from(128 + interrupts.signal().unwrap_or(2)));
         };
-        wish.silent = wish.silent.max(silent(&companions, wish.subscribers)?);
-        manner.companions = Some(companions);
+        request.silent = request.silent.max(silent(&companions, request.subscribers)?);
+        options.companions = Some(companions);
     }
-    let plan = Plan::new(registry, &wish);
+    let plan = Plan::new(registry, &request);
     let mut recorder = Recorder::new(arguments.output.clone(), &plan);
-    let result = ipcmark_engine::run(registry, &plan, &manner, &interrupts.readable, &mut recorder);
+    let result =
+        ipcmark_engine::run(registry, &plan, &options, &interrupts.readable, &mut recorder);
     recorder.progress.clear();
     Ok(conclude(arguments, selection, registry, &result?, &interrupts))
 }
@@ -119,12 +122,12 @@ fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
     }
 }
 
-fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wish {
+fn plan_request(arguments: &RunArguments, selection: &Selection, options: Options) -> PlanRequest {
     let budget = match (arguments.round_trips, arguments.duration) {
         (Some(count), _) => Budget::RoundTrips(count),
         (None, duration) => Budget::Time(duration.unwrap_or(DEFAULT_DURATION)),
     };
-    Wish {
+    PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
@@ -132,7 +135,7 @@ fn wish(arguments: &RunArguments, selection: &Selection, options: Options) -> Wi
         payloads: payloads(arguments),
         waits: arguments.waits.clone(),
         options,
-        place: Place::Own,
+        location: FollowerLocation::ThisCommand,
         trials: arguments.trials,
         budget,
         seed: arguments.seed.unwrap_or_else(random_seed),
@@ -158,13 +161,13 @@ fn random_seed() -> u64 {
     std::hash::RandomState::new().build_hasher().finish() >> 11
 }
 
-fn manner(arguments: &RunArguments, visible: Vec<PathBuf>) -> Manner {
+fn run_options(arguments: &RunArguments, visible: Vec<PathBuf>) -> RunOptions {
     let pinning = match &arguments.cpus {
         Some(cpus) => Pinning::Cpus(cpus.clone()),
         None if arguments.no_pin => Pinning::Off,
         None => Pinning::Auto,
     };
-    Manner {
+    RunOptions {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
         pinning,

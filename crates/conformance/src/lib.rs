@@ -24,7 +24,6 @@ mod footprint;
 mod pair;
 mod part;
 mod progress;
-mod rendezvous;
 mod stage;
 mod stamp;
 mod suite;
@@ -42,7 +41,6 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use checks::Check;
 pub use failure::Failure;
-pub use rendezvous::SocketRendezvous;
 pub use suite::{Suite, Suites};
 
 /// How long a check may take before its processes are ended: far longer than any needs on a busy

@@ -13,14 +13,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ipcmark_fdpass::FrameSocket;
 use nix::{
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 
-use crate::{
-    failure::Failure, part::Part, progress::Noted, rendezvous::SocketRendezvous, stamp::Side,
-};
+use crate::{failure::Failure, part::Part, progress::Noted, stamp::Side};
 
 /// How long a process may go on after the other one failed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -70,7 +69,7 @@ struct Worker {
 impl Pair {
     /// Starts the leader's and the follower's process of what `part` describes.
     pub fn start(part: &Part, watchdog: Duration) -> Result<Self, Failure> {
-        let (one, other) = SocketRendezvous::sockets()?;
+        let (one, other) = FrameSocket::pair()?;
         let leader = Worker::start(Part { side: Side::Leader, ..part.clone() }, one)?;
         let follower = Worker::start(Part { side: Side::Follower, ..part.clone() }, other)?;
         Ok(Self { leader, follower, watchdog })
@@ -129,10 +128,10 @@ impl Pair {
 }
 
 impl Worker {
-    fn start(part: Part, rendezvous: OwnedFd) -> Result<Self, Failure> {
+    fn start(part: Part, rendezvous: FrameSocket) -> Result<Self, Failure> {
         let child = Command::new(env::current_exe()?)
             .args(part.words())
-            .stdin(Stdio::from(rendezvous))
+            .stdin(Stdio::from(OwnedFd::from(rendezvous)))
             .stdout(File::create(part.said("out"))?)
             .stderr(File::create(part.said("err"))?)
             .process_group(0)

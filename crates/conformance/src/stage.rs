@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, os::fd::AsFd, time::Duration};
 
+use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_transport::{
     Capabilities, Endpoint, Error, MAX_PAYLOAD, Rendezvous, Role, Settings, Span, Step,
 };
@@ -13,7 +14,6 @@ use crate::{
     failure::Failure,
     part::Part,
     progress::{Phase, Progress},
-    rendezvous::SocketRendezvous,
     stamp::Side,
     suite::Suite,
 };

@@ -2,6 +2,7 @@
 
 use std::{fs::File, io, os::fd::AsFd, process::ExitCode, time::Duration};
 
+use ipcmark_fdpass::{FrameSocket, SocketRendezvous};
 use nix::{
     sys::{prctl::set_pdeathsig, signal::Signal},
     unistd::dup2_stdin,
@@ -11,7 +12,6 @@ use crate::{
     failure::Failure,
     part::Part,
     progress::{Phase, Progress},
-    rendezvous::SocketRendezvous,
     stage::Stage,
     suite::Suite,
 };
@@ -48,5 +48,7 @@ fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
 fn rendezvous() -> Result<SocketRendezvous, Failure> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     dup2_stdin(File::open("/dev/null")?).map_err(|errno| Failure::new(errno.desc()))?;
-    Ok(SocketRendezvous::new(vec![socket], TIMEOUT)?)
+    let rendezvous = SocketRendezvous::new(vec![FrameSocket::from(socket)]);
+    rendezvous.set_timeout(TIMEOUT)?;
+    Ok(rendezvous)
 }

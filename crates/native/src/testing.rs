@@ -4,72 +4,18 @@ pub mod queue;
 
 use std::{
     collections::BTreeMap,
-    io::{IoSlice, IoSliceMut, Write},
-    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+    io::Write,
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
     thread,
 };
 
-use ipcmark_transport::{
-    Endpoint, Error, MIN_PAYLOAD, Rendezvous, Role, Settings, Step, Transport, Wait,
-};
-use nix::{
-    cmsg_space,
-    sys::socket::{
-        AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
-        sendmsg, socketpair,
-    },
-};
-
-/// One end of a pair of connected sockets.
-pub struct TestRendezvous(OwnedFd);
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_transport::{Endpoint, Error, MIN_PAYLOAD, Role, Settings, Step, Transport, Wait};
 
 /// The rendezvous of two ends.
-pub fn rendezvous() -> (TestRendezvous, TestRendezvous) {
-    let flags = SockFlag::SOCK_CLOEXEC;
-    let (one, other) =
-        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).expect("two sockets");
-    (TestRendezvous(one), TestRendezvous(other))
-}
-
-impl Rendezvous for TestRendezvous {
-    fn peers(&self) -> usize {
-        1
-    }
-
-    fn send(&mut self, _: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
-        let fds: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
-        let rights = [ControlMessage::ScmRights(&fds)];
-        let rights = if fds.is_empty() { &rights[..0] } else { &rights[..] };
-        // The first byte tells an empty frame from the end of the connection.
-        let parts = [IoSlice::new(b"f"), IoSlice::new(bytes)];
-        sendmsg::<()>(self.0.as_raw_fd(), &parts, rights, MsgFlags::MSG_NOSIGNAL, None)
-            .map(drop)
-            .map_err(|errno| Error::os("send a frame to", "the other thread", errno))
-    }
-
-    fn receive(&mut self, _: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
-        let mut frame = vec![0; 4097];
-        let mut space = cmsg_space!([RawFd; 16]);
-        let mut fds = Vec::new();
-        let mut parts = [IoSliceMut::new(&mut frame)];
-        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-        let message = recvmsg::<()>(self.0.as_raw_fd(), &mut parts, Some(&mut space), flags)
-            .map_err(|errno| Error::os("receive a frame of", "the other thread", errno))?;
-        for control in message.cmsgs().expect("whole control messages") {
-            if let ControlMessageOwned::ScmRights(raw) = control {
-                // SAFETY: the kernel has just made these descriptors for this process.
-                fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
-            }
-        }
-        let len = message.bytes;
-        frame.truncate(len);
-        if frame.is_empty() {
-            return Err(Error::peer_gone("receive a frame of", "the other thread"));
-        }
-        Ok((frame.split_off(1), fds))
-    }
+pub fn rendezvous() -> (SocketRendezvous, SocketRendezvous) {
+    SocketRendezvous::pair().expect("two sockets")
 }
 
 /// The settings of the leader, with a name that no other test has.

@@ -45,6 +45,20 @@ impl Error {
         new
     }
 
+    /// An error of a call that makes descriptors, memory or processes, with the remedy where the system
+    /// has none left.
+    pub fn scarce(
+        operation: impl Into<String>,
+        object: impl Into<String>,
+        error: impl Into<io::Error>,
+    ) -> Self {
+        let error = Self::os(operation, object, error);
+        match error.os_error().and_then(shortage_remedy) {
+            Some(remedy) => error.remedy(remedy),
+            None => error,
+        }
+    }
+
     /// The error in `errno`, right after a failed system call.
     #[cold]
     pub fn last_os(operation: impl Into<String>, object: impl Into<String>) -> Self {
@@ -89,6 +103,20 @@ impl Error {
     }
 }
 
+/// Linux's numbers, for this crate calls no system itself.
+fn shortage_remedy(os_error: i32) -> Option<&'static str> {
+    const EAGAIN: i32 = 11;
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    match os_error {
+        EMFILE | ENFILE => Some("allow more open files: ulimit -n 1024"),
+        EAGAIN => Some("allow more processes and threads: ulimit -u 4096"),
+        ENOMEM => Some("free some memory, or allow this process more"),
+        _ => None,
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fault = &*self.0;
@@ -126,6 +154,16 @@ mod tests {
             (error.parts(), error.remedy_text()),
             (parts, Some("raise fs.mqueue.msgsize_max"))
         );
+    }
+
+    #[test]
+    fn a_shortage_brings_its_remedy() {
+        for (errno, remedy) in [(11, "ulimit -u"), (12, "free some memory"), (24, "ulimit -n")] {
+            let error = Error::scarce("fork", "a worker", io::Error::from_raw_os_error(errno));
+            assert!(error.remedy_text().is_some_and(|text| text.contains(remedy)), "{error}");
+        }
+        let other = Error::scarce("fork", "a worker", io::Error::from_raw_os_error(1));
+        assert_eq!(other.remedy_text(), None);
     }
 
     #[test]

@@ -35,6 +35,11 @@ pub enum Role {
 }
 
 impl Role {
+    /// The word for it in sentences: `leader` or `follower`.
+    pub fn as_str(self) -> &'static str {
+        if self.is_leader() { "leader" } else { "follower" }
+    }
+
     /// Whether this is the leader's end.
     pub fn is_leader(self) -> bool {
         self == Role::Leader

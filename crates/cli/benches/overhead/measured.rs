@@ -3,7 +3,7 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_engine::{
-    Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Registry, Touch, Wish,
+    Budget, Observer, Plan, PlanRequest, PlannedCase, PlannedSession, Registry, RunOptions, Touch,
 };
 use ipcmark_results::{Figures, RunResult};
 use ipcmark_transport::{Error, Pattern, Wait};
@@ -71,32 +71,19 @@ impl Engine {
         budget: Budget,
     ) -> (RunResult, Figures) {
         let at = self.0.iter().position(|candidate| candidate.definition().name == name);
-        let wish = Wish {
+        let request = PlanRequest {
             transports: vec![at.expect("the transport is in the list")],
             patterns: vec![Pattern::Latency],
             payloads: vec![(payload, vec![touch])],
             waits: Some(vec![wait]),
-            options: Default::default(),
-            subscribers: 1,
-            silent: 0,
-            place: Default::default(),
-            trials: 1,
             budget,
-            seed: 1,
+            ..PlanRequest::default()
         };
-        let manner = Manner {
-            command: Vec::new(),
-            version: "bench".into(),
-            pinning: Pinning::Auto,
-            sandbox: true,
-            visible: Vec::new(),
-            companions: None,
-            timeout: Duration::from_secs(10),
-        };
-        let plan = Plan::new(&self.0, &wish);
+        let plan = Plan::new(&self.0, &request);
         let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
-        let result = ipcmark_engine::run(&self.0, &plan, &manner, &interrupt, &mut Silent)
-            .expect("the engine runs");
+        let result =
+            ipcmark_engine::run(&self.0, &plan, &RunOptions::default(), &interrupt, &mut Silent)
+                .expect("the engine runs");
         let case = &result.cases[0];
         let figures = case.figures.clone();
         let figures = figures.unwrap_or_else(|| panic!("{name}: {:?}", case.reason));

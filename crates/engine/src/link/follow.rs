@@ -23,11 +23,12 @@ use super::{
     secret::Secret,
     tunnel,
 };
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_machine::placement::{self, Pinning};
+
 use crate::{
-    frames::FrameSocket,
-    hold::Hold,
-    keeper::{Order, Seat, Word},
-    placement::{self, Pinning},
+    command::KeeperProcess,
+    wire::{KeeperReport, Order, WorkerSpec},
 };
 
 /// How often a leader that is not there yet is looked for.
@@ -68,7 +69,7 @@ impl Follower<'_> {
                     self.session(&leader, &bytes)
                 }
                 // A session that ended by itself, before the leader knew.
-                Order::End => say(&leader, &Word::Ended),
+                Order::End => say(&leader, &KeeperReport::Ended),
                 _ => Ok(()),
             };
             match done {
@@ -103,7 +104,7 @@ impl Follower<'_> {
             Err(errno) => return Err(Error::os("connect to", object, errno)),
         };
         set_patience(&fd, IN_LINE)?;
-        let leader = FrameSocket::from_fd(fd);
+        let leader = FrameSocket::from(fd);
         leader.send(&Hello::own(self.is_silent), &[])?;
         Hello::check(&leader.receive()?.0, "leader")?;
         set_patience(&leader, Duration::ZERO)?;
@@ -137,7 +138,7 @@ impl Follower<'_> {
 
     /// One session: everything the leader orders goes to a keeper, everything that says goes back.
     fn session(&self, leader: &FrameSocket, start: &[u8]) -> Result<(), Error> {
-        let mut keeper = Hold::start()?;
+        let mut keeper = KeeperProcess::start()?;
         keeper.frames.send(start, &[])?;
         loop {
             let mut wanted = [
@@ -167,14 +168,15 @@ impl Follower<'_> {
     }
 
     /// Passes an order on; true after the last, when nothing of the session is left.
-    fn pass_on(&self, leader: &FrameSocket, keeper: &mut Hold) -> Result<bool, Error> {
+    fn pass_on(&self, leader: &FrameSocket, keeper: &mut KeeperProcess) -> Result<bool, Error> {
         let Ok((mut bytes, fds)) = leader.receive() else { return Ok(true) };
         let is_last = match order(&bytes)? {
             Order::End => true,
-            Order::Spawn { seats, transport } if matches!(self.meeting, Meeting::At(..)) => {
+            Order::Spawn { workers, transport } if matches!(self.meeting, Meeting::At(..)) => {
                 let cpu = placement::choose_one(&self.pinning, false)?;
-                let seats = seats.into_iter().map(|seat| Seat { cpu, ..seat }).collect();
-                bytes = serde_json::to_vec(&Order::Spawn { seats, transport })
+                let workers =
+                    workers.into_iter().map(|worker| WorkerSpec { cpu, ..worker }).collect();
+                bytes = serde_json::to_vec(&Order::Spawn { workers, transport })
                     .map_err(|e| Error::new("write", "an order", e))?;
                 false
             }
@@ -184,7 +186,7 @@ impl Follower<'_> {
         keeper.frames.send(&bytes, &fds)?;
         if is_last {
             keeper.end();
-            say(leader, &Word::Ended)?;
+            say(leader, &KeeperReport::Ended)?;
         }
         Ok(is_last)
     }
@@ -201,7 +203,7 @@ fn order(bytes: &[u8]) -> Result<Order, Error> {
     serde_json::from_slice(bytes).map_err(|e| Error::new("understand", "the leader's order", e))
 }
 
-fn say(leader: &FrameSocket, word: &Word) -> Result<(), Error> {
+fn say(leader: &FrameSocket, word: &KeeperReport) -> Result<(), Error> {
     let bytes = serde_json::to_vec(word).map_err(|e| Error::new("write", "a word", e))?;
     leader.send(&bytes, &[])
 }

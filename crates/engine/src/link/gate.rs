@@ -38,7 +38,7 @@ use super::{
     secret::Secret,
     tunnel,
 };
-use crate::frames::FrameSocket;
+use ipcmark_fdpass::FrameSocket;
 
 /// So many are heard at once; whoever else comes waits until one of them is done.
 const MOST_AT_ONCE: usize = 32;
@@ -153,7 +153,7 @@ fn accept_here(listener: &OwnedFd) -> io::Result<Hearing> {
 
 fn hear_here(fd: OwnedFd) -> Result<Companion, Error> {
     set_patience(&fd, PATIENCE)?;
-    let frames = FrameSocket::from_fd(fd);
+    let frames = FrameSocket::from(fd);
     let (hello, _) = frames.receive()?;
     frames.send(&Hello::own(false), &[])?;
     let is_silent = Hello::check(&hello, "follower")?.is_silent;

@@ -3,7 +3,7 @@
 //!
 //! The two commands *meet*: the leader waits at a Unix socket or a TCP address, followers connect to
 //! it whenever they come. From then on the follower's command does for its worker what a keeper
-//! does: it takes the same [orders](crate::keeper::Order), with the descriptors of the worker's
+//! does: it takes the same [orders](crate::wire::Order), with the descriptors of the worker's
 //! channels. Over a Unix socket these are the real ones, so that a session by hand consists of the
 //! same processes with the same channels between them as any other. Over TCP a [tunnel] carries what
 //! is said on them, sealed with a secret that both know.
@@ -30,7 +30,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 pub use follow::{Follower, Served};
 pub use secret::Secret;
 
-use crate::{frames::FrameSocket, keeper::Word, session::Trouble};
+use ipcmark_fdpass::FrameSocket;
+
+use crate::{command::SessionError, wire::KeeperReport};
 use gate::Gate;
 
 /// How long a companion may take to end a session: longer than its keeper may.
@@ -107,7 +109,7 @@ pub(crate) fn await_end(frames: &FrameSocket) {
             continue;
         }
         let Ok((bytes, _)) = frames.receive() else { return };
-        if matches!(serde_json::from_slice(&bytes), Ok(Word::Ended)) {
+        if matches!(serde_json::from_slice(&bytes), Ok(KeeperReport::Ended)) {
             return;
         }
     }
@@ -151,15 +153,15 @@ impl Companions {
         &self,
         interrupt: &UnixStream,
         patience: Duration,
-    ) -> Result<Vec<Rc<Companion>>, Trouble> {
+    ) -> Result<Vec<Rc<Companion>>, SessionError> {
         if self.complete(interrupt, patience).is_none() {
             if is_interrupted(interrupt) {
-                return Err(Trouble::Interrupted);
+                return Err(SessionError::Interrupted);
             }
             let seconds = patience.as_secs_f64();
             let reason =
                 format!("the follower's command is gone, and none came within {seconds} s");
-            return Err(Trouble::Failed(reason));
+            return Err(SessionError::Failed(reason));
         }
         Ok(self.present.borrow().clone())
     }

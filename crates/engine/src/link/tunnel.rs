@@ -23,7 +23,9 @@ use nix::{
 };
 
 use super::records::{self, Records};
-use crate::{control::scarce, frames::FrameSocket, tail};
+use ipcmark_fdpass::FrameSocket;
+
+use crate::command::stderr_tail;
 
 /// More channels than the workers of the largest session have.
 const MOST_CHANNELS: usize = 256;
@@ -192,10 +194,10 @@ impl Kind {
         let kind = match self {
             Kind::Stream => SockType::Stream,
             Kind::Packets => SockType::SeqPacket,
-            Kind::Pipe => return tail::pipe(),
+            Kind::Pipe => return stderr_tail::pipe(),
         };
         socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)
-            .map_err(|e| scarce("make", "a channel", e.into()))
+            .map_err(|e| Error::scarce("make", "a channel", e))
     }
 
     fn from_byte(byte: u8) -> Option<Self> {
@@ -324,14 +326,14 @@ mod tests {
         let (here, there) = tunnel();
         let (mut near, far) = UnixStream::pair().unwrap();
         let (packets, far_packets) = FrameSocket::pair().unwrap();
-        let (reader, writer) = tail::pipe().unwrap();
+        let (reader, writer) = stderr_tail::pipe().unwrap();
         here.send(b"order", &[far.as_fd(), far_packets.as_fd(), writer.as_fd()]).unwrap();
         drop((far, far_packets, writer));
         let (bytes, fds) = there.receive().unwrap();
         assert_eq!((bytes.as_slice(), fds.len()), (&b"order"[..], 3));
         let mut fds = fds.into_iter();
         let mut stream = File::from(fds.next().unwrap());
-        let their_packets = FrameSocket::from_fd(fds.next().unwrap());
+        let their_packets = FrameSocket::from(fds.next().unwrap());
         let mut pipe = File::from(fds.next().unwrap());
 
         near.write_all(&[1; 100_000]).unwrap();
@@ -352,7 +354,7 @@ mod tests {
 
         pipe.write_all(b"last words").unwrap();
         drop((pipe, stream, their_packets));
-        let mut words = tail::Tail::new(reader);
+        let mut words = stderr_tail::StderrTail::new(reader);
         words.fill_until_end(std::time::Instant::now() + std::time::Duration::from_secs(20));
         assert_eq!(words.text().as_deref(), Some("last words"));
         assert_eq!(near.read(&mut answer).unwrap(), 0, "its end is heard too");

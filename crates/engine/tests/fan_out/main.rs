@@ -6,8 +6,8 @@ use std::{os::unix::net::UnixStream, process::ExitCode, time::Duration};
 
 use broadcast::{Broadcast, Fault};
 use ipcmark_engine::{
-    Budget, KEEPER_COMMAND, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Register,
-    Registry, Touch, Wish,
+    Budget, KEEPER_COMMAND, Observer, Pinning, Plan, PlanRequest, PlannedCase, PlannedSession,
+    Register, Registry, RunOptions, Touch,
 };
 use ipcmark_results::{Case, RunResult, Status};
 use ipcmark_transport::{Collect, Error, Pattern, Span};
@@ -49,31 +49,23 @@ fn measure(name: &str, subscribers: u32) -> Case {
 fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
     let registry = registry();
     let place = registry.iter().position(|candidate| candidate.definition().name == name);
-    let wish = Wish {
+    let request = PlanRequest {
         transports: vec![place.expect("it is in the list")],
         patterns: vec![Pattern::FanOut],
         payloads: vec![(64, vec![Touch::All])],
-        waits: None,
-        options: Default::default(),
         subscribers,
         silent,
-        place: Default::default(),
-        trials: 1,
         budget: Budget::RoundTrips(ROUND_TRIPS),
-        seed: 1,
+        ..PlanRequest::default()
     };
-    let manner = Manner {
-        command: Vec::new(),
-        version: "test".into(),
+    let options = RunOptions {
         pinning: Pinning::Off,
-        sandbox: true,
-        visible: Vec::new(),
-        companions: None,
         timeout: Duration::from_secs(2),
+        ..RunOptions::default()
     };
     let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
-    let plan = Plan::new(&registry, &wish);
-    let result = ipcmark_engine::run(&registry, &plan, &manner, &interrupt, &mut Silent);
+    let plan = Plan::new(&registry, &request);
+    let result = ipcmark_engine::run(&registry, &plan, &options, &interrupt, &mut Silent);
     result.expect("the run ends").cases.remove(0)
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use ipcmark_engine::{
-    Budget, Manner, Observer, Pinning, Plan, PlannedCase, PlannedSession, Register, Registry, Touch,
+    Budget, Observer, Plan, PlannedCase, PlannedSession, Register, Registry, RunOptions, Touch,
 };
 use ipcmark_results::RunResult;
 use ipcmark_transport::{Collect, Error, Pattern, Wait};
@@ -69,21 +69,18 @@ pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt) -> Outcome {
     prctl::set_child_subreaper(true).expect("a process can adopt");
     let registry = registry();
     let plan = plan(&registry, names);
-    let manner = Manner {
+    let options = RunOptions {
         command: names.iter().map(|name| (*name).to_owned()).collect(),
-        version: "test".into(),
-        pinning: Pinning::Auto,
         sandbox,
-        visible: Vec::new(),
-        companions: None,
         timeout: if interrupt == Interrupt::Never { TIMEOUT } else { 100 * TIMEOUT },
+        ..RunOptions::default()
     };
     let (readable, writer) = UnixStream::pair().expect("a pair of sockets");
     let mut user = User { interrupt, writer };
     if interrupt == Interrupt::AtOnce {
         user.interrupt_after(Duration::ZERO);
     }
-    let result = ipcmark_engine::run(&registry, &plan, &manner, &readable, &mut user)
+    let result = ipcmark_engine::run(&registry, &plan, &options, &readable, &mut user)
         .unwrap_or_else(|error| panic!("the run broke off: {error}"));
     let left = left_names(&result.run.id).into_iter().chain(left_processes()).collect();
     Outcome { result, left }

@@ -127,7 +127,7 @@ pub const SCENARIOS: &[Scenario] = &[
         &["no end within 5 s", "while measuring: the leader is stopped"]),
 
     process("chatters", Follower, Open, Chatter,
-        &["the follower exited with status 4 while opening; its last words: ",
+        &["the follower exited with status 4 while opening; its standard error ends with: ",
           "line 99999 to standard output | line 99999 to standard error | the last line"]),
     process("chatters-and-hangs", Leader, Take(MEASURING), ChatterAndHang,
         &["no end within 5 s", "while measuring"]),

@@ -1,0 +1,124 @@
+//! What carried the messages of a case, judged from what its processes saw. A library that cannot do what it
+//! was asked to do often falls back without a word.
+
+use std::collections::BTreeSet;
+
+use ipcmark_results::Path;
+use ipcmark_transport::{Carrier, Span};
+
+use crate::wire::Mapping;
+
+/// The most names that are written down.
+const MOST_NAMES: usize = 8;
+
+/// What is known about the way that the messages of a case took.
+pub(crate) struct CarrierEvidence<'a> {
+    /// What the transport says.
+    pub declared: Option<Carrier>,
+    pub span: Span,
+    /// Whether the interface was the session's own: otherwise others' traffic is in its counter.
+    pub sandboxed: bool,
+    pub payload: usize,
+    pub loopback_bytes_per_message: f64,
+    /// Whether every process has a socket that speaks over a network interface.
+    pub has_network_sockets: bool,
+    /// Whether the ends are on different hosts.
+    pub apart: bool,
+    /// What each process shares.
+    pub shared: &'a [Vec<Mapping>],
+}
+
+impl CarrierEvidence<'_> {
+    /// What carried the messages.
+    pub(crate) fn path(&self) -> Path {
+        let common = if self.apart { Vec::new() } else { self.common() };
+        let large = common.iter().any(|mapping| mapping.bytes >= self.payload as u64);
+        let mut objects: Vec<String> =
+            common.iter().map(|mapping| mapping.name.clone()).filter(|n| !n.is_empty()).collect();
+        objects.dedup();
+        objects.truncate(MOST_NAMES);
+        Path {
+            carrier: self.carrier(large).to_string(),
+            declared: self.declared.map(|carrier| carrier.to_string()),
+            loopback_bytes_per_message: self.loopback_bytes_per_message,
+            shared_bytes: common.iter().map(|mapping| mapping.bytes).sum(),
+            objects,
+        }
+    }
+
+    fn carrier(&self, shares_enough: bool) -> Carrier {
+        // A packet has a head, but a message could be compressed by nobody here.
+        let on_loopback = self.has_network_sockets
+            && self.loopback_bytes_per_message >= self.payload as f64 * 0.9;
+        match self.span {
+            Span::None | Span::Thread => Carrier::Process,
+            // What looks the same in the tables of two hosts is not the same.
+            Span::Process if self.apart => Carrier::Network,
+            Span::Process if on_loopback && (self.sandboxed || !shares_enough) => Carrier::Network,
+            Span::Process if shares_enough => Carrier::SharedMemory,
+            Span::Process => Carrier::Kernel,
+        }
+    }
+
+    /// The memory that all processes share, each piece once.
+    fn common(&self) -> Vec<Mapping> {
+        let Some((first, others)) = self.shared.split_first() else { return Vec::new() };
+        let ids = |process: &Vec<Mapping>| {
+            process.iter().map(|mapping| mapping.id.clone()).collect::<BTreeSet<_>>()
+        };
+        let others: Vec<BTreeSet<String>> = others.iter().map(ids).collect();
+        let mut common: Vec<Mapping> = first
+            .iter()
+            .filter(|mapping| others.iter().all(|other| other.contains(&mapping.id)))
+            .cloned()
+            .collect();
+        common.sort();
+        common
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(id: &str, bytes: u64) -> Mapping {
+        Mapping { id: id.into(), bytes, name: format!("/dev/shm/{id}") }
+    }
+
+    fn carrier(loopback: f64, sandboxed: bool, shared: &[Vec<Mapping>]) -> String {
+        carrier_with(true, loopback, sandboxed, shared)
+    }
+
+    fn carrier_with(
+        sockets: bool,
+        loopback: f64,
+        sandboxed: bool,
+        shared: &[Vec<Mapping>],
+    ) -> String {
+        let evidence = CarrierEvidence {
+            declared: Some(Carrier::SharedMemory),
+            span: Span::Process,
+            sandboxed,
+            apart: false,
+            payload: 1000,
+            loopback_bytes_per_message: loopback,
+            has_network_sockets: sockets,
+            shared,
+        };
+        evidence.path().carrier
+    }
+
+    #[test]
+    fn what_carried_a_message_follows_from_the_evidence() {
+        let both = [vec![shared("a", 4096)], vec![shared("a", 4096), shared("b", 4096)]];
+        assert_eq!(carrier(0.0, true, &both), "shared-memory");
+        assert_eq!(carrier(1050.0, true, &both), "network", "it fell back");
+        assert_eq!(carrier(1050.0, false, &both), "shared-memory", "the traffic may be another's");
+        let apart = [vec![shared("a", 4096)], vec![shared("b", 4096)]];
+        assert_eq!(carrier(0.0, true, &apart), "kernel");
+        assert_eq!(carrier(1050.0, false, &apart), "network");
+        assert_eq!(carrier_with(false, 1050.0, false, &apart), "kernel", "it is another's traffic");
+        let small = [vec![shared("a", 512)], vec![shared("a", 512)]];
+        assert_eq!(carrier(0.0, true, &small), "kernel", "no message fits into it");
+    }
+}

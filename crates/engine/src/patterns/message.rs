@@ -1,0 +1,199 @@
+//! The 16 bytes at the start of every message, and the bytes behind them.
+
+use std::hint::black_box;
+
+use ipcmark_transport::{Error, MIN_PAYLOAD};
+
+use super::payload;
+
+/// The first bytes of a message: 8 of sequence number, 4 of flags, 4 of length, in this order, in
+/// the machine's own byte order (the ends agree on it when they meet).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub seq: u64,
+    pub flags: u32,
+}
+
+/// The message comes from a follower. Without it a process that reads back its own message would
+/// look like a very fast transport.
+pub(crate) const FROM_FOLLOWER: u32 = 1;
+/// Every byte behind the head follows [`payload`] and is to be checked.
+pub(crate) const VERIFY: u32 = 1 << 1;
+/// One of several in a row; no answer.
+pub(crate) const BURST: u32 = 1 << 2;
+/// The follower is to send a burst before it answers.
+pub(crate) const ASK_BURST: u32 = 1 << 3;
+/// The follower starts counting what it costs.
+pub(crate) const COST_START: u32 = 1 << 4;
+/// The follower stops counting what it costs.
+pub(crate) const COST_STOP: u32 = 1 << 5;
+/// The last message of the case.
+pub(crate) const LAST: u32 = 1 << 6;
+
+/// From this bit on the flags of an answer hold the number of the follower that sent it.
+const NUMBER_SHIFT: u32 = 16;
+
+/// The flags of an answer of this follower.
+pub(crate) fn from_follower(number: u32) -> u32 {
+    FROM_FOLLOWER | number << NUMBER_SHIFT
+}
+
+/// The number of the follower that sent an answer with these flags.
+#[inline(always)]
+pub(crate) fn follower_number(flags: u32) -> usize {
+    (flags >> NUMBER_SHIFT) as usize
+}
+
+impl Head {
+    #[inline(always)]
+    pub(crate) fn write(self, room: &mut [u8]) {
+        let len = room.len() as u32;
+        let head: &mut [u8; MIN_PAYLOAD] = (&mut room[..MIN_PAYLOAD]).try_into().expect("16 bytes");
+        head[..8].copy_from_slice(&self.seq.to_ne_bytes());
+        head[8..12].copy_from_slice(&self.flags.to_ne_bytes());
+        head[12..].copy_from_slice(&len.to_ne_bytes());
+    }
+
+    /// Reads the head; `None` where the message is too short for one, or where the length in it is
+    /// not the length that arrived.
+    #[inline(always)]
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
+        let head: &[u8; MIN_PAYLOAD] = message.get(..MIN_PAYLOAD)?.try_into().ok()?;
+        let seq = u64::from_ne_bytes(head[..8].try_into().ok()?);
+        let flags = u32::from_ne_bytes(head[8..12].try_into().ok()?);
+        let len = u32::from_ne_bytes(head[12..].try_into().ok()?);
+        (len as usize == message.len()).then_some(Self { seq, flags })
+    }
+}
+
+/// Which bytes of a payload are written and read in the timed part; chosen at compile time.
+pub(crate) trait TouchPolicy {
+    /// Writes a message.
+    fn write(head: Head, room: &mut [u8]);
+    /// Reads what [`TouchPolicy::write`] wrote behind the head; false where a byte is not what it was.
+    fn read(head: Head, message: &[u8]) -> bool;
+}
+
+/// Only the head, as iceperf does.
+pub(crate) struct HeadOnly;
+
+/// Every byte.
+pub(crate) struct WholeMessage;
+
+impl TouchPolicy for HeadOnly {
+    #[inline(always)]
+    fn write(head: Head, room: &mut [u8]) {
+        head.write(room);
+    }
+
+    #[inline(always)]
+    fn read(head: Head, _: &[u8]) -> bool {
+        black_box(head);
+        true
+    }
+}
+
+impl TouchPolicy for WholeMessage {
+    #[inline(always)]
+    fn write(head: Head, room: &mut [u8]) {
+        head.write(room);
+        let word = body_word(head.seq).to_ne_bytes();
+        let mut words = room[MIN_PAYLOAD..].chunks_exact_mut(8);
+        for chunk in words.by_ref() {
+            chunk.copy_from_slice(&word);
+        }
+        for (byte, value) in words.into_remainder().iter_mut().zip(word) {
+            *byte = value;
+        }
+    }
+
+    #[inline(always)]
+    fn read(head: Head, message: &[u8]) -> bool {
+        let word = body_word(head.seq);
+        let words = message[MIN_PAYLOAD..].chunks_exact(8);
+        let rest = words.remainder().iter().zip(word.to_ne_bytes());
+        let rest = rest.fold(0, |differences, (byte, value)| differences | (byte ^ value));
+        // Differences are gathered, not looked for: without a way out the loop runs on vectors.
+        let differences = words.fold(0, |differences, chunk| {
+            differences | (u64::from_ne_bytes(chunk.try_into().expect("8 bytes")) ^ word)
+        });
+        black_box(differences) == 0 && rest == 0
+    }
+}
+
+/// Differs from message to message, in every byte.
+#[inline(always)]
+fn body_word(seq: u64) -> u64 {
+    (seq & 0xff).wrapping_add(1).wrapping_mul(0x0101_0101_0101_0101)
+}
+
+/// Writes a message whose every byte behind the head will be checked.
+pub(crate) fn write_checked(head: Head, seed: u64, room: &mut [u8]) {
+    head.write(room);
+    payload::fill(message_seed(head, seed), &mut room[MIN_PAYLOAD..]);
+}
+
+/// Checks a message that [`write_checked`] wrote, byte by byte.
+pub(crate) fn check(head: Head, seed: u64, message: &[u8]) -> Result<(), Error> {
+    let body = &message[MIN_PAYLOAD..];
+    match payload::first_difference(message_seed(head, seed), body) {
+        None => Ok(()),
+        Some(at) => Err(Error::new(
+            "verify",
+            format!("message {} of {} bytes", head.seq, message.len()),
+            format_args!("byte {} is not what was sent: the transport corrupts", at + MIN_PAYLOAD),
+        )),
+    }
+}
+
+/// Sequence number and sender are part of the seed, so that a message in another's place, or a
+/// process's own message, has wrong bytes.
+fn message_seed(head: Head, seed: u64) -> u64 {
+    let from = (head.flags >> NUMBER_SHIFT, head.flags & FROM_FOLLOWER);
+    seed ^ head.seq.rotate_left(17) ^ u64::from(from.1) << 63 ^ u64::from(from.0) << 40
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_reads_back_as_it_was_written() {
+        let head = Head { seq: u64::MAX - 3, flags: LAST | FROM_FOLLOWER };
+        let mut message = [0; 40];
+        head.write(&mut message);
+        assert_eq!(Head::read(&message), Some(head));
+        assert_eq!(Head::read(&message[..39]), None, "a message cut short has the wrong length");
+        assert_eq!(Head::read(&message[..15]), None);
+    }
+
+    #[test]
+    fn touch_all_sees_every_changed_byte() {
+        for len in [16, 17, 23, 24, 100] {
+            let head = Head { seq: 7, flags: 0 };
+            let mut message = vec![0xee; len];
+            WholeMessage::write(head, &mut message);
+            assert!(WholeMessage::read(head, &message));
+            for at in MIN_PAYLOAD..len {
+                let mut wrong = message.clone();
+                wrong[at] ^= 0x10;
+                assert!(!WholeMessage::read(head, &wrong), "byte {at} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_checked_message_is_good_only_for_its_number_direction_and_run() {
+        let head = Head { seq: 7, flags: VERIFY };
+        let mut message = vec![0; 64];
+        write_checked(head, 1, &mut message);
+        assert!(check(head, 1, &message).is_ok());
+        assert!(check(Head { seq: 8, ..head }, 1, &message).is_err());
+        assert!(check(Head { flags: VERIFY | FROM_FOLLOWER, ..head }, 1, &message).is_err());
+        assert!(check(head, 2, &message).is_err());
+        let [first, third] = [0, 2].map(|n| Head { seq: 7, flags: VERIFY | from_follower(n) });
+        write_checked(third, 1, &mut message);
+        assert!(check(third, 1, &message).is_ok() && check(first, 1, &message).is_err());
+        assert_eq!(follower_number(third.flags), 2);
+    }
+}

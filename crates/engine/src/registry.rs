@@ -1,0 +1,73 @@
+//! A transport as the engine keeps it: without its type on the outside, with it in the loops.
+
+use std::collections::BTreeMap;
+
+use ipcmark_transport::{Availability, Carrier, Collect, Definition, Error, OptionSpec, Transport};
+
+use crate::worker::{self, WorkerContext};
+
+/// A transport of any type. Everything dynamic happens once a session; the loops inside
+/// [`AnyTransport::serve`] are built for the transport's own type.
+pub trait AnyTransport: Send + Sync {
+    /// Name, family, summary and capabilities.
+    fn definition(&self) -> &Definition;
+    /// What users can set of it.
+    fn options(&self) -> &[OptionSpec];
+    /// Whether what a user has set of its options can be used.
+    fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error>;
+    /// What carries its messages, where it says so.
+    fn carrier(&self) -> Option<Carrier>;
+    /// Whether it can run here.
+    fn probe(&self) -> Availability;
+    /// Serves a session as one of its workers, until the command is gone.
+    #[doc(hidden)]
+    fn serve(&self, context: &mut WorkerContext) -> Result<(), Error>;
+    /// Removes what a killed session of this name left in the system's tables.
+    fn remove(&self, name: &str) -> Result<(), Error>;
+}
+
+/// The transports of a command, in the order in which they are listed.
+pub type Registry = Vec<Box<dyn AnyTransport>>;
+
+/// Makes a [`AnyTransport`] of each transport of a list.
+pub struct Register;
+
+struct Registered<T>(T);
+
+impl Collect for Register {
+    type Item = Box<dyn AnyTransport>;
+
+    fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
+        Box::new(Registered(transport))
+    }
+}
+
+impl<T: Transport> AnyTransport for Registered<T> {
+    fn definition(&self) -> &Definition {
+        self.0.definition()
+    }
+
+    fn options(&self) -> &[OptionSpec] {
+        self.0.options()
+    }
+
+    fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error> {
+        self.0.check(options)
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        self.0.carrier()
+    }
+
+    fn probe(&self) -> Availability {
+        self.0.probe()
+    }
+
+    fn serve(&self, context: &mut WorkerContext) -> Result<(), Error> {
+        worker::serve(&self.0, context)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        self.0.remove(name)
+    }
+}

@@ -1,0 +1,133 @@
+//! The control channel: frames of JSON over a stream, never part of a measurement.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    marker::PhantomData,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use ipcmark_transport::Error;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The longest frame; the longest honest one, a report with its histogram, is far below it.
+const MAX_FRAME: usize = 16 << 20;
+
+/// One end of a control channel that receives messages of type `In`.
+pub(crate) struct Channel<In> {
+    stream: UnixStream,
+    inbox: Vec<u8>,
+    name: &'static str,
+    message: PhantomData<In>,
+}
+
+impl<In: DeserializeOwned> Channel<In> {
+    /// A channel over `stream`; `name` says in errors who is at the other end.
+    pub(crate) fn new(stream: UnixStream, name: &'static str) -> Self {
+        Self { stream, inbox: Vec::new(), name, message: PhantomData }
+    }
+
+    /// Sends a message.
+    pub(crate) fn send<Out: Serialize>(&mut self, message: &Out) -> Result<(), Error> {
+        let body = serde_json::to_vec(message).map_err(|e| self.error("write", e))?;
+        let mut frame = (body.len() as u32).to_le_bytes().to_vec();
+        frame.extend(body);
+        self.stream.write_all(&frame).map_err(|e| self.error("write to", e))
+    }
+
+    /// Receives the next message, sleeping until it is there; `None` when the other end is closed.
+    pub(crate) fn receive(&mut self) -> Result<Option<In>, Error> {
+        loop {
+            if let Some(message) = self.buffered()? {
+                return Ok(Some(message));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads once what has arrived and sleeps if nothing has; false when the other end is closed.
+    pub(crate) fn fill(&mut self) -> Result<bool, Error> {
+        let mut bytes = [0; 65536];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => Ok(false),
+            Ok(n) => {
+                self.inbox.extend(&bytes[..n]);
+                Ok(true)
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => Ok(true),
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => Ok(false),
+            Err(e) => Err(self.error("read from", e)),
+        }
+    }
+
+    /// The next message among what has been read.
+    pub(crate) fn buffered(&mut self) -> Result<Option<In>, Error> {
+        let Some(len) = self.inbox.first_chunk::<4>() else { return Ok(None) };
+        let len = u32::from_le_bytes(*len) as usize;
+        if len > MAX_FRAME {
+            return Err(self.error("read from", format!("a frame of {len} bytes is too long")));
+        }
+        let Some(body) = self.inbox.get(4..4 + len) else { return Ok(None) };
+        let message = serde_json::from_slice(body).map_err(|e| self.error("understand", e))?;
+        self.inbox.drain(..4 + len);
+        Ok(Some(message))
+    }
+
+    /// Whether the other end is closed or has sent something: an end that waits for a message that
+    /// may never come asks this from time to time.
+    pub(crate) fn has_input(&self) -> bool {
+        let mut poll = libc::pollfd {
+            fd: std::os::fd::AsRawFd::as_raw_fd(&self.stream),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one valid pollfd is passed with the count 1.
+        unsafe { libc::poll(&mut poll, 1, 0) > 0 }
+    }
+
+    fn error(&self, operation: &str, cause: impl std::fmt::Display) -> Error {
+        Error::new(operation, format!("the control channel of the {}", self.name), cause)
+    }
+}
+
+impl<In> AsFd for Channel<In> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// A pair of connected streams that are closed on exec.
+pub(crate) fn pair() -> Result<(UnixStream, UnixStream), Error> {
+    UnixStream::pair().map_err(|e| Error::scarce("make", "a control channel", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_whole_and_in_order_and_an_end_is_seen() {
+        let (a, b) = pair().unwrap();
+        let (mut a, mut b) = (Channel::<u32>::new(a, "test"), Channel::<Vec<u64>>::new(b, "test"));
+        let long: Vec<u64> = (0..10_000).collect();
+        a.send(&vec![1_u64]).unwrap();
+        let sender = std::thread::spawn(move || a.send(&long));
+        assert_eq!(b.receive().unwrap(), Some(vec![1]));
+        assert_eq!(b.receive().unwrap().map(|list| list.len()), Some(10_000));
+        sender.join().unwrap().unwrap();
+        assert_eq!(b.receive().unwrap(), None);
+    }
+
+    #[test]
+    fn garbage_is_an_error() {
+        for garbage in [&b"\xff\xff\xff\xff..."[..], b"\x03\0\0\0{x}", b"\x01\0\0\0\xff"] {
+            let (mut a, b) = pair().unwrap();
+            a.write_all(garbage).unwrap();
+            assert!(Channel::<u32>::new(b, "test").receive().is_err());
+        }
+    }
+}

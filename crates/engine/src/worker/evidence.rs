@@ -1,0 +1,77 @@
+//! What a process can see of how its messages travel: the memory that it shares, its network sockets, the
+//! traffic on the loopback interface.
+
+use std::{collections::BTreeSet, fs};
+
+use crate::wire::Mapping;
+
+/// Names of the counters that modules have beside their library.
+const COUNTERS: &str = "ipcmark-pair";
+
+/// The memory that this process shares with whomever.
+pub(crate) fn shared_mappings() -> Vec<Mapping> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().filter_map(mapping).filter(|mapping| !mapping.name.contains(COUNTERS)).collect()
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let (access, device, inode) = (words.next()?, words.nth(1)?, words.next()?);
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let bytes = number(end)?.checked_sub(number(start)?)?;
+    let name = words.next().unwrap_or_default().to_owned();
+    access.ends_with('s').then(|| Mapping { id: format!("{device} {inode}"), bytes, name })
+}
+
+/// Whether this process has a socket that speaks over a network interface.
+pub(crate) fn has_network_socket() -> bool {
+    let tables = ["tcp", "udp", "tcp6", "udp6", "raw", "raw6"];
+    let inodes: BTreeSet<String> = tables
+        .iter()
+        .filter_map(|table| fs::read_to_string(format!("/proc/self/net/{table}")).ok())
+        .flat_map(|table| table.lines().filter_map(inode).collect::<Vec<_>>())
+        .collect();
+    let sockets = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let mut links = sockets.filter_map(|fd| fs::read_link(fd.path()).ok());
+    links.any(|link| {
+        let link = link.to_string_lossy();
+        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inode.is_some_and(|inode| inodes.contains(inode))
+    })
+}
+
+/// The inode in a line of the system's table of sockets.
+fn inode(line: &str) -> Option<String> {
+    line.split_ascii_whitespace().nth(9).map(Into::into)
+}
+
+/// Bytes that the loopback interface has received so far.
+pub(crate) fn loopback_bytes() -> u64 {
+    let devices = fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+    let line = devices.lines().find_map(|line| line.trim_start().strip_prefix("lo:"));
+    line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_of_the_network_is_found() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(has_network_socket());
+        drop(socket);
+        let line = "  1: 0100007F:0277 00000000:0000 0A 00000000:00000000 00:00000000 0 0 0 4242 1";
+        assert_eq!(inode(line).as_deref(), Some("4242"));
+    }
+
+    #[test]
+    fn a_line_of_the_system_is_read() {
+        let line = "7f00-8f00 rw-s 00000000 00:01 42    /memfd:ring (deleted)";
+        let mapping = mapping(line).unwrap();
+        assert_eq!((mapping.id.as_str(), mapping.bytes), ("00:01 42", 0x1000));
+        assert_eq!(mapping.name, "/memfd:ring");
+        assert!(super::mapping("7f00-8f00 rw-p 00000000 00:01 42").is_none());
+    }
+}

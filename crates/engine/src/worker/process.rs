@@ -1,0 +1,132 @@
+//! The process that workers live in: one each, or all of them as threads of one for a transport that
+//! stays within a process.
+
+use std::{
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    panic::{self, AssertUnwindSafe},
+    process, thread,
+};
+
+use ipcmark_transport::Error;
+use nix::sys::{
+    prctl,
+    signal::{SigSet, SigmaskHow, sigprocmask},
+};
+
+use ipcmark_fdpass::{FrameSocket, SocketRendezvous};
+use ipcmark_machine::{pin::Pin, process::die_with_parent};
+
+use super::WorkerContext;
+use crate::{
+    registry::Registry,
+    wire::{COMMAND_FD, Channel, WorkerSpec},
+};
+
+/// The exit status of a process that panicked.
+const PANICKED: i32 = 101;
+
+/// The whole life of a process with these workers. Where there are several, all but the first are
+/// threads, and one that fails ends them all.
+pub(crate) fn run_workers(
+    registry: &Registry,
+    specs: &[WorkerSpec],
+    transport: Option<&str>,
+    fds: Vec<OwnedFd>,
+) -> Result<(), Error> {
+    die_with_parent()?;
+    let mut fds = fds.into_iter();
+    let workers = specs.iter().map(|spec| Worker::new(*spec, &mut fds));
+    let workers = workers.collect::<Option<Vec<_>>>().filter(|workers| !workers.is_empty());
+    let Some(mut workers) = workers else {
+        return Err(Error::new("start", "a worker", "it got too few descriptors"));
+    };
+    settle(&workers[0].stderr)?;
+    let shares_process = workers.len() > 1;
+    let first = workers.remove(0);
+    thread::scope(|scope| {
+        for worker in workers {
+            scope.spawn(move || {
+                match status(|| worker.work(registry, transport, shares_process)) {
+                    0 => {}
+                    status => process::exit(status),
+                }
+            });
+        }
+        first.work(registry, transport, shares_process)
+    })
+}
+
+/// A worker with its descriptors.
+struct Worker {
+    spec: WorkerSpec,
+    control: OwnedFd,
+    stderr: OwnedFd,
+    peers: Vec<FrameSocket>,
+}
+
+impl Worker {
+    /// Takes what belongs to it from the descriptors that came with the order; none where they are too few.
+    fn new(spec: WorkerSpec, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
+        let (control, stderr) = (fds.next()?, fds.next()?);
+        let peers: Vec<_> = fds.take(spec.peers).map(FrameSocket::from).collect();
+        (peers.len() == spec.peers).then_some(Self { spec, control, stderr, peers })
+    }
+
+    /// A worker's whole life.
+    fn work(
+        self,
+        registry: &Registry,
+        transport: Option<&str>,
+        shares_process: bool,
+    ) -> Result<(), Error> {
+        let role = self.spec.role;
+        let name = if role.is_leader() { c"ipcmark-leader" } else { c"ipcmark-follow" };
+        prctl::set_name(name).map_err(|e| Error::os("name", "a worker", e))?;
+        let pin = self.spec.cpu.map(Pin::to).transpose()?;
+        let control = Channel::new(UnixStream::from(self.control), "command");
+        let peers = SocketRendezvous::new(self.peers);
+        let mut context = WorkerContext { role, control, peers, pin, shares_process };
+        let Some(name) = transport else { return context.serve_without_transport() };
+        registry
+            .iter()
+            .find(|transport| transport.definition().name == name)
+            .ok_or_else(|| Error::new("find", format!("the transport {name}"), "it is unknown"))?
+            .serve(&mut context)
+    }
+}
+
+/// The exit status of a process. A panic ends here, for the frames below are the keeper's.
+pub(crate) fn status(work: impl FnOnce() -> Result<(), Error>) -> i32 {
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            eprintln!("{error}");
+            1
+        }
+        Err(_) => PANICKED,
+    }
+}
+
+/// Streams, signals and limits as workers need them.
+fn settle(stderr: &OwnedFd) -> Result<(), Error> {
+    // SAFETY: standard descriptors are replaced by ones of ours, the keeper's channel is closed in
+    // this copy, dispositions and limits are set for this process only.
+    unsafe {
+        libc::dup2(stderr.as_raw_fd(), 1);
+        libc::dup2(stderr.as_raw_fd(), 2);
+        libc::close(COMMAND_FD);
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        // The standard library's handlers would swallow one that was sent from outside.
+        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        libc::signal(libc::SIGBUS, libc::SIG_DFL);
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+    }
+    // Without a backtrace, so that the end of standard error holds the message.
+    panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
+        .map_err(|e| Error::os("settle", "a worker", e))
+}

@@ -1,0 +1,230 @@
+//! One frame: bytes and descriptors that arrive together.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+    time::Duration,
+};
+
+use ipcmark_transport::Error;
+use nix::{
+    cmsg_space,
+    errno::Errno,
+    sys::{
+        socket::{
+            AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, Shutdown, SockFlag,
+            SockType, recvmsg, sendmsg, setsockopt, shutdown, socketpair, sockopt,
+        },
+        time::TimeVal,
+    },
+};
+
+/// The longest frame in bytes.
+pub const MAX_FRAME_BYTES: usize = 4096;
+
+/// The most descriptors in one frame: enough for the workers of one process, which are sixteen followers
+/// with three each and their leader.
+pub const MAX_FRAME_FDS: usize = 80;
+
+/// One byte before each frame: without it the record of an empty frame could not be told from the end of
+/// the connection.
+const PREFIX: usize = 1;
+
+/// One end of a connection that carries frames.
+#[derive(Debug)]
+pub struct FrameSocket(OwnedFd);
+
+impl FrameSocket {
+    /// Two connected ends, closed on exec.
+    ///
+    /// # Errors
+    /// The system has no descriptor or memory left.
+    pub fn pair() -> Result<(Self, Self), Error> {
+        let (a, b) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .map_err(|e| Error::scarce("make", "a socket pair", e))?;
+        Ok((Self(a), Self(b)))
+    }
+
+    /// Another descriptor of the same end.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        self.0.try_clone().map(Self).map_err(|e| Error::scarce("copy", "a socket", e))
+    }
+
+    /// Makes `receive` fail once nothing has come, and `send` once nothing has gone, for `limit`; zero lifts
+    /// the limit.
+    ///
+    /// # Errors
+    /// The descriptor is no socket.
+    pub fn set_timeout(&self, limit: Duration) -> Result<(), Error> {
+        let limit = TimeVal::new(limit.as_secs() as _, limit.subsec_micros() as _);
+        setsockopt(&self.0, sockopt::ReceiveTimeout, &limit)
+            .and_then(|()| setsockopt(&self.0, sockopt::SendTimeout, &limit))
+            .map_err(|e| Error::os("set the timeout of", "a socket", e))
+    }
+
+    /// Sends one frame of at most [`MAX_FRAME_BYTES`] and [`MAX_FRAME_FDS`].
+    ///
+    /// # Errors
+    /// The frame is too long, the other end is closed, or the timeout has passed.
+    pub fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        if bytes.len() > MAX_FRAME_BYTES || fds.len() > MAX_FRAME_FDS {
+            let cause = format!(
+                "{} bytes and {} descriptors; one frame holds {MAX_FRAME_BYTES} and {MAX_FRAME_FDS}",
+                bytes.len(),
+                fds.len()
+            );
+            return Err(Error::new("send", "a frame", cause));
+        }
+        let parts = [IoSlice::new(&[0; PREFIX]), IoSlice::new(bytes)];
+        let fds: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let rights = [ControlMessage::ScmRights(&fds)];
+        let rights = if fds.is_empty() { &rights[..0] } else { &rights[..] };
+        let socket = self.0.as_raw_fd();
+        retry(|| sendmsg::<()>(socket, &parts, rights, MsgFlags::MSG_NOSIGNAL, None))
+            .map(drop)
+            .map_err(|errno| failed("send", errno))
+    }
+
+    /// Receives one frame, sleeping until it is there or the timeout has passed.
+    ///
+    /// # Errors
+    /// The other end is closed, the timeout has passed, or a frame came that did not fit.
+    pub fn receive(&self) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        let mut record = vec![0; PREFIX + MAX_FRAME_BYTES];
+        let mut space = cmsg_space!([RawFd; MAX_FRAME_FDS]);
+        let (read, is_cut_off, fds) = {
+            let mut parts = [IoSliceMut::new(&mut record)];
+            let (socket, flags) = (self.0.as_raw_fd(), MsgFlags::MSG_CMSG_CLOEXEC);
+            let message = loop {
+                match recvmsg::<()>(socket, &mut parts, Some(&mut space), flags) {
+                    Err(Errno::EINTR) => {}
+                    message => break message.map_err(|errno| failed("receive", errno))?,
+                }
+            };
+            let is_cut_off = message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC);
+            let control = message.cmsgs().map_err(|e| Error::os("receive", "descriptors", e))?;
+            (message.bytes, is_cut_off, control.flat_map(own).collect::<Vec<_>>())
+        };
+        if read == 0 {
+            return Err(Error::peer_gone("receive", "a frame"));
+        }
+        if is_cut_off {
+            return Err(Error::new("receive", "a frame", "it is longer than a frame may be"));
+        }
+        record.truncate(read);
+        record.drain(..PREFIX);
+        Ok((record, fds))
+    }
+
+    /// Ends the connection for every descriptor of this end.
+    pub fn close(&self) {
+        // One that has ended already needs nothing.
+        let _ = shutdown(self.0.as_raw_fd(), Shutdown::Both);
+    }
+}
+
+impl From<OwnedFd> for FrameSocket {
+    /// The end behind a descriptor that was inherited or received.
+    fn from(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+}
+
+impl From<FrameSocket> for OwnedFd {
+    fn from(socket: FrameSocket) -> Self {
+        socket.0
+    }
+}
+
+impl AsFd for FrameSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn failed(operation: &str, errno: Errno) -> Error {
+    match errno {
+        Errno::EPIPE | Errno::ECONNRESET => Error::peer_gone(operation, "a frame"),
+        Errno::EAGAIN => Error::new(operation, "a frame", "no answer within the time set for it"),
+        _ => Error::os(operation, "a frame", errno),
+    }
+}
+
+fn own(message: ControlMessageOwned) -> Vec<OwnedFd> {
+    let ControlMessageOwned::ScmRights(fds) = message else { return Vec::new() };
+    // SAFETY: the kernel has just made these descriptors for this process; nobody else has them.
+    fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect()
+}
+
+fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io::Read};
+
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+    use super::*;
+
+    #[test]
+    fn frames_arrive_in_order_and_an_empty_one_is_not_the_end() {
+        let (one, other) = FrameSocket::pair().unwrap();
+        for frame in [&b""[..], b"second", &[7; MAX_FRAME_BYTES]] {
+            one.send(frame, &[]).unwrap();
+        }
+        assert_eq!(other.receive().unwrap().0, b"");
+        assert_eq!(other.receive().unwrap().0, b"second");
+        assert_eq!(other.receive().unwrap().0, [7; MAX_FRAME_BYTES]);
+        drop(one);
+        assert!(other.receive().unwrap_err().is_peer_gone());
+        assert!(other.send(b"", &[]).unwrap_err().is_peer_gone());
+    }
+
+    #[test]
+    fn descriptors_arrive_and_are_closed_on_exec() {
+        let (one, other) = FrameSocket::pair().unwrap();
+        let zero = File::open("/dev/zero").unwrap();
+        one.send(b"zero", &[zero.as_fd(); MAX_FRAME_FDS]).unwrap();
+        let (bytes, fds) = other.receive().unwrap();
+        assert_eq!((bytes.as_slice(), fds.len()), (&b"zero"[..], MAX_FRAME_FDS));
+        for fd in fds {
+            let flags = FdFlag::from_bits_retain(fcntl(&fd, FcntlArg::F_GETFD).unwrap());
+            assert!(flags.contains(FdFlag::FD_CLOEXEC));
+            let mut byte = [1];
+            File::from(fd).read_exact(&mut byte).unwrap();
+            assert_eq!(byte, [0]);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_refused_at_both_ends() {
+        let (one, other) = FrameSocket::pair().unwrap();
+        let zero = File::open("/dev/zero").unwrap();
+        assert!(one.send(&[0; MAX_FRAME_BYTES + 1], &[]).is_err());
+        assert!(one.send(b"", &[zero.as_fd(); MAX_FRAME_FDS + 1]).is_err());
+        // A stranger's record obeys no limit of ours.
+        let long = vec![0; PREFIX + MAX_FRAME_BYTES + 1];
+        nix::sys::socket::send(one.0.as_raw_fd(), &long, MsgFlags::empty()).unwrap();
+        let error = other.receive().unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
+    }
+
+    #[test]
+    fn a_peer_that_sends_nothing_is_an_error_once_the_timeout_has_passed() {
+        let (_one, other) = FrameSocket::pair().unwrap();
+        other.set_timeout(Duration::from_millis(20)).unwrap();
+        let error = other.receive().unwrap_err().to_string();
+        assert!(error.contains("no answer within"), "{error}");
+    }
+}

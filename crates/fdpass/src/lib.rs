@@ -1,0 +1,11 @@
+//! Frames of bytes and descriptors between processes of one machine, and the rendezvous that endpoints
+//! find each other by.
+//!
+//! A frame travels as one record of a `SOCK_SEQPACKET` Unix socket: whole or not at all, its descriptors
+//! closed on exec at the receiver.
+
+mod frame;
+mod rendezvous;
+
+pub use frame::{FrameSocket, MAX_FRAME_BYTES, MAX_FRAME_FDS};
+pub use rendezvous::SocketRendezvous;

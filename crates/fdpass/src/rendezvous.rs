@@ -1,0 +1,57 @@
+//! The rendezvous of endpoints on one machine: a frame socket to each peer.
+
+use std::{
+    os::fd::{BorrowedFd, OwnedFd},
+    time::Duration,
+};
+
+use ipcmark_transport::{Error, Rendezvous};
+
+use crate::FrameSocket;
+
+/// A [`Rendezvous`] over one [`FrameSocket`] a peer.
+#[derive(Debug)]
+pub struct SocketRendezvous(Vec<FrameSocket>);
+
+impl SocketRendezvous {
+    /// Over these sockets, in the order of the peers.
+    pub fn new(peers: Vec<FrameSocket>) -> Self {
+        Self(peers)
+    }
+
+    /// Two of one peer each, connected with one another.
+    ///
+    /// # Errors
+    /// The system has no descriptor or memory left.
+    pub fn pair() -> Result<(Self, Self), Error> {
+        let (one, other) = FrameSocket::pair()?;
+        Ok((Self(vec![one]), Self(vec![other])))
+    }
+
+    /// Makes a peer that stays silent for `limit` an error; zero lifts the limit.
+    ///
+    /// # Errors
+    /// A descriptor is no socket.
+    pub fn set_timeout(&self, limit: Duration) -> Result<(), Error> {
+        self.0.iter().try_for_each(|socket| socket.set_timeout(limit))
+    }
+
+    /// The socket of a peer, to wait for its next frame beside other things.
+    pub fn socket(&self, peer: usize) -> &FrameSocket {
+        &self.0[peer]
+    }
+}
+
+impl Rendezvous for SocketRendezvous {
+    fn peers(&self) -> usize {
+        self.0.len()
+    }
+
+    fn send(&mut self, peer: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        self.0[peer].send(bytes, fds)
+    }
+
+    fn receive(&mut self, peer: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        self.0[peer].receive()
+    }
+}

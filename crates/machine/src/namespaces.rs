@@ -1,0 +1,126 @@
+//! The sandbox of a session: namespaces of its own, so that nothing clashes with what the machine
+//! already runs and nothing can be left behind.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use ipcmark_transport::Error;
+use nix::{
+    mount::{MsFlags, mount},
+    sched::{CloneFlags, unshare},
+    unistd::{Gid, Uid},
+};
+
+/// Moves this process, which must have one thread, into namespaces of its own. The PID namespace is
+/// that of the children to come; the first of them must call [`furnish`].
+///
+/// # Errors
+/// The system refuses namespaces.
+pub fn enter() -> Result<(), Error> {
+    let spaces = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWPID;
+    // Without a user namespace first: there, the limits that root may lift stay lifted.
+    if unshare(spaces).is_ok() {
+        return Ok(());
+    }
+    let (uid, gid) = (Uid::current(), Gid::current());
+    unshare(spaces | CloneFlags::CLONE_NEWUSER)
+        .map_err(|e| Error::os("make", "namespaces", e).remedy(REMEDY))?;
+    map_user(uid, gid).map_err(|e| Error::os("map", "the user into the namespace", e))
+}
+
+const REMEDY: &str = "allow user namespaces (sysctl user.max_user_namespaces, \
+     kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0), run as \
+     root, or take --sandbox off";
+
+/// The user keeps the own number, so that files and checks of rights look as outside.
+fn map_user(uid: Uid, gid: Gid) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Mounts what the namespaces need: private `/dev/shm`, `/tmp` and queues, `/proc` with only our
+/// processes, and the loopback interface up. Called by the first process of the PID namespace.
+///
+/// `visible` are files and directories that the session reads, wherever they lie.
+///
+/// # Errors
+/// The system refuses a mount, or a path of `visible` is not there.
+pub fn furnish(visible: &[PathBuf]) -> Result<(), Error> {
+    attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
+    let hidden: Vec<(&PathBuf, File)> = visible
+        .iter()
+        .filter(|path| HIDDEN.iter().any(|place| path.starts_with(place)))
+        .map(|path| Ok((path, reach(path)?)))
+        .collect::<Result<_, Error>>()?;
+    let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    attach("tmpfs", "/dev/shm", "tmpfs", safe, Some("mode=1777"))?;
+    attach("tmpfs", "/tmp", "tmpfs", safe, Some("mode=1777"))?;
+    attach("proc", "/proc", "proc", safe | MsFlags::MS_NOEXEC, None)?;
+    if fs::exists("/dev/mqueue").unwrap_or(false) {
+        attach("mqueue", "/dev/mqueue", "mqueue", safe, None)?;
+    }
+    hidden.iter().try_for_each(|(path, file)| uncover(path, file))?;
+    raise_loopback()
+}
+
+/// Where a sandbox mounts something of its own: what lies there outside is hidden within.
+pub const HIDDEN: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// Holds on to a file or a directory by a descriptor, which reads nothing.
+fn reach(path: &Path) -> Result<File, Error> {
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path);
+    file.map_err(|e| Error::os("open", path.display().to_string(), e))
+}
+
+/// Shows what has just been hidden where it was.
+fn uncover(path: &Path, file: &File) -> Result<(), Error> {
+    let fail = |e: io::Error| Error::os("show the sandbox", path.display().to_string(), e);
+    if file.metadata().map_err(fail)?.is_dir() {
+        fs::create_dir_all(path).map_err(fail)?;
+    } else {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(fail)?;
+        File::create(path).map_err(fail)?;
+    }
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    mount(Some(source.as_str()), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .map_err(|e| fail(e.into()))
+}
+
+fn attach(
+    source: &str,
+    target: &str,
+    kind: &str,
+    flags: MsFlags,
+    data: Option<&str>,
+) -> Result<(), Error> {
+    let kind = (!kind.is_empty()).then_some(kind);
+    mount(Some(source), target, kind, flags, data)
+        .map_err(|e| Error::os("mount", format!("a {source} of its own on {target}"), e))
+}
+
+/// Sets the loopback interface up; it carries 127.0.0.1 by itself.
+fn raise_loopback() -> Result<(), Error> {
+    // SAFETY: plain system calls on a descriptor that is closed again; the request is a zeroed
+    // ifreq with a terminated name.
+    let raised = unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        let result = libc::ioctl(socket, libc::SIOCSIFFLAGS, &request);
+        let error = io::Error::last_os_error();
+        libc::close(socket);
+        if result == 0 { Ok(()) } else { Err(error) }
+    };
+    raised.map_err(|e| Error::os("set up", "the loopback interface", e))
+}

@@ -1,0 +1,61 @@
+//! One thread pinned to one processor.
+
+use std::{
+    fs,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use ipcmark_transport::Error;
+
+use crate::topology::usable;
+
+/// The threads of this process that were pinned.
+static PINNED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+fn pinned() -> MutexGuard<'static, Vec<i32>> {
+    PINNED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The processors of a worker: the one it is pinned to, and those it could have had.
+pub struct Pin {
+    usable: Vec<u32>,
+}
+
+impl Pin {
+    /// Pins the calling thread, and with it those that it will start, to one processor.
+    ///
+    /// # Errors
+    /// The kernel refuses: the processor is offline or outside this process's cpuset.
+    pub fn to(cpu: u32) -> Result<Self, Error> {
+        let usable = usable()?.iter().map(|cpu| cpu.id).collect();
+        if set_affinity(0, &[cpu]) {
+            // SAFETY: asks for the caller's own number only.
+            pinned().push(unsafe { libc::gettid() });
+            Ok(Self { usable })
+        } else {
+            Err(Error::last_os("pin a process to", format!("cpu {cpu}")))
+        }
+    }
+
+    /// Lets every thread but those pinned run anywhere again. A library's own threads inherit the
+    /// pin, and one that shares its processor with a spinning end would wait for a time slice with
+    /// every message.
+    pub fn release_other_threads(&self) {
+        let pinned = pinned();
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let threads = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
+        for thread in threads.filter(|thread| !pinned.contains(thread)) {
+            // A thread that has just ended needs nothing.
+            set_affinity(thread, &self.usable);
+        }
+    }
+}
+
+fn set_affinity(thread: i32, cpus: &[u32]) -> bool {
+    // SAFETY: a zeroed cpu_set_t is an empty set; the numbers were taken from the system's own list.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu as usize, &mut set));
+        libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}

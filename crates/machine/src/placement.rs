@@ -1,0 +1,225 @@
+//! Which processors the workers get.
+
+use std::collections::BTreeSet;
+
+use ipcmark_transport::Error;
+
+use crate::topology::{Cpu, usable};
+
+/// Where the workers of a run go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The leader's processor; `None` where it is not pinned.
+    pub leader: Option<u32>,
+    /// The followers' processors.
+    pub followers: Vec<Option<u32>>,
+    /// The same in words.
+    pub words: String,
+    /// What is wrong with it, if anything.
+    pub warning: Option<String>,
+}
+
+/// How the user wants the workers placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pinning {
+    /// Different physical cores, from the system's topology.
+    #[default]
+    Auto,
+    /// These processors: the leader's first, then the followers'.
+    Cpus(Vec<u32>),
+    /// Wherever the scheduler puts them.
+    Off,
+}
+
+impl Pinning {
+    /// Whether a leader and `followers` followers can be placed like this: the question to ask
+    /// before measuring.
+    ///
+    /// # Errors
+    /// As [`choose`].
+    pub fn check(&self, followers: u32) -> Result<(), Error> {
+        choose(self, followers).map(drop)
+    }
+}
+
+/// Chooses processors for a leader and `followers` followers.
+///
+/// # Errors
+/// `pinning` names too few processors, or one that this process may not run on.
+pub fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
+    let cpus = usable()?;
+    match pinning {
+        Pinning::Off => Ok(Placement {
+            leader: None,
+            followers: vec![None; followers as usize],
+            words: "not pinned: the scheduler moves the processes".into(),
+            warning: None,
+        }),
+        Pinning::Cpus(ids) => given(ids, &cpus, followers),
+        Pinning::Auto => Ok(placed(&automatic(&cpus, followers as usize + 1))),
+    }
+}
+
+/// A processor for one end of two on different hosts. Should they be on one after all, the other
+/// end gets another.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_one(pinning: &Pinning, leads: bool) -> Result<Option<u32>, Error> {
+    Ok(match (pinning, leads) {
+        (Pinning::Auto, false) => choose(pinning, 1)?.followers[0],
+        (Pinning::Auto, true) => choose(pinning, 1)?.leader,
+        (Pinning::Cpus(_) | Pinning::Off, _) => choose(pinning, 0)?.leader,
+    })
+}
+
+/// Chooses a processor for a leader whose followers are on other hosts and choose theirs.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_alone(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
+    let leader = choose_one(pinning, true)?;
+    let on = leader.map_or("not pinned".into(), |cpu| format!("on cpu {cpu}"));
+    Ok(Placement {
+        leader,
+        followers: vec![None; followers as usize],
+        words: format!("leader {on}, followers on other hosts"),
+        warning: None,
+    })
+}
+
+fn given(ids: &[u32], cpus: &[Cpu], followers: u32) -> Result<Placement, Error> {
+    if ids.len() != followers as usize + 1 {
+        let cause = format!("{} processors are needed, one a process", followers + 1);
+        return Err(Error::new("use", format!("--cpus with {} processors", ids.len()), cause));
+    }
+    let find =
+        |id: &u32| cpus.iter().find(|cpu| cpu.id == *id).ok_or_else(|| not_usable(*id, cpus));
+    Ok(placed(&ids.iter().map(find).collect::<Result<Vec<_>, _>>()?))
+}
+
+fn not_usable(id: u32, cpus: &[Cpu]) -> Error {
+    let ids: Vec<_> = cpus.iter().map(|cpu| cpu.id.to_string()).collect();
+    Error::new("use", format!("processor {id}"), "this process may not run on it")
+        .remedy(format!("choose from {}", ids.join(",")))
+}
+
+/// Different physical cores under one last-level cache where there are enough. The first core is
+/// left to the system's own work where there are others.
+fn automatic(cpus: &[Cpu], count: usize) -> Vec<&Cpu> {
+    let mut cores: Vec<&Cpu> = Vec::new();
+    for cpu in cpus {
+        if !cores.iter().any(|other| other.physical_core() == cpu.physical_core()) {
+            cores.push(cpu);
+        }
+    }
+    let chosen = neighbours(&cores[1..], count).or_else(|| neighbours(&cores, count));
+    let chosen = chosen.unwrap_or(cores);
+    // Fewer cores than processes: their other threads, then the same ones again.
+    let others = cpus.iter().filter(|cpu| !chosen.contains(cpu));
+    let mut all: Vec<&Cpu> = chosen.iter().copied().chain(others).collect();
+    all.truncate(count);
+    let round = all.clone();
+    all.extend(round.iter().cycle().take(count - round.len()));
+    all
+}
+
+/// The first `count` cores that share a last-level cache.
+fn neighbours<'a>(cores: &[&'a Cpu], count: usize) -> Option<Vec<&'a Cpu>> {
+    let sharing = |first: &&Cpu| -> Vec<&'a Cpu> {
+        cores.iter().filter(|core| core.cache == first.cache).copied().collect()
+    };
+    cores.iter().map(sharing).find(|group| group.len() >= count)
+}
+
+fn placed(cpus: &[&Cpu]) -> Placement {
+    let (leader, followers) = (cpus[0], &cpus[1..]);
+    let ids: Vec<_> = followers.iter().map(|cpu| cpu.id.to_string()).collect();
+    let noun = if followers.len() == 1 { "follower" } else { "followers" };
+    let distance = distance(leader, followers);
+    Placement {
+        leader: Some(leader.id),
+        followers: followers.iter().map(|cpu| Some(cpu.id)).collect(),
+        words: format!("leader on cpu {}, {noun} on cpu {}: {distance}", leader.id, ids.join(",")),
+        warning: warning(cpus),
+    }
+}
+
+fn distance(leader: &Cpu, followers: &[&Cpu]) -> &'static str {
+    let all = |same: fn(&Cpu, &Cpu) -> bool| followers.iter().all(|cpu| same(leader, cpu));
+    if all(|a, b| a.id == b.id) {
+        "the same processor"
+    } else if all(|a, b| a.physical_core() == b.physical_core()) {
+        "two threads of one core"
+    } else if all(|a, b| a.cache == b.cache) {
+        "different cores under one last-level cache"
+    } else if all(|a, b| a.package == b.package) {
+        "different cores of one package, without a common cache"
+    } else {
+        "different packages"
+    }
+}
+
+fn warning(cpus: &[&Cpu]) -> Option<String> {
+    let ids: BTreeSet<u32> = cpus.iter().map(|cpu| cpu.id).collect();
+    let cores: BTreeSet<_> = cpus.iter().map(|cpu| cpu.physical_core()).collect();
+    if ids.len() < cpus.len() {
+        Some(format!(
+            "{} processes share {} processor(s): a spinning process waits for the other's time \
+             slice to end, so spin figures tell about the scheduler, not about the transport",
+            cpus.len(),
+            ids.len()
+        ))
+    } else if cores.len() < cpus.len() {
+        Some("two processes share one physical core: they slow each other down".into())
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(id: u32, package: i64, core: i64, cache: &str) -> Cpu {
+        Cpu { id, package, core, cache: cache.into() }
+    }
+
+    fn ids(cpus: &[Cpu], count: usize) -> Vec<u32> {
+        automatic(cpus, count).iter().map(|cpu| cpu.id).collect()
+    }
+
+    #[test]
+    fn two_cores_are_taken_rather_than_two_threads_of_one() {
+        let cpus =
+            [cpu(0, 0, 0, "0-3"), cpu(1, 0, 0, "0-3"), cpu(2, 0, 1, "0-3"), cpu(3, 0, 1, "0-3")];
+        assert_eq!(ids(&cpus, 2), [0, 2]);
+        assert_eq!(ids(&cpus, 3), [0, 2, 1]);
+    }
+
+    #[test]
+    fn cores_share_a_cache_where_they_can_and_the_first_is_left_free() {
+        let caches = ["0-1", "0-1", "2-3", "2-3"];
+        let cpus: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), caches[n as usize])).collect();
+        assert_eq!(ids(&cpus, 2), [2, 3]);
+        let one_cache: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), "0-3")).collect();
+        assert_eq!(ids(&one_cache, 2), [1, 2]);
+    }
+
+    #[test]
+    fn one_processor_serves_both_with_a_warning() {
+        let cpus = [cpu(0, 0, 0, "0")];
+        assert_eq!(ids(&cpus, 2), [0, 0]);
+        let placement = placed(&automatic(&cpus, 2));
+        assert!(placement.warning.is_some_and(|warning| warning.contains("share 1 processor")));
+        assert!(placement.words.contains("the same processor"));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_checked() {
+        let cpus = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "1")];
+        assert_eq!(given(&[1, 0], &cpus, 1).unwrap().leader, Some(1));
+        assert!(given(&[1], &cpus, 1).unwrap_err().to_string().contains("2 processors are needed"));
+        assert!(given(&[0, 7], &cpus, 1).unwrap_err().to_string().contains("choose from 0,1"));
+    }
+}
