@@ -2,16 +2,20 @@
 
 use std::{
     os::{
-        fd::{AsFd, AsRawFd},
+        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
         unix::process::CommandExt,
     },
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
 use ipcmark_transport::Error;
 
 use ipcmark_fdpass::FrameSocket;
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
 
 use super::stderr_tail::{StderrTail, pipe};
 use crate::wire::COMMAND_FD;
@@ -19,8 +23,8 @@ use crate::wire::COMMAND_FD;
 /// The word by which the executable is told to be a keeper.
 pub const KEEPER_COMMAND: &str = "__keeper";
 
-/// How long a keeper may take to end its workers and itself.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// The time that a keeper has to end its workers and itself.
+pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A keeper's process. It ends when this is dropped.
 pub(crate) struct KeeperProcess {
@@ -55,14 +59,26 @@ impl KeeperProcess {
         Ok(Self { child, frames, stderr: StderrTail::new(tail) })
     }
 
-    /// How it ended, with the end of its standard error, once its frames have.
+    /// How it ended, with the end of its standard error, once its frames have. The kernel closes a dying
+    /// process's descriptors before it has an exit status: that is waited for.
     pub(crate) fn exit(&mut self, patience: Duration) -> (String, Option<String>) {
-        self.stderr.fill_until_end(Instant::now() + patience);
-        let how = match self.child.try_wait() {
-            Ok(Some(status)) => format!("the session's keeper ended ({status})"),
-            _ => "the session's keeper ended".into(),
+        let how = match self.await_exit(patience) {
+            Some(status) => format!("the session's keeper ended ({status})"),
+            None => "the session's keeper ended".into(),
         };
+        // All that it wrote is in the pipe; a process that it left may hold the pipe open.
+        self.stderr.fill();
         (how, self.stderr.text())
+    }
+
+    /// Sleeps until the process has ended. Without pidfds (before Linux 5.3) it looks once.
+    fn await_exit(&mut self, patience: Duration) -> Option<ExitStatus> {
+        if let Some(pidfd) = pidfd(self.child.id()) {
+            let mut wanted = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+            let most = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+            while poll(&mut wanted, most) == Err(Errno::EINTR) {}
+        }
+        self.child.try_wait().ok().flatten()
     }
 
     /// Waits until it is gone, after its last order. It takes along whatever the workers have
@@ -75,8 +91,34 @@ impl KeeperProcess {
     }
 }
 
+/// A descriptor that becomes readable when the process ends.
+fn pidfd(process: u32) -> Option<OwnedFd> {
+    // SAFETY: the call makes a descriptor, and takes numbers only.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
+    // SAFETY: the kernel has just made it for this process.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
 impl Drop for KeeperProcess {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The status was left out where it came after the end of the frames.
+    #[test]
+    fn an_exit_status_that_comes_late_is_waited_for() {
+        let (frames, _) = FrameSocket::pair().unwrap();
+        let (tail, stderr) = pipe().unwrap();
+        let late = "echo the last line >&2; exec 2>&-; sleep 0.5; kill -9 $$";
+        let child = Command::new("sh").args(["-c", late]).stderr(stderr).spawn().unwrap();
+        let mut keeper = KeeperProcess { child, frames, stderr: StderrTail::new(tail) };
+        let (how, text) = keeper.exit(Duration::from_secs(60));
+        assert_eq!(how, "the session's keeper ended (signal: 9 (SIGKILL))");
+        assert_eq!(text.as_deref(), Some("the last line"));
     }
 }

@@ -19,7 +19,7 @@ use ipcmark_fdpass::FrameSocket;
 use ipcmark_machine::placement::Placement;
 
 use super::{
-    keeper_process::KeeperProcess,
+    keeper_process::{ENDS_WITHIN, KeeperProcess},
     stderr_tail::{StderrTail, pipe},
     symptoms::Symptom,
 };
@@ -28,12 +28,8 @@ use crate::{
     wire::{self, Channel, KeeperReport, Order, Reply, Request, WorkerSpec},
 };
 
-/// How long to wait after the first symptom for the cause behind it: "peer gone" is a symptom, the exit status
-/// that the keeper reports is the cause.
+/// After a failure that a worker reported, the time for a process that ended to show as the cause of it.
 const GRACE: Duration = Duration::from_millis(300);
-
-/// How long processes may take to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a session did not do what it was asked.
 #[derive(Debug)]
@@ -290,12 +286,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits briefly for the cause behind a symptom and makes a reason of the nearest.
+    /// Waits for the cause behind a symptom and makes a reason of the nearest.
     fn explain(&mut self, first: Symptom) -> SessionError {
-        let deadline = Instant::now() + GRACE;
+        let begun = Instant::now();
         let mut symptoms = vec![first];
         while symptoms.iter().all(|symptom| symptom.weight > 0) {
-            match self.next_event(deadline) {
+            match self.next_event(begun + self.patience(&symptoms)) {
                 Err(SessionError::Interrupted) => return SessionError::Interrupted,
                 Err(_) | Ok(Event::Deadline) => break,
                 Ok(Event::Reply(at, Reply::Failed { reason, peer_gone })) => {
@@ -317,10 +313,18 @@ impl<'a> Session<'a> {
         SessionError::Failed(reason)
     }
 
+    /// How long to wait for the cause. "Peer gone" and a closed channel only follow from a process that is
+    /// ending: its keeper will report the exit status, however busy the machine is.
+    fn patience(&self, symptoms: &[Symptom]) -> Duration {
+        let has_cause = symptoms.iter().any(|symptom| !symptom.follows());
+        let is_ending = self.workers.iter().any(|worker| worker.closed);
+        if has_cause && !is_ending { GRACE } else { self.timeout }
+    }
+
     /// The reason of a case whose deadline has passed.
     fn overdue(&mut self) -> SessionError {
         let _ = send(&self.keeper.frames, &Order::Inspect, &[]);
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + self.timeout;
         let states = loop {
             match self.next_event(deadline) {
                 Err(SessionError::Interrupted) => return SessionError::Interrupted,
@@ -345,7 +349,7 @@ impl<'a> Session<'a> {
     /// Why there is no keeper any more.
     fn keeper_end(&mut self, keeper: usize) -> SessionError {
         let (how, text) = match keeper {
-            0 => self.keeper.exit(GRACE),
+            0 => self.keeper.exit(self.timeout),
             _ => ("the follower's command is gone".into(), None),
         };
         SessionError::Failed(match text {

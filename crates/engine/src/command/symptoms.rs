@@ -23,6 +23,11 @@ impl Symptom {
         Self { weight: 1 + u8::from(peer_gone), role: None, text }
     }
 
+    /// Whether it only follows from the end of a process.
+    pub(crate) fn follows(&self) -> bool {
+        self.weight > 1
+    }
+
     /// A process is gone, and nobody has said yet how.
     pub(crate) fn closed(role: Role) -> Self {
         Self { weight: 3, role: Some(role), text: format!("the {} is gone", role.as_str()) }
