@@ -1,0 +1,128 @@
+//! The process of a test: this executable again, told by a variable which test to run.
+
+use std::{
+    env,
+    fs::File,
+    io::{self, Read, Seek, Write},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::{Command, ExitCode, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::{Completion, Failed};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use crate::{
+    Test, Verdict,
+    namespaces::{die_with_parent, enter},
+    visible,
+};
+
+/// The variable that names the test; empty for the probe.
+const NAME: &str = "IPCMARK_TEST_NAME";
+
+/// A variable that is set where namespaces are refused.
+const SHARED: &str = "IPCMARK_TEST_SHARED";
+
+/// A variable that names the file to which each test adds its seconds and its name.
+const TIMES: &str = "IPCMARK_TEST_TIMES";
+
+/// The exit status of a test that was skipped; the last line that it wrote says why.
+const SKIPPED: u8 = 77;
+
+/// A test that takes longer, in seconds, hangs.
+const WATCHDOG: u32 = 1200;
+
+/// The name of the test that this process is to run, if it is the process of one.
+pub fn part() -> Option<String> {
+    let name = env::var(NAME).ok()?;
+    // SAFETY: this process has one thread, so nobody reads the environment meanwhile.
+    unsafe {
+        env::remove_var(NAME);
+        // Temporary files belong where the namespaces have a place for them.
+        env::remove_var("TMPDIR");
+        libc::alarm(WATCHDOG);
+    }
+    Some(name)
+}
+
+/// Runs the test `name` in namespaces of its own, unless they are refused.
+pub fn body(tests: Vec<Test>, name: &str) -> ExitCode {
+    if env::var_os(SHARED).is_none()
+        && let Err(refusal) = enter(&visible::paths())
+    {
+        eprintln!("{refusal}");
+        return ExitCode::FAILURE;
+    }
+    if name.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    let test = tests.into_iter().find(|test| test.name == name);
+    let Some(test) = test else { panic!("there is no test {name}") };
+    match catch_unwind(AssertUnwindSafe(test.body)) {
+        Ok(Verdict::Holds) => ExitCode::SUCCESS,
+        Ok(Verdict::Skipped(why)) => {
+            eprintln!("\n{}", why.replace('\n', " "));
+            SKIPPED.into()
+        }
+        Ok(Verdict::Fails(why)) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+        // The hook has told of the panic.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Whether the system allows the namespaces; the error says why not.
+pub fn probe() -> Result<(), String> {
+    let (status, output) = run("", true).map_err(|e| format!("cannot start a process: {e}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    // SAFETY: the harness has not started a thread yet.
+    unsafe { env::set_var(SHARED, "1") };
+    Err(output.trim().to_owned())
+}
+
+/// Runs a test in a process of its own.
+pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
+    let begun = Instant::now();
+    let (status, output) = run(name, captures)?;
+    note_time(name, begun.elapsed())?;
+    match status.code() {
+        Some(0) => Ok(Completion::Completed),
+        Some(code) if code == i32::from(SKIPPED) => {
+            let why = output.lines().next_back().unwrap_or("see its output");
+            Ok(Completion::ignored_with(why))
+        }
+        _ if status.signal() == Some(libc::SIGALRM) => {
+            Err(format!("{output}\nno end within {WATCHDOG} s").into())
+        }
+        _ => Err(format!("{output}\nthe test ended with {status}").into()),
+    }
+}
+
+/// Adds a line to the file that lists what the tests took, if one is asked for.
+fn note_time(name: &str, time: Duration) -> io::Result<()> {
+    let Some(file) = env::var_os(TIMES) else { return Ok(()) };
+    let mut file = File::options().create(true).append(true).open(file)?;
+    file.write_all(format!("{:.2} {name}\n", time.as_secs_f64()).as_bytes())
+}
+
+fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String)> {
+    let mut output = File::from(memfd_create("output", MFdFlags::MFD_CLOEXEC)?);
+    let mut command = Command::new(env::current_exe()?);
+    command.env(NAME, name).stdin(Stdio::null());
+    if captures {
+        command.stdout(output.try_clone()?).stderr(output.try_clone()?);
+    }
+    // SAFETY: between fork and exec a plain system call is made.
+    unsafe { command.pre_exec(die_with_parent) };
+    let status = command.status()?;
+    let mut bytes = Vec::new();
+    output.rewind()?;
+    output.read_to_end(&mut bytes)?;
+    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+}
