@@ -1,8 +1,6 @@
 //! Runs by hand: a leader and followers started by themselves, on one machine and between two
 //! networks; what becomes of them when one dies, and of strangers.
 
-mod support;
-
 use std::{
     fs,
     io::{Read, Write},
@@ -10,19 +8,19 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
-    thread,
     time::Duration,
 };
 
-use ipcmark_results::{RunResult, Status};
-use libc::{SIGKILL, SIGTERM};
-use support::{
+use crate::support::{
     IPCMARK, Running, Verdict, end, ipcmark, ipcmark_under, is_root,
-    processes::{Process, await_named},
+    processes::{await_listener, await_named, await_that, descendants},
+    scene::{FOLLOWER, Scene},
     traces, works,
 };
+use ipcmark_results::{RunResult, Status};
+use libc::{SIGCONT, SIGKILL, SIGTERM};
 
-support::tests![
+ipcmark_harness::tests![
     everything_of_the_system_is_measured_by_hand,
     the_order_of_starting_does_not_matter,
     several_followers_come_one_by_one,
@@ -108,11 +106,10 @@ fn the_order_of_starting_does_not_matter() {
     let place = Place::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --format json";
     let leader = Running::start(&mut place.here(words));
-    thread::sleep(Duration::from_millis(500));
+    leader.await_words("waiting for a follower");
+    await_listener(&place.path("socket"));
     let follower = Running::start(&mut place.here("follower"));
-    let ended = leader.end().exits(0);
-    assert!(ended.stderr.contains("waiting for a follower"), "{}", ended.stderr);
-    assert_all(&ended.result(), Status::Ok);
+    assert_all(&leader.end().exits(0).result(), Status::Ok);
     follower.end().exits(0);
 }
 
@@ -122,8 +119,9 @@ fn several_followers_come_one_by_one() -> Verdict {
     let words = "leader -t fastdds-shm,pipe -w block -s 64 -n 50 --subscribers 3 --format json";
     let leader = Running::start(&mut place.here(words));
     let followers = [0, 1, 2].map(|_| {
-        thread::sleep(Duration::from_millis(100));
-        Running::start(&mut place.here("follower"))
+        let follower = Running::start(&mut place.here("follower"));
+        follower.await_words("a leader is there");
+        follower
     });
     let result = leader.end().exits(1).result();
     for follower in followers {
@@ -147,7 +145,7 @@ fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
     let listening = Running::start(&mut place.here("latency-test subscriber --echo=false"));
     let words = "leader -t fastdds-shm -w block -s 64 -n 50 --subscribers 2 --format json";
     let leader = Running::start(&mut place.here(words));
-    thread::sleep(Duration::from_millis(500));
+    listening.await_words("a leader is there");
     let answering = Running::start(&mut place.here("follower"));
     let result = leader.end().result();
     let case = &result.cases[0];
@@ -182,52 +180,38 @@ fn a_follower_for_ever_serves_run_after_run() {
 }
 
 fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
-    for victim in ["ipcmark-follow", "ipcmark"] {
+    for victim in [FOLLOWER, "ipcmark"] {
         let place = Place::new();
-        let follower = Running::start(&mut place.here("follower"));
-        let other = Running::start(&mut place.here("follower --forever"));
-        // The first to come serves; to kill the right one, the other one is killed as well.
-        let words = "leader -t pipe,fifo,tcp -w spin -s 64 -d 3s --format json";
-        let leader = Running::start(&mut place.here(words));
-        let serving = measuring(&[follower.id(), other.id()]);
+        // The first to come serves; the other one waits in line.
+        let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
+        let words = "leader -t pipe,fifo,tcp -w spin -s 64";
+        let (scene, leader) = Scene::held_of(|| place.here(words), Duration::from_secs(1));
+        let serves = |follower: &&Running| {
+            descendants(follower.id()).iter().any(|process| process.name == FOLLOWER)
+        };
+        let serving = || followers.iter().find(serves).map(Running::id);
+        let serving = await_that("one of them serves", serving);
         match victim {
             // SAFETY: it is this test's own child.
             "ipcmark" => _ = unsafe { libc::kill(serving, SIGKILL) },
             name => await_named(serving, name).remove(0).send(SIGKILL),
         }
-        let result = leader.end().exits(1).result();
+        leader.send(SIGCONT);
+        let (ended, result) = scene.end();
+        ended.exits(1);
         let failed: Vec<_> =
             result.cases.iter().filter(|case| case.status == Status::Failed).collect();
         assert_eq!(failed.len(), 1, "{victim}: {failed:?}");
         let reason = failed[0].reason.as_ref().unwrap();
         assert!(reason.contains("follower"), "{victim}: {reason}");
-        assert_eq!(traces::names(&result.run.id), [""; 0]);
-    }
-}
-
-/// Which of these commands has a worker that has been there for a while, and so is measuring.
-fn measuring(commands: &[i32]) -> i32 {
-    let worker = |command: &i32| {
-        let descendants = support::processes::descendants(*command);
-        descendants.into_iter().find(|process| process.name == "ipcmark-follow")
-    };
-    loop {
-        for command in commands {
-            let before = worker(command);
-            thread::sleep(Duration::from_millis(if before.is_some() { 800 } else { 20 }));
-            let is_same = |now: Process| before.as_ref().is_some_and(|old| old.id == now.id);
-            if worker(command).is_some_and(is_same) {
-                return *command;
-            }
-        }
     }
 }
 
 fn a_killed_leader_leaves_nothing() {
     let place = Place::new();
     let follower = Running::start(&mut place.here("follower"));
-    let leader = Running::start(&mut place.here("leader -t shm-ring -s 64 -d 30s"));
-    await_named(follower.id(), "ipcmark-follow");
+    let leader = Running::start(&mut place.here("leader -t shm-ring -s 64 -d 1h"));
+    await_named(follower.id(), FOLLOWER);
     // SAFETY: it is this test's own child.
     unsafe { libc::kill(leader.id(), SIGKILL) };
     drop(leader);
@@ -244,9 +228,7 @@ fn two_leaders_at_one_socket_are_told_apart() {
     let place = Place::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --format json";
     let first = Running::start(&mut place.here(words));
-    while !place.path("socket").exists() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    await_listener(&place.path("socket"));
     let second = end(&mut place.here(words)).exits(1);
     assert!(second.stderr.contains("another leader waits there"), "{}", second.stderr);
     let follower = Running::start(&mut place.here("follower"));
@@ -258,17 +240,15 @@ fn strangers_at_the_socket_do_no_harm() {
     let place = Place::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --format json";
     let leader = Running::start(&mut place.here(words));
-    while !place.path("socket").exists() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    await_listener(&place.path("socket"));
     let strangers: Vec<_> = ["", "GET / HTTP/1.1", "\0{\"ipcmark\":\"99.0\"}", "\0{}", "\0[[[["]
         .iter()
         .flat_map(|text| (0..10).map(move |_| *text))
         .map(|text| stranger(&place.path("socket"), text.as_bytes()))
         .collect();
+    leader.await_words("who is no follower");
     let follower = Running::start(&mut place.here("follower"));
     let ended = leader.end().exits(0);
-    assert!(ended.stderr.contains("who is no follower"), "{}", ended.stderr);
     assert!(ended.stderr.lines().count() < 12, "{}", ended.stderr);
     follower.end().exits(0);
     drop(strangers);
@@ -321,12 +301,7 @@ fn strangers_at_the_address_do_no_harm_and_learn_nothing() {
     let (place, address) = (Place::new(), free_address());
     let words = "leader -t tcp -w block -s 64 -n 100 --format json";
     let leader = Running::start(&mut place.at(words, &address));
-    let connect = || loop {
-        if let Ok(stream) = TcpStream::connect(&address) {
-            return stream;
-        }
-        thread::sleep(Duration::from_millis(10));
-    };
+    let connect = || await_that("the leader listens", || TcpStream::connect(&address).ok());
     // Half-open ones, more than are heard at once, and garbage.
     let silent: Vec<TcpStream> = (0..50).map(|_| connect()).collect();
     let garbage: [&[u8]; 4] = [b"GET / HTTP/1.1\r\n\r\n", &[0xff; 4000], &[0, 48], &[0; 70]];
@@ -410,9 +385,7 @@ impl Cable {
         // Until then libraries do not count it among the interfaces.
         for name in &cable.names {
             let is_up = format!("netns exec {name} grep -q up /sys/class/net/cable/operstate");
-            while run("ip", &is_up).is_err() {
-                thread::sleep(Duration::from_millis(20));
-            }
+            await_that("the cable is up", || run("ip", &is_up).ok());
         }
         Ok(cable)
     }

@@ -1,15 +1,13 @@
 //! DDS for real: several subscribers in every mode, best effort, domains shared with others, and
 //! what is wrong with a setting is said before anything starts.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Running, Verdict, end, ipcmark, run};
 use ipcmark_results::Status;
 use serde_json::Value;
-use support::{Running, Verdict, ipcmark, run};
 
-support::tests![
+ipcmark_harness::tests![
     three_subscribers_in_every_mode,
     best_effort_carries_the_largest_message,
     two_runs_in_one_domain_do_not_meet,
@@ -59,7 +57,7 @@ fn best_effort_carries_the_largest_message() -> Verdict {
     for row in &rows {
         command.args(["--set", &format!("{row}.reliability=best-effort")]);
     }
-    let result = support::end(&mut command).exits(0).result();
+    let result = end(&mut command).exits(0).result();
     for case in &result.cases {
         let name = format!("{} {}", case.transport, case.payload_bytes);
         let figures = case.figures.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", case.reason));

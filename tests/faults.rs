@@ -1,24 +1,20 @@
 //! What happens to a run from outside: its processes are killed and stopped, and so is the command
 //! itself. Each costs one row at most, has its reason, and leaves nothing.
 
-mod support;
-
-use std::{
-    path::{Path, PathBuf},
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
 use ipcmark_results::{Case, RunResult, Status};
-use libc::{SIGBUS, SIGHUP, SIGINT, SIGKILL, SIGSEGV, SIGSTOP, SIGTERM};
-use support::{
-    Ended, Running, ipcmark,
-    processes::{Process, await_end_of, await_named, await_that, descendants},
-    read, run, traces,
-};
-use tempfile::TempDir;
+use libc::{SIGBUS, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSEGV, SIGSTOP, SIGTERM};
 
-support::tests![
+use crate::support::{
+    Ended,
+    processes::{await_end_of, await_named, await_that},
+    read, run,
+    scene::{FOLLOWER, KEEPER, LEADER, Scene},
+    traces,
+};
+
+ipcmark_harness::tests![
     a_killed_leader_costs_one_row,
     a_killed_follower_costs_one_row,
     a_crash_costs_one_row,
@@ -34,59 +30,11 @@ support::tests![
     cleaning_leaves_a_living_run_alone,
 ];
 
-/// A run that writes its result into a directory of its own.
-struct Scene {
-    running: Running,
-    file: PathBuf,
-    _directory: TempDir,
-}
+/// Two cases; how long they take is said elsewhere.
+const TWO_CASES: &str = "run -t pipe,uds-stream -w block -s 64";
 
-/// The processes of a session, as they are named.
-const LEADER: &str = "ipcmark-leader";
-const FOLLOWER: &str = "ipcmark-follow";
-const KEEPER: &str = "ipcmark-keeper";
-
-/// Two cases that take a while each.
-const TWO_CASES: &str = "run -t pipe,uds-stream -w block -s 64 -d 700ms";
-
-impl Scene {
-    /// Starts a run.
-    fn start(words: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("result.json");
-        let running = Running::start(ipcmark(words).arg("-o").arg(&file));
-        Self { running, file, _directory: directory }
-    }
-
-    /// Waits until the first case is under way: the file is there as soon as there is a floor.
-    fn await_case(&self) {
-        await_that("the run has begun", || self.file.exists().then_some(()));
-        await_named(self.running.id(), LEADER);
-        await_named(self.running.id(), FOLLOWER);
-        thread::sleep(Duration::from_millis(200));
-    }
-
-    /// Sends a signal to the session's process of this name.
-    #[track_caller]
-    fn send(&self, name: &str, signal: i32) {
-        await_named(self.running.id(), name)[0].send(signal);
-    }
-
-    /// Sends a signal to the command.
-    fn send_command(&self, signal: i32) {
-        send(self.running.id(), signal);
-    }
-
-    /// Waits for the end; what the command wrote, and its file.
-    #[track_caller]
-    fn end(self) -> (Ended, RunResult) {
-        let Self { running, file, _directory } = self;
-        let ended = running.end();
-        let result = read(&file);
-        assert_eq!(traces::names(&result.run.id), [""; 0]);
-        (ended, result)
-    }
-}
+/// How long they take, so that something can happen meanwhile.
+const A_WHILE: Duration = Duration::from_secs(1);
 
 /// The case that is not measured, after a run in which that is one.
 #[track_caller]
@@ -103,16 +51,22 @@ fn the_failed(ended: Ended, result: RunResult) -> Case {
     failed
 }
 
-/// Sends a signal to a process of the first case; with and without a sandbox.
+/// Sends a signal to a process of the first case; with and without a sandbox, at the same time.
 #[track_caller]
 fn costs_one_row(name: &str, signal: i32, reason: &str) {
     // Only one that is stopped is found out by its silence.
-    let timeout = if signal == SIGSTOP { "4s" } else { "1m" };
-    for sandbox in ["auto", "off"] {
-        let scene = Scene::start(&format!("{TWO_CASES} --sandbox {sandbox} --timeout {timeout}"));
-        scene.await_case();
-        let processes = descendants(scene.running.id());
+    let timeout = if signal == SIGSTOP { "20s" } else { "5m" };
+    let scenes = ["auto", "off"].map(|sandbox| {
+        let words = format!("{TWO_CASES} --sandbox {sandbox} --timeout {timeout}");
+        let (scene, leader) = Scene::held(&words, A_WHILE);
+        let processes = scene.processes();
         scene.send(name, signal);
+        if (name, signal) != (LEADER, SIGSTOP) {
+            leader.send(SIGCONT);
+        }
+        (scene, processes)
+    });
+    for (scene, processes) in scenes {
         let (ended, result) = scene.end();
         await_end_of(&processes);
         let said = the_failed(ended, result).reason.unwrap_or_default();
@@ -144,15 +98,12 @@ fn a_stopped_follower_costs_one_row() {
 fn a_killed_keeper_costs_one_row() {
     // In a sandbox there are two: the first process of the namespaces, and its parent outside.
     for (sandbox, which) in [("auto", 0), ("auto", 1), ("off", 0)] {
-        let scene = Scene::start(&format!("{TWO_CASES} --sandbox {sandbox}"));
-        scene.await_case();
-        let processes = descendants(scene.running.id());
+        let (scene, leader) = Scene::held(&format!("{TWO_CASES} --sandbox {sandbox}"), A_WHILE);
+        let processes = scene.processes();
         let keepers = await_named(scene.running.id(), KEEPER);
-        if let Some(keeper) = keepers.get(which) {
-            keeper.send(SIGKILL);
-        } else {
-            scene.send(KEEPER, SIGKILL);
-        }
+        // Where sandboxes are refused there is one.
+        keepers.get(which).unwrap_or(&keepers[0]).send(SIGKILL);
+        leader.send(SIGCONT);
         let (ended, result) = scene.end();
         await_end_of(&processes);
         let said = the_failed(ended, result).reason.unwrap_or_default();
@@ -162,19 +113,19 @@ fn a_killed_keeper_costs_one_row() {
 }
 
 fn a_kill_at_any_moment_costs_one_row_at_most() {
-    let _alone = traces::system_v_alone();
     let before = traces::system_v();
-    let words = "run -t pipe,shm-ring,posix-mq,sysv-mq -s 64 -d 20ms --timeout 30s";
+    let words = "run -t pipe,shm-ring,posix-mq,sysv-mq -s 64 -d 20ms";
     for moment in 0..16 {
         let sandbox = if moment % 2 == 0 { "auto" } else { "off" };
         let scene = Scene::start(&format!("{words} --sandbox {sandbox}"));
         thread::sleep(Duration::from_millis(13 * moment));
         let name = [LEADER, FOLLOWER, KEEPER][moment as usize % 3];
         // The last session may end at this very moment.
-        let victims = descendants(scene.running.id());
-        victims.iter().filter(|process| process.name == name).take(1).for_each(|process| {
-            process.send(SIGKILL);
-        });
+        scene.processes().iter().filter(|process| process.name == name).take(1).for_each(
+            |process| {
+                process.send(SIGKILL);
+            },
+        );
         let (ended, result) = scene.end();
         let failed: Vec<&Case> =
             result.cases.iter().filter(|case| case.status != Status::Ok).collect();
@@ -189,15 +140,11 @@ fn an_interrupted_run_keeps_what_it_has() {
     for (signal, code, sandbox) in
         [(SIGINT, 130, "auto"), (SIGTERM, 143, "off"), (SIGHUP, 129, "auto")]
     {
-        let scene = Scene::start(&format!("{TWO_CASES} --trials 50 --sandbox {sandbox}"));
-        let first = || {
-            let bytes = std::fs::read(&scene.file).ok()?;
-            let result: RunResult =
-                serde_json::from_slice(&bytes).expect("it is whole at any time");
-            (!result.cases.is_empty()).then_some(())
-        };
-        await_that("the first case is written", first);
-        let processes = descendants(scene.running.id());
+        let scene = Scene::start(&format!("{TWO_CASES} -d 700ms --trials 50 --sandbox {sandbox}"));
+        scene.await_case();
+        let is_written = || (!scene.so_far().cases.is_empty()).then_some(());
+        await_that("the first case is written", is_written);
+        let processes = scene.processes();
         scene.send_command(signal);
         let (ended, result) = scene.end();
         await_end_of(&processes);
@@ -211,46 +158,36 @@ fn an_interrupted_run_keeps_what_it_has() {
 }
 
 fn an_interrupt_during_a_hang_ends_the_run() {
-    let scene = Scene::start("run -t pipe -w block -s 64 -d 1s --timeout 1h");
+    let scene = Scene::start("run -t pipe -w block -s 64 -d 1h --timeout 1h");
     scene.await_case();
-    scene.send(FOLLOWER, SIGSTOP);
-    thread::sleep(Duration::from_millis(100));
+    assert!(await_named(scene.running.id(), FOLLOWER)[0].stop());
     scene.send_command(SIGINT);
     let (ended, result) = scene.end();
     ended.exits(130);
     assert!(!result.complete && result.cases.is_empty());
 }
 
-/// Sends a signal to a command.
-fn send(command: i32, signal: i32) {
-    // SAFETY: it is a child of this process that has not been waited for.
-    unsafe { libc::kill(command, signal) };
-}
-
-/// Starts a run without end, kills the command, and returns the id of the run.
-fn killed(words: &str, file: &Path, delay: Duration) -> String {
-    let mut command = ipcmark(words);
-    let running = Running::start(command.arg("-o").arg(file));
-    await_that("the run has begun", || file.exists().then_some(()));
+/// Starts a run without end, kills the command after a while, and returns the id of the run.
+fn killed(words: &str, delay: Duration) -> String {
+    let scene = Scene::start(words);
+    await_that("the run has begun", || scene.file.exists().then_some(()));
     thread::sleep(delay);
-    let processes: Vec<Process> = descendants(running.id());
-    send(running.id(), SIGKILL);
+    let processes = scene.processes();
+    scene.send_command(SIGKILL);
     await_end_of(&processes);
+    let Scene { running, file, .. } = scene;
     assert_eq!(running.end().status.code(), None);
-    let result = read(file);
+    let result = read(&file);
     assert!(!result.complete);
     result.run.id
 }
 
 fn a_killed_command_leaves_nothing() {
-    let _alone = traces::system_v_alone();
     let before = traces::system_v();
-    let directory = tempfile::tempdir().unwrap();
     for sandbox in ["auto", "off"] {
         for transport in ["pipe", "mmap-file", "sysv-mq"] {
-            let file = directory.path().join(format!("{sandbox}-{transport}.json"));
             let words = format!("run -t {transport} -w block -s 64 -d 1h --sandbox {sandbox}");
-            let id = killed(&words, &file, Duration::from_millis(100));
+            let id = killed(&words, Duration::from_millis(100));
             assert_eq!(traces::names(&id), [""; 0], "{transport}");
             assert_eq!(traces::system_v(), before, "{transport}");
         }
@@ -258,14 +195,11 @@ fn a_killed_command_leaves_nothing() {
 }
 
 fn what_a_killed_command_left_can_be_cleaned() {
-    let _alone = traces::system_v_alone();
-    let directory = tempfile::tempdir().unwrap();
     // Many short cases: the kill comes while ends open and close.
     let words = "run -t fifo,uds-*,posix-mq,sysv-*,shm-*,mmap-file -w block -s 64 -d 1ms \
                  --trials 1000 --sandbox off";
     for moment in 0..5 {
-        let file = directory.path().join(format!("{moment}.json"));
-        let id = killed(words, &file, Duration::from_millis(70 * moment));
+        let id = killed(words, Duration::from_millis(70 * moment));
         // Between two sessions there is no keeper to do it.
         run("clean").exits(0);
         assert_eq!(traces::names(&id), [""; 0]);
@@ -274,18 +208,14 @@ fn what_a_killed_command_left_can_be_cleaned() {
 }
 
 fn what_a_run_left_that_died_whole_can_be_cleaned() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("result.json");
-    let running = Running::start(
-        ipcmark("run -t mmap-file -w block -s 64 -d 1h --sandbox off -o").arg(&file),
-    );
-    await_that("the run has begun", || file.exists().then_some(()));
-    await_named(running.id(), LEADER);
-    let processes = descendants(running.id());
+    let scene = Scene::start("run -t mmap-file -w block -s 64 -d 1h --sandbox off");
+    scene.await_case();
     // Stopped, the command cannot go on without the others.
-    send(running.id(), SIGSTOP);
+    scene.send_command(SIGSTOP);
+    let processes = scene.processes();
     processes.iter().for_each(|process| process.send(SIGKILL));
-    send(running.id(), SIGKILL);
+    scene.send_command(SIGKILL);
+    let Scene { running, file, .. } = scene;
     running.end();
     await_end_of(&processes);
     let id = read(&file).run.id;
@@ -296,14 +226,13 @@ fn what_a_run_left_that_died_whole_can_be_cleaned() {
 }
 
 fn cleaning_leaves_a_living_run_alone() {
-    let scene =
-        Scene::start("run -t mmap-file,posix-mq,sysv-mq -w block -s 64 -d 300ms --sandbox off");
-    scene.await_case();
+    let words = "run -t mmap-file,posix-mq,sysv-mq -w block -s 64 --sandbox off";
+    let (scene, leader) = Scene::held(words, A_WHILE);
     let cleaned = run("clean").exits(0).stdout;
-    let id = serde_json::from_slice::<RunResult>(&std::fs::read(&scene.file).unwrap());
-    let id = id.unwrap().run.id;
+    let id = scene.so_far().run.id;
     assert!(!cleaned.contains(&id), "{cleaned}");
     assert_ne!(traces::names(&id), [""; 0], "its directory is there");
+    leader.send(SIGCONT);
     let (ended, result) = scene.end();
     ended.exits(0);
     assert!(result.complete);

@@ -3,14 +3,14 @@
 //!
 //! Limits are set for the command alone, in namespaces of its own where they are the machine's.
 
-mod support;
-
-use std::process::Command;
-
+use crate::support::{
+    Verdict, end, ipcmark_under, is_root,
+    namespaces::{lacking, namespaces, unshared},
+    outcome, traces, works,
+};
 use ipcmark_results::{RunResult, Status};
-use support::{Ended, IPCMARK, Verdict, end, ipcmark_under, is_root, outcome, traces, works};
 
-support::tests![
+ipcmark_harness::tests![
     few_descriptors_are_named,
     few_processes_are_named,
     without_namespaces_everything_is_measured,
@@ -19,24 +19,6 @@ support::tests![
     queues_that_are_not_allowed_have_their_remedy,
     segments_that_are_not_allowed_have_their_remedy,
 ];
-
-/// Runs `ipcmark` with `words` after `setup`, a line of the shell, in namespaces of its own.
-fn unshared(namespaces: &[&str], setup: &str, words: &str) -> Ended {
-    let line = format!("{setup} && exec {IPCMARK} {words}");
-    end(Command::new("unshare").args(namespaces).args(["sh", "-c", &line]))
-}
-
-/// The namespaces to ask for: root needs no user namespace to have its rights in the others.
-fn namespaces(wanted: &'static str) -> Vec<&'static str> {
-    if is_root() { vec![wanted] } else { vec!["--user", "--map-root-user", wanted] }
-}
-
-/// Why `setup` cannot be had here, if it cannot.
-fn lacking(namespaces: &[&str], setup: &str) -> Option<Verdict> {
-    let words = [namespaces, &["sh", "-c", setup]].concat();
-    let why = || Verdict::Skipped(format!("this system does not allow: {setup}"));
-    (!works("unshare", &words)).then(why)
-}
 
 fn few_descriptors_are_named() -> Verdict {
     if !works("prlimit", &["--nofile=64", "true"]) {

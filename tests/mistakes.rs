@@ -1,13 +1,11 @@
 //! What a user gets wrong: said in a sentence with what would be right, before anything is
 //! measured.
 
-mod support;
-
 use std::{fs, process::Command};
 
-use support::{Ended, end, ipcmark, outcome, run};
+use crate::support::{Ended, IPCMARK, end, ipcmark, outcome, run};
 
-support::tests![
+ipcmark_harness::tests![
     transports_that_are_unknown_bring_the_nearest,
     sizes_that_are_none,
     words_that_are_unknown_bring_the_known,
@@ -190,7 +188,7 @@ fn waits_that_any_transport_lacks() {
 
 fn commands_that_are_unknown() {
     refused("measure", &["unrecognized subcommand 'measure'"]);
-    let ended = end(&mut Command::new(support::IPCMARK));
+    let ended = end(&mut Command::new(IPCMARK));
     assert!(ended.exits(2).stderr.contains("Usage: ipcmark <COMMAND>"));
     // The words by which the command starts its own parts.
     for words in ["__keeper", "__module"] {

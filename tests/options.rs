@@ -1,14 +1,12 @@
 //! The options of transports, each set to the least and the greatest that it accepts: a row that is
 //! measured, or a reason that names the limit of the system.
 
-mod support;
-
+use crate::support::{Verdict, run};
 use ipcmark_results::Status;
 use ipcmark_transport::number;
 use serde_json::Value;
-use support::{Verdict, run};
 
-support::tests![every_option_works_at_both_its_ends, what_is_set_shows_in_the_library];
+ipcmark_harness::tests![every_option_works_at_both_its_ends, what_is_set_shows_in_the_library];
 
 /// Transports that can run here, each with its options: key and what it accepts.
 fn options() -> Vec<(String, String, String)> {

@@ -1,16 +1,14 @@
 //! Completions and pages for `man`: there for every command, and accepted by those that read them.
 
-mod support;
-
 use std::{
     fs,
     io::Write,
     process::{Command, Stdio},
 };
 
-use support::{Verdict, end, ipcmark, run, works};
+use crate::support::{Verdict, end, ipcmark, run, works};
 
-support::tests![
+ipcmark_harness::tests![
     shells_accept_their_completions,
     every_command_has_a_page_that_groff_reads,
     pages_that_cannot_be_written_are_named,

@@ -1,7 +1,5 @@
 //! A test for every bug that was. Those of the engine stand beside it, in `crates/engine/tests`.
 
-mod support;
-
 use std::{
     ffi::OsStr,
     fs::{self, OpenOptions},
@@ -10,10 +8,10 @@ use std::{
     process::Stdio,
 };
 
+use crate::support::{end, ipcmark, read, run};
 use ipcmark_results::RunResult;
-use support::{end, ipcmark, read, run};
 
-support::tests![
+ipcmark_harness::tests![
     a_mistake_that_nobody_reads_has_its_status,
     a_result_that_cannot_be_printed_is_no_success,
     a_file_that_becomes_full_is_named_once,

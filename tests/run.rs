@@ -1,7 +1,5 @@
 //! `ipcmark run` as a user runs it: what it measures, writes and shows.
 
-mod support;
-
 use std::{
     collections::BTreeSet,
     fs,
@@ -10,14 +8,14 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::support::{
+    IPCMARK, Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, outcome,
+    processors, read, run, traces, works,
+};
 use ipcmark_results::{Case, Figures, RunResult, Status, decode};
 use serde_json::Value;
-use support::{
-    Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, outcome, processors,
-    read, run, traces, works,
-};
 
-support::tests![
+ipcmark_harness::tests![
     the_table_shows_machine_and_rows,
     json_is_valid_against_the_schema,
     the_file_is_what_json_prints,
@@ -96,7 +94,7 @@ fn markdown_has_a_table() {
 }
 
 fn every_transport_of_the_system_has_plausible_figures() {
-    let result = run("run -t os -s 64 -d 20ms --format json").exits(0).result();
+    let result = run("run -t os -s 64 -n 300 --format json").exits(0).result();
     let floor = result.floor.as_ref().expect("there is a floor");
     assert!(0.0 < floor.lowest_ns && floor.lowest_ns <= floor.round_trip_ns);
     assert!(floor.round_trip_ns <= floor.highest_ns);
@@ -203,7 +201,7 @@ fn an_ordinary_user_measures_everything() -> Verdict {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = directory.path().join("ipcmark");
-    fs::copy(support::IPCMARK, &copy).unwrap();
+    fs::copy(IPCMARK, &copy).unwrap();
     let mut command = Command::new("setpriv");
     command.args(user).arg(&copy).args(words.split_whitespace()).current_dir("/");
     let result = end(&mut command).exits(0).result();
@@ -251,7 +249,7 @@ fn colour_is_for_terminals() -> Verdict {
         return Verdict::Skipped("there is no script to make a terminal".into());
     }
     let on_terminal = |variable: &str| {
-        let line = format!("env {variable} {} {words} 2>/dev/null", support::IPCMARK);
+        let line = format!("env {variable} {} {words} 2>/dev/null", IPCMARK);
         end(Command::new("script").args(["-qec", &line, "/dev/null"])).exits(0).stdout
     };
     assert!(on_terminal("TERM=xterm").contains(escape), "a terminal gets colour");

@@ -1,14 +1,12 @@
 //! The styles and command lines of other benchmarks, as their users type and read them.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Ended, Running, Verdict, ipcmark, read, run};
 use ipcmark_results::Status;
 use serde_json::Value;
-use support::{Running, Verdict, ipcmark, read, run};
 
-support::tests![
+ipcmark_harness::tests![
     figures_in_a_style_are_those_of_the_file,
     what_is_not_available_is_said_in_every_style,
     ipc_bench_s_example_runs_as_it_is,
@@ -49,7 +47,7 @@ fn what_is_not_available_is_said_in_every_style() {
 }
 
 /// A leader and a follower by these words, at a socket of their own; what the leader shows.
-fn two_terminals(leader: &str, follower: &str, rest: &str) -> support::Ended {
+fn two_terminals(leader: &str, follower: &str, rest: &str) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     let socket = format!("--socket {}", directory.path().join("socket").display());
     let follower = Running::start(&mut ipcmark(&format!("{follower} {socket}")));

@@ -8,7 +8,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::command::{bare, entries, ipcmark, text};
+use super::command::{bare, entries, ipcmark, text};
+
+ipcmark_harness::tests![
+    what_is_quoted_stands_in_the_file_that_is_named,
+    every_transport_has_a_page_and_a_place_in_the_readme,
+    what_is_to_be_typed_works,
+];
 
 /// A block of a document between two fences, with the comment right above it.
 struct Block {
@@ -44,7 +50,6 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
-#[test]
 fn what_is_quoted_stands_in_the_file_that_is_named() {
     let mut quoted = 0;
     for document in ["docs/adding-a-transport.md", "docs/abi.md"] {
@@ -62,7 +67,6 @@ fn what_is_quoted_stands_in_the_file_that_is_named() {
     assert!(quoted > 8, "only {quoted} quotations were found");
 }
 
-#[test]
 fn every_transport_has_a_page_and_a_place_in_the_readme() {
     let listed = entries(ipcmark().args(["list", "--format", "json"]));
     let names: BTreeSet<String> =
@@ -81,7 +85,6 @@ fn every_transport_has_a_page_and_a_place_in_the_readme() {
     }
 }
 
-#[test]
 fn what_is_to_be_typed_works() {
     let blocks = blocks("docs/adding-a-transport.md");
     let runs: Vec<&Block> =

@@ -4,12 +4,22 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use crate::{
+use super::{
     command::{entries, entry, finish, ipcmark, run},
     compiled::{compile, module},
 };
 
-#[test]
+ipcmark_harness::tests![
+    a_right_module_is_measured_with_its_version_and_configuration,
+    a_module_of_a_later_header_is_measured,
+    a_module_under_tmp_is_measured_though_the_sandbox_hides_it,
+    modules_lie_in_directories_of_the_environment,
+    one_queue_for_both_directions_is_found_out,
+    a_library_that_quietly_falls_back_is_found_out,
+    a_module_that_crashes_costs_its_row_and_leaves_nothing,
+    modules_that_are_there_say_the_same_of_themselves_as_the_catalogue,
+];
+
 fn a_right_module_is_measured_with_its_version_and_configuration() {
     let module = module("right", "measured");
     let (output, cases) = run(&module, &["-t", "test-transport", "-s", "16,64,64k"]);
@@ -24,13 +34,11 @@ fn a_right_module_is_measured_with_its_version_and_configuration() {
     }
 }
 
-#[test]
 fn a_module_of_a_later_header_is_measured() {
     let (output, _) = run(&module("larger", "larger"), &["-t", "test-transport", "-s", "64"]);
     assert!(output.status.success());
 }
 
-#[test]
 fn a_module_under_tmp_is_measured_though_the_sandbox_hides_it() {
     let directory = tempfile::tempdir_in("/tmp").unwrap();
     let hidden = directory.path().join("hidden.so");
@@ -42,7 +50,6 @@ fn a_module_under_tmp_is_measured_though_the_sandbox_hides_it() {
     }
 }
 
-#[test]
 fn modules_lie_in_directories_of_the_environment() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::copy(module("right", "directory"), directory.path().join("some.so")).unwrap();
@@ -55,7 +62,6 @@ fn modules_lie_in_directories_of_the_environment() {
     assert_eq!(cases[0]["transport"], "test-transport", "{cases:#?}");
 }
 
-#[test]
 fn one_queue_for_both_directions_is_found_out() {
     let module = module("one_queue", "one-queue");
     let (output, cases) = run(&module, &["-t", "test-transport", "-s", "64"]);
@@ -65,7 +71,6 @@ fn one_queue_for_both_directions_is_found_out() {
     assert!(reason.contains("took its own message back"), "{reason}");
 }
 
-#[test]
 fn a_library_that_quietly_falls_back_is_found_out() {
     let module = module("falls_back", "falls-back");
     for sandbox in ["auto", "off"] {
@@ -83,7 +88,6 @@ fn a_library_that_quietly_falls_back_is_found_out() {
     assert!(table.contains(sentence), "{table}");
 }
 
-#[test]
 fn a_module_that_crashes_costs_its_row_and_leaves_nothing() {
     let left = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let module = module("crashes_later", "crashes-later");
@@ -113,7 +117,6 @@ fn words(entries: &[Value]) -> Vec<Value> {
 }
 
 /// With `IPCMARK_MODULE_PATH` set, as `make test` does, this compares every module that was built.
-#[test]
 fn modules_that_are_there_say_the_same_of_themselves_as_the_catalogue() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules/null/null.c");
     let mut command = ipcmark();

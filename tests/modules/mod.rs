@@ -5,3 +5,9 @@ mod compiled;
 mod documents;
 mod measured;
 mod refused;
+
+use ipcmark_harness::Test;
+
+pub fn tests() -> Vec<Test> {
+    [documents::tests(), measured::tests(), refused::tests()].into_iter().flatten().collect()
+}

@@ -2,10 +2,28 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use crate::{
+use super::{
     command::{entries, entry, ipcmark, list, reason, run, text},
     compiled::module,
 };
+
+ipcmark_harness::tests![
+    another_version,
+    no_entry,
+    a_function_that_no_library_has,
+    a_constructor_that_crashes_is_seen_with_its_last_words,
+    a_constructor_that_ends_the_process,
+    a_constructor_that_hangs,
+    a_library_that_is_gone,
+    no_shared_object_at_all,
+    a_file_that_is_not_there_is_a_wrong_command_line,
+    descriptions_that_do_not_hold,
+    a_machine_that_lacks_something_is_told_what_helps,
+    of_two_with_one_name_the_first_counts,
+    what_a_library_prints_changes_nothing,
+    what_a_library_starts_ends_with_the_question,
+    a_module_that_is_refused_is_a_row_of_a_run,
+];
 
 /// Why the module `name`, of whatever file, is refused.
 fn refusal(name: &str) -> String {
@@ -20,22 +38,18 @@ fn says(name: &str, words: &str) {
     assert!(reason.contains(words), "{reason}");
 }
 
-#[test]
 fn another_version() {
     says("other_version", "it is built for version 2 of the contract, and this ipcmark speaks 1");
 }
 
-#[test]
 fn no_entry() {
     says("no_entry", "it has no function ipcmark_module()");
 }
 
-#[test]
 fn a_function_that_no_library_has() {
     says("unresolved", "undefined symbol: a_function_that_is_nowhere");
 }
 
-#[test]
 fn a_constructor_that_crashes_is_seen_with_its_last_words() {
     says(
         "crashes",
@@ -43,17 +57,14 @@ fn a_constructor_that_crashes_is_seen_with_its_last_words() {
     );
 }
 
-#[test]
 fn a_constructor_that_ends_the_process() {
     says("exits", "it ended when it was tried (exit status: 3)");
 }
 
-#[test]
 fn a_constructor_that_hangs() {
     says("hangs", "it did not answer within 5 s");
 }
 
-#[test]
 fn a_library_that_is_gone() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let needed = module("no_entry", "gone");
@@ -71,7 +82,6 @@ fn a_library_that_is_gone() {
     assert!(reason.contains("gone-no_entry.so: cannot open shared object file"), "{reason}");
 }
 
-#[test]
 fn no_shared_object_at_all() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("text.so");
     fs::write(&file, "some text\n").unwrap();
@@ -79,7 +89,6 @@ fn no_shared_object_at_all() {
     assert!(reason.contains("text.so: "), "{reason}");
 }
 
-#[test]
 fn a_file_that_is_not_there_is_a_wrong_command_line() {
     let output = ipcmark().args(["list", "--module", "/nonexistent.so"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -98,7 +107,6 @@ fn complains(name: &str, words: &str) {
     assert!(!text(&output.stdout).contains("test-transport"));
 }
 
-#[test]
 fn descriptions_that_do_not_hold() {
     complains("smaller", "its struct ipcmark_transport has");
     complains("no_take", "its transport test-transport lacks the function take");
@@ -107,7 +115,6 @@ fn descriptions_that_do_not_hold() {
     complains("bad_name", "'Two Words' is no name for a transport");
 }
 
-#[test]
 fn a_machine_that_lacks_something_is_told_what_helps() {
     let entries = list(&module("not_here", "not-here"));
     let entry = entry(&entries, "test-transport").unwrap();
@@ -116,7 +123,6 @@ fn a_machine_that_lacks_something_is_told_what_helps() {
     assert_eq!(entry["install"], "apt install testd");
 }
 
-#[test]
 fn of_two_with_one_name_the_first_counts() {
     let entries = list(&module("known_name", "known"));
     let pipes: Vec<_> = entries.iter().filter(|entry| entry["name"] == "pipe").collect();
@@ -124,13 +130,11 @@ fn of_two_with_one_name_the_first_counts() {
     assert_eq!(pipes[0]["family"], "os");
 }
 
-#[test]
 fn what_a_library_prints_changes_nothing() {
     let entries = list(&module("prints", "prints"));
     assert_eq!(entry(&entries, "test-transport").unwrap()["available"], true);
 }
 
-#[test]
 fn what_a_library_starts_ends_with_the_question() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forks.pid");
     let _ = fs::remove_file(&file);
@@ -154,7 +158,6 @@ fn what_a_library_starts_ends_with_the_question() {
     panic!("process {} still runs", pid.trim());
 }
 
-#[test]
 fn a_module_that_is_refused_is_a_row_of_a_run() {
     let (output, cases) = run(&module("crashes", "row"), &["-t", "row-crashes,null", "-s", "64"]);
     assert_eq!(output.status.code(), Some(1), "it was asked for by name");

@@ -3,7 +3,7 @@
 use ipcmark_results::Case;
 
 use crate::{
-    sample::{MEASURED, Report, measured, open},
+    report::sample::{MEASURED, Report, measured, open},
     support::{Verdict, browser::Page},
 };
 

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use ipcmark_results::{Case, Status};
 
 use crate::{
-    sample::{MEASURED, Report, measured, mixed, open},
+    report::sample::{MEASURED, Report, measured, mixed, open},
     support::{Verdict, end, ipcmark, run},
 };
 

@@ -3,15 +3,13 @@
 mod charts;
 mod hostile;
 mod sample;
-#[path = "../support/mod.rs"]
-mod support;
 mod table;
 
 use charts::*;
 use hostile::*;
 use table::*;
 
-support::tests![
+ipcmark_harness::tests![
     the_page_shows_the_figures_of_the_file,
     charts_show_what_is_chosen,
     filters_leave_what_fits,

@@ -3,7 +3,7 @@
 use ipcmark_results::{Case, Status};
 
 use crate::{
-    sample::{MEASURED, Report, mixed, open},
+    report::sample::{MEASURED, Report, mixed, open},
     support::{
         Verdict,
         browser::{Look, Page},

@@ -12,10 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::works;
-
-/// A browser that says nothing for longer hangs.
-const WATCHDOG: Duration = Duration::from_secs(120);
+use super::{WATCHDOG, works};
 
 /// What it is called, here or there.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -60,10 +57,9 @@ impl Page {
     /// Opens a file; the error says why there is no browser here.
     pub fn open(path: &Path, look: Look) -> Result<Self, String> {
         let program = NAMES.into_iter().find(|name| works(name, &["--version"]));
+        let names = || NAMES.join(", ");
         let program = program.ok_or_else(|| {
-            let names = NAMES.join(", ");
-            eprintln!("NOT RUN: there is no browser ({names}) to look at the report with");
-            format!("there is none of {names}; install it: apt install chromium")
+            format!("there is none of {}; install it: apt install chromium", names())
         })?;
         let mut page = Self::start(program);
         page.attach();

@@ -1,10 +1,10 @@
 //! What the end-to-end tests share: the real command with a watchdog, its result, its processes and
 //! what it leaves.
 
-#![allow(dead_code, reason = "each file of tests uses a part of it")]
-
 pub mod browser;
+pub mod namespaces;
 pub mod processes;
+pub mod scene;
 pub mod traces;
 
 use std::{
@@ -12,54 +12,23 @@ use std::{
     io::Read,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex, MutexGuard},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
+pub use ipcmark_harness::Verdict;
 use ipcmark_results::RunResult;
-use libtest_mimic::{Completion, Failed, Trial};
 use serde_json::Value;
 
 /// The command under test.
 pub const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
 
-/// A command that takes longer hangs.
-const WATCHDOG: Duration = Duration::from_secs(120);
+/// A command that takes longer hangs, however busy the machine is.
+pub const WATCHDOG: Duration = Duration::from_secs(600);
 
-/// One test of each function: it fails by panicking, and is skipped by saying why.
-macro_rules! tests {
-    ($($name:ident),+ $(,)?) => {
-        fn main() -> std::process::ExitCode {
-            let trials = vec![$(support::trial(stringify!($name), || $name().into())),+];
-            libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
-        }
-    };
-}
-pub(crate) use tests;
-
-/// How a test ended that did not fail.
-pub enum Verdict {
-    /// It holds.
-    Holds,
-    /// It cannot be found out here, and why.
-    Skipped(String),
-}
-
-impl From<()> for Verdict {
-    fn from((): ()) -> Self {
-        Verdict::Holds
-    }
-}
-
-/// A test of this name.
-pub fn trial(name: &'static str, test: impl FnOnce() -> Verdict + Send + 'static) -> Trial {
-    Trial::ignorable_test(name, move || -> Result<Completion, Failed> {
-        Ok(match test() {
-            Verdict::Holds => Completion::Completed,
-            Verdict::Skipped(why) => Completion::ignored_with(why),
-        })
-    })
-}
+/// How long a run waits for a worker that does not answer, so that a busy machine fails no case.
+const TIMEOUT: [&str; 2] = ["--timeout", "5m"];
 
 /// A command that has ended.
 pub struct Ended {
@@ -74,21 +43,38 @@ pub struct Ended {
 /// A command that runs.
 pub struct Running {
     child: Option<Child>,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Output,
+    stderr: Output,
+}
+
+/// What a command writes to a stream, read in a thread.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 /// `ipcmark` with these words, split at blanks.
 pub fn ipcmark(words: &str) -> Command {
     let mut command = Command::new(IPCMARK);
-    command.args(words.split_whitespace());
+    command.args(patient(words));
     command
+}
+
+/// The words, and for one that measures a timeout that a busy machine keeps, unless they have one.
+fn patient(words: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    let measures = words.first().is_some_and(|word| ["run", "leader"].contains(word));
+    if measures && !words.contains(&TIMEOUT[0]) {
+        // Right behind the command: a flag at the end may have its value added by the test.
+        words.splice(1..1, TIMEOUT);
+    }
+    words
 }
 
 /// The same, started by another program with words of its own in front.
 pub fn ipcmark_under(program: &str, its_words: &[&str], words: &str) -> Command {
     let mut command = Command::new(program);
-    command.args(its_words).arg(IPCMARK).args(words.split_whitespace());
+    command.args(its_words).arg(IPCMARK).args(patient(words));
     command
 }
 
@@ -120,14 +106,22 @@ impl Running {
         // What the tests' own environment says about colours and columns is not under test.
         command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("RUST_BACKTRACE");
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
-        let stdout = child.stdout.take().map(collect);
-        let stderr = child.stderr.take().map(collect);
+        let stdout = Output::of(child.stdout.take().expect("it is piped"));
+        let stderr = Output::of(child.stderr.take().expect("it is piped"));
         Self { child: Some(child), stdout, stderr }
     }
 
     /// Its process.
     pub fn id(&self) -> i32 {
         self.child.as_ref().expect("it runs").id() as i32
+    }
+
+    /// Waits until it has written these words to standard error.
+    #[track_caller]
+    pub fn await_words(&self, words: &str) {
+        processes::await_that(&format!("it says '{words}'"), || {
+            String::from_utf8_lossy(&self.stderr.bytes()).contains(words).then_some(())
+        });
     }
 
     /// Whether it has ended.
@@ -144,13 +138,10 @@ impl Running {
             thread::sleep(Duration::from_millis(5));
         }
         let mut child = self.child.take().expect("it runs");
-        let text = |reader: Option<JoinHandle<String>>| {
-            reader.expect("it is read once").join().expect("a reader does not panic")
-        };
         Ended {
             status: child.wait().expect("it has ended"),
-            stdout: text(self.stdout.take()),
-            stderr: text(self.stderr.take()),
+            stdout: self.stdout.end(),
+            stderr: self.stderr.end(),
         }
     }
 }
@@ -165,12 +156,28 @@ impl Drop for Running {
     }
 }
 
-fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+impl Output {
+    fn of(mut stream: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let read = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(len @ 1..) = stream.read(&mut buffer) {
+                read.lock().expect("nobody panics with it").extend(&buffer[..len]);
+            }
+        });
+        Self { bytes, reader: Some(reader) }
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().expect("nobody panics with it")
+    }
+
+    /// All of it, once nobody is left who could write.
+    fn end(&mut self) -> String {
+        self.reader.take().expect("it ends once").join().expect("a reader does not panic");
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
 }
 
 impl Ended {

@@ -1,9 +1,13 @@
 //! The processes of a run, as the host's `/proc` shows them.
 
 use std::{
-    fs, thread,
+    fs,
+    path::Path,
+    thread,
     time::{Duration, Instant},
 };
+
+use super::WATCHDOG;
 
 /// A process.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,10 +20,9 @@ pub struct Process {
     pub name: String,
     /// Its state, as one letter.
     pub state: char,
+    /// When it was started, as the system counts.
+    started: Duration,
 }
-
-/// How long something may take to appear or to be gone.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Process {
     /// Sends it a signal; it may be gone already.
@@ -28,13 +31,39 @@ impl Process {
         unsafe { libc::kill(self.id, signal) };
     }
 
+    /// Stops it, and waits until it has stopped; false where it was gone.
+    pub fn stop(&self) -> bool {
+        self.send(libc::SIGSTOP);
+        await_that("it stops", || match self.now() {
+            Some(now) if now.state != 'T' => None,
+            now => Some(now.is_some()),
+        })
+    }
+
+    /// The time since its start.
+    pub fn age(&self) -> Duration {
+        let uptime = fs::read_to_string("/proc/uptime").expect("the system has /proc");
+        let seconds = uptime.split(' ').next().and_then(|text| text.parse().ok());
+        Duration::from_secs_f64(seconds.expect("a number")).saturating_sub(self.started)
+    }
+
+    /// The same process now, unless it is gone.
+    pub fn now(&self) -> Option<Self> {
+        let now = Self::read(self.id)?;
+        (now.started == self.started && !matches!(now.state, 'Z' | 'X')).then_some(now)
+    }
+
     fn read(id: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let (front, rest) = stat.rsplit_once(") ")?;
         let name = front.split_once(" (")?.1.to_owned();
-        let mut fields = rest.split(' ');
-        let state = fields.next()?.chars().next()?;
-        Some(Self { id, parent: fields.next()?.parse().ok()?, name, state })
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let state = fields.first()?.chars().next()?;
+        // SAFETY: asks for a number only.
+        let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
+        let started =
+            Duration::from_secs_f64(fields.get(19)?.parse::<f64>().ok()? / ticks_a_second);
+        Some(Self { id, parent: fields.get(1)?.parse().ok()?, name, state, started })
     }
 }
 
@@ -73,17 +102,14 @@ pub fn await_named(command: i32, name: &str) -> Vec<Process> {
 /// Waits until none of these processes lives.
 #[track_caller]
 pub fn await_end_of(processes: &[Process]) {
-    let same = |process: &Process| {
-        Process::read(process.id)
-            .is_some_and(|now| now.name == process.name && !matches!(now.state, 'Z' | 'X'))
-    };
-    await_that("they end", || (!processes.iter().any(same)).then_some(()));
+    let lives = |process: &Process| process.now().is_some();
+    await_that("they end", || (!processes.iter().any(lives)).then_some(()));
 }
 
 /// Waits until something holds.
 #[track_caller]
 pub fn await_that<T>(what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WATCHDOG;
     loop {
         if let Some(value) = holds() {
             return value;
@@ -91,4 +117,17 @@ pub fn await_that<T>(what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < deadline, "in vain until {what}");
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Waits until somebody listens at a Unix socket.
+#[track_caller]
+pub fn await_listener(path: &Path) {
+    let ending = format!(" {}", path.display());
+    // Number, references, protocol, flags: the kernel's mark of a socket that listens.
+    let listens =
+        |line: &str| line.ends_with(&ending) && line.split(' ').nth(3) == Some("00010000");
+    await_that("somebody listens", || {
+        let sockets = fs::read_to_string("/proc/net/unix").expect("the system has /proc");
+        sockets.lines().any(listens).then_some(())
+    });
 }

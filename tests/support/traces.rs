@@ -4,16 +4,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     os::fd::AsRawFd,
-    sync::{Mutex, MutexGuard},
 };
-
-/// Held by a test that looks for System V objects: one test's are another's leftovers.
-static SYSTEM_V: Mutex<()> = Mutex::new(());
-
-/// Keeps other tests that look for System V objects waiting.
-pub fn system_v_alone() -> MutexGuard<'static, ()> {
-    SYSTEM_V.lock().unwrap_or_else(|failed_test| failed_test.into_inner())
-}
 
 /// The names that carry the id of a run.
 pub fn names(id: &str) -> Vec<String> {

@@ -1,5 +1,4 @@
-//! A scenario played by a process of its own: the engine runs a plan, and what the run leaves is
-//! looked for.
+//! A scenario: the engine runs a plan, and what the run leaves is looked for.
 
 use std::{
     fs,
@@ -9,6 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::{
+    fault::Fault,
+    faulty::{Faulty, queue},
+    scenario::{HEALTHY, SCENARIOS},
+};
 use ipcmark_engine::{
     Budget, Observer, Plan, PlannedCase, PlannedSession, Register, Registry, RunOptions, Touch,
 };
@@ -22,22 +26,11 @@ use nix::{
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
 };
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    fault::Fault,
-    faulty::{Faulty, queue},
-    scenario::{HEALTHY, SCENARIOS},
-};
-
-/// How long a case may take beyond its expected length.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Round trips of a case: the measurement is well under way at [`crate::fault::MEASURING`].
 const ROUND_TRIPS: u64 = 1000;
 
 /// What came of a run.
-#[derive(Serialize, Deserialize)]
 pub struct Outcome {
     /// What the engine returned.
     pub result: RunResult,
@@ -63,8 +56,9 @@ pub enum Interrupt {
     During(&'static str),
 }
 
-/// Runs the transports of these names, one case each, in this order.
-pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt) -> Outcome {
+/// Runs the transports of these names, one case each, in this order. A case may take `timeout` beyond its
+/// expected length.
+pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt, timeout: Duration) -> Outcome {
     // What a run leaves behind becomes a child of this process.
     prctl::set_child_subreaper(true).expect("a process can adopt");
     let registry = registry();
@@ -72,7 +66,7 @@ pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt) -> Outcome {
     let options = RunOptions {
         command: names.iter().map(|name| (*name).to_owned()).collect(),
         sandbox,
-        timeout: if interrupt == Interrupt::Never { TIMEOUT } else { 100 * TIMEOUT },
+        timeout,
         ..RunOptions::default()
     };
     let (readable, writer) = UnixStream::pair().expect("a pair of sockets");
@@ -150,7 +144,7 @@ fn left_names(id: &str) -> Vec<String> {
 /// The processes that the run has started and that live on. One that is on its way out gets the
 /// time to end.
 fn left_processes() -> Vec<String> {
-    let patience = Instant::now() + Duration::from_secs(10);
+    let patience = Instant::now() + Duration::from_secs(60);
     loop {
         while matches!(
             waitpid(None, Some(WaitPidFlag::WNOHANG)),

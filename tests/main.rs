@@ -1,0 +1,62 @@
+//! The command end to end. Each test runs in namespaces of its own: see `crates/harness`.
+//!
+//! `cargo test --package ipcmark-cli --test end_to_end faults::` runs those of one file.
+
+mod by_hand;
+mod dds;
+mod faults;
+mod libraries;
+mod limits;
+mod mistakes;
+mod modules;
+mod options;
+mod papers;
+mod regression;
+mod report;
+mod run;
+mod secure;
+mod styles;
+mod support;
+
+use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
+
+use ipcmark_harness::Test;
+
+/// The tests of each file.
+fn files() -> Vec<(&'static str, Vec<Test>)> {
+    vec![
+        ("by_hand", by_hand::tests()),
+        ("dds", dds::tests()),
+        ("faults", faults::tests()),
+        ("libraries", libraries::tests()),
+        ("limits", limits::tests()),
+        ("mistakes", mistakes::tests()),
+        ("modules", modules::tests()),
+        ("options", options::tests()),
+        ("papers", papers::tests()),
+        ("regression", regression::tests()),
+        ("report", report::tests()),
+        ("run", run::tests()),
+        ("secure", secure::tests()),
+        ("styles", styles::tests()),
+    ]
+}
+
+fn main() -> ExitCode {
+    let of_files = files()
+        .into_iter()
+        .flat_map(|(file, tests)| tests.into_iter().map(move |test| test.of(file)));
+    let all = of_files.chain([Test::new("every_file_is_listed", every_file_is_listed)]);
+    ipcmark_harness::main(all.collect())
+}
+
+fn every_file_is_listed() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let stem = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    let mut there: BTreeSet<String> = entries.map(|path| stem(&path)).collect();
+    // This file, and what the others share.
+    assert!(there.remove("main") && there.remove("support"));
+    let listed = files().into_iter().map(|(file, _)| file.to_owned()).collect();
+    assert_eq!(there, listed);
+}

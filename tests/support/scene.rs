@@ -1,0 +1,106 @@
+//! A run that writes its result into a directory of its own, and what is done to its processes.
+
+use std::{path::PathBuf, process::Command, thread, time::Duration};
+
+use ipcmark_results::RunResult;
+use libc::SIGCONT;
+use tempfile::TempDir;
+
+use super::{
+    Ended, Running, ipcmark,
+    processes::{Process, await_named, await_that, descendants},
+    read, traces,
+};
+
+/// The processes of a session, as they are named.
+pub const LEADER: &str = "ipcmark-leader";
+/// See [`LEADER`].
+pub const FOLLOWER: &str = "ipcmark-follow";
+/// See [`LEADER`].
+pub const KEEPER: &str = "ipcmark-keeper";
+
+/// A run under way.
+pub struct Scene {
+    /// The command.
+    pub running: Running,
+    /// Its result.
+    pub file: PathBuf,
+    _directory: TempDir,
+}
+
+impl Scene {
+    /// Starts `ipcmark` with these words.
+    pub fn start(words: &str) -> Self {
+        Self::of(ipcmark(words))
+    }
+
+    /// Starts a command that measures.
+    pub fn of(mut command: Command) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("result.json");
+        let running = Running::start(command.arg("-o").arg(&file));
+        Self { running, file, _directory: directory }
+    }
+
+    /// Starts a run of cases that take `duration`, and more where that is too short on a busy machine.
+    /// Its first case is under way and cannot end: the leader is stopped.
+    pub fn held(words: &str, duration: Duration) -> (Self, Process) {
+        Self::held_of(|| ipcmark(words), duration)
+    }
+
+    /// The same of a command of the test's own.
+    pub fn held_of(command: impl Fn() -> Command, mut duration: Duration) -> (Self, Process) {
+        loop {
+            let mut command = command();
+            command.args(["-d", &format!("{}ms", duration.as_millis())]);
+            let scene = Self::of(command);
+            let leader = scene.await_case();
+            // Most of the opening is over then; nothing depends on it.
+            thread::sleep(duration / 2);
+            if leader.stop() && leader.age() < duration {
+                return (scene, leader);
+            }
+            leader.send(SIGCONT);
+            duration *= 2;
+        }
+    }
+
+    /// Waits until the first case has its leader. The file is there as soon as there is a floor.
+    pub fn await_case(&self) -> Process {
+        await_that("the run has begun", || self.file.exists().then_some(()));
+        await_named(self.running.id(), LEADER).remove(0)
+    }
+
+    /// The processes of the run, without the command.
+    pub fn processes(&self) -> Vec<Process> {
+        descendants(self.running.id())
+    }
+
+    /// Sends a signal to the session's process of this name.
+    #[track_caller]
+    pub fn send(&self, name: &str, signal: i32) {
+        await_named(self.running.id(), name)[0].send(signal);
+    }
+
+    /// Sends a signal to the command.
+    pub fn send_command(&self, signal: i32) {
+        // SAFETY: it is a child of this process that has not been waited for.
+        unsafe { libc::kill(self.running.id(), signal) };
+    }
+
+    /// The result so far: it is whole at any time.
+    pub fn so_far(&self) -> RunResult {
+        serde_json::from_slice(&std::fs::read(&self.file).unwrap())
+            .expect("it is whole at any time")
+    }
+
+    /// Waits for the end; what the command wrote, and its file. Nothing of the run is left.
+    #[track_caller]
+    pub fn end(self) -> (Ended, RunResult) {
+        let Self { running, file, _directory } = self;
+        let ended = running.end();
+        let result = read(&file);
+        assert_eq!(traces::names(&result.run.id), [""; 0]);
+        (ended, result)
+    }
+}
