@@ -1,7 +1,7 @@
 //! What a user gets wrong: said in a sentence with what would be right, before anything is
 //! measured.
 
-use std::{fs, process::Command};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, process::Command};
 
 use crate::support::{Ended, IPCMARK, end, ipcmark, outcome, run};
 
@@ -33,6 +33,7 @@ fn refused(words: &str, expected: &[&str]) {
 fn says(ended: Ended, expected: &[&str]) {
     let ended = ended.exits(2);
     assert_eq!(ended.stdout, "");
+    assert!(ended.stderr.starts_with("ipcmark: "), "one prefix for every error: {}", ended.stderr);
     // The words of a long sentence may be parted by a line's end.
     let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in expected {
@@ -102,7 +103,7 @@ fn processors_that_cannot_be_used() {
 fn patterns_that_are_not_there_yet() {
     refused("run -p latency --subscribers 3", &["--subscribers", "fan-out"]);
     refused("run --subscribers 0", &["0 is not in 1..=64"]);
-    refused("run --rate 10k/s", &["--rate", "one-way and throughput"]);
+    refused("run --rate 10k/s", &["unexpected argument '--rate'"]);
     refused("run -p throughput", &["does not measure it yet; it measures latency"]);
 }
 
@@ -150,7 +151,8 @@ fn plans_that_cannot_be_read() {
         ("\u{1}", "cannot understand the plan"),
         ("size = [64]", "has the key size; the keys are transports, sizes"),
         ("plan = \"other.toml\"", "has the key plan"),
-        ("rate = 0.5", "rate is no text, number, list or truth"),
+        ("rate = 0.5", "has the key rate"),
+        ("trials = 0.5", "trials must be a string, integer, list or boolean"),
         ("[run]\nsizes = [64]", "has the key run"),
         ("sizes = [8]", "8 is too small"),
         ("transports = [\"pip\"]", "there is no transport 'pip'"),
@@ -159,6 +161,11 @@ fn plans_that_cannot_be_read() {
         fs::write(&path, text).unwrap();
         says(planned(), &[reason]);
     }
+    // A leader's plan was once ignored.
+    fs::write(&path, "sizes = [8]").unwrap();
+    says(end(ipcmark("leader").arg(&path)), &["8 is too small"]);
+    let behind = end(ipcmark("ipc-bench pipe --").arg(&path));
+    says(behind, &["is not a flag", "'ipcmark leader' take a plan"]);
     fs::write(&path, b"sizes = \"\xff\"").unwrap();
     says(planned(), &["cannot read the plan", &name]);
 }
@@ -190,6 +197,8 @@ fn commands_that_are_unknown() {
     refused("measure", &["unrecognized subcommand 'measure'"]);
     let ended = end(&mut Command::new(IPCMARK));
     assert!(ended.exits(2).stderr.contains("Usage: ipcmark <COMMAND>"));
+    let named = end(Command::new(IPCMARK).arg(OsStr::from_bytes(b"\xff")));
+    says(named, &["unrecognized subcommand"]);
     // The words by which the command starts its own parts.
     for words in ["__keeper", "__module"] {
         let ended = run(words);

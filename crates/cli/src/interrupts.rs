@@ -1,14 +1,16 @@
-//! Ctrl-C and SIGTERM: the run ends after what it has measured is safe.
+//! Ctrl-C and SIGTERM: the run ends once what it has measured is safe.
 
 use std::{
     io,
     os::unix::net::UnixStream,
+    process::ExitCode,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use ipcmark_transport::Error;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,
@@ -24,7 +26,11 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Catches the signals from here on.
-    pub(crate) fn catch() -> io::Result<Self> {
+    pub(crate) fn catch() -> Result<Self, Error> {
+        Self::register().map_err(|e| Error::scarce("catch", "signals", e))
+    }
+
+    fn register() -> io::Result<Self> {
         let (readable, written) = UnixStream::pair()?;
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM, SIGHUP] {
@@ -38,5 +44,10 @@ impl Interrupts {
     pub(crate) fn signal(&self) -> Option<u8> {
         let signal = self.signal.load(Ordering::Relaxed);
         u8::try_from(signal).ok().filter(|signal| *signal != 0)
+    }
+
+    /// The exit status of a command that a signal ended, as shells report one.
+    pub(crate) fn exit_status(&self) -> ExitCode {
+        ExitCode::from(128 + self.signal().unwrap_or(SIGINT as u8))
     }
 }

@@ -1,8 +1,9 @@
-//! The standard streams: a reader who goes away early is no error.
+//! The standard streams: a reader who closes its end early is not an error.
 
 use std::{
     fmt::Display,
     io::{self, ErrorKind, IsTerminal, Write},
+    process::ExitCode,
 };
 
 use ipcmark_report::Style;
@@ -16,16 +17,32 @@ pub(crate) fn print(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            complain(format_args!("cannot write to standard output: {error}"));
+            say(format_args!("cannot write to standard output: {error}"));
             false
         }
         _ => true,
     }
 }
 
-/// Says on standard error what is wrong. Where nobody can hear it, the exit status still tells.
-pub(crate) fn complain(what: impl Display) {
+/// Prints to standard output; the exit status says whether that worked.
+pub(crate) fn printed(text: &str) -> ExitCode {
+    if print(text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Writes an error or a note to standard error. Where that fails, the exit status still tells.
+pub(crate) fn say(what: impl Display) {
     let _ = writeln!(io::stderr(), "ipcmark: {what}");
+}
+
+/// Writes the help to standard error, where it was not asked for.
+pub(crate) fn show_help(text: &str) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// Writes an error to standard error; the exit status of a command that failed.
+pub(crate) fn failed(what: impl Display) -> ExitCode {
+    say(what);
+    ExitCode::FAILURE
 }
 
 /// How tables look where standard output goes.

@@ -14,7 +14,7 @@ pub(crate) fn look(named: &[PathBuf]) -> Result<Registry, String> {
     }
     let found = Found::look(named);
     for (path, fault) in found.faults() {
-        output::complain(format_args!("the module {}: {fault}", path.display()));
+        output::say(format_args!("the module {}: {fault}", path.display()));
     }
     let (variable, value) = found.to_inherit();
     // SAFETY: the command has one thread as yet, so nobody reads the environment meanwhile.

@@ -5,12 +5,16 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Translation;
-use crate::by_hand::LeaderPlace;
+use crate::{
+    arguments::by_hand::LeaderPlace,
+    by_hand,
+    definition::{Definition, Invocation, Outcome},
+    translation::Translation,
+};
 
 /// iceperf's leader, which measures.
 #[derive(Args)]
-pub(crate) struct IceperfLeader {
+pub(super) struct IceperfLeader {
     /// Round trips for each payload
     #[arg(short, long, value_name = "NUMBER", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
@@ -25,7 +29,7 @@ pub(crate) struct IceperfLeader {
     benchmark: Benchmark,
 
     #[command(flatten)]
-    pub place: LeaderPlace,
+    place: LeaderPlace,
 
     /// Flags of `ipcmark run` behind --, such as -- --no-pin -o result.json
     #[arg(last = true, value_name = "FLAGS")]
@@ -77,7 +81,7 @@ impl Technology {
 
 impl IceperfLeader {
     /// What it means to `ipcmark leader`.
-    pub(crate) fn translated(&self) -> Translation {
+    pub(super) fn translated(&self) -> Translation {
         let samples = self.number_of_samples.to_string();
         let mut flags = vec![
             ("transports", self.technology.transports()),
@@ -90,6 +94,18 @@ impl IceperfLeader {
         Translation::new(&flags, &self.rest)
     }
 }
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let line: IceperfLeader = invocation.arguments()?;
+    by_hand::lead(&line.place, &line.translated().arguments()?)
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "iceperf-leader",
+    summary: "iceperf's leader in a terminal of its own, shown as iceperf shows it",
+    flags: IceperfLeader::augment_args,
+    run,
+};
 
 #[cfg(test)]
 mod tests {

@@ -10,9 +10,13 @@ struct Line {
     line: LatencyTest,
 }
 
-fn translated(line: &str) -> Result<Translation, String> {
+fn parsed(line: &str) -> Result<LatencyTest, clap::Error> {
     let words = std::iter::once("x").chain(line.split_whitespace());
-    Line::try_parse_from(words).map_err(|e| e.to_string())?.line.translated()
+    Line::try_parse_from(words).map(|line| line.line)
+}
+
+fn translated(line: &str) -> Result<Translation, String> {
+    parsed(line).map_err(|e| e.to_string())?.translated()
 }
 
 /// The row and its settings.
@@ -32,7 +36,7 @@ fn defaults_are_latency_test_s() {
          --sizes=fastdds --subscribers=1 --format=fastdds"
     );
     assert_eq!(translation.settings, ["fastdds-intra.reliability=best-effort"]);
-    assert_eq!(translation.note, None);
+    assert_eq!(parsed("both").unwrap().note(), None);
 }
 
 #[test]
@@ -74,10 +78,11 @@ fn its_example_of_udp_runs_but_for_the_two_terminals() {
     let file = directory.path().join("demands.csv");
     std::fs::write(&file, "2097152\n").unwrap();
     let line = "both --reliability=besteffort --domain 0 --shared_memory=off --file";
-    let translation = translated(&format!("{line}={}", file.display())).unwrap();
+    let line = parsed(&format!("{line}={}", file.display())).unwrap();
+    let translation = line.translated().unwrap();
     assert_eq!(translation.words[0], "--transports=fastdds-udp");
     assert!(translation.words.contains(&"--sizes=2097152".to_owned()));
-    assert!(translation.note.unwrap().contains("between processes"));
+    assert!(line.note().unwrap().contains("between processes"));
 }
 
 #[test]
@@ -94,7 +99,7 @@ fn every_setting_is_one_that_the_row_has() {
         "both --domain 0 --security=true --certs=src",
     ] {
         let settings = translated(line).unwrap().settings;
-        let checked = crate::options::read(&settings, &registry);
+        let checked = crate::transport_options::read(&settings, &registry);
         assert!(checked.is_ok(), "{line}: {checked:?}");
     }
 }
@@ -122,21 +127,18 @@ fn mistakes_are_said() {
 
 #[test]
 fn the_ends_by_hand_are_a_leader_and_a_follower() {
-    let line = |line: &str| {
-        let words = std::iter::once("x").chain(line.split_whitespace());
-        Line::try_parse_from(words).map(|line| line.line)
-    };
-    let publisher = line("publisher --socket /s --samples 5").unwrap();
-    let Ok(Part::Publisher(translation)) = publisher.part() else { panic!("it leads") };
+    let publisher = parsed("publisher --socket /s --samples 5").unwrap();
+    assert_eq!(publisher.role, Role::Publisher);
+    let translation = publisher.translated().unwrap();
     assert!(translation.words.join(" ").starts_with("--transports=fastdds --waits=block"));
-    assert!(translation.note.is_none());
+    assert!(publisher.note().is_none());
     assert_eq!(publisher.place.socket.as_deref(), Some("/s".as_ref()));
-    let subscriber = line("subscriber --domain 0 --connect h:1 --secret /f").unwrap();
-    assert!(matches!(subscriber.part(), Ok(Part::Subscriber)));
+    let subscriber = parsed("subscriber --domain 0 --connect h:1 --secret /f").unwrap();
+    assert_eq!(subscriber.role, Role::Subscriber);
     let follower = subscriber.follower();
     assert_eq!(follower.connect.as_deref(), Some("h:1"));
     assert_eq!(follower.secret.as_deref(), Some("/f".as_ref()));
-    assert!(line("subscriber --connect h:1").is_err(), "without a secret");
+    assert!(parsed("subscriber --connect h:1").is_err(), "without a secret");
     assert!(!follower.silent);
-    assert!(line("subscriber --echo=false").unwrap().follower().silent);
+    assert!(parsed("subscriber --echo=false").unwrap().follower().silent);
 }

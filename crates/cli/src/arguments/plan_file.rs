@@ -1,33 +1,34 @@
 //! Plan files: TOML whose keys are the long flags of `ipcmark run`.
 
-use std::{ffi::OsString, fs, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use crate::arguments::{RunArguments, run_flags, wrong};
+use clap::FromArgMatches;
 
-/// Keys that say the same thing in two ways: one on the command line stands for both.
+use super::run::RunArguments;
+use crate::definition::{Failure, Invocation};
+
+/// Keys that say the same thing in two ways: one on the command line replaces both.
 const RIVALS: [[&str; 2]; 2] = [["round-trips", "duration"], ["cpus", "no-pin"]];
 
-/// The process's command line with the words of the plan file put in front of the flags, so that
-/// the plan goes through the same checks as they do. What `is_given` as a flag is left out of the
-/// plan.
-pub(crate) fn spliced(
-    arguments: &RunArguments,
-    is_given: &dyn Fn(&str) -> bool,
-) -> Result<Vec<OsString>, clap::Error> {
-    let mut words: Vec<OsString> = std::env::args_os().take(2).collect();
-    if let Some(path) = &arguments.plan {
-        words.extend(plan_words(path, is_given).map_err(wrong)?);
+/// The flags of a command that takes a plan. The words of the plan stand in front of the user's flags, so
+/// that they go through the same checks; what the user has written is left out of the plan.
+pub(crate) fn arguments<A: FromArgMatches>(invocation: &Invocation<'_>) -> Result<A, Failure> {
+    match invocation.flags.get_one::<PathBuf>("plan") {
+        None => invocation.arguments(),
+        Some(plan) => invocation.arguments_after(words(plan, &|flag| invocation.has(flag))?),
     }
-    words.extend(std::env::args_os().skip(2));
-    Ok(words)
 }
 
-fn plan_words(path: &Path, is_given: &dyn Fn(&str) -> bool) -> Result<Vec<OsString>, String> {
+fn words(path: &Path, is_given: &dyn Fn(&str) -> bool) -> Result<Vec<OsString>, String> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read the plan {name}: {e}"))?;
     let plan: toml::Table =
         text.parse().map_err(|e| format!("cannot understand the plan {name}: {e}"))?;
-    let known = run_flags();
+    let known = RunArguments::keys();
     let mut words = Vec::new();
     if let Some(key) = plan.keys().find(|key| !known.contains(key)) {
         let keys = known.join(", ");
@@ -36,7 +37,7 @@ fn plan_words(path: &Path, is_given: &dyn Fn(&str) -> bool) -> Result<Vec<OsStri
     for (key, value) in plan.iter().filter(|(key, _)| !is_overridden(key, is_given)) {
         let flag = flag(key, value);
         words.extend(flag.ok_or_else(|| {
-            format!("in the plan {name} {key} is no text, number, list or truth")
+            format!("in the plan {name}, {key} must be a string, integer, list or boolean")
         })?);
     }
     Ok(words.into_iter().map(OsString::from).collect())
@@ -48,7 +49,7 @@ fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
     given(key) || rivals.into_iter().any(|rival| given(rival))
 }
 
-/// One key as a flag; a key that is `false` is no flag.
+/// One key as a flag; a key that is `false` gives none.
 fn flag(key: &str, value: &toml::Value) -> Option<Option<String>> {
     match value {
         toml::Value::Boolean(false) => Some(None),
@@ -84,7 +85,7 @@ mod tests {
         let mut flags = flags;
         flags.sort();
         assert_eq!(flags, expected);
-        assert_eq!(flag("rate", &toml::Value::Float(0.5)), None);
+        assert_eq!(flag("seed", &toml::Value::Float(0.5)), None);
     }
 
     #[test]

@@ -7,35 +7,46 @@ use std::{
     process::ExitCode,
 };
 
+use clap::Args;
 use ipcmark_report::Source;
 use ipcmark_results::RunResult;
 
-use crate::{arguments::ReportArguments, output};
+use crate::{
+    definition::{Definition, Invocation, Outcome},
+    output,
+};
 
-/// Reads the files and writes the page. An error is one of the command line.
-pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, String> {
-    refuse_to_replace_a_result(arguments)?;
-    if arguments.output.is_none() && io::stdout().is_terminal() {
-        return Err("the report is a page for a browser, not for a terminal: name a file with \
-                    --output report.html"
-            .into());
-    }
-    let page = match page(&arguments.results) {
-        Ok(page) => page,
-        Err(cause) => return Ok(failed(cause)),
-    };
-    let Some(path) = &arguments.output else {
-        return Ok(if output::print(&page) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    };
-    match ipcmark_results::write_text(path, &page) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => Ok(failed(error)),
-    }
+/// What to make a page of.
+#[derive(Args)]
+struct ReportArguments {
+    /// Result files; each is compared with the first
+    #[arg(value_name = "RESULT.json", required = true)]
+    results: Vec<PathBuf>,
+
+    /// The file of the page [default: standard output]
+    #[arg(short, long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
 }
 
-fn failed(cause: impl std::fmt::Display) -> ExitCode {
-    output::complain(cause);
-    ExitCode::FAILURE
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: ReportArguments = invocation.arguments()?;
+    refuse_to_replace_a_result(&arguments)?;
+    if arguments.output.is_none() && io::stdout().is_terminal() {
+        return Err(String::from(
+            "cannot show the report on a terminal: it is a page for a browser; name a file with \
+             --output report.html",
+        )
+        .into());
+    }
+    Ok(match page(&arguments.results) {
+        Ok(page) => write(&page, arguments.output.as_deref()),
+        Err(cause) => output::failed(cause),
+    })
+}
+
+fn write(page: &str, path: Option<&Path>) -> ExitCode {
+    let Some(path) = path else { return output::printed(page) };
+    ipcmark_results::write_text(path, page).map_or_else(output::failed, |()| ExitCode::SUCCESS)
 }
 
 fn page(paths: &[PathBuf]) -> Result<String, String> {
@@ -74,3 +85,10 @@ fn refuse_to_replace_a_result(arguments: &ReportArguments) -> Result<(), String>
         _ => Ok(()),
     }
 }
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "report",
+    summary: "Make a page for the browser of one result, or of several side by side",
+    flags: ReportArguments::augment_args,
+    run,
+};

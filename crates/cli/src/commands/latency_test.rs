@@ -5,15 +5,20 @@
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::Translation;
 use crate::{
-    by_hand::{FollowerArguments, LeaderPlace},
-    sizes::Sizes,
+    arguments::{
+        by_hand::{FollowerArguments, LeaderPlace},
+        sizes::Sizes,
+    },
+    by_hand,
+    definition::{Definition, Invocation, Outcome},
+    measurement, output, registry,
+    translation::Translation,
 };
 
 /// LatencyTest's options, spelt as it spells them.
 #[derive(Args)]
-pub(crate) struct LatencyTest {
+pub(super) struct LatencyTest {
     /// Which ends run here: both, in one process unless an option asks for what only passes between
     /// processes, or one of them, with the other in another terminal or on another host
     #[arg(value_enum)]
@@ -73,7 +78,7 @@ pub(crate) struct LatencyTest {
     echo: bool,
 
     #[command(flatten)]
-    pub place: LeaderPlace,
+    place: LeaderPlace,
 
     /// Address of a publisher on another host, for a subscriber; --secret is needed
     #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
@@ -125,28 +130,9 @@ impl Switch {
 /// A row and what it needs to be told.
 type Row = (&'static str, Vec<(&'static str, &'static str)>);
 
-/// What a command line asks for.
-pub(crate) enum Part {
-    /// A run.
-    Both(Translation),
-    /// A leader.
-    Publisher(Translation),
-    /// A follower.
-    Subscriber,
-}
-
 impl LatencyTest {
-    /// What is to run here.
-    pub(crate) fn part(&self) -> Result<Part, String> {
-        match self.role {
-            Role::Both => self.translated().map(Part::Both),
-            Role::Publisher => self.translated().map(Part::Publisher),
-            Role::Subscriber => Ok(Part::Subscriber),
-        }
-    }
-
     /// What a subscriber means to `ipcmark follower`. The publisher tells it the rest.
-    pub(crate) fn follower(&self) -> FollowerArguments {
+    fn follower(&self) -> FollowerArguments {
         FollowerArguments {
             socket: self.place.socket.clone(),
             connect: self.connect.clone(),
@@ -159,7 +145,7 @@ impl LatencyTest {
     }
 
     /// What it means to `ipcmark run`, or to `ipcmark leader`.
-    pub(crate) fn translated(&self) -> Result<Translation, String> {
+    pub(super) fn translated(&self) -> Result<Translation, String> {
         self.refuse_what_makes_no_sense()?;
         let (row, told) = self.row();
         let mut translation = Translation::new(
@@ -177,8 +163,18 @@ impl LatencyTest {
         let set = |(key, value): (&str, String)| format!("{row}.{key}={value}");
         let told = told.into_iter().map(|(key, value)| (key, value.to_owned()));
         translation.settings = self.settings().into_iter().chain(told).map(set).collect();
-        translation.note = (self.role == Role::Both && row != INTRA).then(|| between(row));
         Ok(translation)
+    }
+
+    /// Why the ends run in two processes, where LatencyTest runs them in one.
+    fn note(&self) -> Option<String> {
+        let (row, _) = self.row();
+        (self.role == Role::Both && row != INTRA).then(|| {
+            format!(
+                "the options ask for what only passes between processes: the ends run in two, as \
+                 {row}, and not in one, as {INTRA}"
+            )
+        })
     }
 
     /// The payloads, without a file those of LatencyTest's own example.
@@ -253,12 +249,27 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 /// The row of LatencyTest's `both`.
 const INTRA: &str = "fastdds-intra";
 
-fn between(row: &str) -> String {
-    format!(
-        "the options ask for what only passes between processes: the ends run in two, as {row}, \
-         and not in one, as {INTRA}"
-    )
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let line: LatencyTest = invocation.arguments()?;
+    match line.role {
+        Role::Both => {
+            let arguments = line.translated()?.arguments()?;
+            if let Some(note) = line.note() {
+                output::say(note);
+            }
+            measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+        }
+        Role::Publisher => by_hand::lead(&line.place, &line.translated()?.arguments()?),
+        Role::Subscriber => by_hand::follow(&line.follower()),
+    }
 }
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "latency-test",
+    summary: "The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it",
+    flags: LatencyTest::augment_args,
+    run,
+};
 
 #[cfg(test)]
 mod tests;

@@ -3,20 +3,46 @@
 mod detail;
 mod table;
 
-use std::process::ExitCode;
+use std::path::PathBuf;
 
-use ipcmark_engine::{AnyTransport, Registry};
-use ipcmark_transport::{Availability, Capabilities, Definition, OptionSpec};
+use clap::{Args, ValueEnum};
+use ipcmark_engine::AnyTransport;
+use ipcmark_transport::{Availability, Capabilities, OptionSpec};
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{ListArguments, ListFormat},
-    output, selection,
+    definition::{Definition, Invocation, Outcome},
+    output, registry, selection,
 };
+
+/// What to list.
+#[derive(Args)]
+struct ListArguments {
+    /// Only these, and with all that is known of each: its capabilities, its options
+    #[arg(value_name = "TRANSPORT")]
+    transports: Vec<String>,
+
+    /// How the list is shown
+    #[arg(long, value_enum, default_value = "table")]
+    format: ListFormat,
+
+    /// A module of transports to load beside those that are found
+    #[arg(long, value_name = "PATH.so")]
+    module: Vec<PathBuf>,
+}
+
+/// Words of `list --format`.
+#[derive(Clone, Copy, ValueEnum)]
+enum ListFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
 
 /// A transport as the list shows it.
 struct Row<'a> {
-    definition: &'a Definition,
+    definition: &'a ipcmark_transport::Definition,
     options: &'a [OptionSpec],
     availability: Availability,
 }
@@ -31,21 +57,24 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Prints the list.
-pub(crate) fn list(arguments: &ListArguments, registry: &Registry) -> Result<ExitCode, String> {
-    let chosen = selection::select(&arguments.transports, registry)?.transports;
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: ListArguments = invocation.arguments()?;
+    let registry = registry::look(&arguments.module)?;
+    let chosen = selection::select(&arguments.transports, &registry)?.transports;
     let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::of(&*registry[*at])).collect();
     let text = match arguments.format {
-        ListFormat::Table if !arguments.transports.is_empty() => {
-            detail::details(&rows, output::style())
+        ListFormat::Table if arguments.transports.is_empty() => {
+            table::table(&rows, output::style())
         }
-        ListFormat::Table => table::table(&rows, output::style()),
-        ListFormat::Json => {
-            let entries: Vec<Value> = rows.iter().map(entry).collect();
-            serde_json::to_string_pretty(&entries).map_err(|e| e.to_string())?
-        }
+        ListFormat::Table => detail::details(&rows, output::style()),
+        ListFormat::Json => json(&rows)?,
     };
-    Ok(crate::printed(&format!("{text}\n")))
+    Ok(output::printed(&format!("{text}\n")))
+}
+
+fn json(rows: &[Row<'_>]) -> Result<String, String> {
+    let entries: Vec<Value> = rows.iter().map(entry).collect();
+    serde_json::to_string_pretty(&entries).map_err(|e| e.to_string())
 }
 
 fn entry(row: &Row<'_>) -> Value {
@@ -85,3 +114,10 @@ fn option(option: &OptionSpec) -> Value {
 fn waits(capabilities: &Capabilities) -> Vec<&'static str> {
     capabilities.waits.iter().map(|wait| wait.as_str()).collect()
 }
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "list",
+    summary: "Show every transport known, what it can do, and whether it can run here",
+    flags: ListArguments::augment_args,
+    run,
+};

@@ -5,12 +5,16 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Translation;
-use crate::sizes::Sizes;
+use crate::{
+    arguments::sizes::Sizes,
+    definition::{Definition, Invocation, Outcome},
+    measurement, registry,
+    translation::Translation,
+};
 
 /// One mechanism, as IPC-Bench's programs are called.
 #[derive(Args)]
-pub(crate) struct IpcBench {
+pub(super) struct IpcBench {
     /// The program of IPC-Bench
     #[arg(value_enum)]
     mechanism: Mechanism,
@@ -79,7 +83,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether its program polls without being asked to.
+    /// True if its program polls without being asked to.
     fn polls(self) -> bool {
         matches!(self, Mechanism::Shm | Mechanism::Mmap)
     }
@@ -87,7 +91,7 @@ impl Mechanism {
 
 impl IpcBench {
     /// What it means to `ipcmark run`.
-    pub(crate) fn translated(&self) -> Translation {
+    pub(super) fn translated(&self) -> Translation {
         let spins = self.busy || self.mechanism.polls();
         Translation::new(
             &[
@@ -109,6 +113,18 @@ fn one_size(text: &str) -> Result<usize, String> {
         _ => Err("one size is measured at a time".into()),
     }
 }
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments = invocation.arguments::<IpcBench>()?.translated().arguments()?;
+    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "ipc-bench",
+    summary: "IPC-Bench's command line: one mechanism, shown as IPC-Bench shows it",
+    flags: IpcBench::augment_args,
+    run,
+};
 
 #[cfg(test)]
 mod tests {

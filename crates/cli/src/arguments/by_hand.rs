@@ -1,0 +1,55 @@
+//! Flags of the two ends of a run by hand.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where a leader is found.
+#[derive(Args, Default)]
+pub(crate) struct LeaderPlace {
+    /// Unix socket to wait for followers at; its permissions decide who may connect [default:
+    /// leader.sock in a directory of this user]
+    #[arg(long, value_name = "PATH", conflicts_with = "listen")]
+    pub socket: Option<PathBuf>,
+
+    /// Wait for followers on other hosts here; --secret is needed
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
+    pub listen: Option<String>,
+
+    /// File with the secret that followers must know, one line of 16 characters or more
+    #[arg(long, value_name = "FILE")]
+    pub secret: Option<PathBuf>,
+}
+
+/// A follower: where its leader is. The leader sends everything else.
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct FollowerArguments {
+    /// Unix socket of the leader [default: leader.sock in a directory of this user]
+    #[arg(long, value_name = "PATH", conflicts_with = "connect")]
+    pub socket: Option<PathBuf>,
+
+    /// Address of a leader on another host; --secret is needed
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
+    pub connect: Option<String>,
+
+    /// File with the secret that the leader has too
+    #[arg(long, value_name = "FILE", requires = "connect")]
+    pub secret: Option<PathBuf>,
+
+    /// Only listen: answer no measured message. At least one other follower must answer
+    #[arg(long)]
+    pub silent: bool,
+
+    /// Serve one leader after another until interrupted
+    #[arg(long)]
+    pub forever: bool,
+
+    /// Processor to run on when the leader is on another host; otherwise the leader chooses
+    #[arg(long, value_name = "CPU", requires = "connect")]
+    pub cpu: Option<u32>,
+
+    /// A module of transports to load beside those that are found
+    #[arg(long, value_name = "PATH.so")]
+    pub module: Vec<PathBuf>,
+}

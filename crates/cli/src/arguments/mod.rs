@@ -1,0 +1,8 @@
+//! Flags that several commands have, and the values that flags take. A flag of one command only stands in
+//! that command's file.
+
+pub(crate) mod by_hand;
+pub(crate) mod plan_file;
+pub(crate) mod run;
+pub(crate) mod sizes;
+mod values;

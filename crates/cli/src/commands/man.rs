@@ -1,0 +1,80 @@
+//! `ipcmark man`: pages for `man`, from the same definitions as the flags.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Args, Command};
+use clap_mangen::Man;
+
+use crate::{
+    definition::{Definition, Invocation, Outcome},
+    output,
+};
+
+/// The place of the pages.
+#[derive(Args)]
+struct ManArguments {
+    /// Directory for a page each of the command and its subcommands; without it the command's own
+    /// page goes to standard output
+    #[arg(value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+}
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: ManArguments = invocation.arguments()?;
+    let written = match &arguments.directory {
+        None => return Ok(print(invocation.all)),
+        Some(directory) => write_all(invocation.all, directory),
+    };
+    Ok(written.map_or_else(output::failed, |()| ExitCode::SUCCESS))
+}
+
+fn print(command: &Command) -> ExitCode {
+    match page(command) {
+        Ok(page) => output::printed(&page),
+        Err(error) => output::failed(format_args!("cannot make the page: {error}")),
+    }
+}
+
+fn write_all(command: &Command, directory: &Path) -> Result<(), String> {
+    fs::create_dir_all(directory)
+        .map_err(|e| format!("cannot create {}: {e}", directory.display()))?;
+    write(command, &directory.join("ipcmark.1"))?;
+    for subcommand in command.get_subcommands().filter(|one| one.get_name() != "help") {
+        let name = format!("ipcmark-{}", subcommand.get_name());
+        let subcommand = subcommand.clone().name(name.clone()).bin_name(name.replacen('-', " ", 1));
+        write(&subcommand, &directory.join(format!("{name}.1")))?;
+    }
+    Ok(())
+}
+
+fn write(command: &Command, path: &Path) -> Result<(), String> {
+    let written = page(command).and_then(|page| fs::write(path, page));
+    written.map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+fn page(command: &Command) -> io::Result<String> {
+    let mut page = Vec::new();
+    // No date of the day: the same definitions make the same pages.
+    Man::new(command.clone()).date("").manual("ipcmark").render(&mut page)?;
+    Ok(in_ascii(&String::from_utf8_lossy(&page)))
+}
+
+/// Every character that groff reads as it is; the others by their number.
+fn in_ascii(page: &str) -> String {
+    let escape = |letter: char| match letter.is_ascii() {
+        true => letter.to_string(),
+        false => format!("\\[u{:04X}]", u32::from(letter)),
+    };
+    page.chars().map(escape).collect()
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "man",
+    summary: "Print this command's page for man, or write those of all its commands to a directory",
+    flags: ManArguments::augment_args,
+    run,
+};

@@ -1,0 +1,93 @@
+//! The commands: one file each, which ends in its definition.
+
+mod clean;
+mod completions;
+mod follower;
+mod iceperf_follower;
+mod iceperf_leader;
+mod ipc_bench;
+mod latency_test;
+mod leader;
+mod list;
+mod man;
+mod report;
+mod run;
+mod schema;
+
+use crate::definition::Definition;
+
+/// Every command, in the order of the help.
+pub(crate) const COMMANDS: &[Definition] = &[
+    run::DEFINITION,
+    leader::DEFINITION,
+    follower::DEFINITION,
+    list::DEFINITION,
+    report::DEFINITION,
+    schema::DEFINITION,
+    ipc_bench::DEFINITION,
+    latency_test::DEFINITION,
+    iceperf_leader::DEFINITION,
+    iceperf_follower::DEFINITION,
+    completions::DEFINITION,
+    man::DEFINITION,
+    clean::DEFINITION,
+];
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+    use ipcmark_engine::Registry;
+
+    use super::{
+        COMMANDS, iceperf_leader::IceperfLeader, ipc_bench::IpcBench, latency_test::LatencyTest,
+    };
+    use crate::{arguments::run::RunArguments, registry, selection, transport_options};
+
+    /// The words of a command line; no page has a quote within a word.
+    fn words(line: &str) -> Vec<&str> {
+        line.split_whitespace().skip(1).map(|word| word.trim_matches('\'')).collect()
+    }
+
+    fn parsed<A: Args>(words: &[&str]) -> A {
+        let matches = A::augment_args(Command::new("")).try_get_matches_from(words);
+        A::from_arg_matches(&matches.unwrap_or_else(|e| panic!("{words:?}: {e}"))).unwrap()
+    }
+
+    /// What the commands on a page measure.
+    fn run_arguments(words: &[&str]) -> Option<RunArguments> {
+        let translation = match words[0] {
+            "run" => return Some(parsed(words)),
+            "ipc-bench" => parsed::<IpcBench>(words).translated(),
+            "latency-test" => parsed::<LatencyTest>(words).translated().unwrap(),
+            "iceperf-leader" => parsed::<IceperfLeader>(words).translated(),
+            _ => return None,
+        };
+        Some(translation.arguments().unwrap())
+    }
+
+    fn check(words: &[&str], registry: &Registry) {
+        let definition = COMMANDS.iter().find(|command| command.name == words[0]);
+        let definition = definition.unwrap_or_else(|| panic!("there is no command {}", words[0]));
+        let flags = (definition.flags)(Command::new(definition.name));
+        flags.try_get_matches_from(words).unwrap_or_else(|e| panic!("{words:?}: {e}"));
+        if let Some(run) = run_arguments(words) {
+            selection::select(&run.transports, registry).unwrap();
+            transport_options::read(&run.set, registry).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_command_on_the_pages_for_others_is_one() {
+        let registry = registry::look(&[]).unwrap();
+        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coming-from");
+        let mut commands = 0;
+        for page in std::fs::read_dir(pages).unwrap().flatten() {
+            let text = std::fs::read_to_string(page.path()).unwrap();
+            for line in text.lines().filter(|line| line.starts_with("ipcmark ")) {
+                check(&words(line), &registry);
+                commands += 1;
+            }
+        }
+        assert!(commands >= 8, "there are {commands} commands");
+    }
+}

@@ -1,0 +1,21 @@
+//! `ipcmark run`: measures.
+
+use clap::Args;
+
+use crate::{
+    arguments::{plan_file, run::RunArguments},
+    definition::{Definition, Invocation, Outcome},
+    measurement, registry,
+};
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: RunArguments = plan_file::arguments(invocation)?;
+    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "run",
+    summary: "Measure; without arguments, everything available, in two or three minutes",
+    flags: RunArguments::augment_args,
+    run,
+};

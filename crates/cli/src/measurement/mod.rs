@@ -1,0 +1,113 @@
+//! A run: from the flags to a plan, from the plan to a result, from the result to what is shown.
+
+mod progress;
+mod recorder;
+mod request;
+
+use std::process::ExitCode;
+
+use ipcmark_engine::{
+    FollowerLocation, Plan, Registry,
+    link::{Companions, Meeting},
+};
+use ipcmark_results::{RunResult, Status};
+use ipcmark_transport::Error;
+
+use crate::{
+    arguments::run::RunArguments, definition::Outcome, interrupts::Interrupts, output,
+    selection::Selection,
+};
+
+use self::{recorder::Recorder, request::RunRequest};
+
+/// Measures what the flags ask for, and shows it. With a meeting, the followers are other commands that
+/// come there.
+pub(crate) fn measure(
+    arguments: &RunArguments,
+    meeting: Option<&Meeting>,
+    registry: &Registry,
+) -> Outcome {
+    let mut request = RunRequest::new(arguments, registry)?;
+    request.plan.location = match meeting {
+        None => FollowerLocation::ThisCommand,
+        Some(Meeting::Here(_)) => FollowerLocation::OtherCommands,
+        Some(Meeting::At(..)) => FollowerLocation::OtherHosts,
+    };
+    if let Some(path) = &arguments.output {
+        ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
+    }
+    Ok(run(arguments, registry, request, meeting).unwrap_or_else(output::failed))
+}
+
+fn run(
+    arguments: &RunArguments,
+    registry: &Registry,
+    mut request: RunRequest,
+    meeting: Option<&Meeting>,
+) -> Result<ExitCode, Error> {
+    let interrupts = Interrupts::catch()?;
+    if let Some(meeting) = meeting {
+        let Some(companions) = gather(meeting, request.plan.subscribers, &interrupts)? else {
+            return Ok(interrupts.exit_status());
+        };
+        request.plan.silent = request.plan.silent.max(silent(&companions, &request)?);
+        request.options.companions = Some(companions);
+    }
+    let plan = Plan::new(registry, &request.plan);
+    let mut recorder = Recorder::new(arguments.output.clone(), &plan);
+    let result =
+        ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
+    recorder.clear();
+    Ok(conclude(arguments, &request.selection, registry, &result?, &interrupts))
+}
+
+/// Waits for the followers; none where the user interrupts.
+fn gather(
+    meeting: &Meeting,
+    subscribers: u32,
+    interrupts: &Interrupts,
+) -> Result<Option<Companions>, Error> {
+    let followers = if subscribers == 1 { "a follower" } else { "the followers" };
+    output::say(format_args!("waiting for {followers} at {meeting}"));
+    Companions::gather(meeting, subscribers, &interrupts.readable)
+}
+
+/// How many of the followers that have come only listen. Not all may.
+fn silent(companions: &Companions, request: &RunRequest) -> Result<u32, Error> {
+    match companions.silent() {
+        silent if silent < request.plan.subscribers => Ok(silent),
+        _ => Err(Error::new("time", "a round trip", "every follower that has come only listens")
+            .remedy("start at least one without --silent, or --echo=false")),
+    }
+}
+
+/// Writes and shows the result; returns the exit status.
+fn conclude(
+    arguments: &RunArguments,
+    selection: &Selection,
+    registry: &Registry,
+    result: &RunResult,
+    interrupts: &Interrupts,
+) -> ExitCode {
+    let path = arguments.output.as_ref();
+    let written = path.map_or(Ok(()), |path| ipcmark_results::write_atomically(path, result));
+    let shown = output::print(&ipcmark_report::render(result, arguments.format, output::style()));
+    if let Err(error) = &written {
+        output::say(error);
+    }
+    if interrupts.signal().is_some() {
+        return interrupts.exit_status();
+    }
+    let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
+    let measured = all_measured(result, &names.collect::<Vec<_>>());
+    ExitCode::from(u8::from(written.is_err() || !shown || !measured))
+}
+
+/// True if nothing failed and everything that was named is measured.
+fn all_measured(result: &RunResult, by_name: &[&str]) -> bool {
+    result.cases.iter().all(|case| match case.status {
+        Status::Ok => true,
+        Status::Failed => false,
+        Status::Unavailable | Status::Unsupported => !by_name.contains(&case.transport.as_str()),
+    })
+}

@@ -1,0 +1,29 @@
+//! What a command line of another benchmark means to `ipcmark run`.
+
+use crate::arguments::run::RunArguments;
+
+/// Flags of `ipcmark run` that mean the same as a command line of another benchmark.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Translation {
+    /// The flags.
+    pub words: Vec<String>,
+    /// Its settings, apart from the flags because a path among them may hold a comma.
+    pub settings: Vec<String>,
+}
+
+impl Translation {
+    /// The flags that every tool has, with what was written behind `--`, which comes last and so
+    /// overrides.
+    pub(crate) fn new(flags: &[(&str, &str)], rest: &[String]) -> Self {
+        let flags = flags.iter().map(|(flag, value)| format!("--{flag}={value}"));
+        let words = flags.chain(rest.iter().cloned()).collect();
+        Self { words, settings: Vec::new() }
+    }
+
+    /// The flags of `ipcmark run`. An error is in what was written behind `--`.
+    pub(crate) fn arguments(self) -> Result<RunArguments, clap::Error> {
+        let mut arguments = RunArguments::of_words(&self.words)?;
+        arguments.set.splice(0..0, self.settings);
+        Ok(arguments)
+    }
+}
