@@ -4,9 +4,8 @@ use ipcmark_report::Style;
 use ipcmark_transport::{Availability, OptionSpec};
 
 use super::{
-    Row,
+    row::{Row, waits},
     table::{hanging, paint_bold},
-    waits,
 };
 
 /// Every row in full, without the last line break.

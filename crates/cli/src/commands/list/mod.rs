@@ -1,19 +1,21 @@
 //! `ipcmark list`: every transport known, what it can do, and whether it can run here.
 
 mod detail;
+mod row;
 mod table;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ipcmark_engine::AnyTransport;
-use ipcmark_transport::{Availability, Capabilities, OptionSpec};
+use ipcmark_transport::{Availability, OptionSpec};
 use serde_json::{Value, json};
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
     output, registry, selection,
 };
+
+use self::row::{Row, waits};
 
 /// What to list.
 #[derive(Args)]
@@ -40,28 +42,11 @@ enum ListFormat {
     Json,
 }
 
-/// A transport as the list shows it.
-struct Row<'a> {
-    definition: &'a ipcmark_transport::Definition,
-    options: &'a [OptionSpec],
-    availability: Availability,
-}
-
-impl<'a> Row<'a> {
-    fn of(candidate: &'a dyn AnyTransport) -> Self {
-        Self {
-            definition: candidate.definition(),
-            options: candidate.options(),
-            availability: candidate.probe(),
-        }
-    }
-}
-
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: ListArguments = invocation.arguments()?;
     let registry = registry::look(&arguments.module)?;
     let chosen = selection::select(&arguments.transports, &registry)?.transports;
-    let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::of(&*registry[*at])).collect();
+    let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::new(&*registry[*at])).collect();
     let text = match arguments.format {
         ListFormat::Table if arguments.transports.is_empty() => {
             table::table(&rows, output::style())
@@ -109,10 +94,6 @@ fn option(option: &OptionSpec) -> Value {
         "default": option.standard,
         "summary": option.summary,
     })
-}
-
-fn waits(capabilities: &Capabilities) -> Vec<&'static str> {
-    capabilities.waits.iter().map(|wait| wait.as_str()).collect()
 }
 
 pub(super) const DEFINITION: Definition = Definition {

@@ -4,7 +4,7 @@ use ipcmark_report::Style;
 use ipcmark_transport::{Availability, MAX_PAYLOAD};
 use textwrap::{Options, wrap};
 
-use super::{Row, waits};
+use super::row::{Row, waits};
 
 /// The list as text, without the last line break.
 pub(super) fn table(rows: &[Row<'_>], style: Style) -> String {
