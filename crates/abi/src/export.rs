@@ -27,7 +27,7 @@ use std::{
 
 use ipcmark_transport::{
     Availability, Capabilities, Carrier, Collect, Endpoint, Error, OptionSpec, Rendezvous, Role,
-    Settings, Span, Step, Transport,
+    SessionName, Settings, Span, Step, Transport,
 };
 
 use crate::{
@@ -255,7 +255,7 @@ unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
             .ok_or_else(|| Error::new("open", "an end", "its wait is unknown"))?,
         payload: settings.payload as usize,
         subscribers: settings.subscribers,
-        name: read(settings.name),
+        name: SessionName::new(read(settings.name))?,
         directory: PathBuf::from(read(settings.directory)),
         address: read(settings.address).parse().ok(),
         // SAFETY: the caller promises it.

@@ -145,7 +145,7 @@ impl Texts {
             value: value.as_ptr(),
         };
         Ok(Self {
-            name: terminated(settings.name.as_str())?,
+            name: terminated(settings.name.to_string())?,
             directory: terminated_path(&settings.directory)?,
             address: settings.address.map(|at| terminated(at.to_string())).transpose()?,
             options: texts.iter().map(address).collect(),

@@ -16,7 +16,8 @@ use std::{
 
 use ipcmark_abi::{Found, MODULE_COMMAND};
 use ipcmark_transport::{
-    Availability, Collect, Endpoint, Error, Rendezvous, Role, Settings, Step, Transport, Wait,
+    Availability, Collect, Endpoint, Error, Rendezvous, Role, SessionName, Settings, Step,
+    Transport, Wait,
 };
 use nix::{
     sys::wait::{WaitStatus, waitpid},
@@ -171,7 +172,7 @@ fn settings(role: Role, directory: &Path) -> Settings {
         wait: Wait::Block,
         payload: 1000,
         subscribers: 1,
-        name: format!("ipcmark-fastdds-{}", process::id()),
+        name: SessionName::new(format!("ipcmark-fastdds-{}", process::id())).unwrap(),
         directory: directory.into(),
         address: None,
         options: Default::default(),

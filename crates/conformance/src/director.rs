@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::Wait;
+use ipcmark_transport::{SessionName, Wait};
 
 use crate::{
     checks::{Check, is_all_ours},
@@ -32,7 +32,7 @@ pub struct Director<'a> {
 /// One session: a name, and the mark in its messages.
 #[derive(Clone)]
 pub struct Session {
-    name: String,
+    name: SessionName,
     mark: u16,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Director<'a> {
     pub fn session(&self) -> Result<Session, Failure> {
         // All names are equally long, so that none is the beginning of another.
         let (pid, number) = (std::process::id(), next_number());
-        let name = format!("ipcmark-c{pid:07}-{number:06}");
+        let name = SessionName::new(format!("ipcmark-c{pid:07}-{number:06}"))?;
         fs::create_dir(directory(&self.root.0, &name))?;
         Ok(Session { name, mark: mix(u64::from(number) << 32 | u64::from(pid)) as u16 })
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ipcmark_transport::Wait;
+use ipcmark_transport::{SessionName, Wait};
 
 use crate::{checks::Check, failure::Failure, stamp::Side};
 
@@ -23,7 +23,7 @@ pub struct Part {
     /// Which process it is.
     pub side: Side,
     /// The session's name.
-    pub name: String,
+    pub name: SessionName,
     /// The sixteen bits in every message of the session.
     pub session: u16,
     /// A directory of the test's own; the session's lies in it.
@@ -40,7 +40,7 @@ impl Part {
             self.check.name().to_owned(),
             self.scene.to_string(),
             self.side.to_string(),
-            self.name.clone(),
+            self.name.to_string(),
             self.session.to_string(),
             self.root.to_string_lossy().into_owned(),
         ]
@@ -61,7 +61,7 @@ impl Part {
             check: Check::named(check)?,
             scene: scene.parse().ok()?,
             side: [Side::Leader, Side::Follower].into_iter().find(|it| it.as_str() == side)?,
-            name: name.clone(),
+            name: SessionName::new(name.as_str()).ok()?,
             session: session.parse().ok()?,
             root: root.into(),
         })
@@ -100,7 +100,7 @@ mod tests {
             check: Check::Sizes,
             scene: 3,
             side: Side::Follower,
-            name: "x-1".into(),
+            name: SessionName::new("x-1").unwrap(),
             session: 65_535,
             root: "/tmp/a b".into(),
         };

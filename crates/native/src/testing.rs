@@ -11,7 +11,9 @@ use std::{
 };
 
 use ipcmark_fdpass::SocketRendezvous;
-use ipcmark_transport::{Endpoint, Error, MIN_PAYLOAD, Role, Settings, Step, Transport, Wait};
+use ipcmark_transport::{
+    Endpoint, Error, MIN_PAYLOAD, Role, SessionName, Settings, Step, Transport, Wait,
+};
 
 /// The rendezvous of two ends.
 pub fn rendezvous() -> (SocketRendezvous, SocketRendezvous) {
@@ -24,6 +26,7 @@ pub fn settings(wait: Wait, payload: usize) -> Settings {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("ipcmark-test-{}-{number}", std::process::id());
     let directory: PathBuf = std::env::temp_dir().join(&name);
+    let name = SessionName::new(name).expect("it is one");
     let (role, subscribers, options) = (Role::Leader, 1, BTreeMap::new());
     Settings { role, wait, payload, subscribers, name, directory, address: None, options }
 }

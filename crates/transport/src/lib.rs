@@ -17,6 +17,7 @@
 mod definition;
 mod endpoint;
 mod error;
+mod name;
 mod option;
 mod rendezvous;
 mod settings;
@@ -26,6 +27,7 @@ use std::collections::BTreeMap;
 pub use definition::{Availability, Capabilities, Carrier, Definition, Pattern, Span, Wait};
 pub use endpoint::{Endpoint, Step};
 pub use error::Error;
+pub use name::{RunId, SessionName};
 pub use option::{OptionSpec, number};
 pub use rendezvous::Rendezvous;
 pub use settings::{HYBRID_POLLS, MAX_PAYLOAD, MAX_SLEEP, MIN_PAYLOAD, Role, Settings};

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::Wait;
+use crate::{SessionName, Wait};
 
 /// The smallest message in bytes: the head that the engine writes into each.
 pub const MIN_PAYLOAD: usize = 16;
@@ -57,9 +57,9 @@ pub struct Settings {
     pub payload: usize,
     /// How many followers the leader has.
     pub subscribers: u32,
-    /// A name of letters, digits and `-` that nothing else on the machine has: the start of the
-    /// name of every object that is made, short enough for every table (at most 40 bytes).
-    pub name: String,
+    /// A name that nothing else on the machine has: the start of the name of every object that is
+    /// made.
+    pub name: SessionName,
     /// A directory of this session alone, for what needs a path; the engine removes it.
     pub directory: PathBuf,
     /// Where the other ends reach this one, if they are on other hosts; nothing where all are on this

@@ -48,7 +48,7 @@ impl Farewell {
     pub fn new(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let leads = settings.role.is_leader();
         let other = if leads { lead(peers)? } else { follow(peers)? };
-        Ok(Self { other, leads, session: settings.name.clone() })
+        Ok(Self { other, leads, session: settings.name.to_string() })
     }
 }
 

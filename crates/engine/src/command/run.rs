@@ -7,7 +7,7 @@ use std::{
 };
 
 use ipcmark_results::{Case, Figures, Floor, Run, RunResult, SCHEMA, Status};
-use ipcmark_transport::{Error, Role, Settings, Span};
+use ipcmark_transport::{Error, Role, RunId, Settings, Span};
 
 use ipcmark_machine::{
     clock,
@@ -128,7 +128,7 @@ struct Runner<'a> {
     sandbox: bool,
     /// Without a sandbox: where the names of this run lie.
     directory: Option<RunDirectory>,
-    id: String,
+    id: RunId,
     /// How many times ends were opened, for names that never repeat.
     opened: u64,
     /// Every floor measured, ascending.
@@ -138,7 +138,7 @@ struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     fn run(&mut self, observer: &mut dyn Observer) -> Result<(), End> {
-        self.result.run.id = self.id.clone();
+        self.result.run.id = self.id.to_string();
         self.measure_floor()?;
         self.describe()?;
         observer.begun(&self.result);
@@ -191,7 +191,7 @@ impl<'a> Runner<'a> {
         };
         let stage = SessionSpec {
             sandbox: self.sandbox,
-            run: &self.id,
+            run: self.id,
             transport,
             visible: self.options.visible.clone(),
             placement: &self.placement,
@@ -216,7 +216,7 @@ impl<'a> Runner<'a> {
         self.result.environment = environment::environment(&self.placement, sandbox.into());
         self.result.notes.extend(self.placement.warning.clone());
         if !self.sandbox {
-            self.directory = Some(RunDirectory::create(&self.id)?);
+            self.directory = Some(RunDirectory::create(&self.id.to_string())?);
         }
         Ok(())
     }
@@ -347,7 +347,7 @@ impl<'a> Runner<'a> {
             wait: planned.wait,
             payload: case.payload,
             subscribers: self.plan.subscribers,
-            name: format!("ipcmark-{}-{}", self.id, self.opened),
+            name: self.id.session(self.opened),
             directory,
             address: None,
             options: planned.options.clone(),
@@ -462,8 +462,8 @@ fn empty_result(plan: &Plan, options: &RunOptions) -> RunResult {
     }
 }
 
-/// Eight hexadecimal digits that no other run has.
-fn random_id() -> String {
+/// An id that no other run has.
+fn random_id() -> RunId {
     let mut bytes = [0; 4];
     // SAFETY: the buffer is valid for its length. Where the system has no random numbers, the
     // process id and the time stand in.
@@ -472,5 +472,5 @@ fn random_id() -> String {
         true => u32::from_ne_bytes(bytes),
         false => std::process::id().rotate_left(16) ^ clock::now_ns() as u32,
     };
-    format!("{number:08x}")
+    RunId::new(number)
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipcmark_transport::{Error, Role};
+use ipcmark_transport::{Error, Role, RunId};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -53,7 +53,7 @@ pub(crate) struct SessionSpec<'s> {
     /// Whether it gets namespaces of its own.
     pub sandbox: bool,
     /// The run's id.
-    pub run: &'s str,
+    pub run: RunId,
     /// The transport, or none for the floor.
     pub transport: Option<&'s str>,
     /// Files and directories that it reads.
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
         for keeper in 0..=session.companions.len() {
             let order = Order::Start {
                 sandbox: *sandbox,
-                run: (*run).into(),
+                run: *run,
                 visible: visible.clone(),
                 cleans: keeper == 0 || !session.addresses.is_empty(),
             };

@@ -80,7 +80,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
         outlive_parent()?;
         say(&command, &KeeperReport::Ready)?;
         if serve(command, registry)? == CommandEnd::Crashed && cleans {
-            leftovers::clean_run(registry, &run)?;
+            leftovers::clean_run(registry, &run.to_string())?;
         }
         return Ok(());
     }

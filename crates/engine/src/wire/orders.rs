@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ipcmark_transport::Role;
+use ipcmark_transport::{Role, RunId};
 use serde::{Deserialize, Serialize};
 
 /// The descriptor on which a keeper finds its way to the command.
@@ -14,7 +14,7 @@ pub(crate) enum Order {
     /// Make ready, with a sandbox or without, for the run of this id. The sandbox hides none of the
     /// paths that must be `visible`. Without one a keeper that is deserted removes the run's names,
     /// if it `cleans`: if nobody else on this host does.
-    Start { sandbox: bool, run: String, visible: Vec<PathBuf>, cleans: bool },
+    Start { sandbox: bool, run: RunId, visible: Vec<PathBuf>, cleans: bool },
     /// Fork a process with these workers. Descriptors, for each in turn: its control channel, its
     /// standard error, then one socket a peer.
     Spawn { workers: Vec<WorkerSpec>, transport: Option<String> },

@@ -87,7 +87,7 @@ impl Transport for Faulty {
             taken: 0,
             treated: false,
             held: None,
-            name: settings.name.clone(),
+            name: settings.name.to_string(),
             directory: settings.directory.clone(),
         })
     }

@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use ipcmark_transport::Role;
+use ipcmark_transport::{Role, SessionName};
 use proptest::prelude::*;
 
 use super::*;
@@ -83,7 +83,7 @@ fn settings(payload: usize) -> Settings {
         payload,
         subscribers: 1,
         address: None,
-        name: String::new(),
+        name: SessionName::new("test").unwrap(),
         directory: PathBuf::new(),
         options: BTreeMap::new(),
     }
