@@ -9,10 +9,8 @@ use std::{
     process::ExitCode,
 };
 
-use ipcmark_engine::{
-    Pinning,
-    link::{Follower, Meeting, Secret, Served},
-};
+use ipcmark_engine::Pinning;
+use ipcmark_remote::{Follower, LeaderAddress, Secret, Served};
 use ipcmark_transport::Error;
 use nix::unistd::getuid;
 
@@ -28,36 +26,36 @@ use crate::{
 
 /// Waits for the followers and measures.
 pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
-    let meeting = meeting(&place.socket, &place.listen, &place.secret)?;
+    let address = leader_address(&place.socket, &place.listen, &place.secret)?;
     let registry = registry::look(&run.module)?;
-    let ended = measurement::measure(run, Some(&meeting), &registry);
+    let ended = measurement::measure(run, Some(&address), &registry);
     leave();
     ended
 }
 
 /// Serves one leader, or one after another.
 pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
-    let meeting = meeting(&arguments.socket, &arguments.connect, &arguments.secret)?;
+    let leader = leader_address(&arguments.socket, &arguments.connect, &arguments.secret)?;
     // Its keepers find the modules that this finds.
     registry::look(&arguments.module)?;
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
     pinning.check(0).map_err(|error| error.to_string())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let follower =
-        Follower { meeting, pinning, is_silent: arguments.silent, interrupt: &interrupts.readable };
+        Follower { leader, pinning, is_silent: arguments.silent, interrupt: &interrupts.readable };
     let status = serve(&follower, arguments.forever, &interrupts);
     leave();
     Ok(status)
 }
 
-/// Removes the directory of the default socket. It stays while another leader's socket is in it.
+/// Removes the directory of the default socket, unless it is in use by another command and so not empty.
 fn leave() {
     let _ = std::fs::remove_dir(own_directory());
 }
 
 fn serve(follower: &Follower<'_>, forever: bool, interrupts: &Interrupts) -> ExitCode {
     loop {
-        output::say(format_args!("waiting for a leader at {}", follower.meeting));
+        output::say(format_args!("waiting for a leader at {}", follower.leader));
         let served = follower.serve(&mut || output::say("a leader is there"));
         match served {
             Ok(Served::Interrupted) => return interrupts.exit_status(),
@@ -79,14 +77,14 @@ fn serve(follower: &Follower<'_>, forever: bool, interrupts: &Interrupts) -> Exi
     }
 }
 
-fn meeting(
+fn leader_address(
     socket: &Option<PathBuf>,
     address: &Option<String>,
     secret: &Option<PathBuf>,
-) -> Result<Meeting, String> {
+) -> Result<LeaderAddress, String> {
     if let (Some(address), Some(secret)) = (address, secret) {
         let secret = Secret::read(secret).map_err(|error| error.to_string())?;
-        return Ok(Meeting::At(resolved(address)?, secret));
+        return Ok(LeaderAddress::Tcp(resolved(address)?, secret));
     }
     if secret.is_some() {
         return Err(
@@ -96,8 +94,8 @@ fn meeting(
         );
     }
     match socket {
-        Some(path) => Ok(Meeting::Here(path.clone())),
-        None => own_socket().map(Meeting::Here).map_err(|error| error.to_string()),
+        Some(path) => Ok(LeaderAddress::Socket(path.clone())),
+        None => own_socket().map(LeaderAddress::Socket).map_err(|error| error.to_string()),
     }
 }
 

@@ -10,19 +10,18 @@
 mod command;
 mod keeper;
 mod leftovers;
-pub mod link;
 mod patterns;
 mod registry;
 mod wire;
 mod worker;
 
 pub use command::{
-    FollowerLocation, KEEPER_COMMAND, Observer, Plan, PlanRequest, PlannedCase, PlannedSession,
-    RunOptions, expected_length, run,
+    FollowerKeeper, FollowerLocation, FollowerSource, HostAddresses, KEEPER_COMMAND, KeeperProcess,
+    Observer, Plan, PlanRequest, PlannedCase, PlannedSession, RunOptions, expected_length, run,
 };
 pub use ipcmark_machine::placement::Pinning;
 pub use keeper::keep;
 pub use leftovers::clean;
 pub use patterns::PATTERNS;
 pub use registry::{AnyTransport, Register, Registry};
-pub use wire::{Budget, Touch};
+pub use wire::{Budget, KeeperReport, Order, Touch, WorkerSpec};

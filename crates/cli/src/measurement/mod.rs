@@ -6,10 +6,8 @@ mod request;
 
 use std::process::ExitCode;
 
-use ipcmark_engine::{
-    FollowerLocation, Plan, Registry,
-    link::{Companions, Meeting},
-};
+use ipcmark_engine::{FollowerLocation, Plan, Registry};
+use ipcmark_remote::{LeaderAddress, RemoteFollowers};
 use ipcmark_results::{RunResult, Status};
 use ipcmark_transport::Error;
 
@@ -20,38 +18,38 @@ use crate::{
 
 use self::{recorder::Recorder, request::RunRequest};
 
-/// Measures what the flags ask for, and shows it. With a meeting, the followers are other commands that
-/// come there.
+/// Measures what the flags ask for, and shows it. With a leader's address, the followers are other
+/// commands that connect to it.
 pub(crate) fn measure(
     arguments: &RunArguments,
-    meeting: Option<&Meeting>,
+    address: Option<&LeaderAddress>,
     registry: &Registry,
 ) -> Outcome {
     let mut request = RunRequest::new(arguments, registry)?;
-    request.plan.location = match meeting {
+    request.plan.location = match address {
         None => FollowerLocation::ThisCommand,
-        Some(Meeting::Here(_)) => FollowerLocation::OtherCommands,
-        Some(Meeting::At(..)) => FollowerLocation::OtherHosts,
+        Some(LeaderAddress::Socket(_)) => FollowerLocation::OtherCommands,
+        Some(LeaderAddress::Tcp(..)) => FollowerLocation::OtherHosts,
     };
     if let Some(path) = &arguments.output {
         ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
     }
-    Ok(run(arguments, registry, request, meeting).unwrap_or_else(output::failed))
+    Ok(run(arguments, registry, request, address).unwrap_or_else(output::failed))
 }
 
 fn run(
     arguments: &RunArguments,
     registry: &Registry,
     mut request: RunRequest,
-    meeting: Option<&Meeting>,
+    address: Option<&LeaderAddress>,
 ) -> Result<ExitCode, Error> {
     let interrupts = Interrupts::catch()?;
-    if let Some(meeting) = meeting {
-        let Some(companions) = gather(meeting, request.plan.subscribers, &interrupts)? else {
+    if let Some(address) = address {
+        let Some(followers) = gather(address, request.plan.subscribers, &interrupts)? else {
             return Ok(interrupts.exit_status());
         };
-        request.plan.silent = request.plan.silent.max(silent(&companions, &request)?);
-        request.options.companions = Some(companions);
+        request.plan.silent = request.plan.silent.max(silent(&followers, &request)?);
+        request.options.followers = Some(Box::new(followers));
     }
     let plan = Plan::new(registry, &request.plan);
     let mut recorder = Recorder::new(arguments.output.clone(), &plan);
@@ -63,18 +61,18 @@ fn run(
 
 /// Waits for the followers; none where the user interrupts.
 fn gather(
-    meeting: &Meeting,
+    address: &LeaderAddress,
     subscribers: u32,
     interrupts: &Interrupts,
-) -> Result<Option<Companions>, Error> {
+) -> Result<Option<RemoteFollowers>, Error> {
     let followers = if subscribers == 1 { "a follower" } else { "the followers" };
-    output::say(format_args!("waiting for {followers} at {meeting}"));
-    Companions::gather(meeting, subscribers, &interrupts.readable)
+    output::say(format_args!("waiting for {followers} at {address}"));
+    RemoteFollowers::gather(address, subscribers, &interrupts.readable)
 }
 
 /// How many of the followers that have come only listen. Not all may.
-fn silent(companions: &Companions, request: &RunRequest) -> Result<u32, Error> {
-    match companions.silent() {
+fn silent(followers: &RemoteFollowers, request: &RunRequest) -> Result<u32, Error> {
+    match followers.silent() {
         silent if silent < request.plan.subscribers => Ok(silent),
         _ => Err(Error::new("time", "a round trip", "every follower that has come only listens")
             .remedy("start at least one without --silent, or --echo=false")),

@@ -27,15 +27,19 @@ pub const KEEPER_COMMAND: &str = "__keeper";
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A keeper's process. It ends when this is dropped.
-pub(crate) struct KeeperProcess {
+pub struct KeeperProcess {
     child: Child,
+    /// The connection to it.
     pub frames: FrameSocket,
     stderr: StderrTail,
 }
 
 impl KeeperProcess {
     /// Starts a keeper: a fresh copy of the executable.
-    pub(crate) fn start() -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// The system has no process, descriptor or memory left.
+    pub fn start() -> Result<Self, Error> {
         let (frames, theirs) = FrameSocket::pair()?;
         let (tail, stderr) = pipe()?;
         let mut command = Command::new("/proc/self/exe");
@@ -83,7 +87,7 @@ impl KeeperProcess {
 
     /// Waits until it is gone, after its last order. It takes along whatever the workers have
     /// started. One that does not is killed; the workers then die by their parent-death signal.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.frames.close();
         self.stderr.fill_until_end(Instant::now() + ENDS_WITHIN);
         let _ = self.child.kill();

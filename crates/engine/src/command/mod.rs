@@ -4,15 +4,15 @@
 mod carrier;
 mod environment;
 mod figures;
+mod followers;
 mod keeper_process;
 mod plan;
 mod run;
 mod session;
-pub(crate) mod stderr_tail;
+mod stderr_tail;
 mod symptoms;
 
-pub use keeper_process::KEEPER_COMMAND;
-pub(crate) use keeper_process::KeeperProcess;
+pub use followers::{FollowerKeeper, FollowerSource, HostAddresses};
+pub use keeper_process::{KEEPER_COMMAND, KeeperProcess};
 pub use plan::{FollowerLocation, Plan, PlanRequest, PlannedCase, PlannedSession, expected_length};
 pub use run::{Observer, RunOptions, run};
-pub(crate) use session::SessionError;

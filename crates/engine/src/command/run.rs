@@ -18,12 +18,12 @@ use super::{
     carrier::CarrierEvidence,
     environment,
     figures::figures,
+    followers::{FollowerSource, address},
     plan::{Plan, PlannedCase, PlannedSession},
     session::{Session, SessionError, SessionSpec},
 };
 use crate::{
     leftovers::{self, RunDirectory},
-    link::{self, Companions},
     registry::{AnyTransport, Registry},
     wire::{Budget, FloorReport, Pass, Reply, Request},
 };
@@ -40,8 +40,8 @@ pub struct RunOptions {
     pub sandbox: bool,
     /// Files and directories that the transports' options name: a sandbox must not hide them.
     pub visible: Vec<PathBuf>,
-    /// Followers by hand, if that is where they are.
-    pub companions: Option<Companions>,
+    /// Where the followers come from, if this command does not start them.
+    pub followers: Option<Box<dyn FollowerSource>>,
     /// How long a case may take beyond its expected length.
     pub timeout: Duration,
 }
@@ -54,7 +54,7 @@ impl Default for RunOptions {
             pinning: Pinning::Auto,
             sandbox: true,
             visible: Vec::new(),
-            companions: None,
+            followers: None,
             timeout: Duration::from_secs(10),
         }
     }
@@ -79,8 +79,8 @@ pub fn run(
     interrupt: &UnixStream,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, Error> {
-    let placement = match &options.companions {
-        Some(companions) if companions.are_apart() => {
+    let placement = match &options.followers {
+        Some(followers) if followers.is_remote() => {
             placement::choose_alone(&options.pinning, plan.subscribers)?
         }
         _ => placement::choose(&options.pinning, plan.subscribers)?,
@@ -91,7 +91,7 @@ pub fn run(
         options,
         interrupt,
         placement,
-        sandbox: options.sandbox && options.companions.is_none(),
+        sandbox: options.sandbox && options.followers.is_none(),
         directory: None,
         id: random_id(),
         opened: 0,
@@ -185,8 +185,10 @@ impl<'a> Runner<'a> {
     }
 
     fn start(&self, transport: Option<&str>, span: Span) -> Result<Session<'a>, SessionError> {
-        let companions = match &self.options.companions {
-            Some(companions) => companions.all(self.interrupt, self.options.timeout)?,
+        let followers = match &self.options.followers {
+            Some(source) => source
+                .keepers(self.interrupt, self.options.timeout)?
+                .ok_or(SessionError::Interrupted)?,
             None => Vec::new(),
         };
         let stage = SessionSpec {
@@ -196,20 +198,20 @@ impl<'a> Runner<'a> {
             visible: self.options.visible.clone(),
             placement: &self.placement,
             one_process: span == Span::Thread,
-            companions: companions.iter().map(AsRef::as_ref).collect(),
+            followers,
         };
         Session::start(stage, self.options.timeout, self.interrupt)
     }
 
     /// Whether the ends are on different hosts.
     fn is_apart(&self) -> bool {
-        self.options.companions.as_ref().is_some_and(Companions::are_apart)
+        self.options.followers.as_ref().is_some_and(|source| source.is_remote())
     }
 
     fn describe(&mut self) -> Result<(), End> {
         let sandbox = match (self.sandbox, self.options.sandbox) {
             (true, _) => "namespaces",
-            (false, _) if self.options.companions.is_some() => "off: the followers are elsewhere",
+            (false, _) if self.options.followers.is_some() => "off: the followers are elsewhere",
             (false, true) => "off: refused by the system",
             (false, false) => "off: as asked for",
         };
@@ -364,7 +366,7 @@ impl<'a> Runner<'a> {
         let floor = floor(session, self.is_apart())?;
         let addresses = session.addresses();
         let open = |role| {
-            let address = link::address(&addresses, role);
+            let address = address(&addresses, role);
             Request::Open(Settings { role, address, ..settings.clone() })
         };
         let opened = session.ask("opening", open, Duration::ZERO)?;

@@ -19,17 +19,18 @@ use ipcmark_fdpass::FrameSocket;
 use ipcmark_machine::placement::Placement;
 
 use super::{
+    followers::{FollowerKeeper, HostAddresses},
     keeper_process::{ENDS_WITHIN, KeeperProcess},
     stderr_tail::{StderrTail, pipe},
     symptoms::Symptom,
 };
-use crate::{
-    link::{self, Addresses, Companion},
-    wire::{self, Channel, KeeperReport, Order, Reply, Request, WorkerSpec},
-};
+use crate::wire::{self, Channel, KeeperReport, Order, Reply, Request, WorkerSpec};
 
 /// After a failure that a worker reported, the time for a process that ended to show as the cause of it.
 const GRACE: Duration = Duration::from_millis(300);
+
+/// How long the keeper of a follower elsewhere may take to end a session: longer than our own may.
+const FOLLOWER_ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Why a session did not do what it was asked.
 #[derive(Debug)]
@@ -62,16 +63,16 @@ pub(crate) struct SessionSpec<'s> {
     pub placement: &'s Placement,
     /// Whether its workers are threads of one process.
     pub one_process: bool,
-    /// Commands elsewhere that have a follower each; none where all are this command's.
-    pub companions: Vec<&'s Companion>,
+    /// The keepers of the followers, if this command does not start them.
+    pub followers: Vec<FollowerKeeper>,
 }
 
-/// A keeper with its workers, and those of companions. Dropping it ends them all.
+/// A keeper with its workers, and the keepers of followers elsewhere. Dropping it ends them all.
 pub(crate) struct Session<'a> {
     keeper: KeeperProcess,
-    companions: Vec<FrameSocket>,
-    /// Where the ends of each companion are, if they are on different hosts.
-    addresses: Vec<Addresses>,
+    followers: Vec<FrameSocket>,
+    /// The addresses of each follower and of its leader, if they can be on different hosts.
+    addresses: Vec<HostAddresses>,
     workers: Vec<Worker>,
     /// Readable as soon as the user wants to stop.
     interrupt: &'a UnixStream,
@@ -98,28 +99,28 @@ enum Event {
 }
 
 impl<'a> Session<'a> {
-    /// Starts the keeper, those of the companions, and their workers.
+    /// Starts the keeper, prepares those of the followers, and starts the workers.
     pub(crate) fn start(
-        stage: SessionSpec<'_>,
+        spec: SessionSpec<'_>,
         timeout: Duration,
         interrupt: &'a UnixStream,
     ) -> Result<Self, SessionError> {
-        let companions = stage.companions.iter().map(|companion| companion.frames());
+        let addresses = spec.followers.iter().filter_map(|follower| follower.addresses).collect();
+        let followers = spec.followers.into_iter().map(|follower| follower.frames).collect();
         let mut session = Self {
             keeper: KeeperProcess::start()?,
-            companions: companions.collect::<Result<_, _>>()?,
-            addresses: stage.companions.iter().filter_map(|one| one.addresses).collect(),
+            followers,
+            addresses,
             workers: Vec::new(),
             interrupt,
             timeout,
             phase: "starting".into(),
         };
-        let SessionSpec { sandbox, run, visible, .. } = &stage;
-        for keeper in 0..=session.companions.len() {
+        for keeper in 0..=session.followers.len() {
             let order = Order::Start {
-                sandbox: *sandbox,
-                run: *run,
-                visible: visible.clone(),
+                sandbox: spec.sandbox,
+                run: spec.run,
+                visible: spec.visible.clone(),
                 cleans: keeper == 0 || !session.addresses.is_empty(),
             };
             send(session.frames(keeper), &order, &[])?;
@@ -129,15 +130,15 @@ impl<'a> Session<'a> {
                 other => return Err(SessionError::Failed(format!("the keeper said {other:?}"))),
             }
         }
-        session.start_workers(stage.transport, stage.placement, stage.one_process)?;
+        session.start_workers(spec.transport, spec.placement, spec.one_process)?;
         Ok(session)
     }
 
-    /// The way to a keeper: our own is the first, then those of the companions.
+    /// The connection to a keeper: our own is the first, then those of the followers.
     fn frames(&self, keeper: usize) -> &FrameSocket {
         match keeper.checked_sub(1) {
             None => &self.keeper.frames,
-            Some(companion) => &self.companions[companion],
+            Some(follower) => &self.followers[follower],
         }
     }
 
@@ -161,8 +162,8 @@ impl<'a> Session<'a> {
         workers.insert(0, (spec, leader_peers));
         let together = if one_process { workers.len() } else { 1 };
         for (at, workers) in workers.chunks(together).enumerate() {
-            // The first is the leader; the others are the companions', where there are any.
-            let keeper = if self.companions.is_empty() { 0 } else { at };
+            // The first is the leader; the others belong to the followers' keepers, if there are any.
+            let keeper = if self.followers.is_empty() { 0 } else { at };
             self.spawn(keeper, workers, transport)?;
         }
         Ok(())
@@ -220,7 +221,7 @@ impl<'a> Session<'a> {
     }
 
     /// Where the ends are, if they are on different hosts: of each follower, in their order.
-    pub(crate) fn addresses(&self) -> Vec<Addresses> {
+    pub(crate) fn addresses(&self) -> Vec<HostAddresses> {
         self.addresses.clone()
     }
 
@@ -402,7 +403,7 @@ impl<'a> Session<'a> {
             let open = if worker.stderr.ended { PollFlags::empty() } else { PollFlags::POLLIN };
             wanted.push(PollFd::new(worker.stderr.pipe.as_fd(), open));
         }
-        for keeper in 0..=self.companions.len() {
+        for keeper in 0..=self.followers.len() {
             wanted.push(PollFd::new(self.frames(keeper).as_fd(), PollFlags::POLLIN));
         }
         let left = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
@@ -458,12 +459,12 @@ impl<'a> Session<'a> {
 impl Session<'_> {
     /// Ends all its processes and waits until they are gone.
     pub(crate) fn end(&mut self) {
-        for keeper in 0..=self.companions.len() {
+        for keeper in 0..=self.followers.len() {
             let _ = send(self.frames(keeper), &Order::End, &[]);
         }
         self.keeper.end();
-        for companion in std::mem::take(&mut self.companions) {
-            link::await_end(&companion);
+        for follower in std::mem::take(&mut self.followers) {
+            await_end(&follower);
         }
         // Wait until the workers are really gone, so that nothing of theirs runs beside the next
         // session or survives the clean-up of names.
@@ -471,6 +472,23 @@ impl Session<'_> {
             worker.stderr.fill_until_end(Instant::now() + ENDS_WITHIN);
         }
     }
+}
+
+/// Waits until the keeper of a follower has ended its part of a session. One that does not is given up.
+fn await_end(follower: &FrameSocket) {
+    let deadline = Instant::now() + FOLLOWER_ENDS_WITHIN;
+    while Instant::now() < deadline {
+        let mut wanted = [PollFd::new(follower.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut wanted, PollTimeout::from(100_u8));
+        if !wanted[0].any().unwrap_or(false) {
+            continue;
+        }
+        let Ok((bytes, _)) = follower.receive() else { return };
+        if matches!(serde_json::from_slice(&bytes), Ok(KeeperReport::Ended)) {
+            return;
+        }
+    }
+    follower.close();
 }
 
 fn send(to: &FrameSocket, order: &Order, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {

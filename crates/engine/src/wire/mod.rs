@@ -7,7 +7,8 @@ mod reports;
 mod requests;
 
 pub(crate) use channel::{Channel, pair};
-pub(crate) use orders::*;
+pub(crate) use orders::COMMAND_FD;
+pub use orders::{KeeperReport, Order, WorkerSpec};
 pub(crate) use reports::*;
 pub use requests::{Budget, Touch};
 pub(crate) use requests::{Pass, Reply, Request};

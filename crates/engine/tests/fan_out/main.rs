@@ -63,11 +63,7 @@ fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
         budget: Budget::RoundTrips(ROUND_TRIPS),
         ..PlanRequest::default()
     };
-    let options = RunOptions {
-        pinning: Pinning::Off,
-        timeout,
-        ..RunOptions::default()
-    };
+    let options = RunOptions { pinning: Pinning::Off, timeout, ..RunOptions::default() };
     let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
     let plan = Plan::new(&registry, &request);
     let result = ipcmark_engine::run(&registry, &plan, &options, &interrupt, &mut Silent);

@@ -14,21 +14,18 @@ use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
 };
 
-use super::{
-    LOOK, Meeting,
-    gate::{connect_here, set_patience},
-    hello::Hello,
-    is_interrupted,
-    records::{IN_LINE, PATIENCE, Records},
-    secret::Secret,
-    tunnel,
-};
+use ipcmark_engine::{KeeperProcess, KeeperReport, Order, WorkerSpec};
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_machine::placement::{self, Pinning};
 
 use crate::{
-    command::KeeperProcess,
-    wire::{KeeperReport, Order, WorkerSpec},
+    LOOK, LeaderAddress,
+    greeting::Greeting,
+    is_interrupted,
+    listener::{connect_here, set_patience},
+    records::{IN_LINE, PATIENCE, Records},
+    secret::Secret,
+    tunnel,
 };
 
 /// How often a leader that is not there yet is looked for.
@@ -37,7 +34,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// A follower's command.
 pub struct Follower<'a> {
     /// Where the leader is.
-    pub meeting: Meeting,
+    pub leader: LeaderAddress,
     /// The processor of the worker, where the leader is on another host and cannot choose.
     pub pinning: Pinning,
     /// Whether it answers nothing that is measured.
@@ -85,9 +82,9 @@ impl Follower<'_> {
 
     fn connect(&self) -> Result<Option<FrameSocket>, Error> {
         loop {
-            let leader = match &self.meeting {
-                Meeting::Here(path) => self.connect_here(path)?,
-                Meeting::At(address, secret) => self.connect_there(address, secret)?,
+            let leader = match &self.leader {
+                LeaderAddress::Socket(path) => self.connect_here(path)?,
+                LeaderAddress::Tcp(address, secret) => self.connect_there(address, secret)?,
             };
             if leader.is_some() || is_interrupted(self.interrupt) {
                 return Ok(leader);
@@ -105,8 +102,8 @@ impl Follower<'_> {
         };
         set_patience(&fd, IN_LINE)?;
         let leader = FrameSocket::from(fd);
-        leader.send(&Hello::own(self.is_silent), &[])?;
-        Hello::check(&leader.receive()?.0, "leader")?;
+        leader.send(&Greeting::own(self.is_silent), &[])?;
+        Greeting::check(&leader.receive()?.0, "leader")?;
         set_patience(&leader, Duration::ZERO)?;
         Ok(Some(leader))
     }
@@ -117,7 +114,7 @@ impl Follower<'_> {
         secret: &Secret,
     ) -> Result<Option<FrameSocket>, Error> {
         let Ok(stream) = TcpStream::connect_timeout(address, PATIENCE) else { return Ok(None) };
-        let records = Records::connected(stream, secret, &Hello::own(self.is_silent))?;
+        let records = Records::connected(stream, secret, &Greeting::own(self.is_silent))?;
         tunnel::start(records).map(Some)
     }
 
@@ -172,7 +169,9 @@ impl Follower<'_> {
         let Ok((mut bytes, fds)) = leader.receive() else { return Ok(true) };
         let is_last = match order(&bytes)? {
             Order::End => true,
-            Order::Spawn { workers, transport } if matches!(self.meeting, Meeting::At(..)) => {
+            Order::Spawn { workers, transport }
+                if matches!(self.leader, LeaderAddress::Tcp(..)) =>
+            {
                 let cpu = placement::choose_one(&self.pinning, false)?;
                 let workers =
                     workers.into_iter().map(|worker| WorkerSpec { cpu, ..worker }).collect();

@@ -12,8 +12,8 @@ use std::{
 use ipcmark_transport::Error;
 use snow::{Builder, HandshakeState, TransportState};
 
-use super::{
-    hello::{self, Hello},
+use crate::{
+    greeting::{self, Greeting},
     secret::Secret,
 };
 
@@ -23,7 +23,7 @@ const PROTOCOL: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 pub(crate) const MOST_BYTES: usize = 65_535 - 16;
 
 /// Ephemeral key and seal of a message of the handshake, and a greeting.
-const MOST_GREETING: usize = 32 + 16 + hello::MOST_BYTES;
+const MOST_GREETING: usize = 32 + 16 + greeting::MOST_BYTES;
 
 /// How long the other side may take for a part of the handshake, or to end a record it has begun.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,22 +43,22 @@ impl Records {
         settle(&stream, IN_LINE)?;
         let mut noise = builder(secret)?.build_initiator().map_err(unsealed)?;
         write_greeting(&stream, &mut noise, own)?;
-        let hello = read_greeting(&stream, &mut noise)
+        let greeting = read_greeting(&stream, &mut noise)
             .map_err(|e| e.remedy("see that both commands have the same secret"))?;
         settle(&stream, PATIENCE)?;
-        Hello::check(&hello, "leader")?;
+        Greeting::check(&greeting, "leader")?;
         Self::open(stream, noise)
     }
 
     /// Of the side that was connected to, and what the other said first. A stranger gets no answer.
-    pub(crate) fn accepted(stream: TcpStream, secret: &Secret) -> Result<(Self, Hello), Error> {
+    pub(crate) fn accepted(stream: TcpStream, secret: &Secret) -> Result<(Self, Greeting), Error> {
         settle(&stream, PATIENCE)?;
         let mut noise = builder(secret)?.build_responder().map_err(unsealed)?;
-        let hello = read_greeting(&stream, &mut noise)?;
+        let greeting = read_greeting(&stream, &mut noise)?;
         // Another version is told ours all the same: it knows the secret.
-        write_greeting(&stream, &mut noise, &Hello::own(false))?;
-        let hello = Hello::check(&hello, "follower")?;
-        Ok((Self::open(stream, noise)?, hello))
+        write_greeting(&stream, &mut noise, &Greeting::own(false))?;
+        let greeting = Greeting::check(&greeting, "follower")?;
+        Ok((Self::open(stream, noise)?, greeting))
     }
 
     fn open(stream: TcpStream, noise: HandshakeState) -> Result<Self, Error> {
@@ -99,19 +99,19 @@ fn settle(stream: &TcpStream, patience: Duration) -> Result<(), Error> {
 fn write_greeting(
     stream: &TcpStream,
     noise: &mut HandshakeState,
-    hello: &[u8],
+    greeting: &[u8],
 ) -> Result<(), Error> {
     let mut message = [0; MOST_GREETING];
-    let len = noise.write_message(hello, &mut message).map_err(unsealed)?;
+    let len = noise.write_message(greeting, &mut message).map_err(unsealed)?;
     write_message(stream, &message[..len])
 }
 
 fn read_greeting(stream: &TcpStream, noise: &mut HandshakeState) -> Result<Vec<u8>, Error> {
     let message = read_message(stream, MOST_GREETING)?;
-    let mut hello = vec![0; MOST_GREETING];
-    let len = noise.read_message(&message, &mut hello).map_err(unsealed)?;
-    hello.truncate(len);
-    Ok(hello)
+    let mut greeting = vec![0; MOST_GREETING];
+    let len = noise.read_message(&message, &mut greeting).map_err(unsealed)?;
+    greeting.truncate(len);
+    Ok(greeting)
 }
 
 fn write_message(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
@@ -158,9 +158,9 @@ mod tests {
         let (one, other) = streams();
         let spy = other.try_clone().unwrap();
         let answering = thread::spawn(move || Records::accepted(other, &secret(1)).unwrap());
-        let mut one = Records::connected(one, &secret(1), &Hello::own(true)).unwrap();
-        let (mut other, hello) = answering.join().unwrap();
-        assert!(hello.is_silent);
+        let mut one = Records::connected(one, &secret(1), &Greeting::own(true)).unwrap();
+        let (mut other, greeting) = answering.join().unwrap();
+        assert!(greeting.is_silent);
         for record in [&b""[..], b"short", &vec![7; MOST_BYTES]] {
             one.send(record).unwrap();
             let mut start = [0; 64];
@@ -175,7 +175,7 @@ mod tests {
         let (one, other) = streams();
         let answering = thread::spawn(move || Records::accepted(other, &secret(1)).is_err());
         let stranger =
-            Records::connected(one, &secret(2), &Hello::own(false)).err().unwrap().to_string();
+            Records::connected(one, &secret(2), &Greeting::own(false)).err().unwrap().to_string();
         assert!(answering.join().unwrap());
         assert!(stranger.contains("the same secret"), "{stranger}");
     }
@@ -185,7 +185,7 @@ mod tests {
         let (one, other) = streams();
         let mut raw = one.try_clone().unwrap();
         let answering = thread::spawn(move || Records::accepted(other, &secret(1)).unwrap());
-        let _one = Records::connected(one, &secret(1), &Hello::own(true)).unwrap();
+        let _one = Records::connected(one, &secret(1), &Greeting::own(true)).unwrap();
         let (mut other, _) = answering.join().unwrap();
         raw.write_all(&[0, 20]).unwrap();
         raw.write_all(&[9; 20]).unwrap();

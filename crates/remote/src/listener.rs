@@ -19,6 +19,8 @@ use std::{
     time::Duration,
 };
 
+use ipcmark_engine::HostAddresses;
+use ipcmark_fdpass::FrameSocket;
 use ipcmark_transport::Error;
 use nix::{
     errno::Errno,
@@ -31,14 +33,13 @@ use nix::{
     },
 };
 
-use super::{
-    Addresses, Companion, Meeting,
-    hello::Hello,
+use crate::{
+    FollowerConnection, LeaderAddress,
+    greeting::Greeting,
     records::{PATIENCE, Records},
     secret::Secret,
     tunnel,
 };
-use ipcmark_fdpass::FrameSocket;
 
 /// So many are heard at once; whoever else comes waits until one of them is done.
 const MOST_AT_ONCE: usize = 32;
@@ -47,25 +48,25 @@ const MOST_AT_ONCE: usize = 32;
 const MOST_TOLD: usize = 5;
 
 /// A place where followers can come.
-pub(crate) struct Gate {
+pub(crate) struct Listener {
     listener: OwnedFd,
-    come: Receiver<Companion>,
+    come: Receiver<FollowerConnection>,
     /// The socket, to be removed with the gate.
     path: Option<PathBuf>,
 }
 
-impl Gate {
-    /// Opens the place of a meeting.
-    pub(crate) fn open(meeting: &Meeting) -> Result<Self, Error> {
+impl Listener {
+    /// Opens the place of a address.
+    pub(crate) fn open(address: &LeaderAddress) -> Result<Self, Error> {
         let (came, come) = channel();
-        match meeting {
-            Meeting::Here(path) => {
+        match address {
+            LeaderAddress::Socket(path) => {
                 let listener = listen_here(path)?;
                 let waiting = duplicate(&listener)?;
                 thread::spawn(move || welcome(&came, || accept_here(&waiting)));
                 Ok(Self { listener, come, path: Some(path.clone()) })
             }
-            Meeting::At(address, secret) => {
+            LeaderAddress::Tcp(address, secret) => {
                 let failed = |e| Error::os("listen at", address.to_string(), e);
                 let listener = TcpListener::bind(address).map_err(failed)?;
                 let (waiting, secret) = (listener.try_clone().map_err(failed)?, secret.clone());
@@ -81,12 +82,12 @@ impl Gate {
     }
 
     /// The next follower, if one comes in time.
-    pub(crate) fn next(&self, patience: Duration) -> Option<Companion> {
+    pub(crate) fn next(&self, patience: Duration) -> Option<FollowerConnection> {
         self.come.recv_timeout(patience).ok()
     }
 }
 
-impl Drop for Gate {
+impl Drop for Listener {
     fn drop(&mut self) {
         // The thread that accepts is woken up and ends.
         let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
@@ -97,10 +98,10 @@ impl Drop for Gate {
 }
 
 /// A conversation that tells who has connected.
-type Hearing = Box<dyn FnOnce() -> Result<Companion, Error> + Send>;
+type Hearing = Box<dyn FnOnce() -> Result<FollowerConnection, Error> + Send>;
 
 /// Hears whoever connects, until the gate is closed.
-fn welcome(came: &Sender<Companion>, accept: impl Fn() -> io::Result<Hearing>) {
+fn welcome(came: &Sender<FollowerConnection>, accept: impl Fn() -> io::Result<Hearing>) {
     let (heard, strangers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     loop {
         let hear = match accept() {
@@ -151,14 +152,14 @@ fn accept_here(listener: &OwnedFd) -> io::Result<Hearing> {
     Ok(Box::new(move || hear_here(fd)))
 }
 
-fn hear_here(fd: OwnedFd) -> Result<Companion, Error> {
+fn hear_here(fd: OwnedFd) -> Result<FollowerConnection, Error> {
     set_patience(&fd, PATIENCE)?;
     let frames = FrameSocket::from(fd);
     let (hello, _) = frames.receive()?;
-    frames.send(&Hello::own(false), &[])?;
-    let is_silent = Hello::check(&hello, "follower")?.is_silent;
+    frames.send(&Greeting::own(false), &[])?;
+    let is_silent = Greeting::check(&hello, "follower")?.is_silent;
     set_patience(&frames, Duration::ZERO)?;
-    Ok(Companion { frames, is_silent, addresses: None })
+    Ok(FollowerConnection { frames, is_silent, addresses: None })
 }
 
 fn accept_there(listener: &TcpListener, secret: &Secret) -> io::Result<Hearing> {
@@ -167,13 +168,17 @@ fn accept_there(listener: &TcpListener, secret: &Secret) -> io::Result<Hearing> 
     Ok(Box::new(move || hear_there(stream, &secret)))
 }
 
-fn hear_there(stream: TcpStream, secret: &Secret) -> Result<Companion, Error> {
+fn hear_there(stream: TcpStream, secret: &Secret) -> Result<FollowerConnection, Error> {
     let failed = |e| Error::os("find", "the addresses of a connection", e);
     let leader = stream.local_addr().map_err(failed)?.ip().to_canonical();
     let follower = stream.peer_addr().map_err(failed)?.ip().to_canonical();
     let (records, hello) = Records::accepted(stream, secret)?;
-    let addresses = Some(Addresses { leader, follower });
-    Ok(Companion { frames: tunnel::start(records)?, is_silent: hello.is_silent, addresses })
+    let addresses = Some(HostAddresses { leader, follower });
+    Ok(FollowerConnection {
+        frames: tunnel::start(records)?,
+        is_silent: hello.is_silent,
+        addresses,
+    })
 }
 
 /// How long a call on the socket waits at most; not at all limited for 0.

@@ -15,17 +15,17 @@ use std::{
     thread,
 };
 
+use ipcmark_fdpass::FrameSocket;
 use ipcmark_transport::Error;
 use nix::{
     errno::Errno,
+    fcntl::OFlag,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socketpair, sockopt},
+    unistd::pipe2,
 };
 
-use super::records::{self, Records};
-use ipcmark_fdpass::FrameSocket;
-
-use crate::command::stderr_tail;
+use crate::records::{self, Records};
 
 /// More channels than the workers of the largest session have.
 const MOST_CHANNELS: usize = 256;
@@ -194,7 +194,9 @@ impl Kind {
         let kind = match self {
             Kind::Stream => SockType::Stream,
             Kind::Packets => SockType::SeqPacket,
-            Kind::Pipe => return stderr_tail::pipe(),
+            Kind::Pipe => {
+                return pipe2(OFlag::O_CLOEXEC).map_err(|e| Error::scarce("make", "a channel", e));
+            }
         };
         socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)
             .map_err(|e| Error::scarce("make", "a channel", e))
@@ -269,7 +271,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::link::{hello::Hello, secret::Secret};
+    use crate::{greeting::Greeting, secret::Secret};
 
     fn any_record() -> impl Strategy<Value = Record> {
         let kinds = [Kind::Stream, Kind::Packets, Kind::Pipe];
@@ -317,7 +319,7 @@ mod tests {
         let secret = Secret([5; 32]);
         let key = secret.clone();
         let answering = thread::spawn(move || Records::accepted(other, &key).unwrap());
-        let one = Records::connected(one, &secret, &Hello::own(false)).unwrap();
+        let one = Records::connected(one, &secret, &Greeting::own(false)).unwrap();
         (start(answering.join().unwrap().0).unwrap(), start(one).unwrap())
     }
 
@@ -326,7 +328,7 @@ mod tests {
         let (here, there) = tunnel();
         let (mut near, far) = UnixStream::pair().unwrap();
         let (packets, far_packets) = FrameSocket::pair().unwrap();
-        let (reader, writer) = stderr_tail::pipe().unwrap();
+        let (reader, writer) = Kind::Pipe.pair().unwrap();
         here.send(b"order", &[far.as_fd(), far_packets.as_fd(), writer.as_fd()]).unwrap();
         drop((far, far_packets, writer));
         let (bytes, fds) = there.receive().unwrap();
@@ -354,9 +356,9 @@ mod tests {
 
         pipe.write_all(b"last words").unwrap();
         drop((pipe, stream, their_packets));
-        let mut words = stderr_tail::StderrTail::new(reader);
-        words.fill_until_end(std::time::Instant::now() + std::time::Duration::from_secs(20));
-        assert_eq!(words.text().as_deref(), Some("last words"));
+        let mut words = String::new();
+        File::from(reader).read_to_string(&mut words).unwrap();
+        assert_eq!(words, "last words");
         assert_eq!(near.read(&mut answer).unwrap(), 0, "its end is heard too");
         assert!(packets.receive().is_err());
     }

@@ -1,0 +1,27 @@
+//! A transport as the list shows it.
+
+use ipcmark_engine::AnyTransport;
+use ipcmark_transport::{Availability, Capabilities, Definition, OptionSpec};
+
+/// A transport as the list shows it.
+pub(super) struct Row<'a> {
+    pub definition: &'a Definition,
+    pub options: &'a [OptionSpec],
+    pub availability: Availability,
+}
+
+impl<'a> Row<'a> {
+    /// Asks a transport whether it can run here.
+    pub(super) fn new(candidate: &'a dyn AnyTransport) -> Self {
+        Self {
+            definition: candidate.definition(),
+            options: candidate.options(),
+            availability: candidate.probe(),
+        }
+    }
+}
+
+/// The waits, in words.
+pub(super) fn waits(capabilities: &Capabilities) -> Vec<&'static str> {
+    capabilities.waits.iter().map(|wait| wait.as_str()).collect()
+}
