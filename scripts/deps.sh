@@ -110,7 +110,7 @@ fi
 get_alephzero
 
 if ! command -v "${CARGO:-cargo}" >/dev/null 2>&1; then
-    echo 'deps: there is no cargo; install Rust 1.88 or later: https://rustup.rs' >&2
+    echo 'deps: there is no cargo; install Rust 1.89 or later: https://rustup.rs' >&2
     exit 1
 fi
 
