@@ -9,6 +9,7 @@ mod file;
 mod histogram;
 mod model;
 mod schema;
+pub mod stats;
 
 pub use file::{
     MAX_FILE_BYTES, check_writable, is_stream, read, to_json, write_atomically, write_text,

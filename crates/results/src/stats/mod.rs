@@ -1,0 +1,13 @@
+//! The statistics of a result: pure functions, a file a method.
+//!
+//! A trial's blocks are placed by [`Distances`] and located by [`adjusted_location`]; trials make an
+//! interval by [`trial_interval`] and [`merged_percentile`], rows a [`rank`]ing, pairs of blocks a
+//! [`Comparison`].
+
+mod location;
+mod student;
+mod tail;
+
+pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
+pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};
+pub use tail::{carries, merged_percentile, rank_interval, samples_needed};
