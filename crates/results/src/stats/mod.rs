@@ -4,10 +4,13 @@
 //! interval by [`trial_interval`] and [`merged_percentile`], rows a [`rank`]ing, pairs of blocks a
 //! [`Comparison`].
 
+mod density;
+mod distances;
 mod location;
 mod student;
 mod tail;
 
+pub use distances::{Distance, Distances, Shares};
 pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
 pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};
 pub use tail::{carries, merged_percentile, rank_interval, samples_needed};
