@@ -4,12 +4,14 @@
 //! interval by [`trial_interval`] and [`merged_percentile`], rows a [`rank`]ing, pairs of blocks a
 //! [`Comparison`].
 
+mod adjustment;
 mod density;
 mod distances;
 mod location;
 mod student;
 mod tail;
 
+pub use adjustment::{Block, adjusted_location, elasticity};
 pub use distances::{Distance, Distances, Shares};
 pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
 pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};

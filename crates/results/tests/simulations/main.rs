@@ -3,6 +3,7 @@
 //! Every simulation has a fixed seed, so that it gives the same rates each time; a bound allows for
 //! the rate's own error of three standard deviations. `--nocapture` shows the rates.
 
+mod adjustments;
 mod distances;
 mod intervals;
 mod noise;
