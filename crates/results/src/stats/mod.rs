@@ -5,14 +5,22 @@
 //! [`Comparison`].
 
 mod adjustment;
+mod comparison;
 mod density;
 mod distances;
+mod hodges_lehmann;
 mod location;
+mod power;
+mod signed_rank;
 mod student;
 mod tail;
 
 pub use adjustment::{Block, adjusted_location, elasticity};
+pub use comparison::{Comparison, Verdict};
 pub use distances::{Distance, Distances, Shares};
+pub use hodges_lehmann::{hodges_lehmann, hodges_lehmann_interval};
 pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
+pub use power::{DETECTABLE, MARGIN, deviation, pairs_for_equality, pairs_needed};
+pub use signed_rank::sign_flip_p;
 pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};
 pub use tail::{carries, merged_percentile, rank_interval, samples_needed};
