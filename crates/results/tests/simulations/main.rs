@@ -8,6 +8,7 @@ mod comparisons;
 mod distances;
 mod intervals;
 mod noise;
+mod rankings;
 
 /// The part of `count` experiments that answer true, printed under the name.
 fn rate(name: &str, count: usize, mut experiment: impl FnMut(usize) -> bool) -> f64 {
