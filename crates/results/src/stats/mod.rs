@@ -14,6 +14,7 @@ mod moderated;
 mod power;
 mod ranking;
 mod signed_rank;
+mod steadiness;
 mod student;
 mod tail;
 
@@ -25,5 +26,6 @@ pub use location::{histogram_percentile, log_location, logarithms, median, perce
 pub use power::{DETECTABLE, MARGIN, deviation, pairs_for_equality, pairs_needed};
 pub use ranking::{Ranked, Row, rank, trial_log_ratios};
 pub use signed_rank::sign_flip_p;
+pub use steadiness::{Steadiness, steadiness};
 pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};
 pub use tail::{carries, merged_percentile, rank_interval, samples_needed};

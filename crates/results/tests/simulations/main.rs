@@ -9,6 +9,7 @@ mod distances;
 mod intervals;
 mod noise;
 mod rankings;
+mod steadiness;
 
 /// The part of `count` experiments that answer true, printed under the name.
 fn rate(name: &str, count: usize, mut experiment: impl FnMut(usize) -> bool) -> f64 {
