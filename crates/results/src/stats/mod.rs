@@ -5,6 +5,7 @@
 //! [`Comparison`].
 
 mod adjustment;
+mod clock_step;
 mod comparison;
 mod density;
 mod distances;
@@ -19,6 +20,7 @@ mod student;
 mod tail;
 
 pub use adjustment::{Block, adjusted_location, elasticity};
+pub use clock_step::clock_step;
 pub use comparison::{Comparison, Verdict};
 pub use distances::{Distance, Distances, Shares};
 pub use hodges_lehmann::{hodges_lehmann, hodges_lehmann_interval};
