@@ -47,7 +47,12 @@ fn main() -> ExitCode {
         .into_iter()
         .flat_map(|(file, tests)| tests.into_iter().map(move |test| test.of(file)));
     let all = of_files.chain([Test::new("every_file_is_listed", every_file_is_listed)]);
-    ipcmark_harness::main(all.collect())
+    ipcmark_harness::main_at_once(all.collect(), at_once())
+}
+
+/// Twice as many as there are processors, for half of the time a test waits for something.
+fn at_once() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn every_file_is_listed() {

@@ -2,11 +2,22 @@
 //! measured, or a reason that names the limit of the system.
 
 use crate::support::{Verdict, run};
+use ipcmark_harness::Test;
 use ipcmark_results::Status;
 use ipcmark_transport::number;
 use serde_json::Value;
 
-ipcmark_harness::tests![every_option_works_at_both_its_ends, what_is_set_shows_in_the_library];
+/// The options are many, and so they are shared out among tests that run at the same time.
+const SHARES: usize = 6;
+
+pub fn tests() -> Vec<Test> {
+    let share = |share| {
+        let name = format!("every_option_works_at_both_its_ends_{}", share + 1);
+        Test::new(name, move || every_option_works_at_both_its_ends(share))
+    };
+    let last = Test::new("what_is_set_shows_in_the_library", what_is_set_shows_in_the_library);
+    (0..SHARES).map(share).chain([last]).collect()
+}
 
 /// Transports that can run here, each with its options: key and what it accepts.
 fn options() -> Vec<(String, String, String)> {
@@ -37,8 +48,8 @@ fn ends(accepts: &str) -> Vec<String> {
 const LIMITS: [&str; 6] =
     ["fs.mqueue", "kernel.msgmnb", "/dev/shm", "ulimit", "there is no memory", "Cannot allocate"];
 
-fn every_option_works_at_both_its_ends() {
-    for (transport, key, accepts) in options() {
+fn every_option_works_at_both_its_ends(share: usize) {
+    for (transport, key, accepts) in options().into_iter().skip(share).step_by(SHARES) {
         for value in ends(&accepts) {
             let words = format!("-t {transport} -s 16k -n 20 -w block,spin --format json");
             let set = format!("--set {transport}.{key}={value}");

@@ -11,9 +11,12 @@
 //! }
 //! ```
 //!
-//! Each test is called `TRANSPORT/WAIT/CHECK` and can be asked for by that name or a part of it:
-//! `cargo test -p ipcmark-conformance --test native -- shm-ring/spin`. What a transport cannot do is
-//! an ignored test that says why.
+//! Each test is called `TRANSPORT/WAIT/CHECK`. `IPCMARK_CONFORM` asks for some by name, which must be there:
+//! `IPCMARK_CONFORM=shm-ring/spin cargo test -p ipcmark-conformance --test native`, or for a transport of
+//! whatever kind `make conformance NAME=shm-ring/spin`. What a transport cannot do is an ignored test that
+//! says why.
+//!
+//! A test target runs in namespaces of its own, where the system allows them.
 
 mod allocation;
 mod checks;
@@ -28,6 +31,7 @@ mod stage;
 mod stamp;
 mod suite;
 mod traces;
+mod wanted;
 mod worker;
 
 use std::{
@@ -42,6 +46,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 pub use checks::Check;
 pub use failure::Failure;
 pub use suite::{Suite, Suites};
+use wanted::Wanted;
 
 /// How long a check may take before its processes are ended: far longer than any needs on a busy
 /// machine.
@@ -56,8 +61,24 @@ pub fn main(list: List) -> ExitCode {
     if let Some(code) = play_part(list) {
         return code;
     }
-    let trials = trials(subjects(list(&mut Suites)));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ipcmark_harness::isolate();
+    match wanted(list(&mut Suites)) {
+        Ok(trials) => libtest_mimic::run(&Arguments::from_args(), trials).exit_code(),
+        Err(fault) => {
+            eprintln!("conformance: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The tests that are asked for.
+fn wanted(suites: Vec<Suite>) -> Result<Vec<Trial>, String> {
+    let (wanted, subjects) = (Wanted::from_env(), subjects(suites));
+    wanted.check(subjects.iter().map(|subject| &subject.suite))?;
+    let mut trials = trials(subjects);
+    trials.retain(|trial| wanted.includes(trial.name()));
+    wanted.are_among(&trials)?;
+    Ok(trials)
 }
 
 /// Plays the part of a check if this process was started for one. A `main` of its own calls it

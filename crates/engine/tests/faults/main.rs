@@ -4,9 +4,6 @@
 //! Every scenario is played by the process of its test, which has the run's processes as children and
 //! finds those that are left.
 
-mod fault;
-mod faulty;
-mod plain;
 mod play;
 mod scenario;
 

@@ -8,14 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    fault::Fault,
-    faulty::{Faulty, queue},
-    scenario::{HEALTHY, SCENARIOS},
-};
 use ipcmark_engine::{
     Budget, Observer, Plan, PlannedCase, PlannedSession, Register, Registry, RunOptions, Touch,
 };
+use ipcmark_faulty::{Fault, Faulty, queue};
 use ipcmark_results::RunResult;
 use ipcmark_transport::{Collect, Error, Pattern, Wait};
 use nix::{
@@ -27,7 +23,9 @@ use nix::{
     },
 };
 
-/// Round trips of a case: the measurement is well under way at [`crate::fault::MEASURING`].
+use crate::scenario::{HEALTHY, SCENARIOS};
+
+/// Round trips of a case: the measurement is well under way at `MEASURING` of the scenarios.
 const ROUND_TRIPS: u64 = 1000;
 
 /// What came of a run.
@@ -42,7 +40,7 @@ pub struct Outcome {
 pub fn registry() -> Registry {
     let faulty = SCENARIOS.iter().map(|scenario| (scenario.name, scenario.fault));
     let all = faulty.chain([(HEALTHY, Fault::None)]);
-    all.map(|(name, fault)| Register.item(Faulty::new(name, fault))).collect()
+    all.map(|(name, fault)| Register.item(Faulty::new(name, "faulty", fault))).collect()
 }
 
 /// When the user interrupts a run.

@@ -6,9 +6,18 @@ use Act::*;
 use Moment::*;
 use Side::*;
 
-use crate::fault::{
-    Act, FIRST_OF_A_BURST, Fault, IN_A_BURST, Ill, LAST, MEASURING, Moment, Side, VERIFYING, Which,
-};
+use ipcmark_faulty::{Act, Fault, Ill, Moment, Side, Which};
+
+/// In verification: 32 messages one by one, then 64 in a row.
+const VERIFYING: u32 = 10;
+/// Within the 64 messages in a row.
+const IN_A_BURST: u32 = 50;
+/// The first of the follower's messages in a row.
+const FIRST_OF_A_BURST: u32 = 34;
+/// After verification and warm-up.
+const MEASURING: u32 = 600;
+/// The flag of the last message of a case.
+const LAST: u32 = 1 << 6;
 
 /// One fault and its outcome.
 pub struct Scenario {

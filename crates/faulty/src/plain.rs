@@ -1,16 +1,22 @@
-//! A plain transport that does everything right: two pipes, a length before each message.
+//! A transport that does everything right: a pipe for each direction, a length before each message.
 
 use std::{
     fs::File,
     hint::black_box,
     io::{ErrorKind, Read, Write},
-    os::fd::{AsFd, OwnedFd},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::OpenOptionsExt,
+    },
 };
 
-use ipcmark_transport::{Endpoint, Error, Rendezvous, Settings, Step, Wait};
+use ipcmark_transport::{Endpoint, Error, MAX_SLEEP, Rendezvous, Settings, Step, Wait};
 use nix::{
-    fcntl::{FcntlArg, OFlag, fcntl},
-    unistd::pipe2,
+    errno::Errno,
+    fcntl::OFlag,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::stat::Mode,
+    unistd::{mkfifo, pipe2},
 };
 
 /// Bytes before each message that say how long it is.
@@ -29,6 +35,9 @@ pub struct Ways {
 /// One end.
 pub struct Plain {
     ways: Ways,
+    wait: Wait,
+    /// The longest sleep.
+    nap: PollTimeout,
     /// The message on loan or going out, after its head.
     room: Vec<u8>,
     len: usize,
@@ -38,53 +47,65 @@ pub struct Plain {
     read: usize,
 }
 
-/// Makes the two pipes of a session: the leader's ways and the follower's. With `one_queue` both
+/// Gives each end its ways: the leader makes the pipes, the follower receives its own. With `one_queue` both
 /// directions are the same pipe, the classic mistake.
-pub fn pipes(one_queue: bool) -> Result<(Ways, Ways), Error> {
-    let pipe = || {
-        let (read, write) =
-            pipe2(OFlag::O_CLOEXEC).map_err(|errno| Error::os("create", "a pipe", errno))?;
-        Ok::<_, Error>((File::from(read), File::from(write)))
-    };
-    let copy = |file: &File| file.try_clone().map_err(|error| Error::os("copy", "a pipe", error));
-    let (down, down_in) = pipe()?;
-    let (up, up_in) = if one_queue { (copy(&down)?, copy(&down_in)?) } else { pipe()? };
-    Ok((Ways { input: up, output: down_in }, Ways { input: down, output: up_in }))
-}
-
-/// Gives each end its ways: the leader makes them, the follower receives its own.
 pub fn exchange(
     settings: &Settings,
     peers: &mut dyn Rendezvous,
     one_queue: bool,
 ) -> Result<Ways, Error> {
-    if settings.role.is_leader() {
-        let (mine, theirs) = pipes(one_queue)?;
-        peers.send(0, b"", &[theirs.input.as_fd(), theirs.output.as_fd()])?;
-        return Ok(mine);
+    if !settings.role.is_leader() {
+        let (_, fds) = peers.receive(0)?;
+        let [input, output] = <[OwnedFd; 2]>::try_from(fds)
+            .map_err(|_| Error::new("open", "the pipes", "two descriptors were expected"))?;
+        return Ok(Ways { input: input.into(), output: output.into() });
     }
-    let (_, fds) = peers.receive(0)?;
-    let [input, output] = <[OwnedFd; 2]>::try_from(fds)
-        .map_err(|_| Error::new("open", "the pipes", "two descriptors were expected"))?;
-    Ok(Ways { input: input.into(), output: output.into() })
+    let copy = |file: &File| file.try_clone().map_err(|error| Error::os("copy", "a pipe", error));
+    let (down, down_in) = pipe()?;
+    let (up, up_in) = if one_queue { (copy(&down)?, copy(&down_in)?) } else { pipe()? };
+    peers.send(0, b"", &[down.as_fd(), up_in.as_fd()])?;
+    Ok(Ways { input: up, output: down_in })
+}
+
+fn pipe() -> Result<(File, File), Error> {
+    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)
+        .map_err(|errno| Error::os("create", "a pipe", errno))?;
+    Ok((read.into(), write.into()))
+}
+
+/// Two pipes with names that do not depend on the session.
+pub fn shared_ways(settings: &Settings) -> Result<Ways, Error> {
+    let root = settings.directory.parent().expect("the session's directory lies in another");
+    let fifo = |name: &str| {
+        let path = root.join(name);
+        match mkfifo(&path, Mode::S_IRWXU) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(Error::os("create", "a named pipe", errno)),
+        }
+        let flags = OFlag::O_NONBLOCK.bits();
+        let file = File::options().read(true).write(true).custom_flags(flags).open(path);
+        file.map_err(|error| Error::os("open", "a named pipe", error))
+    };
+    let (down, up) = (fifo("down")?, fifo("up")?);
+    Ok(if settings.role.is_leader() {
+        Ways { input: up, output: down }
+    } else {
+        Ways { input: down, output: up }
+    })
 }
 
 impl Plain {
     /// An end over its two ways.
-    pub fn new(ways: Ways, settings: &Settings) -> Result<Self, Error> {
-        if settings.wait == Wait::Spin {
-            for way in [&ways.input, &ways.output] {
-                fcntl(way, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
-                    .map_err(|errno| Error::os("set the flags of", "a pipe", errno))?;
-            }
-        }
+    pub fn new(ways: Ways, settings: &Settings) -> Self {
         let touched = || {
             // Unseen, the ones would never be written, and the zeros be pages not there yet.
             let mut buffer = black_box(vec![1; HEAD + settings.payload + SPARE]);
             buffer.fill(0);
             buffer
         };
-        Ok(Self { ways, room: touched(), len: 0, written: 0, inbox: touched(), read: 0 })
+        let nap = PollTimeout::try_from(MAX_SLEEP).unwrap_or(PollTimeout::ZERO);
+        let (room, inbox) = (touched(), touched());
+        Self { ways, wait: settings.wait, nap, room, len: 0, written: 0, inbox, read: 0 }
     }
 
     /// Replaces the buffers by ones that were never touched.
@@ -93,14 +114,14 @@ impl Plain {
         self.inbox = vec![0; self.inbox.len()];
     }
 
+    /// From now on only a message ends a sleep.
+    pub fn sleep_for_ever(&mut self) {
+        self.nap = PollTimeout::NONE;
+    }
+
     /// Changes the length of the message on loan.
     pub fn set_len(&mut self, len: usize) {
         self.len = len;
-    }
-
-    /// Length of the message on loan.
-    pub fn len(&self) -> usize {
-        self.len
     }
 
     /// Writes over the message that was taken.
@@ -123,6 +144,15 @@ impl Plain {
     fn due(&self) -> usize {
         if self.read < HEAD { HEAD } else { HEAD + self.inbox_len() }
     }
+
+    /// What to say after an attempt that could not be done: sleeps as the wait asks for.
+    fn pause(&self, file: &File, events: PollFlags) -> Step {
+        if self.wait == Wait::Block {
+            // An error of the pipe shows in the next attempt.
+            let _ = poll(&mut [PollFd::new(file.as_fd(), events)], self.nap);
+        }
+        Step::WouldBlock
+    }
 }
 
 impl Endpoint for Plain {
@@ -140,7 +170,12 @@ impl Endpoint for Plain {
         while self.written < HEAD + self.len {
             match self.ways.output.write(&self.room[self.written..HEAD + self.len]) {
                 Ok(count) => self.written += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Step::WouldBlock),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(self.pause(&self.ways.output, PollFlags::POLLOUT));
+                }
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    return Err(Error::peer_gone("write to", "the pipe"));
+                }
                 Err(error) => return Err(Error::os("write to", "the pipe", error)),
             }
         }
@@ -156,7 +191,9 @@ impl Endpoint for Plain {
             match self.ways.input.read(rest) {
                 Ok(0) => return Err(Error::peer_gone("read", "the pipe")),
                 Ok(count) => self.read += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Step::WouldBlock),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Ok(self.pause(&self.ways.input, PollFlags::POLLIN));
+                }
                 Err(error) => return Err(Error::os("read", "the pipe", error)),
             }
         }

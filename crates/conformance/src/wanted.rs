@@ -1,0 +1,82 @@
+//! What is asked for by name: it must be there, or a run that tests nothing would look like one that passed.
+
+use ipcmark_transport::Availability;
+use libtest_mimic::Trial;
+
+use crate::suite::Suite;
+
+/// The variable that names what to run: `TRANSPORT`, `TRANSPORT/WAIT` or `TRANSPORT/WAIT/CHECK`, several
+/// parted by commas. Without it everything runs.
+const VARIABLE: &str = "IPCMARK_CONFORM";
+
+/// What is asked for by name.
+pub struct Wanted(Vec<String>);
+
+impl Wanted {
+    /// What the environment asks for.
+    pub fn from_env() -> Self {
+        Self::parse(&std::env::var(VARIABLE).unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Self {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        Self(names.map(str::to_owned).collect())
+    }
+
+    /// Whether the test of this name is to run.
+    pub fn includes(&self, test: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|name| covers(name, test))
+    }
+
+    /// Checks that the transport of every name is there and can run here.
+    pub fn check<'s>(&self, suites: impl Iterator<Item = &'s Suite> + Clone) -> Result<(), String> {
+        self.0.iter().try_for_each(|name| available(name, suites.clone()))
+    }
+
+    /// Checks that every name has tests.
+    pub fn are_among(&self, trials: &[Trial]) -> Result<(), String> {
+        let has_none = |name: &&String| !trials.iter().any(|trial| covers(name, trial.name()));
+        match self.0.iter().find(has_none) {
+            None => Ok(()),
+            Some(name) => {
+                Err(format!("'{name}' names no test; a test is called TRANSPORT/WAIT/CHECK"))
+            }
+        }
+    }
+}
+
+fn available<'s>(
+    name: &str,
+    mut suites: impl Iterator<Item = &'s Suite> + Clone,
+) -> Result<(), String> {
+    let transport = name.split('/').next().unwrap_or(name);
+    let names: Vec<&str> = suites.clone().map(|suite| &*suite.definition().name).collect();
+    match suites.find(|suite| suite.definition().name == transport).map(Suite::probe) {
+        Some(Availability::Available { .. }) => Ok(()),
+        Some(Availability::Unavailable { reason, .. }) => {
+            Err(format!("the transport '{transport}' cannot run here: {reason}"))
+        }
+        None => {
+            let there = names.join(", ");
+            Err(format!("there is no transport '{transport}' here; there are {there}"))
+        }
+    }
+}
+
+/// Whether the test is the one of this name or one of its parts.
+fn covers(name: &str, test: &str) -> bool {
+    test.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_covers_its_parts_and_no_longer_name() {
+        let wanted = Wanted::parse("pipe, shm-ring/spin");
+        assert!(wanted.includes("pipe/block/sizes") && wanted.includes("shm-ring/spin/sizes"));
+        assert!(!wanted.includes("pipes/block/sizes") && !wanted.includes("shm-ring/block/sizes"));
+        assert!(Wanted::parse("").includes("anything"));
+    }
+}

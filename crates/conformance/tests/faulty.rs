@@ -1,0 +1,172 @@
+//! The suite itself under test: transports that are wrong on purpose must fail in the check that is
+//! there for it, with words that name what went wrong; those that are right must pass all of it.
+
+use std::{
+    env,
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use ipcmark_conformance::{Check, Suite, Suites, WATCHDOG, play_part, run};
+use ipcmark_faulty::{Act, Fault, Faulty, Ill, Moment, Side, Which};
+use ipcmark_transport::{Collect, Wait};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// How long a transport that hangs may do so.
+const SHORT: Duration = Duration::from_secs(15);
+
+/// So many at once, for those that hang only wait.
+const AT_ONCE: usize = 8;
+
+/// Set where this executable is to run the suite as any other test target does.
+const INNER: &str = "IPCMARK_TEST_INNER";
+
+/// One message in so many is treated badly.
+const NOW_AND_THEN: Which = Which::Every(15);
+
+/// Name, fault.
+const RIGHT: [(&str, Fault); 3] = [
+    ("plain", Fault::None),
+    ("plain-alternating", Fault::TakesTurns),
+    ("plain-unreliable", Fault::Unreliable(Side::Both, Ill::Lost, NOW_AND_THEN)),
+];
+
+/// Not there at all.
+const ABSENT: &str = "absent";
+
+const fn message(ill: Ill, which: Which) -> Fault {
+    Fault::Message(Side::Both, ill, which)
+}
+
+const fn process(moment: Moment, act: Act) -> Fault {
+    Fault::Process(Side::Both, moment, act)
+}
+
+/// Name, fault, the check that finds it, what it says, how long it takes at most.
+#[rustfmt::skip]
+const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
+    use Check::*;
+    use Fault::*;
+    use Ill::*;
+    use Moment::*;
+    use Wait::*;
+    let always = Which::From(1);
+    &[
+        ("corrupts-a-byte", message(Corrupted, NOW_AND_THEN), Spin, Sizes, "it was corrupted", WATCHDOG),
+        ("loses-a-message", message(Lost, NOW_AND_THEN), Spin, BackPressure, "lost or was overtaken", WATCHDOG),
+        ("loses-a-message-blocking", message(Lost, NOW_AND_THEN), Block, Sizes, "the watchdog ended it", SHORT),
+        ("duplicates", message(Doubled, NOW_AND_THEN), Spin, Varied, "it came twice or late", WATCHDOG),
+        ("reorders", message(Overtaken, NOW_AND_THEN), Block, BackPressure, "lost or was overtaken", WATCHDOG),
+        ("truncates", message(Cut, Which::Longer(100)), Spin, Sizes, "the length changed on the way", WATCHDOG),
+        ("rounds-up", message(RoundedUp, always), Block, Sizes, "the length changed on the way", WATCHDOG),
+        ("one-queue", OneQueue, Spin, OwnMessage, "took its own message", WATCHDOG),
+        ("one-queue-blocking", OneQueue, Block, OwnMessage, "took its own message", WATCHDOG),
+        ("shared-by-sessions", SharedBySessions, Spin, TwoSessions, "expected", SHORT),
+        ("drops-when-full", DropsWhenFull, Spin, BackPressure, "nothing, though", WATCHDOG),
+        ("overwrites-the-taken", message(Overwriting, always), Spin, Held, "not released", WATCHDOG),
+        ("fails-when-full", FailsWhenFull, Spin, BackPressure, "it is full", WATCHDOG),
+        ("both-full-fails", FailsWhenFull, Spin, BothFull, "it is full", WATCHDOG),
+        ("never-delivers", NeverDelivers, Spin, Sizes, "taking a message", SHORT),
+        ("leaves-a-file", LeavesAFile, Spin, OpenClose, "no name in the file system", WATCHDOG),
+        ("leaves-a-file-at-the-end", LeavesAFile, Spin, Varied, "nothing left", WATCHDOG),
+        ("needs-a-file", NeedsAFile, Block, Crash, "nothing left in the system", WATCHDOG),
+        ("needs-a-file-early", NeedsAFile, Block, CrashOpening, "nothing left", WATCHDOG),
+        ("leaks-a-descriptor", process(Open, Act::LeakDescriptor), Spin, OpenClose, "the open descriptor", WATCHDOG),
+        ("leaks-a-thread", process(Open, Act::LeakThread), Spin, OpenClose, "threads instead of", WATCHDOG),
+        ("leaks-memory", process(Open, Act::LeakMemory), Spin, OpenClose, "bytes allocated", WATCHDOG),
+        ("allocates", message(Allocating, always), Spin, Steady, "no allocation", WATCHDOG),
+        ("untouched-buffers", UntouchedBuffers, Spin, Steady, "page faults", WATCHDOG),
+        ("prints", process(Open, Act::Print), Spin, Varied, "no word on standard error", WATCHDOG),
+        ("claims-loans", ClaimsLoans, Spin, Capabilities, "it is copied", WATCHDOG),
+        ("claims-to-wake", ClaimsToWake, Block, Capabilities, "taking a message", SHORT),
+        ("misnamed", Misnamed, Spin, Capabilities, "a name of lower-case words", WATCHDOG),
+        ("hangs-in-drop", process(DropAlone, Act::Hang), Spin, Crash, "closing its end", SHORT),
+        ("aborts", process(Publish(15), Act::Signal(6)), Spin, Varied, "signal: 6", WATCHDOG),
+    ]
+};
+
+fn faulty(name: &'static str, fault: Fault) -> Faulty {
+    Faulty::new(name, "os", fault)
+}
+
+fn list(suites: &mut Suites) -> Vec<Suite> {
+    let wrong = WRONG.iter().map(|(name, fault, ..)| (*name, *fault));
+    let all = RIGHT.into_iter().chain(wrong).chain([(ABSENT, Fault::Absent)]);
+    all.map(|(name, fault)| suites.item(faulty(name, fault))).collect()
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = play_part(list) {
+        return code;
+    }
+    if env::var_os(INNER).is_some() {
+        return ipcmark_conformance::main(list);
+    }
+    ipcmark_harness::isolate();
+    let trials = wrong_ones().chain(right_ones()).chain(asked_for()).collect();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = arguments.test_threads.or(Some(AT_ONCE));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// One test a way to ask for tests by name: what is not there is an error.
+fn asked_for() -> impl Iterator<Item = Trial> {
+    [
+        ("nobody", false, "there is no transport 'nobody' here; there are plain,"),
+        ("plain,nobody", false, "there is no transport 'nobody'"),
+        ("plain/hybrid", false, "'plain/hybrid' names no test"),
+        (ABSENT, false, "the transport 'absent' cannot run here: it is not there on purpose"),
+        ("plain/spin/capabilities", true, "1 passed"),
+    ]
+    .map(|(name, passes, words)| {
+        Trial::test(format!("asked-for/{}", name.replace('/', "-")), move || {
+            let mut command = Command::new(env::current_exe()?);
+            let output = command.env(INNER, "1").env("IPCMARK_CONFORM", name).arg("-q").output()?;
+            let told = [output.stdout, output.stderr].concat();
+            let told = String::from_utf8_lossy(&told);
+            let is_right = output.status.success() == passes && told.contains(words);
+            if is_right { Ok(()) } else { Err(format!("{}: {told}", output.status).into()) }
+        })
+    })
+    .into_iter()
+}
+
+/// One test a fault: it must be found.
+fn wrong_ones() -> impl Iterator<Item = Trial> {
+    WRONG.iter().map(|(name, fault, wait, check, words, watchdog)| {
+        Trial::test(format!("{name}/{wait}/{}", check.name()), move || {
+            let suite = Suites.item(faulty(name, *fault));
+            match run(&suite, *wait, *check, *watchdog) {
+                Err(failure) => names_it(&failure.to_string(), name, words),
+                Ok(()) => Err(Failed::from("the suite found nothing wrong")),
+            }
+        })
+    })
+}
+
+fn names_it(failure: &str, transport: &str, words: &str) -> Result<(), Failed> {
+    if failure.starts_with(transport) && failure.contains(words) {
+        return Ok(());
+    }
+    Err(Failed::from(format!("expected the failure to say '{words}'; it says: {failure}")))
+}
+
+/// One test a check: transports that are right pass.
+fn right_ones() -> impl Iterator<Item = Trial> {
+    RIGHT.iter().flat_map(|(name, fault)| {
+        let waits = Suites.item(faulty(name, *fault)).definition().capabilities.waits.clone();
+        let waits = waits.into_owned().into_iter();
+        waits.flat_map(move |wait| Check::ALL.map(|check| right_one(name, *fault, wait, check)))
+    })
+}
+
+fn right_one(name: &'static str, fault: Fault, wait: Wait, check: Check) -> Trial {
+    Trial::ignorable_test(format!("{name}/{wait}/{}", check.name()), move || {
+        let suite = Suites.item(faulty(name, fault));
+        if let Some(reason) = check.exempt(suite.definition(), wait) {
+            return Ok(Completion::ignored_with(reason));
+        }
+        run(&suite, wait, check, WATCHDOG).map_err(|failure| Failed::from(failure.to_string()))?;
+        Ok(Completion::Completed)
+    })
+}

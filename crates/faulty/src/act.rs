@@ -1,0 +1,92 @@
+//! What a process does that goes wrong.
+
+use std::{
+    fs::{self, File},
+    hint::black_box,
+    io::{self, Write},
+    mem,
+    path::Path,
+    process, thread,
+    time::Duration,
+};
+
+use ipcmark_transport::Error;
+use nix::{
+    mqueue::{MQ_OFlag, MqAttr, mq_open},
+    sys::stat::Mode,
+};
+
+use crate::fault::Act;
+
+impl Act {
+    /// Does it, in the process that calls, in the session of this name and directory.
+    pub fn perform(self, name: &str, directory: &Path) -> Result<(), Error> {
+        match self {
+            Act::Fail => return Err(Error::new("wind", "the clockwork", "the key is missing")),
+            Act::Panic => panic!("the clockwork burst"),
+            Act::Exit => process::exit(3),
+            Act::Signal(signal) => send_self(signal),
+            Act::Hang => hang(),
+            Act::Print => eprintln!("opened"),
+            Act::Chatter => {
+                (0..100_000).for_each(chatter);
+                eprintln!("the last line");
+                process::exit(4)
+            }
+            Act::ChatterOn => drop(thread::spawn(|| (0..).for_each(|_| chatter(1)))),
+            Act::ChatterAndHang => loop {
+                let _ = io::stderr().write_all(&[b'x'; 1 << 16]);
+            },
+            Act::Start => {
+                let started = process::Command::new("sleep").arg("1000").spawn();
+                started.map_err(|e| Error::os("start", "a process", e))?;
+            }
+            Act::Litter => {
+                litter(name, directory).map_err(|e| Error::os("make", "names", e))?;
+                send_self(libc::SIGKILL);
+            }
+            Act::LeakDescriptor => mem::forget(File::open("/dev/null")),
+            Act::LeakThread => drop(thread::spawn(|| hang())),
+            Act::LeakMemory => mem::forget(black_box(vec![1_u8; 4 << 20])),
+        }
+        Ok(())
+    }
+}
+
+fn chatter(number: u64) {
+    // The reader may be gone: that is no reason to panic.
+    let _ = writeln!(io::stdout(), "line {number} to standard output");
+    let _ = writeln!(io::stderr(), "line {number} to standard error");
+}
+
+fn hang() -> ! {
+    loop {
+        thread::sleep(Duration::from_secs(1000));
+    }
+}
+
+fn send_self(signal: i32) {
+    // SAFETY: puts the default action back, where the standard library has one of its own, and
+    // sends a signal to this very process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// Makes a file, a queue and a directory under names that start with the session's.
+fn litter(name: &str, directory: &Path) -> io::Result<()> {
+    fs::write(format!("/dev/shm/{name}-left"), name)?;
+    fs::create_dir(format!("/tmp/{name}-left"))?;
+    fs::write(format!("/tmp/{name}-left/inner"), name)?;
+    fs::write(directory.join("left"), name)?;
+    let attributes = MqAttr::new(0, 1, 16, 0);
+    let flags = MQ_OFlag::O_CREAT | MQ_OFlag::O_RDWR;
+    mq_open(queue(name).as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR, Some(&attributes))?;
+    Ok(())
+}
+
+/// The message queue that [`Act::Litter`] leaves in a session of this name.
+pub fn queue(name: &str) -> String {
+    format!("/{name}-left")
+}

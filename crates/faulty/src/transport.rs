@@ -1,0 +1,270 @@
+//! The plain transport with a fault around it.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fs::{self, File},
+    hint::black_box,
+    path::PathBuf,
+    thread,
+    time::Duration,
+};
+
+use ipcmark_transport::{
+    Availability, Capabilities, Definition, Endpoint, Error, MAX_PAYLOAD, Pattern, Rendezvous,
+    Role, Settings, Span, Step, Transport, Wait,
+};
+use nix::{errno::Errno, mqueue::mq_unlink};
+
+use crate::{
+    act::queue,
+    fault::{Fault, Ill, Moment},
+    plain::{Plain, Ways, exchange, shared_ways},
+};
+
+/// A transport with a fault.
+pub struct Faulty {
+    fault: Fault,
+    definition: Definition,
+}
+
+/// One end of it.
+pub struct FaultyEnd {
+    plain: Plain,
+    fault: Fault,
+    role: Role,
+    published: u32,
+    taken: u32,
+    /// The message on loan has had its ill.
+    treated: bool,
+    /// The message that the next one overtakes.
+    held: Option<Vec<u8>>,
+    /// The session's.
+    name: String,
+    /// The session's.
+    directory: PathBuf,
+}
+
+impl Faulty {
+    /// A transport of this name with this fault. Those of the family `os` are held to what is all ours.
+    pub fn new(name: &'static str, family: &'static str, fault: Fault) -> Self {
+        let capabilities = Capabilities {
+            waits: Cow::Borrowed(&[Wait::Spin, Wait::Block]),
+            patterns: Cow::Borrowed(&[Pattern::Latency]),
+            max_payload: MAX_PAYLOAD,
+            loans: fault == Fault::ClaimsLoans,
+            max_subscribers: 1,
+            crosses_hosts: false,
+            reliable: !matches!(fault, Fault::Unreliable(..) | Fault::ClaimsToWake),
+            alternating: fault == Fault::TakesTurns,
+            span: Span::Process,
+            exclusive: false,
+        };
+        let family = if fault == Fault::Misnamed { "The_OS" } else { family };
+        let definition = Definition {
+            name: name.into(),
+            family: family.into(),
+            summary: "pipes, with a fault".into(),
+            capabilities,
+        };
+        Self { fault, definition }
+    }
+
+    fn ways(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Ways, Error> {
+        match self.fault {
+            Fault::SharedBySessions => shared_ways(settings),
+            fault => exchange(settings, peers, fault == Fault::OneQueue),
+        }
+    }
+}
+
+/// The file of an end, where it has one.
+fn file(name: &str, role: Role) -> PathBuf {
+    format!("/dev/shm/{name}-{}", if role.is_leader() { "leader" } else { "follower" }).into()
+}
+
+impl Transport for Faulty {
+    type Endpoint = FaultyEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn probe(&self) -> Availability {
+        match self.fault {
+            Fault::Absent => Availability::Unavailable {
+                reason: "it is not there on purpose".into(),
+                install: None,
+            },
+            _ => Availability::Available { version: None },
+        }
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<FaultyEnd, Error> {
+        let (fault, role) = (self.fault, settings.role);
+        let (name, directory) = (settings.name.to_string(), settings.directory.clone());
+        if let Fault::Process(side, Moment::Open, act) = fault
+            && side.has(role)
+        {
+            act.perform(&name, &directory)?;
+        }
+        if matches!(fault, Fault::LeavesAFile | Fault::NeedsAFile) {
+            File::create(file(&name, role)).map_err(|e| Error::os("create", "a file", e))?;
+        }
+        let mut plain = Plain::new(self.ways(settings, peers)?, settings);
+        match fault {
+            Fault::UntouchedBuffers => plain.use_fresh_buffers(),
+            Fault::ClaimsToWake => plain.sleep_for_ever(),
+            _ => {}
+        }
+        let (published, taken, treated, held) = (0, 0, false, None);
+        Ok(FaultyEnd { plain, fault, role, published, taken, treated, held, name, directory })
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        // What is left in a test that is about something else would be left for good.
+        if self.fault == Fault::LeavesAFile {
+            for role in [Role::Leader, Role::Follower(0)] {
+                let _ = fs::remove_file(file(name, role));
+            }
+        }
+        match mq_unlink(queue(name).as_str()) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(e) => Err(Error::os("remove", "the queue", e)),
+        }
+    }
+}
+
+impl FaultyEnd {
+    /// What happens to the message on loan.
+    fn ill(&mut self) -> Option<Ill> {
+        let (Fault::Message(side, ill, which) | Fault::Unreliable(side, ill, which)) = self.fault
+        else {
+            return None;
+        };
+        let hit = side.has(self.role) && which.is(self.published + 1, self.plain.room());
+        hit.then_some(ill)
+    }
+
+    /// Changes the message on loan, once.
+    fn treat(&mut self, ill: Ill) {
+        if std::mem::replace(&mut self.treated, true) {
+            return;
+        }
+        let len = self.plain.room().len();
+        match ill {
+            Ill::Corrupted => *self.plain.room().last_mut().expect("it is not empty") ^= 0x40,
+            Ill::Cut => self.plain.set_len(len - 1),
+            Ill::RoundedUp => self.plain.set_len(len.next_multiple_of(8)),
+            Ill::Late => thread::sleep(Duration::from_millis(250)),
+            Ill::Overtaken => self.held = Some(self.plain.room().to_vec()),
+            Ill::Overwriting => self.plain.overwrite_taken(),
+            Ill::Allocating => drop(black_box(vec![0_u8; len])),
+            Ill::Lost | Ill::Doubled => {}
+        }
+    }
+
+    /// Publishes what is on loan, or does what a full queue is answered with.
+    fn publish_plainly(&mut self) -> Result<Step, Error> {
+        match (self.plain.publish()?, self.fault) {
+            (Step::WouldBlock, Fault::DropsWhenFull) if self.plain.nothing_is_written() => {
+                Ok(Step::Done)
+            }
+            (Step::WouldBlock, Fault::FailsWhenFull) => {
+                Err(Error::new("write to", "the pipe", "it is full"))
+            }
+            (step, _) => Ok(step),
+        }
+    }
+
+    /// Publishes a message that nobody asked for, however long it takes.
+    fn publish_more(&mut self, message: &[u8]) -> Result<(), Error> {
+        let _ = self.plain.loan(message.len())?;
+        self.plain.room().copy_from_slice(message);
+        while self.plain.publish()? == Step::WouldBlock {
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn act_at(&self, wanted: impl Fn(Moment) -> bool) -> Result<(), Error> {
+        match self.fault {
+            Fault::Process(side, moment, act) if side.has(self.role) && wanted(moment) => {
+                act.perform(&self.name, &self.directory)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Endpoint for FaultyEnd {
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.treated = false;
+        self.plain.loan(len)
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        self.plain.room()
+    }
+
+    fn publish(&mut self) -> Result<Step, Error> {
+        let number = self.published + 1;
+        self.act_at(|moment| moment == Moment::Publish(number))?;
+        let ill = self.ill();
+        ill.iter().for_each(|ill| self.treat(*ill));
+        let step = match ill {
+            Some(Ill::Lost | Ill::Overtaken) => Step::Done,
+            _ => self.publish_plainly()?,
+        };
+        if step == Step::WouldBlock {
+            return Ok(step);
+        }
+        self.published += 1;
+        if let Some(Ill::Doubled) = ill {
+            let message = self.plain.room().to_vec();
+            self.publish_more(&message)?;
+        }
+        if ill != Some(Ill::Overtaken)
+            && let Some(held) = self.held.take()
+        {
+            self.publish_more(&held)?;
+        }
+        Ok(step)
+    }
+
+    fn take(&mut self) -> Result<Step, Error> {
+        let number = self.taken + 1;
+        self.act_at(|moment| moment == Moment::Take(number))?;
+        let step = match self.fault {
+            Fault::NeverDelivers => Step::WouldBlock,
+            _ => self.plain.take()?,
+        };
+        self.taken += u32::from(step == Step::Done);
+        Ok(step)
+    }
+
+    fn message(&self) -> &[u8] {
+        self.plain.message()
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        self.plain.release()
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("fault".into(), format!("{:?}", self.fault))])
+    }
+}
+
+impl Drop for FaultyEnd {
+    fn drop(&mut self) {
+        if self.fault == Fault::NeedsAFile {
+            let _ = fs::remove_file(file(&self.name, self.role));
+        }
+        let waits = matches!(self.fault, Fault::Process(_, Moment::DropAlone, _));
+        let is_alone = waits && self.plain.take().is_err();
+        // There is no way to report an error from here.
+        let _ =
+            self.act_at(|moment| moment == Moment::Drop || is_alone && moment == Moment::DropAlone);
+    }
+}
