@@ -124,10 +124,12 @@ pub const TRANSPORT: MmapFile = MmapFile;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::testing::Left;
 
     #[test]
     fn a_file_that_had_a_name_has_lost_it() {
         let name = format!("ipcmark-test-{}-file", std::process::id());
+        let _left = Left(path(&name));
         let file = unlinked(&path(&name)).unwrap();
         assert!(file.metadata().is_ok() && !path(&name).exists());
     }
@@ -135,6 +137,7 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_can_be_removed() {
         let name = format!("ipcmark-test-{}-left", std::process::id());
+        let _left = Left(path(&name));
         std::fs::write(path(&name), b"left").unwrap();
         MmapFile.remove(&name).unwrap();
         assert!(!path(&name).exists());

@@ -3,10 +3,13 @@
 pub mod queue;
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
-    io::Write,
     path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
     thread,
 };
 
@@ -39,39 +42,60 @@ pub fn with_ends<T: Transport>(
     follower: impl FnOnce(T::Endpoint) + Send,
 ) {
     std::fs::create_dir_all(&settings.directory).expect("a directory for the test");
+    let _left = Left(settings.directory.clone());
     let (mut one, mut other) = rendezvous();
     let others = Settings { role: Role::Follower(0), ..settings.clone() };
+    let failed = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
+        let guard = EndsTogether(Arc::clone(&failed));
         scope.spawn(move || {
-            let _guard = EndsTogether;
+            let _guard = guard.of_this_thread();
             follower(transport.open(&others, &mut other).expect("the follower opens"));
         });
-        let _guard = EndsTogether;
+        let _guard = EndsTogether(failed).of_this_thread();
         let opened = transport.open(settings, &mut one);
         // A follower that still waits for a leader that failed learns of it.
         drop(one);
         leader(opened.expect("the leader opens"));
     });
-    std::fs::remove_dir_all(&settings.directory).expect("the directory is there");
 }
 
-/// Ends the tests when one end of a pair fails: the other one would wait for it for ever.
-struct EndsTogether;
+thread_local! {
+    /// Whether the other end of this thread's pair has failed.
+    static FAILED: RefCell<Arc<AtomicBool>> = RefCell::default();
+}
+
+/// Tells the other end of a pair when this one fails: it would wait for ever.
+struct EndsTogether(Arc<AtomicBool>);
+
+impl EndsTogether {
+    fn of_this_thread(self) -> Self {
+        FAILED.set(Arc::clone(&self.0));
+        self
+    }
+}
 
 impl Drop for EndsTogether {
     fn drop(&mut self) {
-        if thread::panicking() {
-            // Not `eprintln!`, which the harness keeps until the test has ended.
-            let name = thread::current().name().unwrap_or("the other thread").to_owned();
-            let _ = writeln!(std::io::stderr(), "{name}: an end failed; --nocapture shows why");
-            std::process::exit(1);
-        }
+        self.0.fetch_or(thread::panicking(), Ordering::Relaxed);
+        FAILED.take();
+    }
+}
+
+/// A file or a directory of a test: it is removed, however the test ends.
+pub struct Left(pub PathBuf);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0).or_else(|_| std::fs::remove_file(&self.0));
     }
 }
 
 /// Repeats an attempt until it is done.
 pub fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) {
+    let failed = FAILED.with_borrow(Arc::clone);
     while attempt().expect("no error") == Step::WouldBlock {
+        assert!(!failed.load(Ordering::Relaxed), "the other end failed");
         // Tests run on few processors: who polls must let the other thread run.
         thread::yield_now();
     }

@@ -52,13 +52,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str, mode: u32) -> Result<Secret, String> {
-        let name = format!("ipcmark-secret-{}-{}", std::process::id(), text.len());
-        let path = std::env::temp_dir().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let secret = Secret::read(&path).map_err(|error| error.to_string());
-        fs::remove_file(&path).unwrap();
-        secret
+        Secret::read(&path).map_err(|error| error.to_string())
     }
 
     #[test]

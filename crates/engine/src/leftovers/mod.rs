@@ -165,11 +165,21 @@ fn system_v_objects() -> Vec<String> {
 mod tests {
     use super::*;
 
+    /// The names of a run, removed however the test ends.
+    struct Names<'a>(&'a str);
+
+    impl Drop for Names<'_> {
+        fn drop(&mut self) {
+            remove_names(self.0);
+        }
+    }
+
     #[test]
     fn a_living_run_is_left_alone_and_a_dead_one_is_cleaned() {
         let id = format!("{:08x}", std::process::id() ^ 0xa5a5_0000);
         let stray = PathBuf::from(format!("/dev/shm/{PREFIX}{id}-1-2"));
         let path = PathBuf::from(format!("/tmp/{PREFIX}{id}"));
+        let _names = Names(&id);
         let directory = RunDirectory::create(&id).unwrap();
         fs::write(&stray, "x").unwrap();
         assert!(!dead_runs().contains(&id), "it holds its lock");

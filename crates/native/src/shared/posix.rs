@@ -60,12 +60,15 @@ fn object(name: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::testing::Left;
 
     #[test]
     fn the_name_is_gone_as_soon_as_the_memory_is_there() {
         let name = format!("ipcmark-test-{}-posix", std::process::id());
+        let path = Path::new("/dev/shm").join(format!("{name}-memory"));
+        let _left = Left(path.clone());
         let _fd = create(&name, 4096).unwrap();
-        assert!(!Path::new("/dev/shm").join(format!("{name}-memory")).exists());
+        assert!(!path.exists());
         remove(&name).unwrap();
     }
 
@@ -73,6 +76,7 @@ mod tests {
     fn what_a_killed_process_left_can_be_removed() {
         let name = format!("ipcmark-test-{}-left", std::process::id());
         let path = Path::new("/dev/shm").join(format!("{name}-memory"));
+        let _left = Left(path.clone());
         std::fs::write(&path, b"left").unwrap();
         assert_eq!(create(&name, 4096).unwrap_err().os_error(), Some(libc::EEXIST));
         remove(&name).unwrap();

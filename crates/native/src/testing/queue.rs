@@ -4,7 +4,7 @@ use std::{fs, process::Command, thread};
 
 use ipcmark_transport::{Endpoint, Role, Settings, Step, Transport, Wait};
 
-use super::{complete, ping_pong, receive, rendezvous, send, settings};
+use super::{Left, complete, ping_pong, receive, rendezvous, send, settings};
 
 /// Opens both ends of a transport and hands them to one thread.
 pub fn ends<T: Transport>(transport: &T, wait: Wait, payload: usize) -> (T::Endpoint, T::Endpoint)
@@ -14,6 +14,7 @@ where
     let settings = settings(wait, payload);
     let others = Settings { role: Role::Follower(0), ..settings.clone() };
     fs::create_dir_all(&settings.directory).expect("a directory for the test");
+    let _left = Left(settings.directory.clone());
     let (mut one, mut other) = rendezvous();
     let ends = thread::scope(|scope| {
         let follower = scope.spawn(move || transport.open(&others, &mut other));
@@ -26,14 +27,19 @@ where
     ends
 }
 
-/// Sends messages of every length around the limits of a call to and fro.
-pub fn exchange(transport: &impl Transport, wait: Wait) {
+/// Every length around the limits of a call.
+pub fn lengths() -> Vec<usize> {
     let mut lengths = vec![16, 17, 64, 100];
     for limit in [1 << 12, 1 << 13, 1 << 14, 65488, 1 << 16, 212_992, 1 << 20] {
         lengths.extend((limit - 9..=limit + 9).step_by(1 + limit / (1 << 17)));
     }
     lengths.extend([16, 4_194_303, 1_000_003, 4 << 20, 31]);
-    ping_pong(transport, wait, 4 << 20, &lengths);
+    lengths
+}
+
+/// Sends messages of these lengths to and fro.
+pub fn exchange(transport: &impl Transport, wait: Wait) {
+    ping_pong(transport, wait, 4 << 20, &lengths());
 }
 
 /// Publishes messages of varying lengths until the queue is full, then takes them all.
