@@ -10,13 +10,17 @@ use std::{
 
 use serde_json::Value;
 
+use crate::support::IPCMARK;
+
 /// The command in a directory of its own, so that it finds no module that it is not told of.
 static BARE: LazyLock<PathBuf> = LazyLock::new(|| {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bare");
     fs::create_dir_all(&directory).expect("a directory");
     let bare = directory.join("ipcmark");
-    let _ = fs::remove_file(&bare);
-    fs::hard_link(env!("CARGO_BIN_EXE_ipcmark"), &bare).expect("a second name");
+    // At once, for another test may be using it.
+    let fresh = tempfile::tempdir_in(&directory).expect("a directory");
+    fs::hard_link(IPCMARK, fresh.path().join("ipcmark")).expect("a second name");
+    fs::rename(fresh.path().join("ipcmark"), &bare).expect("its place");
     bare
 });
 

@@ -1,11 +1,12 @@
 //! Modules that cannot be used: listed with the reason, and nothing else suffers.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use super::{
-    command::{entries, entry, ipcmark, list, reason, run, text},
-    compiled::module,
+    command::{entries, entry, finish, ipcmark, list, reason, run, text},
+    compiled::{compile, module},
 };
+use crate::support::processes::await_that;
 
 ipcmark_harness::tests![
     another_version,
@@ -23,6 +24,8 @@ ipcmark_harness::tests![
     what_a_library_prints_changes_nothing,
     what_a_library_starts_ends_with_the_question,
     a_module_that_is_refused_is_a_row_of_a_run,
+    a_named_module_that_is_refused_is_no_success,
+    a_named_module_stands_for_an_installed_one_of_its_file_name,
 ];
 
 /// Why the module `name`, of whatever file, is refused.
@@ -62,7 +65,7 @@ fn a_constructor_that_ends_the_process() {
 }
 
 fn a_constructor_that_hangs() {
-    says("hangs", "it did not answer within 5 s");
+    says("hangs", "it did not answer within 15 s");
 }
 
 fn a_library_that_is_gone() {
@@ -136,26 +139,18 @@ fn what_a_library_prints_changes_nothing() {
 }
 
 fn what_a_library_starts_ends_with_the_question() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("forks.pid");
-    let _ = fs::remove_file(&file);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid");
     let module = module("forks", "forks");
     let mut command = ipcmark();
     command.env("TEST_PID_FILE", &file).args(["list", "--format", "json", "--module"]).arg(module);
     assert_eq!(entry(&entries(&mut command), "test-transport").unwrap()["available"], true);
-    // It may have ended before it could write; if it wrote, it must be gone or a zombie by now.
-    let Ok(pid) = fs::read_to_string(&file) else { return };
-    let stat = format!("/proc/{}/stat", pid.trim());
-    let gone = || {
-        let stat = fs::read_to_string(&stat).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
-    };
-    for _ in 0..500 {
-        if gone() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("process {} still runs", pid.trim());
+    // Its constructor waited until the process had written its number, at once and whole.
+    let pid: u32 = fs::read_to_string(&file).unwrap().trim().parse().expect("a number");
+    await_that("the process ends", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        (stat.is_empty() || stat.contains(") Z ")).then_some(())
+    });
 }
 
 fn a_module_that_is_refused_is_a_row_of_a_run() {
@@ -166,4 +161,42 @@ fn a_module_that_is_refused_is_a_row_of_a_run() {
     assert!(case["reason"].as_str().unwrap().contains("SIGSEGV"));
     let null = cases.iter().find(|case| case["transport"] == "null").unwrap();
     assert_eq!(null["status"], "ok");
+}
+
+/// The status was 0, and no word was said.
+fn a_named_module_that_is_refused_is_no_success() {
+    let module = module("crashes", "no-success");
+    let (output, cases) = run(&module, &["-t", "null", "-s", "64"]);
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = text(&output.stderr);
+    assert!(
+        complaint.contains("cannot use the module") && complaint.contains("SIGSEGV"),
+        "{complaint}"
+    );
+    assert!(cases.iter().all(|case| case["status"] == "ok"), "{cases:?}");
+}
+
+/// The installed one was measured.
+fn a_named_module_stands_for_an_installed_one_of_its_file_name() {
+    let [installed, named] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules/null/null.c");
+    fs::copy(compile(&source, "installed-null"), installed.path().join("null.so")).unwrap();
+    fs::copy(module("no_entry", "named"), named.path().join("null.so")).unwrap();
+    let words = ["run", "-n", "100", "-t", "null-module", "-s", "64", "--format", "json"];
+    let with = |named: Option<&Path>| {
+        let mut command = ipcmark();
+        command.env("IPCMARK_MODULE_PATH", installed.path()).args(words);
+        let (output, cases) = finish(
+            command.args(named.map(|_| "--module")).args(named.map(|path| path.join("null.so"))),
+        );
+        (output.status.code(), cases)
+    };
+    let (status, cases) = with(None);
+    assert_eq!((status, &cases[0]["status"]), (Some(0), &"ok".into()), "{cases:?}");
+    let (status, cases) = with(Some(named.path()));
+    assert_eq!((status, &cases[0]["status"]), (Some(1), &"unavailable".into()), "{cases:?}");
+    assert!(
+        cases[0]["reason"].as_str().unwrap().contains("no function ipcmark_module"),
+        "{cases:?}"
+    );
 }

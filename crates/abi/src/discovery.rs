@@ -17,7 +17,8 @@ pub(crate) const EXAMINE: &str = "examine";
 const PATH_VARIABLE: &str = "IPCMARK_MODULE_PATH";
 
 /// The files that may be modules: those named first, then those in the directories of
-/// `$IPCMARK_MODULE_PATH`, then those beside the command.
+/// `$IPCMARK_MODULE_PATH`, then those beside the command. One that is named stands for every other of its
+/// file name: where it cannot be used, nothing else is measured under its names.
 pub(crate) fn files(named: &[PathBuf]) -> Vec<PathBuf> {
     let variable = std::env::var_os(PATH_VARIABLE).unwrap_or_default();
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("modules")));
@@ -26,7 +27,8 @@ pub(crate) fn files(named: &[PathBuf]) -> Vec<PathBuf> {
         named.iter().map(|file| fs::canonicalize(file).unwrap_or_else(|_| file.clone())).collect();
     for directory in directories.filter(|directory| !directory.as_os_str().is_empty()) {
         for file in objects(&directory) {
-            if !files.contains(&file) {
+            let is_named = named.iter().any(|named| named.file_name() == file.file_name());
+            if !is_named && !files.contains(&file) {
                 files.push(file);
             }
         }

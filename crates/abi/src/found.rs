@@ -49,6 +49,20 @@ impl Found {
         (VARIABLE, serde_json::to_string(self).unwrap_or_default())
     }
 
+    /// The modules that offer something.
+    pub fn offering(&self) -> impl Iterator<Item = &Path> {
+        let offering = self.modules.iter().filter(|asked| asked.answer.is_ok());
+        offering.map(|asked| asked.path.as_path())
+    }
+
+    /// The files that offer nothing, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.modules.iter().filter_map(|asked| {
+            let reason = asked.answer.as_ref().err()?;
+            Some((asked.path.as_path(), reason.as_str()))
+        })
+    }
+
     /// What is wrong with modules that offer something all the same, a sentence each.
     pub fn faults(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.modules.iter().flat_map(|asked| {

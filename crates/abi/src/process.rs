@@ -22,8 +22,9 @@ use serde::de::DeserializeOwned;
 
 use crate::MODULE_COMMAND;
 
-/// How long a module may take to load and to do what it is asked.
-const DEADLINE: Duration = Duration::from_secs(5);
+/// How long a module may take to load and to do what it is asked: all are asked at once, on a machine that may
+/// be busy.
+const DEADLINE: Duration = Duration::from_secs(15);
 
 /// How often, in milliseconds, to look whether a process has ended, which no descriptor tells.
 const LOOK_EVERY: u16 = 5;

@@ -27,8 +27,8 @@ use crate::{
 /// Waits for the followers and measures.
 pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
     let address = leader_address(&place.socket, &place.listen, &place.secret)?;
-    let registry = registry::look(&run.module)?;
-    let ended = measurement::measure(run, Some(&address), &registry);
+    let transports = registry::look(&run.module)?;
+    let ended = measurement::measure(run, Some(&address), &transports);
     leave();
     ended
 }

@@ -1,14 +1,31 @@
 //! The transports of the command: those of the operating system, then those of modules.
 
-use std::{fs::File, path::PathBuf};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use ipcmark_abi::Found;
 use ipcmark_engine::{Register, Registry};
 
 use crate::output;
 
+/// The transports, and whether every module that was named offers some.
+pub(crate) struct Transports {
+    pub registry: Registry,
+    is_whole: bool,
+}
+
+impl Transports {
+    /// The exit status of what was done with them: no success where a module that was named is refused.
+    pub(crate) fn status(&self, done: ExitCode) -> ExitCode {
+        if self.is_whole || done != ExitCode::SUCCESS { done } else { ExitCode::FAILURE }
+    }
+}
+
 /// Looks for modules and lists everything. An error is one of the command line.
-pub(crate) fn look(named: &[PathBuf]) -> Result<Registry, String> {
+pub(crate) fn look(named: &[PathBuf]) -> Result<Transports, String> {
     for file in named {
         File::open(file).map_err(|e| format!("cannot read the module {}: {e}", file.display()))?;
     }
@@ -16,10 +33,22 @@ pub(crate) fn look(named: &[PathBuf]) -> Result<Registry, String> {
     for (path, fault) in found.faults() {
         output::say(format_args!("the module {}: {fault}", path.display()));
     }
+    let is_whole = complain_of_refused(named, &found);
     let (variable, value) = found.to_inherit();
     // SAFETY: the command has one thread as yet, so nobody reads the environment meanwhile.
     unsafe { std::env::set_var(variable, value) };
-    Ok(of(&found))
+    Ok(Transports { registry: of(&found), is_whole })
+}
+
+/// Says why modules that were named cannot be used; whether all can.
+fn complain_of_refused(named: &[PathBuf], found: &Found) -> bool {
+    let named: Vec<PathBuf> = named.iter().filter_map(|file| fs::canonicalize(file).ok()).collect();
+    let is_named = |path: &Path| named.iter().any(|named| named == path);
+    let refused: Vec<_> = found.refused().filter(|(path, _)| is_named(path)).collect();
+    for (path, reason) in &refused {
+        output::say(format_args!("cannot use the module {}: {reason}", path.display()));
+    }
+    refused.is_empty()
 }
 
 /// The list; of two transports with one name the first counts.

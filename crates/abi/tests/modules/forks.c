@@ -1,15 +1,23 @@
-/* Its constructor leaves a process behind that holds everything open. It writes its number into the
- * file that $TEST_PID_FILE names. */
+/* Its constructor leaves a process behind that holds everything open, and returns when that has written its
+ * number into the file that $TEST_PID_FILE names. */
 #include "base.h"
+#include <unistd.h>
 __attribute__((constructor)) static void leave_one(void) {
     const char *path = getenv("TEST_PID_FILE");
-    if (!path || fork() != 0)
+    int written[2];
+    char byte = 0;
+    if (!path || pipe(written) != 0)
         return;
-    FILE *file = fopen(path, "w");
-    if (file) {
-        fprintf(file, "%d\n", (int)getpid());
-        fclose(file);
+    if (fork() == 0) {
+        FILE *file = fopen(path, "w");
+        if (file) {
+            fprintf(file, "%d\n", (int)getpid());
+            fclose(file);
+        }
+        byte = (char)write(written[1], "x", 1);
+        for (;;)
+            pause();
     }
-    for (;;)
-        pause();
+    if (read(written[0], &byte, 1) != 1)
+        exit(4);
 }

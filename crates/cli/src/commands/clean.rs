@@ -8,7 +8,7 @@ use crate::{
 };
 
 fn run(_: &Invocation<'_>) -> Outcome {
-    match ipcmark_engine::clean(&registry::look(&[])?) {
+    match ipcmark_engine::clean(&registry::look(&[])?.registry) {
         Ok(removed) => Ok(output::printed(&lines(&removed))),
         Err(error) => Ok(output::failed(error)),
     }

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn every_command_on_the_pages_for_others_is_one() {
-        let registry = registry::look(&[]).unwrap();
+        let registry = registry::look(&[]).unwrap().registry;
         let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coming-from");
         let mut commands = 0;
         for page in std::fs::read_dir(pages).unwrap().flatten() {

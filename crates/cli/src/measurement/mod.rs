@@ -13,7 +13,7 @@ use ipcmark_transport::Error;
 
 use crate::{
     arguments::run::RunArguments, definition::Outcome, interrupts::Interrupts, output,
-    selection::Selection,
+    registry::Transports, selection::Selection,
 };
 
 use self::{recorder::Recorder, request::RunRequest};
@@ -23,8 +23,9 @@ use self::{recorder::Recorder, request::RunRequest};
 pub(crate) fn measure(
     arguments: &RunArguments,
     address: Option<&LeaderAddress>,
-    registry: &Registry,
+    transports: &Transports,
 ) -> Outcome {
+    let registry = &transports.registry;
     let mut request = RunRequest::new(arguments, registry)?;
     request.plan.location = match address {
         None => FollowerLocation::ThisCommand,
@@ -34,7 +35,8 @@ pub(crate) fn measure(
     if let Some(path) = &arguments.output {
         ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
     }
-    Ok(run(arguments, registry, request, address).unwrap_or_else(output::failed))
+    let done = run(arguments, registry, request, address).unwrap_or_else(output::failed);
+    Ok(transports.status(done))
 }
 
 fn run(
