@@ -2,6 +2,7 @@
 //! brings, as `make test` sets it.
 
 use std::{
+    env,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -10,7 +11,7 @@ use ipcmark_abi::{Found, MODULE_COMMAND};
 use ipcmark_conformance::{Suite, Suites};
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(MODULE_COMMAND) {
+    if env::args().nth(1).as_deref() == Some(MODULE_COMMAND) {
         ipcmark_abi::serve();
     }
     // The processes of a check come here too, and inherit what was found.
@@ -18,10 +19,47 @@ fn main() -> ExitCode {
         return code;
     }
     let found = Found::look(&[compile("modules/null/null.c"), compile("docs/examples/packets.c")]);
+    if let Err(fault) = something_on_the_path(&found) {
+        eprintln!("conformance: {fault}");
+        return ExitCode::FAILURE;
+    }
+    if env::var_os(PATH) != Some(NOTHING.into()) {
+        an_empty_path_is_red();
+    }
     let (variable, value) = found.to_inherit();
     // SAFETY: this process has one thread as yet, so nobody reads the environment meanwhile.
-    unsafe { std::env::set_var(variable, value) };
+    unsafe { env::set_var(variable, value) };
     ipcmark_conformance::main(list)
+}
+
+/// The directories of modules that `make test` names.
+const PATH: &str = "IPCMARK_MODULE_PATH";
+
+/// A directory without modules.
+const NOTHING: &str = "/nowhere";
+
+/// Where directories of modules are named, one of them has a module that can be used: a run in which all
+/// are missing would look like one that passed.
+fn something_on_the_path(found: &Found) -> Result<(), String> {
+    let Some(list) = env::var_os(PATH).filter(|list| !list.is_empty()) else { return Ok(()) };
+    let directories = env::split_paths(&list).filter_map(|path| path.canonicalize().ok());
+    let directories: Vec<PathBuf> = directories.collect();
+    let is_there = |file: &Path| directories.iter().any(|directory| file.starts_with(directory));
+    match found.offering().any(is_there) {
+        true => Ok(()),
+        false => Err(format!(
+            "{PATH} is {} and no module there can be used; build them: make modules",
+            list.display()
+        )),
+    }
+}
+
+/// The check of this very executable.
+fn an_empty_path_is_red() {
+    let mut again = Command::new(env::current_exe().expect("a path"));
+    let output = again.arg("--list").env(PATH, NOTHING).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("no module there can be used"), "{told}");
 }
 
 fn list(suites: &mut Suites) -> Vec<Suite> {
@@ -32,8 +70,9 @@ fn list(suites: &mut Suites) -> Vec<Suite> {
 fn compile(source: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let source = root.join(source);
-    let name = source.with_extension("so");
-    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.file_name().expect("a name"));
+    let stem = source.file_stem().expect("a name").to_string_lossy();
+    // Not the name of one that is built for use: that is tested too.
+    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{stem}.so"));
     let flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"];
     let mut compiler = Command::new("cc");
     compiler.args(flags).arg("-fvisibility=hidden").arg("-I").arg(root.join("include"));

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(MODULE_COMMAND) {
         ipcmark_abi::serve();
     }
+    ipcmark_harness::isolate();
     let found = Found::look(&[]);
     let opening = openings(&found);
     let secure = opening.iter().find(|opening| opening.name == "fastdds-secure");

@@ -24,6 +24,9 @@ const REMOVED: &str = "(deleted)";
 /// Growth of the heap that is no leak of a transport: the names of a thread, a longer buffer.
 const HEAP_FORGIVEN: i64 = 1024;
 
+/// How often it is looked again, 10 ms apart, before something counts as left.
+const LOOKS: u32 = 1000;
+
 impl Footprint {
     /// Looks at this process.
     pub fn take() -> Result<Self, Failure> {
@@ -42,7 +45,7 @@ impl Footprint {
         // First, before what is kept here adds to it.
         let grown = live_bytes() - self.heap;
         let mut outcome = self.compare(&Self::take()?, rounds, ours);
-        for _ in 0..200 {
+        for _ in 0..LOOKS {
             if outcome.is_ok() {
                 break;
             }

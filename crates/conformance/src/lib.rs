@@ -50,7 +50,7 @@ use wanted::Wanted;
 
 /// How long a check may take before its processes are ended: far longer than any needs on a busy
 /// machine.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub const WATCHDOG: Duration = Duration::from_secs(180);
 
 /// A function that makes a [`Suite`] of every transport of a crate.
 pub type List = fn(&mut Suites) -> Vec<Suite>;

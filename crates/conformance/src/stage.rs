@@ -25,7 +25,7 @@ const PAYLOADS: [usize; 7] = [16, 17, 64, 4096, 65_536, 1 << 20, MAX_PAYLOAD];
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// How often a message of an unreliable transport is sent until one of them comes back.
-const ATTEMPTS: u32 = 50;
+const ATTEMPTS: u32 = 400;
 
 /// One process's view of a check.
 pub struct Stage<'a> {

@@ -33,7 +33,11 @@ impl Act {
                 eprintln!("the last line");
                 process::exit(4)
             }
-            Act::ChatterOn => drop(thread::spawn(|| (0..).for_each(|_| chatter(1)))),
+            Act::ChatterOn => drop(thread::spawn(|| {
+                loop {
+                    chatter(1);
+                }
+            })),
             Act::ChatterAndHang => loop {
                 let _ = io::stderr().write_all(&[b'x'; 1 << 16]);
             },

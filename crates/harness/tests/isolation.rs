@@ -54,8 +54,8 @@ fn is_alone() {
 
 /// A process that neither its parent nor a signal to the group ends.
 fn leaves_a_process() {
-    let line = format!("exec -a {} sleep 1000", marker());
-    Command::new("setsid").args(["bash", "-c", &line]).spawn().unwrap();
+    let line = format!("(exec -a {} sleep 1000) &", marker());
+    Command::new("setsid").args(["bash", "-c", &line]).status().unwrap();
     panic!("it is left behind");
 }
 

@@ -20,8 +20,8 @@ const SLOW: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_micros(500);
 /// How many these are.
 const SLOW_MESSAGES: u32 = 8;
-/// How long to look for a message that must be there.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long to look for a message that must be there, or be on its way through the threads of a library.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// When nothing has come for so long, what may be lost is lost.
 const QUIET: Duration = Duration::from_millis(150);
 
@@ -63,7 +63,7 @@ fn receive(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
         match (stage.capabilities().reliable, stage.part().wait) {
             (true, Wait::Spin) => receive_unless_lost(stage, end, index, count)?,
             (true, _) => drop(end.receive()?),
-            (false, _) if end.receive_within(QUIET)?.is_some() => {}
+            (false, _) if end.receive_within(quiet(index))?.is_some() => {}
             (false, _) => return something_came(index),
         }
         if index < SLOW_MESSAGES {
@@ -71,6 +71,11 @@ fn receive(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Until the first one came, the sender may not have run yet.
+fn quiet(index: u32) -> Duration {
+    if index == 0 { PATIENCE } else { QUIET }
 }
 
 /// Receives the next message, or finds that it is lost: the sender is done and nothing comes.
