@@ -2,15 +2,18 @@
 
 CARGO ?= cargo
 RESULT ?= results/bench.json
+RUNS ?= 20
 REPORT ?= $(basename $(RESULT)).html
 MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
 
-.PHONY: help deps browser build modules bench test lint unit loom miri doc overhead clean
+.PHONY: help deps browser build modules bench test lint unit conformance soak loom miri doc overhead clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
 	@echo 'make test      all tests and lints'
+	@echo 'make conformance NAME=shm-ring  the suite for one transport'
+	@echo 'make soak RUNS=20  the end-to-end tests again and again, half of the time on a busy machine'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make modules   only the shared objects of the libraries that are there'
@@ -41,7 +44,9 @@ bench: build
 	    echo; echo 'every figure and histogram: $(RESULT)'; \
 	    echo 'to look at in a browser:    $(REPORT)'; exit $$status
 
-test: lint unit loom miri
+# All of them, whatever fails.
+test:
+	@$(MAKE) --no-print-directory --keep-going lint unit loom miri
 
 lint: deps
 	$(CARGO) fmt --all --check
@@ -53,7 +58,15 @@ browser:
 	@sh scripts/deps.sh browser
 
 unit: browser modules
-	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace
+	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
+
+# The suite that every transport must pass; for one of them, which must be there: NAME=shm-ring/spin.
+conformance: deps modules
+	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) sh scripts/conformance.sh $(NAME)
+
+# The end-to-end tests again and again, every other time beside busy loops.
+soak: browser modules
+	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/soak.sh $(RUNS)
 
 # The rings under every interleaving that the memory model allows.
 loom: deps

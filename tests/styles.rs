@@ -46,12 +46,18 @@ fn what_is_not_available_is_said_in_every_style() {
     }
 }
 
+/// Runs the words of another benchmark with a timeout that a busy machine keeps.
+fn timed(words: &str) -> Ended {
+    let behind = if words.contains(" -- ") { "" } else { " --" };
+    run(&format!("{words}{behind} --timeout 5m"))
+}
+
 /// A leader and a follower by these words, at a socket of their own; what the leader shows.
 fn two_terminals(leader: &str, follower: &str, rest: &str) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     let socket = format!("--socket {}", directory.path().join("socket").display());
     let follower = Running::start(&mut ipcmark(&format!("{follower} {socket}")));
-    let leader = run(&format!("{leader} {socket} {rest}"));
+    let leader = timed(&format!("{leader} {socket} {rest}"));
     follower.end();
     leader
 }
@@ -96,13 +102,14 @@ fn ipc_bench_s_example_runs_as_it_is() {
 fn every_mechanism_of_ipc_bench_is_measured() {
     let all = "domain eventfd fifo mmap mq pipe shm shm-sync signal tcp";
     for mechanism in all.split(' ') {
-        let shown = run(&format!("ipc-bench {mechanism} -c 100 -s 64")).exits(0).stdout;
+        let shown = timed(&format!("ipc-bench {mechanism} -c 100 -s 64")).exits(0).stdout;
         assert!(shown.contains("Message count:      100\n"), "{mechanism}: {shown}");
     }
 }
 
 fn flags_of_run_go_behind_two_dashes() {
-    let words = "ipc-bench tcp --busy -c 50 -s 200 -- --format json --trials 2 --no-pin";
+    let words =
+        "ipc-bench tcp --busy -c 50 -s 200 -- --format json --trials 2 --no-pin --timeout 5m";
     let result = run(words).exits(0).result();
     assert_eq!(result.cases.len(), 2);
     for case in &result.cases {
@@ -139,11 +146,11 @@ fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
         ("--data_loans --subscribers=2", "fastdds-loan"),
     ] {
         let words = format!("latency-test both --samples=200 --file={} {options}", file.display());
-        let shown = run(&words).exits(0).stdout;
+        let shown = timed(&words).exits(0).stdout;
         assert!(shown.starts_with(&format!("# {row} ")), "{shown}");
         assert!(shown.contains("\n      16,     200,"), "{shown}");
         assert!(shown.contains("\n    1024,     200,"), "{shown}");
-        let result = run(&format!("{words} -- --format json")).exits(0).result();
+        let result = timed(&format!("{words} -- --format json")).exits(0).result();
         let is_right = |case: &ipcmark_results::Case| {
             case.transport == row && case.status == Status::Ok && case.wait == "block"
         };
