@@ -52,29 +52,31 @@ fn best_effort_carries_the_largest_message() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    let mut command = ipcmark("run -s 64,4M -n 30 -w block --format json");
+    let mut command = ipcmark("run -s 64,4M -n 30 -w block --timeout 30s --format json");
     command.args(["-t", &rows.join(",")]);
     for row in &rows {
         command.args(["--set", &format!("{row}.reliability=best-effort")]);
     }
     // On a busy machine more is lost.
+    let mut failed = Vec::new();
     for _ in 0..TRIES {
-        let result = end(&mut command).exits(0).result();
-        for case in &result.cases {
+        let result = end(&mut command).result();
+        failed = result.cases.iter().filter_map(|case| case.reason.clone()).collect();
+        for case in result.cases.iter().filter(|case| case.status == Status::Ok) {
             let name = format!("{} {}", case.transport, case.payload_bytes);
             let figures = figures(case);
             assert_eq!(case.options["reliability"], "best-effort", "{name}");
             assert_eq!(figures.round_trips + figures.lost, 30, "{name}");
         }
-        if result.cases.iter().all(|case| figures(case).lost < 10) {
+        if failed.is_empty() && result.cases.iter().all(|case| figures(case).lost < 10) {
             return Verdict::Holds;
         }
     }
-    panic!("in each of {TRIES} runs a third of some messages was lost");
+    panic!("in each of {TRIES} runs a third of some messages was lost, in the last: {failed:?}");
 }
 
 /// How often best effort may be too little.
-const TRIES: u32 = 20;
+const TRIES: u32 = 10;
 
 fn figures(case: &Case) -> &Figures {
     let name = || format!("{} {}", case.transport, case.payload_bytes);

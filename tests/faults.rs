@@ -167,11 +167,8 @@ fn an_interrupt_during_a_hang_ends_the_run() {
     assert!(!result.complete && result.cases.is_empty());
 }
 
-/// Starts a run without end, kills the command after a while, and returns the id of the run.
-fn killed(words: &str, delay: Duration) -> String {
-    let scene = Scene::start(words);
-    await_that("the run has begun", || scene.file.exists().then_some(()));
-    thread::sleep(delay);
+/// Kills the command of a run without end, and returns the id of the run.
+fn killed(scene: Scene) -> String {
     let processes = scene.processes();
     scene.send_command(SIGKILL);
     await_end_of(&processes);
@@ -187,7 +184,10 @@ fn a_killed_command_leaves_nothing() {
     for sandbox in ["auto", "off"] {
         for transport in ["pipe", "mmap-file", "sysv-mq"] {
             let words = format!("run -t {transport} -w block -s 64 -d 1h --sandbox {sandbox}");
-            let id = killed(&words, Duration::from_millis(100));
+            let scene = Scene::start(&words);
+            // Between two sessions there is nobody who could clean.
+            scene.await_case();
+            let id = killed(scene);
             assert_eq!(traces::names(&id), [""; 0], "{transport}");
             assert_eq!(traces::system_v(), before, "{transport}");
         }
@@ -199,7 +199,10 @@ fn what_a_killed_command_left_can_be_cleaned() {
     let words = "run -t fifo,uds-*,posix-mq,sysv-*,shm-*,mmap-file -w block -s 64 -d 1ms \
                  --trials 1000 --sandbox off";
     for moment in 0..5 {
-        let id = killed(words, Duration::from_millis(70 * moment));
+        let scene = Scene::start(words);
+        await_that("the run has begun", || scene.file.exists().then_some(()));
+        thread::sleep(Duration::from_millis(70 * moment));
+        let id = killed(scene);
         // Between two sessions there is no keeper to do it.
         run("clean").exits(0);
         assert_eq!(traces::names(&id), [""; 0]);

@@ -63,12 +63,21 @@ pub fn main(list: List) -> ExitCode {
     }
     ipcmark_harness::isolate();
     match wanted(list(&mut Suites)) {
-        Ok(trials) => libtest_mimic::run(&Arguments::from_args(), trials).exit_code(),
+        Ok(trials) => libtest_mimic::run(&arguments(), trials).exit_code(),
         Err(fault) => {
             eprintln!("conformance: {fault}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Those of the command line. Libraries wait for one another most of the time, so that twice as many tests
+/// run at once as there are processors.
+fn arguments() -> Arguments {
+    let mut arguments = Arguments::from_args();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads = arguments.test_threads.or(Some(2 * processors));
+    arguments
 }
 
 /// The tests that are asked for.
