@@ -14,7 +14,7 @@ use std::{
 use crate::support::{
     IPCMARK, Running, Verdict, end, ipcmark, ipcmark_under, is_root,
     processes::{await_listener, await_named, await_that, descendants},
-    scene::{FOLLOWER, Scene},
+    scene::{FOLLOWER, LEADER, Scene},
     traces, works,
 };
 use ipcmark_results::{RunResult, Status};
@@ -185,7 +185,8 @@ fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
         // The first to come serves; the other one waits in line.
         let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
         let words = "leader -t pipe,fifo,tcp -w spin -s 64";
-        let (scene, leader) = Scene::held_of(|| place.here(words), Duration::from_secs(1));
+        let (scene, leader) =
+            Scene::held_with(|| place.here(words), Duration::from_secs(1), LEADER);
         let serves = |follower: &&Running| {
             descendants(follower.id()).iter().any(|process| process.name == FOLLOWER)
         };

@@ -46,6 +46,12 @@ fn missing(name: &str) -> Option<Verdict> {
     (entry["available"] != true).then(|| Verdict::Skipped(format!("{name}: {}", entry["reason"])))
 }
 
+/// What a session does before its ends are open.
+const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
+
+/// The process of iceoryx's daemon. It comes with the first end that opens.
+const DAEMON: &str = "iox-roudi";
+
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes
 /// before that is known to nobody else. Its result, and the reason of the one row that failed.
 fn once_open(mut play: impl FnMut(Duration) -> RunResult) -> (RunResult, String) {
@@ -56,7 +62,7 @@ fn once_open(mut play: impl FnMut(Duration) -> RunResult) -> (RunResult, String)
             result.cases.iter().filter(|case| case.status == Status::Failed).collect();
         assert_eq!(failed.len(), 1, "{:?}", result.cases);
         let reason = failed[0].reason.clone().expect("a failed row has a reason");
-        if !["starting", "opening"].iter().any(|phase| reason.contains(&format!("while {phase}"))) {
+        if !BEFORE.iter().any(|phase| reason.contains(&format!("while {phase}"))) {
             return (result, reason);
         }
         patience *= 2;
@@ -73,8 +79,8 @@ fn a_killed_daemon_costs_one_row() -> Verdict {
         let words = "-s 64,4k -w spin,block --seed 1";
         let words = format!("run -t {transport} {words} --sandbox {sandbox}");
         let (result, reason) = once_open(|patience| {
-            let (scene, leader) = Scene::held(&words, 2 * patience);
-            scene.send("iox-roudi", SIGKILL);
+            let (scene, leader) = Scene::held_with(|| ipcmark(&words), 2 * patience, DAEMON);
+            scene.send(DAEMON, SIGKILL);
             leader.send(SIGCONT);
             scene.end().1
         });

@@ -45,16 +45,21 @@ impl Scene {
     /// Starts a run of cases that take `duration`, and more where that is too short on a busy machine.
     /// Its first case is under way and cannot end: the leader is stopped.
     pub fn held(words: &str, duration: Duration) -> (Self, Process) {
-        Self::held_of(|| ipcmark(words), duration)
+        Self::held_with(|| ipcmark(words), duration, LEADER)
     }
 
-    /// The same of a command of the test's own.
-    pub fn held_of(command: impl Fn() -> Command, mut duration: Duration) -> (Self, Process) {
+    /// The same of a command of the test's own, once the session has a process of this name.
+    pub fn held_with(
+        command: impl Fn() -> Command,
+        mut duration: Duration,
+        name: &str,
+    ) -> (Self, Process) {
         loop {
             let mut command = command();
             command.args(["-d", &format!("{}ms", duration.as_millis())]);
             let scene = Self::of(command);
             let leader = scene.await_case();
+            await_named(scene.running.id(), name);
             // Most of the opening is over then; nothing depends on it.
             thread::sleep(duration / 2);
             if leader.stop() && leader.age() < duration {
