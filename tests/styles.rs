@@ -181,7 +181,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ("latency-test both --security=true --data_loans", "--security encrypts"),
         ("latency-test publisher --secret /x", "goes with the address"),
         ("iceperf-leader -t pipes", "posix-message-queue"),
-        ("latency-test both -- plan.toml", "'plan.toml' is no flag"),
+        ("latency-test both -- plan.toml", "'plan.toml' is not a flag"),
         ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),
         ("ipc-bench pipes", "a similar value exists: 'pipe'"),
         ("ipc-bench pipe -s 8", "at least 16 bytes"),
