@@ -1,0 +1,66 @@
+//! Checks that no two source files of the repository import each other, in Rust, C and C++, directly or through
+//! others: `make lint` runs it.
+
+mod c;
+mod graph;
+mod rust;
+mod sources;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+use graph::{Circle, Graph};
+use sources::Sources;
+
+fn main() -> ExitCode {
+    let root = env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let sources = match Sources::read(&root) {
+        Ok(sources) => sources,
+        Err(error) => {
+            eprintln!("imports: cannot read the sources under {}: {error}", root.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    let graph = c::imports(&sources).and(rust::imports(&sources));
+    let findings = findings(&graph);
+    for finding in &findings {
+        eprintln!("imports: {finding}");
+    }
+    if !findings.is_empty() {
+        return ExitCode::FAILURE;
+    }
+    println!("imports: {graph}, in no circle");
+    ExitCode::SUCCESS
+}
+
+/// The circles, or that nothing was looked at.
+fn findings(graph: &Graph) -> Vec<String> {
+    if graph.is_empty() {
+        return vec!["no file imports another: this is not the root of the repository".into()];
+    }
+    graph.circles().iter().map(Circle::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(edges: &[(&str, &str)]) -> Graph {
+        let mut graph = Graph::default();
+        for (from, to) in edges {
+            graph.add(from, to, "name");
+        }
+        graph
+    }
+
+    #[test]
+    fn a_circle_is_found() {
+        let graph =
+            graph(&[("crates/a/x.rs", "crates/a/y.rs"), ("crates/a/y.rs", "crates/a/x.rs")]);
+        assert_eq!(findings(&graph).len(), 1);
+    }
+
+    #[test]
+    fn a_folder_without_sources_is_found() {
+        assert_eq!(findings(&Graph::default()).len(), 1);
+    }
+}
