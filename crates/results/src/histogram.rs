@@ -1,4 +1,4 @@
-//! The histogram of a case's round trips: its bounds, its text form and what is read from it.
+//! The histogram that holds samples: its bounds and its text form.
 
 use std::io::Read;
 
@@ -8,8 +8,6 @@ use hdrhistogram::{
     Histogram,
     serialization::{Deserializer, Serializer, V2DeflateSerializer},
 };
-
-use crate::{AnswerTimes, RoundTrip};
 
 /// The least time that is told from 0, in ns.
 const LOW: u64 = 1;
@@ -140,27 +138,4 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 /// Eight bytes at `at`, most significant first.
 fn wide(bytes: &[u8], at: usize) -> u64 {
     number(bytes, at) << 32 | number(bytes, at + 4)
-}
-
-/// Mean and percentiles of the times to one follower's answers.
-pub fn answer_times(histogram: &Histogram<u64>) -> AnswerTimes {
-    let RoundTrip { mean, min, p50, p90, p99, p99_9, p99_99, max, .. } = statistics(histogram, 0.0);
-    AnswerTimes { mean, min, p50, p90, p99, p99_9, p99_99, max }
-}
-
-/// Mean, deviation and percentiles of the histogram, beside the mean of the bulk pass. Each is true
-/// to one part in a thousand; an empty histogram gives zeros.
-pub fn statistics(histogram: &Histogram<u64>, bulk_mean: f64) -> RoundTrip {
-    RoundTrip {
-        mean: histogram.mean(),
-        stdev: histogram.stdev(),
-        min: histogram.min(),
-        p50: histogram.value_at_quantile(0.5),
-        p90: histogram.value_at_quantile(0.9),
-        p99: histogram.value_at_quantile(0.99),
-        p99_9: histogram.value_at_quantile(0.999),
-        p99_99: histogram.value_at_quantile(0.9999),
-        max: histogram.max(),
-        bulk_mean,
-    }
 }

@@ -1,19 +1,43 @@
 //! The result schema, its statistics and its file.
 //!
-//! [`RunResult`] is what a run measured; [`schema`] describes it for other programs; a histogram
-//! holds every sample of a case, and [`statistics`] are read from it; [`write_atomically`] and
-//! [`read`] move a result to and from its file.
+//! [`RunResult`] is what a run measured; [`schema`] describes it for other programs; [`Times`] hold
+//! every sample in a histogram, with what is read from it; [`write_atomically`] and [`read`] move a
+//! result to and from its file. [`groups`] says what stands in one ranking, [`compare_runs`] and
+//! [`compare_pairs`] what changed between two sides.
 
+mod best;
+mod caveats;
 mod check;
+mod common_distance;
+mod compare;
+mod curve;
+mod destination;
+mod differences;
+mod figure;
 mod file;
 mod histogram;
+mod matching;
 mod model;
+mod obstacles;
+mod output;
+mod placing;
+mod replacement;
+mod rows;
 mod schema;
 pub mod stats;
 
-pub use file::{
-    MAX_FILE_BYTES, check_writable, is_stream, read, to_json, write_atomically, write_text,
-};
-pub use histogram::{answer_times, decode, encode, new_histogram, statistics};
+pub use best::{Best, best};
+pub use caveats::{Caveat, Disturbance, caveats, caveats_of};
+pub use compare::{Change, Lone, PairedGroup, Presence, RowPair, compare_pairs, compare_runs};
+pub use curve::{GRID, curve};
+pub use differences::Difference;
+pub use file::{MAX_FILE_BYTES, check_writable, read, to_json, write_atomically};
+pub use histogram::{decode, encode, new_histogram};
+pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};
 pub use model::*;
+pub use obstacles::Obstacle;
+pub use output::{is_stream, write_text};
+pub use placing::{PlacedSamples, place};
+pub use replacement::remove_stale;
+pub use rows::{Figure, Group, Key, Rank, Row, groups};
 pub use schema::schema;

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The fewest runs a side that can tell.
-const LEAST_RUNS: usize = 3;
+pub const LEAST_RUNS: usize = 3;
 
 /// What a comparison says of the second of two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Comparison {
     /// The number of pairs, or of runs of the side that has fewer.
     pub pairs: usize,
     /// The second time as a multiple of the first, with its interval of [`CONFIDENCE`]; `None` for
-    /// fewer than six pairs or three runs.
+    /// fewer than six pairs or two runs.
     pub ratio: Option<Interval>,
     /// The probability of a difference at least as clear if there is none.
     pub p: f64,
@@ -74,13 +74,23 @@ impl Comparison {
     pub fn of_runs(first: &[f64], second: &[f64]) -> Self {
         let runs = first.len().min(second.len());
         if runs < LEAST_RUNS {
-            let verdict = Verdict::CannotTell { pairs_needed: LEAST_RUNS };
-            return Self { pairs: runs, ratio: None, p: 1.0, verdict };
+            return Self::untold(first, second, runs);
         }
         let difference = MeanDifference::of(first, second);
         let interval = |confidence| Some(difference.interval(confidence));
         let deviation = difference.error * (runs as f64).sqrt();
         Self::from_intervals(runs, interval, difference.p(), deviation)
+    }
+
+    /// The ratio of two times by the logarithms of their locations in trials or runs that do not tell whether it
+    /// holds: too few, or not made alike. The verdict is `CannotTell` whatever the ratio is.
+    pub fn untold(first: &[f64], second: &[f64], runs: usize) -> Self {
+        let has_interval = first.len().min(second.len()) > 1;
+        let ratio = has_interval
+            .then(|| MeanDifference::of(first, second).interval(CONFIDENCE).exp())
+            .filter(|ratio| ratio.estimate.is_finite());
+        let verdict = Verdict::CannotTell { pairs_needed: LEAST_RUNS.max(runs) };
+        Self { pairs: runs, ratio, p: 1.0, verdict }
     }
 
     /// The verdict from the intervals of the log-ratio, the p-value of equality, and the standard
@@ -190,6 +200,11 @@ mod tests {
         assert!((comparison.ratio.unwrap().estimate.ln() - 0.145).abs() < 1e-9);
         let few = Comparison::of_runs(&[4.80, 4.81], &[4.95, 4.96, 4.94]);
         assert_eq!(few.verdict, Verdict::CannotTell { pairs_needed: 3 });
+        assert!(
+            (few.ratio.unwrap().estimate.ln() - 0.145).abs() < 1e-9,
+            "it is shown all the same"
+        );
+        assert_eq!(Comparison::of_runs(&[4.8], &[4.9, 4.8]).ratio, None);
         let same = Comparison::of_runs(&[4.8; 3], &[4.8; 3]);
         assert_eq!((same.verdict, same.p), (Verdict::Same, 1.0));
     }

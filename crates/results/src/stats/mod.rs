@@ -5,7 +5,6 @@
 //! [`Comparison`].
 
 mod adjustment;
-mod clock_step;
 mod comparison;
 mod density;
 mod distances;
@@ -20,8 +19,7 @@ mod student;
 mod tail;
 
 pub use adjustment::{Block, adjusted_location, elasticity};
-pub use clock_step::clock_step;
-pub use comparison::{Comparison, Verdict};
+pub use comparison::{Comparison, LEAST_RUNS, Verdict};
 pub use distances::{Distance, Distances, Shares};
 pub use hodges_lehmann::{hodges_lehmann, hodges_lehmann_interval};
 pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
@@ -29,5 +27,6 @@ pub use power::{DETECTABLE, MARGIN, deviation, pairs_for_equality, pairs_needed}
 pub use ranking::{Ranked, Row, rank, trial_log_ratios};
 pub use signed_rank::sign_flip_p;
 pub use steadiness::{Steadiness, steadiness};
+pub(crate) use student::mean;
 pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};
 pub use tail::{carries, merged_percentile, rank_interval, samples_needed};

@@ -107,7 +107,7 @@ fn distribution(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("there are more than zero degrees of freedom")
 }
 
-pub(super) fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

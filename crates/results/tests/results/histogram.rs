@@ -5,7 +5,7 @@ use hdrhistogram::{
     Histogram,
     serialization::{Serializer, V2DeflateSerializer, V2Serializer},
 };
-use ipcmark_results::{decode, encode, new_histogram, statistics};
+use ipcmark_results::{Times, decode, encode, new_histogram};
 use proptest::prelude::*;
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -35,7 +35,7 @@ fn is_near(actual: f64, exact: f64) -> bool {
 proptest! {
     #[test]
     fn statistics_agree_with_the_raw_samples(mut samples in samples()) {
-        let found = statistics(&recorded(&samples), 1.5);
+        let found = Times::of(&recorded(&samples));
         samples.sort_unstable();
         for (name, actual, part, whole) in [
             ("p50", found.p50, 1, 2),
@@ -49,12 +49,12 @@ proptest! {
             prop_assert!(is_near(actual as f64, exact as f64), "{name}: {actual}, not {exact}");
         }
         prop_assert!(is_near(found.min as f64, samples[0] as f64));
-        prop_assert_eq!(found.bulk_mean, 1.5);
+        prop_assert_eq!(found.count, samples.len() as u64);
     }
 
     #[test]
     fn mean_and_deviation_agree_with_the_raw_samples(samples in samples()) {
-        let found = statistics(&recorded(&samples), 0.0);
+        let found = Times::of(&recorded(&samples));
         let count = samples.len() as f64;
         let mean = samples.iter().map(|sample| *sample as f64).sum::<f64>() / count;
         let squares = samples.iter().map(|sample| (*sample as f64 - mean).powi(2)).sum::<f64>();
@@ -70,7 +70,9 @@ proptest! {
         let histogram = recorded(&samples);
         let read = decode(&encode(&histogram)).unwrap();
         prop_assert_eq!(&read, &histogram);
-        prop_assert_eq!(statistics(&read, 0.0), statistics(&histogram, 0.0));
+        let times = Times::of(&histogram);
+        prop_assert_eq!(&Times::parse(times.histogram.clone()).unwrap(), &times);
+        prop_assert_eq!(&times.samples().unwrap(), &histogram);
     }
 
     #[test]
@@ -80,13 +82,13 @@ proptest! {
         let mut bytes = BASE64_STANDARD.decode(encode(&recorded(&samples))).unwrap();
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        let _ = decode(&BASE64_STANDARD.encode(&bytes)).map(|read| statistics(&read, 0.0));
+        let _ = decode(&BASE64_STANDARD.encode(&bytes)).map(|read| Times::of(&read));
         prop_assert!(decode(&BASE64_STANDARD.encode(&bytes[..at])).is_err());
     }
 
     #[test]
     fn no_counts_make_it_panic(counts in prop::collection::vec(any::<u8>(), 0..64)) {
-        let _ = decode(&with_counts(&counts)).map(|read| statistics(&read, 0.0));
+        let _ = decode(&with_counts(&counts)).map(|read| Times::of(&read));
     }
 
     #[test]
@@ -163,21 +165,21 @@ fn a_histogram_of_other_bounds_is_an_error() {
 #[test]
 fn an_empty_histogram_reads_back_and_has_zeros_for_statistics() {
     let read = decode(&encode(&new_histogram())).unwrap();
-    let found = statistics(&read, 0.0);
+    let found = Times::of(&read);
     assert_eq!((read.len(), found.max, found.mean, found.stdev), (0, 0, 0.0, 0.0));
 }
 
 #[test]
 fn percentiles_fall_on_the_right_sample_where_the_count_is_round() {
     let samples: Vec<u64> = (1..=1_000).collect();
-    let found = statistics(&recorded(&samples), 0.0);
+    let found = Times::of(&recorded(&samples));
     assert_eq!((found.min, found.p50, found.p90, found.p99), (1, 500, 900, 990));
     assert_eq!((found.p99_9, found.p99_99, found.max), (999, 1_000, 1_000));
 }
 
 #[test]
 fn zero_and_an_hour_can_be_recorded() {
-    let found = statistics(&recorded(&[0, HOUR]), 0.0);
+    let found = Times::of(&recorded(&[0, HOUR]));
     assert_eq!(found.min, 0);
     assert!(is_near(found.max as f64, HOUR as f64));
 }

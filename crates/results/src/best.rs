@@ -1,0 +1,50 @@
+//! The best rows: of each payload and each way of waiting, of round trips between two processes.
+
+use std::cmp::Reverse;
+
+use ipcmark_transport::{Pattern, Span};
+
+use crate::{
+    model::RunResult,
+    rows::{Figure, Group, Row, groups},
+};
+
+/// The best rows of one group.
+#[derive(Debug)]
+pub struct Best<'a> {
+    /// The group.
+    pub group: Group<'a>,
+    /// The rows of the best rank, at least one, the shortest mean first: the trials do not tell them apart.
+    pub fastest: Vec<Row<'a>>,
+    /// The row with the lowest p99; none where no row has samples enough for one.
+    pub steadiest: Option<Row<'a>>,
+    /// The row with the least CPU time a message.
+    pub cheapest: Row<'a>,
+}
+
+/// The best rows of every group of round trips between two processes.
+pub fn best(result: &RunResult) -> Vec<Best<'_>> {
+    let is_asked = |group: &Group| {
+        let key = group.key;
+        key.pattern == Pattern::Latency && key.span == Reverse(Span::Process)
+    };
+    groups(result).into_iter().filter(is_asked).filter_map(best_of).collect()
+}
+
+fn best_of(group: Group) -> Option<Best> {
+    let is_first = |row: &&Row| row.rank.is_some_and(|rank| rank.number == 1);
+    let value = |figure: Option<Figure>| figure.map(|figure| figure.value);
+    let mut fastest: Vec<Row> = group.rows.iter().filter(is_first).copied().collect();
+    fastest.sort_by(|a, b| {
+        let time = |row: &Row| value(row.location()).unwrap_or(f64::INFINITY);
+        time(a).total_cmp(&time(b))
+    });
+    let steadiest = least(&group, |row| value(row.percentile(0.99)));
+    let cheapest = least(&group, |row| Some(row.cpu_per_message()))?;
+    (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
+}
+
+fn least<'a>(group: &Group<'a>, figure: impl Fn(&Row) -> Option<f64>) -> Option<Row<'a>> {
+    let known = group.rows.iter().filter_map(|row| Some((figure(row)?, row)));
+    known.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, row)| *row)
+}

@@ -1,0 +1,198 @@
+//! Caveats of a row: losses, another carrier than declared, no sleep under `block`, a time that cannot be, a time that
+//! still changed.
+
+use ipcmark_transport::{Carrier, Span, Wait};
+
+use crate::{
+    model::{Conditions, RoundTripTrial},
+    rows::Row,
+};
+
+/// A fact without which the figures of a row mislead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Caveat {
+    /// Round trips that did not end in time, in all trials together.
+    Lost {
+        /// Round trips lost.
+        lost: u64,
+        /// Round trips begun.
+        sent: u64,
+        /// Time spent waiting for them.
+        wait_ns: u64,
+    },
+    /// Another carrier than the declared one; the first trial that fell back speaks.
+    FellBack {
+        /// The carrier that the transport declares.
+        declared: Carrier,
+        /// The carrier that was found.
+        found: Carrier,
+    },
+    /// Under `block` its ends slept for fewer than one round trip in ten: a library's waiting call
+    /// that polls first, as `hybrid` does.
+    StayedAwake,
+    /// A message went in several parts: what carries it holds less than one.
+    InParts {
+        /// Parts, on average.
+        parts: f64,
+    },
+    /// Under `spin` its ends slept in one round trip of ten or more.
+    Slept,
+    /// Suspect: the machine took more from it than its figures can bear.
+    Disturbed(Disturbance),
+    /// It has more threads that never sleep than the machine has processors: it measures the scheduler.
+    Oversubscribed {
+        /// Its ends.
+        ends: u32,
+        /// The processors.
+        cpus: u32,
+    },
+    /// Suspect: a message between two processes cannot be faster than a bare cache line.
+    BelowFloor {
+        /// Its time divided by the floor.
+        multiple: f64,
+    },
+    /// Unsettled: in most trials the time at the start, or its trend, differs from the rest.
+    Unsettled {
+        /// The trials that had not settled.
+        trials: usize,
+        /// The trials of which it can be said.
+        of: usize,
+    },
+}
+
+/// A way in which the machine takes from a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Disturbance {
+    /// Others ran on the processors of its threads.
+    Waited,
+    /// The hypervisor gave its processors to others.
+    Stolen,
+    /// Its control group was stopped.
+    Throttled,
+    /// The speed of the processor changed.
+    Frequency,
+}
+
+/// The share of the time that others may take from a row.
+const MOST_TAKEN: f64 = 0.005;
+
+/// How far the speed of the processor may move.
+const MOST_SHIFT: f64 = 0.03;
+
+/// The multiple of the floor below which a row is suspect. Two bare loops of the same kind differ by less.
+const LEAST_MULTIPLE: f64 = 0.9;
+
+/// The caveats of a row.
+pub fn caveats(row: &Row) -> Vec<Caveat> {
+    let of_trials = caveats_of(row.case.identity.wait, row.trials);
+    let disturbed = disturbances(row).into_iter().map(Caveat::Disturbed);
+    of_trials
+        .into_iter()
+        .chain(oversubscribed(row))
+        .chain(below_floor(row))
+        .chain(disturbed)
+        .chain(unsettled(row))
+        .collect()
+}
+
+/// What the machine took from most of the trials.
+fn disturbances(row: &Row) -> Vec<Disturbance> {
+    let most = |is_so: &dyn Fn(&RoundTripTrial) -> bool| {
+        2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
+    };
+    let of_round = |is_so: fn(&Conditions) -> bool| {
+        most(&|trial| row.rounds.get(trial.round as usize).is_some_and(|r| is_so(&r.conditions)))
+    };
+    let found = [
+        (Disturbance::Waited, most(&|trial| waited(trial) > MOST_TAKEN)),
+        (Disturbance::Stolen, of_round(|machine| machine.stolen_share > Some(MOST_TAKEN))),
+        (Disturbance::Throttled, of_round(|machine| machine.throttled_ns > Some(0))),
+        (Disturbance::Frequency, of_round(|machine| machine.canary_shift > MOST_SHIFT)),
+    ];
+    found
+        .into_iter()
+        .filter_map(|(disturbance, is_there)| is_there.then_some(disturbance))
+        .collect()
+}
+
+/// The longest that one of its threads waited for a processor, as a part of the time of its blocks.
+fn waited(trial: &RoundTripTrial) -> f64 {
+    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+    let longest = ends.map(|end| end.thread.run_delay_ns).max().unwrap_or(0);
+    let blocks = trial.blocks.elapsed_ns.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    longest as f64 / blocks.max(1) as f64
+}
+
+/// Ends that spin and have no processor of their own.
+fn oversubscribed(row: &Row) -> Option<Caveat> {
+    let (identity, cpus) = (&row.case.identity, row.cpus);
+    let ends = identity.subscribers.saturating_add(1);
+    let spins = identity.wait == Wait::Spin && identity.span != Span::None;
+    (spins && cpus > 0 && ends > cpus).then_some(Caveat::Oversubscribed { ends, cpus })
+}
+
+fn below_floor(row: &Row) -> Option<Caveat> {
+    let multiple = row.floor_multiple()?;
+    let is_hop = row.case.identity.span == Span::Process;
+    (is_hop && multiple < LEAST_MULTIPLE).then_some(Caveat::BelowFloor { multiple })
+}
+
+fn unsettled(row: &Row) -> Option<Caveat> {
+    let judged: Vec<bool> =
+        row.trials.iter().filter_map(|trial| trial.at(row.distance)?.settled).collect();
+    let trials = judged.iter().filter(|settled| !**settled).count();
+    (2 * trials > judged.len()).then_some(Caveat::Unsettled { trials, of: judged.len() })
+}
+
+/// The caveats of these trials of a case that waits like this.
+pub fn caveats_of(wait: Wait, trials: &[RoundTripTrial]) -> Vec<Caveat> {
+    let awake = wait == Wait::Block && trials.iter().all(stayed_awake);
+    let awake = awake.then_some(Caveat::StayedAwake);
+    let slept = wait == Wait::Spin && !trials.is_empty() && trials.iter().all(slept);
+    let slept = slept.then_some(Caveat::Slept);
+    loss(trials)
+        .into_iter()
+        .chain(fall_back(trials))
+        .chain(awake)
+        .chain(slept)
+        .chain(in_parts(trials))
+        .collect()
+}
+
+fn loss(trials: &[RoundTripTrial]) -> Option<Caveat> {
+    let sum = |figure: fn(&RoundTripTrial) -> u64| {
+        trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
+    };
+    let lost = sum(|trial| trial.session.losses.lost);
+    let sent = sum(|trial| trial.session.losses.sent);
+    (lost > 0).then(|| Caveat::Lost { lost, sent, wait_ns: sum(|trial| trial.lost_wait_ns) })
+}
+
+fn fall_back(trials: &[RoundTripTrial]) -> Option<Caveat> {
+    let carriers = trials.iter().map(|trial| &trial.session.carrier);
+    let carrier = carriers.into_iter().find(|carrier| carrier.fell_back())?;
+    Some(Caveat::FellBack { declared: carrier.declared?, found: carrier.found })
+}
+
+fn in_parts(trials: &[RoundTripTrial]) -> Option<Caveat> {
+    let parts = trials.iter().filter_map(|trial| trial.session.parts_per_message);
+    let parts = parts.fold(0.0, f64::max);
+    // A reading can stop anywhere once in a while.
+    (parts > 1.05).then_some(Caveat::InParts { parts })
+}
+
+/// Whether its ends slept in fewer than one round trip of ten, both of them.
+fn stayed_awake(trial: &RoundTripTrial) -> bool {
+    sleeps(trial).all(|sleeps| sleeps <= trial.session.losses.sent / 10)
+}
+
+/// Whether one of its ends slept in more than one round trip of ten.
+fn slept(trial: &RoundTripTrial) -> bool {
+    sleeps(trial).any(|sleeps| sleeps > trial.session.losses.sent / 10)
+}
+
+/// How often each measuring thread went to sleep; other threads of its process do as they please.
+fn sleeps(trial: &RoundTripTrial) -> impl Iterator<Item = u64> {
+    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+    ends.map(|end| end.thread.sleeps)
+}

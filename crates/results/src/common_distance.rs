@@ -1,0 +1,54 @@
+//! The common distance: several results of one sitting placed together, as if they were one run.
+
+use crate::{
+    model::{RoundTripTrial, RunResult},
+    placing::{classes, clock_free_at, probes},
+    stats::{self, Distances},
+};
+
+/// The distance at which the rows of several results are compared: that with most blocks of all of them.
+pub(crate) struct CommonDistance {
+    distances: Distances,
+    reference: Option<usize>,
+}
+
+impl CommonDistance {
+    /// From all probes of these results together. Their own distances may differ: one that hardly occurs in a result is
+    /// none there.
+    pub(crate) fn of(results: &[&RunResult]) -> Self {
+        let probes: Vec<f64> = results.iter().flat_map(|result| probes(result)).collect();
+        let distances = Distances::of(&probes);
+        let trials = results.iter().flat_map(|result| &result.cases).flat_map(|c| c.round_trips());
+        let blocks: Vec<Option<usize>> =
+            trials.flat_map(|trial| classes(&distances, &trial.blocks)).collect();
+        let reference = distances.reference(&blocks);
+        Self { distances, reference }
+    }
+
+    /// What a bare round trip takes at it.
+    pub(crate) fn floor_ns(&self) -> Option<f64> {
+        self.reference.map(|at| self.distances.all()[at].floor_ns)
+    }
+
+    /// The logarithms of the locations of a row's trials. One that was not probed has its clock-free mean.
+    pub(crate) fn log_locations(&self, trials: &[Option<&RoundTripTrial>]) -> Vec<Option<f64>> {
+        let placed = |trial: &RoundTripTrial| {
+            let at = self.reference.map(|at| clock_free_at(&self.distances, &trial.blocks, at));
+            at.unwrap_or_default()
+        };
+        let sessions: Vec<Vec<stats::Block>> =
+            trials.iter().map(|trial| trial.map(placed).unwrap_or_default()).collect();
+        let elasticity = stats::elasticity(&sessions);
+        let floor_ns = self.floor_ns().unwrap_or(0.0);
+        let location = |(trial, blocks): (&Option<&RoundTripTrial>, &Vec<stats::Block>)| match trial
+        {
+            Some(trial) if trial.blocks.probe_before_ns.is_empty() => unprobed(trial),
+            _ => stats::adjusted_location(blocks, floor_ns, elasticity),
+        };
+        trials.iter().zip(&sessions).map(location).collect()
+    }
+}
+
+fn unprobed(trial: &RoundTripTrial) -> Option<f64> {
+    Some(trial.clock_free_mean_ns).filter(|mean| *mean > 0.0).map(f64::ln)
+}

@@ -1,0 +1,70 @@
+//! The blocks of a trial: what was measured between two probes each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The blocks of a trial in the order of time, a column a property: all columns have one entry a block, but those of
+/// the probes, which are empty where the ends could not be probed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Blocks {
+    /// Number of the turn within the trial, from 0.
+    pub turn: Vec<u32>,
+    /// Time from the begin of the first block.
+    pub start_ns: Vec<u64>,
+    /// True for a block with one clock reading at each end, false for one with a reading a round trip.
+    pub clock_free: Vec<bool>,
+    /// Round trips.
+    pub round_trips: Vec<u64>,
+    /// Length.
+    pub elapsed_ns: Vec<u64>,
+    /// Round trips that were given up.
+    pub lost: Vec<u64>,
+    /// Floor round trip right before the block.
+    pub probe_before_ns: Vec<f64>,
+    /// Floor round trip right after the block.
+    pub probe_after_ns: Vec<f64>,
+}
+
+impl Blocks {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.turn.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.turn.is_empty()
+    }
+
+    /// The mean of a round trip of a clock-free block in which nothing was lost.
+    pub fn clock_free_mean_ns(&self, at: usize) -> Option<f64> {
+        let counts = self.clock_free[at] && self.lost[at] == 0 && self.round_trips[at] > 0;
+        counts.then(|| self.elapsed_ns[at] as f64 / self.round_trips[at] as f64)
+    }
+
+    /// Checks that the columns are of one length and their figures are figures.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let count = self.len();
+        let columns = [
+            ("start_ns", self.start_ns.len()),
+            ("clock_free", self.clock_free.len()),
+            ("round_trips", self.round_trips.len()),
+            ("elapsed_ns", self.elapsed_ns.len()),
+            ("lost", self.lost.len()),
+        ];
+        if let Some((name, len)) = columns.iter().find(|(_, len)| *len != count) {
+            return Err(format!("blocks.{name} has {len} entries for {count} blocks"));
+        }
+        let probes = [("before", &self.probe_before_ns), ("after", &self.probe_after_ns)];
+        for (name, column) in probes {
+            if !column.is_empty() && column.len() != count {
+                let len = column.len();
+                return Err(format!("blocks.probe_{name}_ns has {len} entries for {count} blocks"));
+            }
+            if let Some(value) = column.iter().find(|value| !crate::figure::is_figure(**value)) {
+                return Err(format!("blocks.probe_{name}_ns holds {value}, not a figure"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Distances: at which of them the processors of a run stood, and what a trial measured at each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{blocks::Blocks, times::Times};
+use crate::figure::check_figures;
+
+/// The distances of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDistances {
+    /// The distances, the nearest first.
+    pub all: Vec<RunDistance>,
+    /// Which of them rows are compared at: the one with most blocks, unless another was asked for. Absent where no block
+    /// has a distance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<u32>,
+    /// Share of blocks whose probes differ or belong to no distance.
+    #[schemars(range(min = 0, max = 1))]
+    pub mixed_share: f64,
+}
+
+/// One distance of a run: processors in one physical relation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDistance {
+    /// Median floor round trip of its probes.
+    #[schemars(range(min = 0))]
+    pub floor_round_trip_ns: f64,
+    /// True if the two processors did not run at the same time.
+    pub apart: bool,
+    /// Share of all blocks.
+    #[schemars(range(min = 0, max = 1))]
+    pub share: f64,
+}
+
+/// What a trial measured at one distance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AtDistance {
+    /// Which of the run's distances, from 0.
+    pub distance: u32,
+    /// Blocks that were measured at it.
+    pub blocks: u64,
+    /// The clock-free mean of a round trip: median over its clock-free blocks, each adjusted by its own probes. Absent where
+    /// there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub location_ns: Option<f64>,
+    /// The clock-free mean of a block divided by its own probes: median over the blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub floor_multiple: Option<f64>,
+    /// The clock-free mean of a turn divided by that of the reference in its neighbouring turn: median over the turns in
+    /// which both were at this distance. Absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub reference_multiple: Option<f64>,
+    /// False if its clock-free blocks show a start that differs from the rest, or a trend. Absent where they are too few to
+    /// tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled: Option<bool>,
+    /// Every sample of its sampled blocks.
+    pub round_trip_ns: Times,
+}
+
+/// One slot of a round: rows that took turns with one another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundRecord {
+    /// Number of the round within the run, from 0.
+    pub number: u32,
+    /// Number of the trial, from 1.
+    pub trial: u32,
+    /// What the reference was that took turns with the rows: `wake`, a bare futex hand-over, or `copy`, a bare exchange of
+    /// the payload; absent where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceKind>,
+    /// The blocks of the reference; empty where there was none.
+    pub blocks: Blocks,
+    /// What the machine took from it.
+    pub conditions: Conditions,
+}
+
+/// What the machine took from a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// Its length.
+    pub elapsed_ns: u64,
+    /// The part of it in which the hypervisor gave the processors of the ends to others. Absent where the kernel does not
+    /// tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub stolen_share: Option<f64>,
+    /// How long the control group was stopped for having used up its time. Absent where it has no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled_ns: Option<u64>,
+    /// How far the speed of dependent additions moved from before to after, as a part of the smaller: another clock
+    /// frequency, or a busy sibling.
+    #[schemars(range(min = 0))]
+    pub canary_shift: f64,
+}
+
+impl Conditions {
+    fn check(&self) -> Result<(), String> {
+        check_figures(&[
+            ("conditions.stolen_share", self.stolen_share.unwrap_or(0.0)),
+            ("conditions.canary_shift", self.canary_shift),
+        ])
+    }
+}
+
+/// A reference: the least that a row of a group must do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReferenceKind {
+    /// One futex a hop.
+    Wake,
+    /// Every byte of the payload written and read, handed over by one word.
+    Copy,
+}
+
+impl RunDistances {
+    /// Takes the distance for the reference whose floor round trip is nearest to this one, as a ratio.
+    pub fn refer_to(&mut self, floor_round_trip_ns: f64) {
+        let away =
+            |at: &usize| (self.all[*at].floor_round_trip_ns / floor_round_trip_ns).ln().abs();
+        let seen = (0..self.all.len()).filter(|at| !self.all[*at].apart);
+        let nearest = seen.min_by(|a, b| away(a).total_cmp(&away(b)));
+        self.reference = nearest.map(|at| at as u32).or(self.reference);
+    }
+
+    /// Checks that its figures are figures and that the reference is one of its distances.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for distance in &self.all {
+            check_figures(&[
+                ("distances.floor_round_trip_ns", distance.floor_round_trip_ns),
+                ("distances.share", distance.share),
+            ])?;
+        }
+        check_figures(&[("distances.mixed_share", self.mixed_share)])?;
+        match self.reference {
+            Some(at) if at as usize >= self.all.len() => {
+                Err(format!("distances.reference is {at}, but there are {}", self.all.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RoundRecord {
+    /// Checks that its blocks are whole.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let checked = self.conditions.check().and_then(|()| self.blocks.check());
+        checked.map_err(|cause| format!("round {}: {cause}", self.number))
+    }
+}
+
+impl AtDistance {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_figures(&[
+            ("by_distance.location_ns", self.location_ns.unwrap_or(0.0)),
+            ("by_distance.floor_multiple", self.floor_multiple.unwrap_or(0.0)),
+            ("by_distance.reference_multiple", self.reference_multiple.unwrap_or(0.0)),
+        ])?;
+        self.round_trip_ns.check("by_distance.round_trip_ns")
+    }
+}

@@ -1,0 +1,106 @@
+//! Round trips: a message out, its answers back, timed by the one who sent it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{blocks::Blocks, distances::AtDistance, session::SessionRecord, times::Times};
+use crate::figure::check_figures;
+
+/// The measurement of the patterns `latency` and `fan-out`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundTrips {
+    /// Independent repetitions in fresh processes, in the order in which they ran; at least one.
+    #[schemars(length(min = 1))]
+    pub trials: Vec<RoundTripTrial>,
+}
+
+/// One trial of round trips.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundTripTrial {
+    /// Number of the trial, from 1.
+    #[schemars(range(min = 1))]
+    pub number: u32,
+    /// Round trips of the sampled blocks, to the last answer; one that was given up counts with the time it was
+    /// waited for.
+    pub round_trip_ns: Times,
+    /// Mean of all clock-free blocks together: round trips between which no clock was read.
+    #[schemars(range(min = 0))]
+    pub clock_free_mean_ns: f64,
+    /// Length of the sampled blocks together.
+    pub elapsed_ns: u64,
+    /// Time spent waiting for what was lost.
+    pub lost_wait_ns: u64,
+    /// The answers of each of several followers, in the order of their numbers; empty where there is one.
+    pub answers: Vec<Answers>,
+    /// Number of the round in which it took its turns: trials of one round are neighbours.
+    pub round: u32,
+    /// The clock-free mean of a turn divided by that of the reference in its neighbouring turn: median over all turns.
+    /// Absent where nothing bare took turns with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub reference_multiple: Option<f64>,
+    /// What was measured between two probes each.
+    pub blocks: Blocks,
+    /// What was measured at each distance of the run, the nearest first; empty where nothing was probed.
+    pub by_distance: Vec<AtDistance>,
+    /// The facts that a trial of every pattern has.
+    pub session: SessionRecord,
+}
+
+/// The answers of one of several followers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answers {
+    /// Number of the follower, from 0.
+    pub follower: u32,
+    /// Times from the leader's publication to this follower's answer.
+    pub answer_ns: Times,
+    /// Answers that did not come in time.
+    pub lost: u64,
+}
+
+impl RoundTripTrial {
+    /// CPU time of all processes a message.
+    pub fn cpu_ns_per_message(&self) -> f64 {
+        let processes = self.session.processes.iter();
+        let sum: f64 = processes.map(|process| process.cpu_ns as f64).sum();
+        sum / self.session.messages.max(1) as f64
+    }
+
+    /// Context switches of all processes a message.
+    pub fn switches_per_message(&self) -> f64 {
+        let switches = self.session.processes.iter().map(|process| &process.context_switches);
+        let sum: f64 = switches.map(|all| all.voluntary as f64 + all.involuntary as f64).sum();
+        sum / self.session.messages.max(1) as f64
+    }
+
+    /// What it measured at one of the run's distances; all of it where there is none.
+    pub fn at(&self, distance: Option<u32>) -> Option<&AtDistance> {
+        self.by_distance.iter().find(|at| Some(at.distance) == distance)
+    }
+}
+
+impl RoundTrips {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.trials.is_empty() {
+            return Err("it was measured, but it has no trial".into());
+        }
+        for trial in &self.trials {
+            trial.check().map_err(|cause| format!("trial {}: {cause}", trial.number))?;
+        }
+        Ok(())
+    }
+}
+
+impl RoundTripTrial {
+    fn check(&self) -> Result<(), String> {
+        self.session.check()?;
+        self.round_trip_ns.check("round_trip_ns")?;
+        self.answers.iter().try_for_each(|answers| answers.answer_ns.check("answer_ns"))?;
+        check_figures(&[
+            ("clock_free_mean_ns", self.clock_free_mean_ns),
+            ("reference_multiple", self.reference_multiple.unwrap_or(0.0)),
+        ])?;
+        self.by_distance.iter().try_for_each(AtDistance::check)?;
+        self.blocks.check()
+    }
+}

@@ -1,0 +1,259 @@
+//! Placing: once a run is over its probes are divided into distances, and what each trial measured is placed at them.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use crate::{
+    histogram::{decode, new_histogram},
+    model::{
+        AtDistance, Blocks, Measurement, Outcome, RoundTripTrial, RunDistance, RunDistances,
+        RunResult, Times,
+    },
+    stats::{self, Distances},
+};
+
+/// Samples of the blocks of a trial whose probes lie close together.
+#[derive(Clone, Debug)]
+pub struct PlacedSamples {
+    /// The probes; none where they differ or there are none.
+    pub probe_ns: Option<f64>,
+    /// The samples in their text form.
+    pub histogram: String,
+}
+
+/// Places a result: fills in its distances and what each trial measured at them. `samples` has those of each trial, by
+/// its number and its round, of each case.
+///
+/// # Errors
+/// A histogram of `samples` cannot be read.
+pub fn place(
+    result: &mut RunResult,
+    samples: &BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
+) -> Result<(), String> {
+    let probes = probes(result);
+    if probes.is_empty() {
+        return Ok(());
+    }
+    let distances = Distances::of(&probes);
+    result.distances = Some(summary(&distances, result));
+    let references: BTreeMap<u32, Blocks> =
+        result.rounds.iter().map(|round| (round.number, round.blocks.clone())).collect();
+    for (at, case) in result.cases.iter_mut().enumerate() {
+        let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } = &mut case.outcome
+        else {
+            continue;
+        };
+        let elasticities = elasticities(&distances, &measured.trials);
+        for trial in &mut measured.trials {
+            let samples =
+                samples.get(&(at, trial.number, trial.round)).map_or(&[][..], Vec::as_slice);
+            let reference = references.get(&trial.round).filter(|blocks| !blocks.is_empty());
+            place_trial(trial, &distances, &elasticities, reference, samples)?;
+        }
+    }
+    Ok(())
+}
+
+fn trials(result: &RunResult) -> impl Iterator<Item = &RoundTripTrial> {
+    result.cases.iter().flat_map(|case| case.round_trips())
+}
+
+/// Every probe of the run.
+pub(crate) fn probes(result: &RunResult) -> Vec<f64> {
+    let blocks = trials(result).map(|trial| &trial.blocks);
+    let blocks = blocks.chain(result.rounds.iter().map(|round| &round.blocks));
+    blocks
+        .flat_map(|blocks| blocks.probe_before_ns.iter().chain(&blocks.probe_after_ns))
+        .copied()
+        .collect()
+}
+
+fn summary(distances: &Distances, result: &RunResult) -> RunDistances {
+    let blocks: Vec<Option<usize>> =
+        trials(result).flat_map(|trial| classes(distances, &trial.blocks)).collect();
+    let shares = distances.shares(&blocks);
+    let all = distances.all().iter().zip(&shares.at).map(|(distance, share)| RunDistance {
+        floor_round_trip_ns: distance.floor_ns,
+        apart: distance.apart,
+        share: *share,
+    });
+    RunDistances {
+        all: all.collect(),
+        reference: distances.reference(&blocks).map(|at| at as u32),
+        mixed_share: shares.mixed,
+    }
+}
+
+/// The distance of each block.
+pub(crate) fn classes(distances: &Distances, blocks: &Blocks) -> Vec<Option<usize>> {
+    let probes = blocks.probe_before_ns.iter().zip(&blocks.probe_after_ns);
+    probes.map(|(before, after)| distances.of_block(*before, *after)).collect()
+}
+
+/// The clock-free blocks of a trial at a distance.
+pub(crate) fn clock_free_at(
+    distances: &Distances,
+    blocks: &Blocks,
+    distance: usize,
+) -> Vec<stats::Block> {
+    let classes = classes(distances, blocks);
+    let at = (0..classes.len()).filter(|at| classes[*at] == Some(distance));
+    at.filter_map(|at| {
+        Some(stats::Block {
+            mean_ns: blocks.clock_free_mean_ns(at)?,
+            before_ns: blocks.probe_before_ns[at],
+            after_ns: blocks.probe_after_ns[at],
+        })
+    })
+    .collect()
+}
+
+/// How far a row follows its probes, at each distance.
+fn elasticities(distances: &Distances, trials: &[RoundTripTrial]) -> Vec<f64> {
+    let of = |distance| {
+        let sessions = trials.iter().map(|trial| clock_free_at(distances, &trial.blocks, distance));
+        stats::elasticity(&sessions.collect::<Vec<_>>())
+    };
+    (0..distances.all().len()).map(of).collect()
+}
+
+fn place_trial(
+    trial: &mut RoundTripTrial,
+    distances: &Distances,
+    elasticities: &[f64],
+    reference: Option<&Blocks>,
+    samples: &[PlacedSamples],
+) -> Result<(), String> {
+    let classes_of_trial = classes(distances, &trial.blocks);
+    let any = |_: usize, _: &Blocks| true;
+    trial.reference_multiple =
+        reference.and_then(|reference| multiple(&trial.blocks, reference, any));
+    trial.by_distance.clear();
+    for (at, distance) in distances.all().iter().enumerate() {
+        let blocks = classes_of_trial.iter().filter(|class| **class == Some(at)).count() as u64;
+        if blocks == 0 {
+            continue;
+        }
+        let clock_free = clock_free_at(distances, &trial.blocks, at);
+        let here = |block: usize, blocks: &Blocks| {
+            let probes = blocks.probe_before_ns.get(block).zip(blocks.probe_after_ns.get(block));
+            probes.is_some_and(|(before, after)| distances.of_block(*before, *after) == Some(at))
+        };
+        trial.by_distance.push(AtDistance {
+            distance: at as u32,
+            blocks,
+            location_ns: location(&clock_free, distance.floor_ns, elasticities[at]),
+            floor_multiple: floor_multiple(&clock_free),
+            reference_multiple: reference.and_then(|blocks| multiple(&trial.blocks, blocks, here)),
+            settled: settled(&clock_free),
+            round_trip_ns: Times::of(&samples_at(distances, samples, at)?),
+        });
+    }
+    Ok(())
+}
+
+fn settled(blocks: &[stats::Block]) -> Option<bool> {
+    let means: Vec<f64> = blocks.iter().map(|block| block.mean_ns).collect();
+    stats::steadiness(&means).map(|steadiness| steadiness.settled)
+}
+
+/// What a block takes where its probes are the distance's median.
+fn location(blocks: &[stats::Block], floor_ns: f64, elasticity: f64) -> Option<f64> {
+    stats::adjusted_location(blocks, floor_ns, elasticity).map(f64::exp)
+}
+
+/// The median of each block divided by its own probes. Where both processors take turns on one, it says nothing.
+fn floor_multiple(blocks: &[stats::Block]) -> Option<f64> {
+    let multiples: Vec<f64> = blocks
+        .iter()
+        .map(|block| block.mean_ns / (block.before_ns * block.after_ns).sqrt())
+        .collect();
+    stats::median(&multiples)
+}
+
+/// The median of the ratio of two neighbours' clock-free means, turn by turn, over the blocks that `counts`.
+fn multiple(
+    row: &Blocks,
+    reference: &Blocks,
+    counts: impl Fn(usize, &Blocks) -> bool,
+) -> Option<f64> {
+    let (row, reference) = (turns(row, &counts), turns(reference, &counts));
+    let ratios: Vec<f64> =
+        row.iter().filter_map(|(turn, mean)| Some((mean / reference.get(turn)?).ln())).collect();
+    stats::median(&ratios).map(f64::exp)
+}
+
+/// The median clock-free mean of each turn.
+fn turns(blocks: &Blocks, counts: &impl Fn(usize, &Blocks) -> bool) -> BTreeMap<u32, f64> {
+    let mut means: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for at in (0..blocks.len()).filter(|at| counts(*at, blocks)) {
+        if let Some(mean) = blocks.clock_free_mean_ns(at) {
+            means.entry(blocks.turn[at]).or_default().push(mean);
+        }
+    }
+    means.into_iter().filter_map(|(turn, means)| Some((turn, stats::median(&means)?))).collect()
+}
+
+fn samples_at(
+    distances: &Distances,
+    samples: &[PlacedSamples],
+    distance: usize,
+) -> Result<Histogram<u64>, String> {
+    let mut all = new_histogram();
+    for group in samples {
+        if group.probe_ns.and_then(|probe| distances.of_probe(probe)) == Some(distance) {
+            let samples = decode(&group.histogram)?;
+            all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(means: &[(u32, f64, f64)]) -> Blocks {
+        let mut blocks = Blocks::default();
+        for (turn, mean_ns, probe_ns) in means {
+            blocks.turn.push(*turn);
+            blocks.start_ns.push(0);
+            blocks.clock_free.push(true);
+            blocks.round_trips.push(1000);
+            blocks.elapsed_ns.push((mean_ns * 1000.0) as u64);
+            blocks.lost.push(0);
+            blocks.probe_before_ns.push(*probe_ns);
+            blocks.probe_after_ns.push(*probe_ns);
+        }
+        blocks
+    }
+
+    #[test]
+    fn a_multiple_is_of_neighbours_only() {
+        // Every second turn is ten times slower for both: a bad moment of the machine.
+        let row: Vec<_> =
+            (0..20).map(|turn| (turn, if turn % 2 == 0 { 300.0 } else { 3000.0 }, 70.0)).collect();
+        let bare: Vec<_> =
+            (0..20).map(|turn| (turn, if turn % 2 == 0 { 100.0 } else { 1000.0 }, 70.0)).collect();
+        let found = multiple(&blocks(&row), &blocks(&bare), |_, _| true).unwrap();
+        assert!((found - 3.0).abs() < 1e-9, "{found}");
+        assert_eq!(multiple(&blocks(&row[..2]), &blocks(&bare[5..]), |_, _| true), None);
+    }
+
+    #[test]
+    fn a_location_is_a_time() {
+        let distances = Distances::of(&[70.0; 100]);
+        let placed = clock_free_at(&distances, &blocks(&[(0, 140.0, 70.0); 9]), 0);
+        let found = location(&placed, 70.0, 0.0).unwrap();
+        assert!((found - 140.0).abs() < 1e-9, "{found}");
+    }
+
+    #[test]
+    fn a_block_is_divided_by_its_own_probes() {
+        let distances = Distances::of(&[70.0; 100]);
+        let placed = clock_free_at(&distances, &blocks(&[(0, 140.0, 70.0), (1, 140.0, 400.0)]), 0);
+        assert_eq!(placed.len(), 1, "the other was measured elsewhere");
+        assert_eq!(floor_multiple(&placed), Some(2.0));
+    }
+}

@@ -1,0 +1,282 @@
+//! Cases made into rows, and rows into groups: a ranking each.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use hdrhistogram::Histogram;
+
+use ipcmark_transport::{Pattern, Span, Wait};
+
+use crate::{
+    model::{Case, Identity, Load, RoundRecord, RoundTripTrial, RunResult, Times, Touch},
+    stats::median,
+    stats::{self, Interval},
+};
+
+/// Rows that may be compared with one another; the fastest first, unless their payloads differ.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// The properties that its rows have in common.
+    pub key: Key,
+    /// Its rows, at least one.
+    pub rows: Vec<Row<'a>>,
+}
+
+/// The properties that the rows of a group have in common, in the order of the groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Shape of the traffic.
+    pub pattern: Pattern,
+    /// The reach of a message: between processes comes first.
+    pub span: Reverse<Span>,
+    /// Number of followers.
+    pub subscribers: u32,
+    /// Number of followers that only listen.
+    pub silent_subscribers: u32,
+    /// Payload in bytes and its bytes that are touched; absent where they make no difference, so that all
+    /// payloads stand in one group.
+    pub payload: Option<(u64, Touch)>,
+    /// The way a receiver waits.
+    pub wait: Wait,
+    /// The way messages are offered.
+    pub load: Load,
+}
+
+/// A measured case. Times are round trips in ns, at the run's reference distance where it has distances; what was
+/// experienced overall, the tail included, is said to be so.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// Its trials, at least one.
+    pub trials: &'a [RoundTripTrial],
+    /// The distance at which rows are compared; none where there are no distances.
+    pub distance: Option<u32>,
+    /// Processors that the run could use; 0 where that is not known.
+    pub cpus: u32,
+    /// The rounds of the run, by their numbers.
+    pub rounds: &'a [RoundRecord],
+    /// Its rank in its group; none where the rows of a group are not ranked, or it has no time.
+    pub rank: Option<Rank>,
+}
+
+/// A rank: rows that the trials do not tell apart have the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// One more than the number of rows in better ranks.
+    pub number: usize,
+    /// True if other rows have the same.
+    pub shared: bool,
+}
+
+/// A figure of a row, with the interval in which it lies with 95 % confidence, where there are trials enough for one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The estimate.
+    pub value: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+}
+
+/// The measured cases of a result, in groups.
+pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
+    let mut found: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+    let distance = result.distances.as_ref().and_then(|distances| distances.reference);
+    let cpus = result.environment.cpus_usable;
+    for row in result.cases.iter().filter_map(|case| Row::of(case, distance)) {
+        let row = Row { cpus, rounds: &result.rounds, ..row };
+        found.entry(Key::of(&row.case.identity)).or_default().push(row);
+    }
+    found.into_iter().map(|(key, rows)| Group { key, rows: sorted(key, rows) }).collect()
+}
+
+fn sorted(key: Key, mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by(|a, b| a.order().cmp(&b.order()));
+    if key.payload.is_some() {
+        rank(&mut rows);
+        // Without a place at the reference distance a row stands behind those that have one.
+        rows.sort_by_key(|row| row.rank.map_or(usize::MAX, |rank| rank.number));
+    }
+    rows
+}
+
+/// Gives every row that has a time its rank.
+fn rank(rows: &mut [Row]) {
+    let timed: Vec<(usize, f64)> =
+        (0..rows.len()).filter_map(|at| Some((at, rows[at].location()?.value))).collect();
+    let numbers = rows.iter().flat_map(|row| row.trials).map(|trial| trial.number).collect();
+    let logarithms: Vec<Vec<Option<f64>>> =
+        timed.iter().map(|(at, _)| rows[*at].log_locations(&numbers)).collect();
+    let name = |at: usize| rows[at].case.identity.transport.clone();
+    let candidates: Vec<stats::Row> = timed
+        .iter()
+        .map(|(at, location)| stats::Row { name: name(*at), location: *location })
+        .collect();
+    let ranks = stats::rank(&candidates, |first, second| {
+        stats::trial_log_ratios(&logarithms[first], &logarithms[second])
+    });
+    for ranked in ranks {
+        let (at, _) = timed[ranked.row];
+        rows[at].rank = Some(Rank { number: ranked.rank, shared: ranked.shared });
+    }
+}
+
+impl Key {
+    /// The key of a case with this identity.
+    pub fn of(identity: &Identity) -> Self {
+        // Nothing is moved, and nothing is touched but the head: the payload makes no difference.
+        let is_unmoved = identity.span == Span::None && identity.touch == Touch::Head;
+        Self {
+            pattern: identity.pattern,
+            span: Reverse(identity.span),
+            subscribers: identity.subscribers,
+            silent_subscribers: identity.silent_subscribers,
+            payload: (!is_unmoved).then_some((identity.payload_bytes, identity.touch)),
+            wait: identity.wait,
+            load: identity.load,
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The row of a case at this distance, if it was measured and in round trips. A row that could not be probed, such as
+    /// one whose messages leave no process, is at none.
+    pub fn of(case: &'a Case, distance: Option<u32>) -> Option<Self> {
+        let trials = case.round_trips();
+        let is_probed = trials.iter().any(|trial| !trial.blocks.probe_before_ns.is_empty());
+        let distance = distance.filter(|_| is_probed);
+        (!trials.is_empty()).then_some(Self {
+            case,
+            trials,
+            distance,
+            cpus: 0,
+            rounds: &[],
+            rank: None,
+        })
+    }
+
+    /// Its place among rows of the same time.
+    fn order(&self) -> impl Ord {
+        let identity = &self.case.identity;
+        (identity.payload_bytes, &identity.transport, &identity.options)
+    }
+
+    /// A figure of each trial: the median over the trials.
+    pub fn median(&self, figure: impl Fn(&RoundTripTrial) -> f64) -> f64 {
+        let figures: Vec<f64> = self.trials.iter().map(figure).collect();
+        median(&figures).unwrap_or(0.0)
+    }
+
+    /// The clock-free mean of each trial: what rows are ranked and compared by.
+    pub fn locations(&self) -> Vec<Option<f64>> {
+        let of = |trial: &RoundTripTrial| match self.distance {
+            Some(_) => trial.at(self.distance)?.location_ns,
+            None => Some(trial.clock_free_mean_ns).filter(|mean| *mean > 0.0),
+        };
+        self.trials.iter().map(of).collect()
+    }
+
+    /// The logarithms of its [`locations`](Self::locations) in these trials.
+    fn log_locations(&self, numbers: &BTreeSet<u32>) -> Vec<Option<f64>> {
+        let numbered = self.trials.iter().map(|trial| trial.number).zip(self.locations());
+        let found: BTreeMap<u32, Option<f64>> = numbered.collect();
+        numbers.iter().map(|number| found.get(number).copied()?.map(f64::ln)).collect()
+    }
+
+    /// The clock-free mean of a round trip: geometric mean over the trials.
+    pub fn location(&self) -> Option<Figure> {
+        Figure::of_trials(&self.locations().into_iter().flatten().collect::<Vec<_>>())
+    }
+
+    /// A percentile of the samples. Up to p99 the mean over the trials; beyond, that of all trials together. None where the
+    /// samples cannot carry it.
+    pub fn percentile(&self, q: f64) -> Option<Figure> {
+        let trials: Vec<Histogram<u64>> =
+            self.times().filter_map(|times| times.samples().ok()).collect();
+        let count = trials.iter().map(Histogram::len).sum();
+        if !stats::carries(count, q) {
+            return None;
+        }
+        if q > 0.99 {
+            return merged(&trials, q);
+        }
+        let of_trial = |trial: &Histogram<u64>| stats::histogram_percentile(trial, q, STEP_NS);
+        Figure::of_trials(&trials.iter().filter_map(of_trial).collect::<Vec<_>>())
+    }
+
+    /// The times of each trial.
+    fn times(&self) -> impl Iterator<Item = &Times> {
+        self.trials.iter().filter_map(|trial| match self.distance {
+            Some(_) => trial.at(self.distance).map(|at| &at.round_trip_ns),
+            None => Some(&trial.round_trip_ns),
+        })
+    }
+
+    /// Samples at this distance.
+    pub fn samples(&self) -> u64 {
+        self.times().map(|times| times.count).sum()
+    }
+
+    /// The longest of all trials, wherever it was measured.
+    pub fn max(&self) -> u64 {
+        self.trials.iter().map(|trial| trial.round_trip_ns.max).max().unwrap_or(0)
+    }
+
+    /// CPU time of all processes a message.
+    pub fn cpu_per_message(&self) -> f64 {
+        self.median(RoundTripTrial::cpu_ns_per_message)
+    }
+
+    /// Context switches of all processes a message.
+    pub fn switches_per_message(&self) -> f64 {
+        self.median(RoundTripTrial::switches_per_message)
+    }
+
+    /// Each block divided by the probes around it: median over the trials.
+    pub fn floor_multiple(&self) -> Option<f64> {
+        let of = |trial: &RoundTripTrial| trial.at(self.distance)?.floor_multiple;
+        median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
+    }
+
+    /// Each turn divided by that of the reference beside it: median over the trials. What sleeps does so wherever the
+    /// processors stand.
+    pub fn reference_multiple(&self) -> Option<f64> {
+        let sleeps = self.case.identity.wait != Wait::Spin;
+        let of = |trial: &RoundTripTrial| match sleeps {
+            true => trial.reference_multiple,
+            false => trial.at(self.distance)?.reference_multiple,
+        };
+        median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
+    }
+}
+
+/// Samples lie within a step of the clock of where they are recorded; a percentile is interpolated over it.
+const STEP_NS: f64 = 1.0;
+
+fn merged(trials: &[Histogram<u64>], q: f64) -> Option<Figure> {
+    if let Some(interval) = stats::merged_percentile(trials, q, STEP_NS) {
+        return Some(Figure { value: interval.estimate, interval: Some(interval) });
+    }
+    let only = trials.first()?;
+    Some(Figure { value: stats::histogram_percentile(only, q, STEP_NS)?, interval: None })
+}
+
+impl Figure {
+    /// The geometric mean of a time of each trial.
+    fn of_trials(times: &[f64]) -> Option<Self> {
+        match (stats::trial_interval(times), times) {
+            (Some(interval), _) => {
+                Some(Self { value: interval.estimate, interval: Some(interval) })
+            }
+            (None, [only]) => Some(Self { value: *only, interval: None }),
+            (None, _) => None,
+        }
+    }
+
+    /// Half the width of its interval, as a part of it: the figure after `±`.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        self.interval.map(|interval| interval.relative_half_width())
+    }
+}

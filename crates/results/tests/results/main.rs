@@ -1,0 +1,9 @@
+//! Results: their form, their file, and what is made of their cases.
+
+mod compare;
+mod file;
+mod histogram;
+mod rows;
+mod sample;
+mod schema;
+mod trials;

@@ -1,0 +1,192 @@
+//! Rows, groups, and what must be known of a row.
+
+use crate::sample::{identity, measured, placed, run, trial};
+use ipcmark_results::*;
+
+fn with(identity: Identity, p50s: &[u64]) -> Case {
+    let trials = p50s.iter().enumerate().map(|(at, p50)| {
+        let time = *p50 as f64;
+        placed(trial(at as u32 + 1, &[*p50]), time, 2.0 * time)
+    });
+    Case { identity, outcome: measured(trials.collect()) }
+}
+
+fn round_trips(case: &mut Case) -> &mut [RoundTripTrial] {
+    match &mut case.outcome {
+        Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials,
+        other => panic!("it was not measured: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_not_comparable_never_shares_a_group() {
+    let base = identity("pipe");
+    let apart = [
+        Identity { wait: Wait::Block, ..base.clone() },
+        Identity { touch: Touch::All, ..base.clone() },
+        Identity { payload_bytes: 128, ..base.clone() },
+        Identity { pattern: Pattern::FanOut, subscribers: 2, ..base.clone() },
+        Identity { span: Span::Thread, ..base.clone() },
+        base.clone(),
+    ];
+    let result = run(apart.into_iter().map(|identity| with(identity, &[1_000])).collect());
+    let groups = groups(&result);
+    assert_eq!(groups.len(), 6);
+    assert!(groups.iter().all(|group| group.rows.len() == 1));
+    assert!(groups.is_sorted_by_key(|group| group.key));
+}
+
+#[test]
+fn the_figures_of_a_row_are_divided_by_its_messages() {
+    let mut one = with(identity("pipe"), &[1_000]);
+    let session = &mut round_trips(&mut one)[0].session;
+    (session.messages, session.processes[0].cpu_ns, session.processes[1].cpu_ns) = (4, 1_000, 200);
+    session.processes[1].context_switches = ContextSwitches { voluntary: 3, involuntary: 3 };
+    let row = Row::of(&one, None).unwrap();
+    assert_eq!((row.cpu_per_message(), row.switches_per_message()), (300.0, 1.5));
+}
+
+/// Rows at two distances, of which the first is faster at the nearer and slower at the farther.
+fn two_distances() -> RunResult {
+    let row = |name, near, far| {
+        let trials = (1..=5).map(|number| placed(trial(number, &[near as u64]), near, far));
+        Case { identity: identity(name), outcome: measured(trials.collect()) }
+    };
+    run(vec![row("slow", 300.0, 600.0), row("fast", 200.0, 900.0)])
+}
+
+#[test]
+fn rows_are_ranked_at_the_reference_distance() {
+    let mut result = two_distances();
+    let names = |result: &RunResult| {
+        let [group] = &groups(result)[..] else { panic!("they are comparable") };
+        let row = |row: &Row| (row.case.identity.transport.clone(), row.location().unwrap().value);
+        group.rows.iter().map(row).map(|(name, at)| (name, at.round())).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&result), [("fast".to_string(), 200.0), ("slow".to_string(), 300.0)]);
+    result.distances.as_mut().unwrap().reference = Some(1);
+    assert_eq!(names(&result), [("slow".to_string(), 600.0), ("fast".to_string(), 900.0)]);
+}
+
+#[test]
+fn another_reference_can_be_asked_for() {
+    let mut distances = crate::sample::distances();
+    for (wanted, expected) in [(1.0, 0), (110.0, 0), (200.0, 1), (9_000.0, 1)] {
+        distances.refer_to(wanted);
+        assert_eq!(distances.reference, Some(expected), "{wanted}");
+    }
+    distances.all[1].apart = true;
+    distances.refer_to(9_000.0);
+    assert_eq!(distances.reference, Some(0), "where both never run at once nothing is compared");
+}
+
+#[test]
+fn multiples_are_those_of_the_row_s_own_blocks() {
+    let result = two_distances();
+    let rows = &groups(&result)[0].rows;
+    assert_eq!((rows[0].floor_multiple(), rows[0].reference_multiple()), (Some(2.0), Some(1.0)));
+    let mut sleeping = result.cases[0].clone();
+    sleeping.identity.wait = Wait::Block;
+    // It sleeps alike at every distance.
+    assert_eq!(Row::of(&sleeping, Some(0)).unwrap().reference_multiple(), Some(1.5));
+}
+
+#[test]
+fn a_row_without_probes_stands_at_no_distance() {
+    let mut one = with(identity("null"), &[1_000; 3]);
+    for trial in round_trips(&mut one) {
+        (trial.blocks.probe_before_ns, trial.blocks.probe_after_ns) = Default::default();
+    }
+    let row = Row::of(&one, Some(0)).unwrap();
+    assert_eq!((row.distance, row.floor_multiple(), row.samples()), (None, None, 3));
+    assert!((row.location().unwrap().value - 970.0).abs() < 1.0);
+}
+
+#[test]
+fn a_percentile_that_the_samples_cannot_carry_is_none() {
+    let samples: Vec<u64> = (1..=2_000).collect();
+    let trials = (1..=3).map(|number| trial(number, &samples)).collect();
+    let one = Case { identity: identity("pipe"), outcome: measured(trials) };
+    let row = Row::of(&one, None).unwrap();
+    let p50 = row.percentile(0.5).unwrap();
+    assert!(
+        (p50.value - 1_000.0).abs() < 5.0 && p50.relative_half_width().unwrap() < 0.01,
+        "{p50:?}"
+    );
+    assert!(row.percentile(0.99).is_some());
+    assert_eq!(row.percentile(0.9999), None);
+    let alone = with(identity("pipe"), &[1_000]);
+    let location = Row::of(&alone, None).unwrap().location().unwrap();
+    assert_eq!(location.interval, None, "one trial has no interval");
+}
+
+#[test]
+fn losses_of_all_trials_are_told_together() {
+    let mut one = with(identity("udp"), &[1_000, 1_000]);
+    for trial in round_trips(&mut one) {
+        trial.session.losses = Losses { sent: 3, received: 1, lost: 2, ..Losses::default() };
+        trial.lost_wait_ns = 5;
+    }
+    assert_eq!(
+        caveats(&Row::of(&one, Some(0)).unwrap()),
+        [Caveat::Lost { lost: 4, sent: 6, wait_ns: 10 }]
+    );
+}
+
+#[test]
+fn another_carrier_and_a_sleep_that_was_none_are_told() {
+    let mut one = with(Identity { wait: Wait::Block, ..identity("eager") }, &[1_000, 1_000]);
+    assert_eq!(caveats(&Row::of(&one, Some(0)).unwrap()), [Caveat::StayedAwake]);
+    round_trips(&mut one)[1].session.processes[0].ends[0].thread.sleeps = 1;
+    assert_eq!(caveats(&Row::of(&one, Some(0)).unwrap()), [], "one of two trials slept");
+    round_trips(&mut one)[1].session.carrier.found = Carrier::Network;
+    let fell_back = Caveat::FellBack { declared: Carrier::Kernel, found: Carrier::Network };
+    assert_eq!(caveats(&Row::of(&one, Some(0)).unwrap()), [fell_back]);
+}
+
+#[test]
+fn a_time_that_cannot_be_and_one_that_still_changed_are_told() {
+    let mut one = with(identity("pipe"), &[80; 3]);
+    let told = |one: &Case| caveats(&Row::of(one, Some(0)).unwrap());
+    assert_eq!(told(&one), [Caveat::BelowFloor { multiple: 0.8 }]);
+    one.identity.span = Span::None;
+    assert_eq!(told(&one), [], "nothing crosses between processes");
+    round_trips(&mut one)[0].by_distance[0].settled = Some(false);
+    assert_eq!(told(&one), [], "one of three");
+    round_trips(&mut one)[1].by_distance[0].settled = None;
+    round_trips(&mut one)[2].by_distance[0].settled = Some(false);
+    assert_eq!(told(&one), [Caveat::Unsettled { trials: 2, of: 2 }]);
+}
+
+#[test]
+fn the_best_are_those_of_every_payload_between_processes() {
+    let at = |name, bytes, times: [u64; 4]| {
+        let mut one = with(Identity { payload_bytes: bytes, ..identity(name) }, &times);
+        for trial in round_trips(&mut one) {
+            trial.session.processes[0].cpu_ns = 10_000 - times[0];
+        }
+        one
+    };
+    let (near, same) = ([1_000, 1_010, 990, 1_000], [1_001, 1_009, 989, 1_002]);
+    let mut cases = vec![at("slow", 64, [9_000; 4]), at("one", 64, near), at("other", 64, same)];
+    cases.push(at("large", 128, [10; 4]));
+    cases.push(with(Identity { span: Span::None, payload_bytes: 16, ..identity("null") }, &[1; 4]));
+    let result = run(cases);
+    let [small, large] = &best(&result)[..] else { panic!("there are two payloads") };
+    let name = |row: &Row| row.case.identity.transport.clone();
+    assert_eq!(small.fastest.iter().map(name).collect::<Vec<_>>(), ["one", "other"]);
+    assert_eq!((name(&small.cheapest), name(&large.cheapest)), ("slow".into(), "large".into()));
+    let ranks = small.group.rows.iter().map(|row| row.rank.unwrap());
+    let ranks: Vec<_> = ranks.map(|rank| (rank.number, rank.shared)).collect();
+    assert_eq!(ranks, [(1, true), (1, true), (3, false)]);
+}
+
+#[test]
+fn a_curve_pools_the_samples_of_all_trials() {
+    let pooled = with(identity("pipe"), &[1_000, 2_000]);
+    let points = curve(Row::of(&pooled, None).unwrap().trials).unwrap();
+    assert_eq!((points[0], points.len()), (1_000, GRID.iter().filter(|at| **at <= 2.0).count()));
+    let mut damaged = pooled;
+    round_trips(&mut damaged)[1].round_trip_ns.histogram = "AAAA".into();
+    assert!(curve(Row::of(&damaged, None).unwrap().trials).is_err());
+}

@@ -1,0 +1,170 @@
+//! A small result to test with.
+
+use hdrhistogram::Histogram;
+use ipcmark_results::*;
+
+/// The identity of a case of this transport.
+pub fn identity(transport: &str) -> Identity {
+    Identity {
+        transport: transport.into(),
+        family: "os".into(),
+        library_version: None,
+        pattern: Pattern::Latency,
+        payload_bytes: 64,
+        wait: Wait::Spin,
+        touch: Touch::Head,
+        load: Load::Closed,
+        span: Span::Process,
+        subscribers: 1,
+        silent_subscribers: 0,
+        options: [("capacity".to_string(), "8".to_string())].into(),
+        placement: PlacementPolicy::Auto,
+    }
+}
+
+/// A case measured in one trial, whose figures follow from `samples`.
+pub fn case(transport: &str, samples: &[u64]) -> Case {
+    Case { identity: identity(transport), outcome: measured(vec![trial(1, samples)]) }
+}
+
+/// The outcome of a case of which these trials were measured.
+pub fn measured(trials: Vec<RoundTripTrial>) -> Outcome {
+    Outcome::Ok { measurement: Measurement::RoundTrips(RoundTrips { trials }) }
+}
+
+/// A trial of these samples.
+pub fn trial(number: u32, samples: &[u64]) -> RoundTripTrial {
+    let mut histogram = new_histogram();
+    samples.iter().for_each(|sample| histogram.saturating_record(*sample));
+    RoundTripTrial {
+        number,
+        round_trip_ns: Times::of(&histogram),
+        clock_free_mean_ns: histogram.mean() * 0.97,
+        elapsed_ns: samples.iter().sum(),
+        lost_wait_ns: 0,
+        answers: Vec::new(),
+        round: number - 1,
+        reference_multiple: None,
+        blocks: blocks(&histogram),
+        by_distance: Vec::new(),
+        session: session(&histogram),
+    }
+}
+
+/// One sampled and one clock-free block of these samples, between probes of 100 ns.
+fn blocks(histogram: &Histogram<u64>) -> Blocks {
+    let elapsed_ns = (histogram.mean() * histogram.len() as f64) as u64;
+    Blocks {
+        turn: vec![0, 0],
+        start_ns: vec![0, elapsed_ns],
+        clock_free: vec![false, true],
+        round_trips: vec![histogram.len(); 2],
+        elapsed_ns: vec![elapsed_ns; 2],
+        lost: vec![0, 0],
+        probe_before_ns: vec![100.0, 100.25],
+        probe_after_ns: vec![100.25, 100.5],
+    }
+}
+
+/// The trial as it is placed at two distances of a run, the first its reference.
+pub fn placed(mut trial: RoundTripTrial, near_ns: f64, far_ns: f64) -> RoundTripTrial {
+    let at = |distance, location_ns| AtDistance {
+        distance,
+        blocks: 1,
+        location_ns: Some(location_ns),
+        floor_multiple: Some(location_ns / 100.0),
+        reference_multiple: Some(location_ns / 200.0),
+        settled: Some(true),
+        round_trip_ns: trial.round_trip_ns.clone(),
+    };
+    trial.by_distance = vec![at(0, near_ns), at(1, far_ns)];
+    trial.reference_multiple = Some(1.5);
+    trial
+}
+
+/// Two distances, of which rows are compared at the nearer.
+pub fn distances() -> RunDistances {
+    let at = |floor_round_trip_ns, share| RunDistance { floor_round_trip_ns, apart: false, share };
+    RunDistances { all: vec![at(70.0, 0.6), at(260.0, 0.3)], reference: Some(0), mixed_share: 0.1 }
+}
+
+fn session(histogram: &Histogram<u64>) -> SessionRecord {
+    let count = histogram.len();
+    SessionRecord {
+        setup_ns: 12_345,
+        configuration: [("pool".to_string(), "16 x 4 MiB".to_string())].into(),
+        messages: 2 * count,
+        losses: Losses { sent: count, received: count, ..Losses::default() },
+        carrier: CarrierEvidence {
+            found: Carrier::Kernel,
+            declared: Some(Carrier::Kernel),
+            loopback_bytes_per_message: 1.0 / 3.0,
+            shared_bytes: 0,
+            objects: Vec::new(),
+        },
+        processes: vec![process(Role::Leader, count), process(Role::Follower(0), count)],
+        parts_per_message: Some(1.0),
+        idle_share: 0.0,
+    }
+}
+
+fn process(role: Role, messages: u64) -> ProcessRecord {
+    ProcessRecord {
+        name: "ipcmark".into(),
+        ends: vec![EndRecord {
+            role,
+            cpu: Some(1),
+            sent: messages,
+            received: messages,
+            thread: ThreadRecord::default(),
+        }],
+        cpu_ns: 1_000 * messages,
+        user_ns: 400 * messages,
+        system_ns: 600 * messages,
+        peak_memory_bytes: 3_000_000,
+        ..ProcessRecord::default()
+    }
+}
+
+/// A run of these cases.
+pub fn run(cases: Vec<Case>) -> RunResult {
+    RunResult {
+        schema: SCHEMA.into(),
+        complete: true,
+        planned_cases: cases.len() as u64,
+        run: Run {
+            id: "r1".into(),
+            started_at: "2026-01-02T03:04:05Z".into(),
+            command: vec!["ipcmark".into(), "run".into()],
+            version: "0.1.0".into(),
+            seed: u64::MAX,
+        },
+        environment: Environment { cpu_model: "a \"processor\"\n".into(), ..Default::default() },
+        clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
+        distances: Some(distances()),
+        rounds: vec![RoundRecord {
+            number: 0,
+            trial: 1,
+            reference: Some(ReferenceKind::Wake),
+            blocks: Blocks::default(),
+            conditions: Conditions { elapsed_ns: 5_000_000, ..Conditions::default() },
+        }],
+        notes: vec!["The governor is powersave.".into()],
+        cases,
+    }
+}
+
+/// One case of each status, the first of two trials.
+pub fn mixed() -> RunResult {
+    let reason = String::from;
+    let unmeasured = |transport, outcome| Case { identity: identity(transport), outcome };
+    let mut first = case("pipe", &[]);
+    first.outcome =
+        measured(vec![trial(1, &[900, 1_000, 5_000, 1_000_000]), trial(2, &[800, 1_100])]);
+    run(vec![
+        first,
+        unmeasured("fifo", Outcome::Failed { reason: reason("it was killed by signal 9") }),
+        unmeasured("udp", Outcome::Unavailable { reason: reason("no network") }),
+        unmeasured("signal", Outcome::Unsupported { reason: reason("it has no wait `spin`") }),
+    ])
+}
