@@ -1,6 +1,8 @@
 //! The monotonic clock, in integer nanoseconds, and what a reading of it costs.
 
-use std::{fs, hint::black_box};
+use std::hint::black_box;
+
+use crate::{clock_step::clock_step, files::Files};
 
 /// The monotonic clock in nanoseconds since an arbitrary moment. Integers throughout: a double holds
 /// a wall clock's nanoseconds in steps of 256.
@@ -12,6 +14,11 @@ pub fn now_ns() -> u64 {
 /// CPU time of this process, all its threads, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of this thread in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 #[inline(always)]
@@ -36,21 +43,26 @@ pub fn reading_cost_ns() -> f64 {
     (0..9).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-/// The smallest step between two readings that differ, in nanoseconds. Some processors count time in
-/// steps of 10 ns.
+/// The step in which the clock counts, in nanoseconds. No difference between two readings is below the cost of one,
+/// so the smallest says nothing; of many, their divisor is the step.
 pub fn step_ns() -> u64 {
-    let steps = (0..10_000).map(|_| {
-        let start = now_ns();
-        std::iter::repeat_with(now_ns).find(|now| *now != start).map_or(0, |now| now - start)
-    });
-    steps.min().unwrap_or(0)
+    clock_step(&differences_ns()).map_or(1, |step| step.round() as u64)
+}
+
+/// Differences between readings that follow one another.
+fn differences_ns() -> Vec<u64> {
+    const READINGS: usize = 20_000;
+    let readings: Vec<u64> = (0..READINGS).map(|_| now_ns()).collect();
+    readings.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// The kernel's clock source.
 pub fn source() -> String {
-    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    fs::read_to_string(path).map_or("unknown".into(), |source| source.trim().into())
+    Files::of_system().text(SOURCE).unwrap_or_else(|| "unknown".into())
 }
+
+/// Where the kernel tells its clock source.
+pub(crate) const SOURCE: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 #[cfg(test)]
 mod tests {
@@ -63,5 +75,11 @@ mod tests {
         let coarse = readings.windows(2).filter(|pair| (pair[1] - pair[0]) % 256 == 0).count();
         assert!(coarse < 90_000, "{coarse} of 100,000 steps are multiples of 256 ns");
         assert!(reading_cost_ns() > 0.0);
+    }
+
+    #[test]
+    fn this_clock_has_a_step() {
+        assert!(step_ns() > 0);
+        assert_eq!(differences_ns().len(), 19_999);
     }
 }

@@ -1,12 +1,28 @@
 //! The machine under a run: its processors and how they lie to one another, where processes are placed,
-//! its clocks, the namespaces of a sandbox, and the facts that a result states.
+//! its clocks, the namespaces of a sandbox, the end of processes and the removal of what they leave, what it takes from
+//! a measurement, and the facts that a result states.
 //!
 //! It measures nothing that a transport does and knows no engine.
 
+pub mod cgroup;
 pub mod clock;
+mod clock_step;
+pub mod conditions;
+pub mod descendants;
 pub mod facts;
+pub mod files;
+pub mod hiccups;
+pub mod hypervisor;
+pub mod inherited;
+pub mod leftovers;
+pub mod limits;
+pub mod mark;
 pub mod namespaces;
+pub mod open_files;
+pub mod pair;
 pub mod pin;
 pub mod placement;
 pub mod process;
+pub mod remarks;
+pub mod removal;
 pub mod topology;

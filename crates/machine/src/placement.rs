@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ipcmark_transport::Error;
 
-use crate::topology::{Cpu, usable};
+use crate::topology::{Cpu, Relation, usable};
 
 /// Where the workers of a run go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,17 @@ pub struct Placement {
     pub words: String,
     /// What is wrong with it, if anything.
     pub warning: Option<String>,
+}
+
+impl Placement {
+    /// The same with the processors of the leader and of the first follower exchanged.
+    pub fn swapped(&self) -> Self {
+        let mut swapped = self.clone();
+        if let Some(first) = swapped.followers.first_mut() {
+            std::mem::swap(&mut swapped.leader, first);
+        }
+        swapped
+    }
 }
 
 /// How the user wants the workers placed.
@@ -145,19 +156,9 @@ fn placed(cpus: &[&Cpu]) -> Placement {
     }
 }
 
-fn distance(leader: &Cpu, followers: &[&Cpu]) -> &'static str {
-    let all = |same: fn(&Cpu, &Cpu) -> bool| followers.iter().all(|cpu| same(leader, cpu));
-    if all(|a, b| a.id == b.id) {
-        "the same processor"
-    } else if all(|a, b| a.physical_core() == b.physical_core()) {
-        "two threads of one core"
-    } else if all(|a, b| a.cache == b.cache) {
-        "different cores under one last-level cache"
-    } else if all(|a, b| a.package == b.package) {
-        "different cores of one package, without a common cache"
-    } else {
-        "different packages"
-    }
+/// That of the follower which lies farthest from the leader.
+fn distance(leader: &Cpu, followers: &[&Cpu]) -> Relation {
+    followers.iter().map(|cpu| leader.relation(cpu)).max().unwrap_or(Relation::Same)
 }
 
 fn warning(cpus: &[&Cpu]) -> Option<String> {

@@ -1,7 +1,15 @@
-//! What a process of ours sets for itself.
+//! What a process of ours sets for itself, and what the system says of any process.
+
+use std::{
+    fs,
+    os::fd::{FromRawFd, OwnedFd},
+};
 
 use ipcmark_transport::Error;
-use nix::sys::{prctl, signal::Signal};
+use nix::{
+    sys::{prctl, signal::Signal},
+    unistd::Pid,
+};
 
 /// Makes the kernel kill this process when the thread that started it ends: nothing outlives the command,
 /// however that ends.
@@ -11,4 +19,103 @@ use nix::sys::{prctl, signal::Signal};
 pub fn die_with_parent() -> Result<(), Error> {
     prctl::set_pdeathsig(Some(Signal::SIGKILL))
         .map_err(|e| Error::os("tie", "a process to ipcmark", e))
+}
+
+/// How much sooner than an ordinary process one of ours ends when memory runs out.
+const OOM_SCORE: i32 = 500;
+
+/// Makes the kernel choose this process and its children when memory runs out: a worker costs a row, the
+/// command would cost the run. What a system does not let us set stays as it was.
+pub fn end_first_without_memory() {
+    let file = "/proc/self/oom_score_adj";
+    let inherited = fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    if inherited.is_some_and(|score| score < OOM_SCORE) {
+        let _ = fs::write(file, OOM_SCORE.to_string());
+    }
+}
+
+/// The processes that `/proc` shows: those of this PID namespace and of the namespaces within it.
+pub fn all() -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)))
+}
+
+/// A descriptor of a process, readable when it has ended; none where the kernel has none (before Linux
+/// 5.3) or the process is gone.
+pub fn pidfd(process: Pid) -> Option<OwnedFd> {
+    // SAFETY: the call takes numbers only.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) };
+    // SAFETY: the kernel has just made it for this process.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// A line of `/proc/PID/stat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The name, which the process can choose.
+    pub name: String,
+    /// The state, as one letter.
+    pub state: char,
+    /// The parent.
+    pub parent: Pid,
+    flags: u64,
+    /// The moment at which it started, in ticks since the system did: with the number it names a process
+    /// for good, for numbers are used again.
+    pub start: u64,
+}
+
+impl Stat {
+    /// That of a process; none where it is gone.
+    pub fn of(process: Pid) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    }
+
+    /// The name stands in parentheses and can hold anything, parentheses too.
+    fn parse(line: &str) -> Option<Self> {
+        let (head, rest) = line.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        Some(Self {
+            name: head.split_once('(')?.1.to_owned(),
+            state: fields.first()?.chars().next()?,
+            parent: Pid::from_raw(fields.get(1)?.parse().ok()?),
+            flags: fields.get(6)?.parse().ok()?,
+            start: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// Whether it has ended and is only waited for by its parent.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+
+    /// Whether it is about to end: it has given up its memory, and may still hold files and their locks.
+    pub fn is_ending(&self) -> bool {
+        // As the kernel calls it in `PF_EXITING`.
+        const EXITING: u64 = 4;
+        self.flags & EXITING != 0 && !self.has_ended()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_parentheses() {
+        let line = "7 (a) b (c) S 3 7 7 0 -1 4194308 77 0 0 0 1 2 0 0 20 0 1 0 4242 9 9";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.name.as_str(), stat.state, stat.start), ("a) b (c", 'S', 4242));
+        assert_eq!(stat.parent, Pid::from_raw(3));
+        assert!(stat.is_ending() && !stat.has_ended());
+        assert_eq!(Stat::parse("7 (a)"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn this_process_runs() {
+        let own = Stat::of(Pid::this()).unwrap();
+        assert!(!own.has_ended() && !own.is_ending());
+        assert_eq!(own.parent, Pid::parent());
+        assert!(all().any(|process| process == Pid::this()));
+    }
 }

@@ -1,8 +1,13 @@
 //! The processors that this process may run on, and how they lie to one another.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fmt};
 
 use ipcmark_transport::Error;
+
+use crate::files::Files;
+
+/// Numbers beyond this are no processors: a list of them is not expanded.
+const MOST_CPUS: u32 = 1 << 16;
 
 /// A processor as the system describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +23,65 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    /// The processor as `files` describe it.
+    pub fn described(files: &Files, id: u32) -> Self {
+        let base = format!("sys/devices/system/cpu/cpu{id}");
+        let number = |path: &str| files.text(&format!("{base}/{path}"))?.parse().ok();
+        // A system that tells nothing gets every processor as a core of its own.
+        let cache = |n: u32| files.text(&format!("{base}/cache/index{n}/shared_cpu_list"));
+        Cpu {
+            id,
+            package: number("topology/physical_package_id").unwrap_or(0),
+            core: number("topology/core_id").unwrap_or(i64::from(id)),
+            cache: (0..=4).rev().find_map(cache).unwrap_or_default(),
+        }
+    }
+
     /// Its physical core, unique on the machine.
     pub fn physical_core(&self) -> (i64, i64) {
         (self.package, self.core)
+    }
+
+    /// How it lies to another.
+    pub fn relation(&self, other: &Cpu) -> Relation {
+        if self.id == other.id {
+            Relation::Same
+        } else if self.physical_core() == other.physical_core() {
+            Relation::Core
+        } else if self.cache == other.cache {
+            Relation::Cache
+        } else if self.package == other.package {
+            Relation::Package
+        } else {
+            Relation::Machine
+        }
+    }
+}
+
+/// What two processors have in common, the nearest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// They are one.
+    Same,
+    /// The physical core.
+    Core,
+    /// The last-level cache.
+    Cache,
+    /// The package, but no cache.
+    Package,
+    /// The machine only.
+    Machine,
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Relation::Same => "the same processor",
+            Relation::Core => "two threads of one core",
+            Relation::Cache => "different cores under one last-level cache",
+            Relation::Package => "different cores of one package, without a common cache",
+            Relation::Machine => "different packages",
+        })
     }
 }
 
@@ -39,7 +100,9 @@ pub fn usable() -> Result<Vec<Cpu>, Error> {
     }
     // SAFETY: the number is within the set.
     let in_set = |id: &u32| unsafe { libc::CPU_ISSET(*id as usize, &set) };
-    Ok((0..libc::CPU_SETSIZE as u32).filter(in_set).map(describe).collect())
+    let files = Files::of_system();
+    let ids = (0..libc::CPU_SETSIZE as u32).filter(in_set);
+    Ok(ids.map(|id| Cpu::described(&files, id)).collect())
 }
 
 /// How many physical cores these processors are.
@@ -47,18 +110,32 @@ pub fn count_cores(cpus: &[Cpu]) -> usize {
     cpus.iter().map(Cpu::physical_core).collect::<BTreeSet<_>>().len()
 }
 
-fn describe(id: u32) -> Cpu {
-    let base = format!("/sys/devices/system/cpu/cpu{id}");
-    let read = |path: &str| fs::read_to_string(format!("{base}/{path}")).ok();
-    let number = |path| read(path).and_then(|text| text.trim().parse().ok());
-    // A system that tells nothing gets every processor as a core of its own.
-    let cache = (0..=4).rev().find_map(|n| read(&format!("cache/index{n}/shared_cpu_list")));
-    Cpu {
-        id,
-        package: number("topology/physical_package_id").unwrap_or(0),
-        core: number("topology/core_id").unwrap_or(i64::from(id)),
-        cache: cache.unwrap_or_default().trim().into(),
+/// The numbers of a list as the kernel writes it, `0-3,8`; none of a list that is not one.
+pub fn numbers(list: &str) -> BTreeSet<u32> {
+    let ranges: Option<Vec<_>> = list.trim().split(',').map(range).collect();
+    ranges.unwrap_or_default().into_iter().flatten().collect()
+}
+
+fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (last < MOST_CPUS).then_some(first..=last)
+}
+
+/// Numbers as the kernel writes a list of them: `0-3,8`.
+pub fn list(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers.into_iter().collect::<BTreeSet<_>>() {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
     }
+    let written = ranges.into_iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    written.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -70,5 +147,36 @@ mod tests {
         let cpus = usable().unwrap();
         assert!(!cpus.is_empty() && count_cores(&cpus) <= cpus.len());
         assert!(cpus.is_sorted_by_key(|cpu| cpu.id));
+    }
+
+    #[test]
+    fn lists_are_read_and_written_as_the_kernel_does() {
+        assert_eq!(numbers("0-3,8\n"), BTreeSet::from([0, 1, 2, 3, 8]));
+        assert_eq!(numbers(""), BTreeSet::new());
+        assert_eq!(list([8, 1, 2, 3, 0, 2]), "0-3,8");
+        assert_eq!(list([]), "");
+    }
+
+    #[test]
+    fn what_is_no_list_has_no_numbers() {
+        for text in ["x", "1,x", "1-", "-1", "0-4294967295", "3,99999999999"] {
+            assert_eq!(numbers(text), BTreeSet::new(), "{text}");
+        }
+        assert_eq!(numbers("5-2"), BTreeSet::new());
+    }
+
+    #[test]
+    fn processors_are_related_by_the_least_that_they_share() {
+        let cpu = |id, package, core, cache: &str| Cpu { id, package, core, cache: cache.into() };
+        let first = cpu(0, 0, 0, "0-3");
+        for (other, relation) in [
+            (cpu(0, 0, 0, "0-3"), Relation::Same),
+            (cpu(1, 0, 0, "0-3"), Relation::Core),
+            (cpu(2, 0, 1, "0-3"), Relation::Cache),
+            (cpu(4, 0, 2, "4-7"), Relation::Package),
+            (cpu(8, 1, 0, "8-11"), Relation::Machine),
+        ] {
+            assert_eq!(first.relation(&other), relation);
+        }
     }
 }

@@ -1,0 +1,140 @@
+//! The conditions of a measurement: what the machine took from it while it ran. Each is a snapshot, and
+//! `since` tells what has happened after an earlier one. What the system does not tell is `None`.
+
+mod canary;
+mod processes;
+mod processors;
+mod threads;
+mod throttling;
+mod watched;
+
+pub use canary::{canary_ns, canary_on};
+pub use processes::{ProcessUse, Processes, ProcessesUse, ThreadUse};
+pub use processors::{ProcessorUse, Processors};
+pub use threads::{Thread, ThreadTime};
+pub use throttling::{Throttling, ThrottlingCounters};
+pub use watched::{Watched, WatchedProcess};
+
+use crate::{clock::now_ns, files::Files};
+
+/// The counters of the machine and of a few threads at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    at_ns: u64,
+    processors: Option<Processors>,
+    throttling: Option<ThrottlingCounters>,
+    threads: Vec<Option<ThreadTime>>,
+    canary_ns: f64,
+}
+
+/// What happened between two snapshots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditions {
+    /// How long it took.
+    pub elapsed_ns: u64,
+    /// What each processor did.
+    pub processors: Option<Vec<ProcessorUse>>,
+    /// How long the control groups of this process were stopped for having used up their processor time.
+    pub throttling: Option<Throttling>,
+    /// The times of the threads, in the order in which they were given; `None` for one that has ended.
+    pub threads: Vec<Option<ThreadTime>>,
+    /// Nanoseconds of a step of the canary, before and after.
+    pub canary_ns: [f64; 2],
+}
+
+impl Snapshot {
+    /// The counters now, and those of `threads`. It takes about 100 µs, most of it for the canary, and so stands
+    /// outside of what is measured.
+    pub fn now(threads: &[Thread]) -> Self {
+        let files = Files::of_system();
+        Self {
+            canary_ns: canary_ns(),
+            processors: Processors::now(&files),
+            throttling: ThrottlingCounters::now(&files),
+            threads: threads.iter().map(|thread| thread.time(&files)).collect(),
+            at_ns: now_ns(),
+        }
+    }
+
+    /// What has happened since `earlier`, a snapshot of the same threads.
+    pub fn since(&self, earlier: &Self) -> Conditions {
+        let threads = self.threads.iter().zip(&earlier.threads);
+        Conditions {
+            elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
+            processors: both(&self.processors, &earlier.processors)
+                .map(|(now, then)| now.since(then)),
+            throttling: both(&self.throttling, &earlier.throttling)
+                .map(|(now, then)| now.since(then)),
+            threads: threads
+                .map(|pair| both(pair.0, pair.1).map(|(now, then)| now.since(then)))
+                .collect(),
+            canary_ns: [earlier.canary_ns, self.canary_ns],
+        }
+    }
+}
+
+fn both<'a, T>(now: &'a Option<T>, then: &'a Option<T>) -> Option<(&'a T, &'a T)> {
+    now.as_ref().zip(then.as_ref())
+}
+
+impl Conditions {
+    /// The part of the time of these processors that the hypervisor gave to others.
+    pub fn stolen_share(&self, cpus: &[u32]) -> Option<f64> {
+        let used = self.processors.as_ref()?.iter().filter(|used| cpus.contains(&used.cpu));
+        let (count, stolen) =
+            used.fold((0, 0), |(count, sum), used| (count + 1, sum + used.stolen_ns));
+        (count > 0).then(|| stolen as f64 / (self.elapsed_ns.max(1) * count) as f64)
+    }
+
+    /// How far the canary moved, as a part of its smaller value.
+    pub fn canary_shift(&self) -> f64 {
+        let [before, after] = self.canary_ns;
+        before.max(after) / before.min(after) - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_conditions_of_this_thread_are_read() {
+        let thread = Thread::this();
+        let earlier = Snapshot::now(&[thread]);
+        let start = crate::clock::thread_cpu_ns();
+        while crate::clock::thread_cpu_ns() - start < 20_000_000 {}
+        let conditions = Snapshot::now(&[thread]).since(&earlier);
+        assert!(conditions.elapsed_ns >= 20_000_000);
+        let time = conditions.threads[0].unwrap();
+        // The kernel brings it up to date at each tick, of which a busy host can leave some out.
+        assert!(time.cpu_ns > 0, "{time:?}");
+        assert!(conditions.canary_ns.iter().all(|ns| *ns > 0.0));
+        assert!(conditions.canary_shift() >= 0.0);
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_has_no_time() {
+        let gone = std::thread::spawn(Thread::this).join().unwrap();
+        let here = Thread::this();
+        let earlier = Snapshot::now(&[gone, here]);
+        let threads = Snapshot::now(&[gone, here]).since(&earlier).threads;
+        assert_eq!(threads[0], None);
+        assert!(threads[1].is_some());
+    }
+
+    #[test]
+    fn the_stolen_share_is_that_of_the_processors_asked_for() {
+        let used = |cpu, stolen_ns| ProcessorUse { cpu, stolen_ns, busy_ns: 0, idle_ns: 0 };
+        let conditions = Conditions {
+            elapsed_ns: 1_000,
+            processors: Some(vec![used(0, 100), used(1, 0), used(2, 500)]),
+            throttling: None,
+            threads: vec![],
+            canary_ns: [1.0, 1.1],
+        };
+        assert_eq!(conditions.stolen_share(&[0, 1]), Some(0.05));
+        assert_eq!(conditions.stolen_share(&[2]), Some(0.5));
+        assert_eq!(conditions.stolen_share(&[7]), None);
+        assert!((conditions.canary_shift() - 0.1).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,105 @@
+//! What names a machine: its processor, its kernel, its distribution. None of it is good or bad.
+
+use super::{
+    fact::{Effect, Examined, Fact, Question, Weight},
+    system::System,
+};
+use crate::{
+    files::{Files, field},
+    hypervisor,
+    topology::{self, Cpu},
+};
+
+/// The machine, as far as it bears on the figures. What the system does not tell is `unknown`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The processor's name.
+    pub cpu_model: String,
+    /// Processors that this process may use.
+    pub cpus: Vec<Cpu>,
+    /// Kernel name, release, version and architecture.
+    pub kernel: String,
+    /// Name of the distribution.
+    pub os: String,
+    /// The hypervisor, or `none` on bare metal.
+    pub hypervisor: String,
+    /// Memory in bytes; 0 where the system does not tell.
+    pub memory_bytes: u64,
+}
+
+impl Facts {
+    /// Reads them.
+    pub fn read() -> Self {
+        let files = Files::of_system();
+        Self {
+            cpu_model: cpu_model(&files).unwrap_or_else(unknown),
+            cpus: topology::usable().unwrap_or_default(),
+            kernel: kernel().unwrap_or_else(unknown),
+            os: os_name(&files).unwrap_or_else(unknown),
+            hypervisor: hypervisor::name(),
+            memory_bytes: memory_bytes(&files, "MemTotal").unwrap_or(0),
+        }
+    }
+}
+
+fn unknown() -> String {
+    "unknown".into()
+}
+
+pub(super) const FACTS: &[Fact] = &[
+    Fact {
+        name: "processor",
+        source: "/proc/cpuinfo",
+        examine: |system| cpu_model(&system.files).map(Examined::harmless),
+    },
+    Fact { name: "kernel", source: "uname", examine: |_| kernel().map(Examined::harmless) },
+    Fact {
+        name: "distribution",
+        source: "/etc/os-release",
+        examine: |system| os_name(&system.files).map(Examined::harmless),
+    },
+    Fact { name: "hypervisor", source: "cpuid, /sys/class/dmi/id", examine: examine_hypervisor },
+];
+
+fn examine_hypervisor(system: &System) -> Option<Examined> {
+    let effect = Effect::new(
+        Weight::Note,
+        &[Question::Spinning, Question::Sleeping, Question::Tails],
+        "the host decides when a virtual processor runs and on which real one, so that the topology shown here \
+         need not be the hardware's; distances, hiccups and stolen time tell what comes of it",
+    );
+    let name = system.hypervisor.clone();
+    Some(match name {
+        Some(name) => Examined::harmless(name).with(Some(effect)),
+        None => Examined::harmless("none"),
+    })
+}
+
+fn cpu_model(files: &Files) -> Option<String> {
+    let info = files.text("proc/cpuinfo")?;
+    let name = ["model name", "Model"].iter().find_map(|key| field(&info, key));
+    name.map(str::to_owned)
+}
+
+fn kernel() -> Option<String> {
+    let name = nix::sys::utsname::uname().ok()?;
+    let parts = [name.sysname(), name.release(), name.version(), name.machine()];
+    Some(parts.map(|part| part.to_string_lossy().into_owned()).join(" "))
+}
+
+fn os_name(files: &Files) -> Option<String> {
+    let release = files.text("etc/os-release")?;
+    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim_matches('"').to_owned())
+}
+
+/// The frequency governor of a processor, where the system tells.
+pub fn governor(cpu: u32) -> Option<String> {
+    Files::of_system().text(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+}
+
+/// A line of `/proc/meminfo`.
+pub(super) fn memory_bytes(files: &Files, key: &str) -> Option<u64> {
+    let kib = files.field("proc/meminfo", key)?;
+    kib.trim_end_matches(" kB").parse::<u64>().ok()?.checked_mul(1024)
+}

@@ -1,0 +1,49 @@
+//! Facts about the machine: each is read, judged by what it does to the figures, and, where it harms them, comes
+//! with a remedy. A fact is one entry in the list of its file; what the system does not tell is left out.
+
+mod activity;
+mod cgroups;
+mod confinement;
+mod fact;
+mod frequency;
+mod identity;
+mod idle;
+mod kernel;
+mod limits;
+mod memory;
+mod processors;
+mod quantity;
+mod queues;
+mod system;
+mod time;
+
+pub use fact::{Effect, Examined, Fact, Finding, Question, Remedy, Weight};
+pub use identity::{Facts, governor};
+pub use system::System;
+
+/// Every fact, in the order in which people are shown those that do no harm.
+pub fn all() -> impl Iterator<Item = &'static Fact> {
+    let groups = [
+        identity::FACTS,
+        processors::FACTS,
+        frequency::FACTS,
+        idle::FACTS,
+        time::FACTS,
+        kernel::FACTS,
+        memory::FACTS,
+        cgroups::FACTS,
+        confinement::FACTS,
+        limits::FACTS,
+        queues::FACTS,
+        activity::FACTS,
+    ];
+    groups.into_iter().flatten()
+}
+
+/// All that the system tells.
+pub fn findings(system: &System) -> Vec<Finding> {
+    all().filter_map(|fact| fact.finding(system)).collect()
+}
+
+#[cfg(test)]
+mod tests;

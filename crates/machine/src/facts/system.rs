@@ -1,0 +1,74 @@
+//! The system that facts are read from.
+
+use ipcmark_transport::Error;
+use nix::sys::statvfs::statvfs;
+
+use crate::{
+    clock,
+    files::Files,
+    hypervisor,
+    topology::{self, Cpu},
+};
+
+/// What facts are read from: files, and what Linux tells by calls only.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// Its files.
+    pub files: Files,
+    /// The processors that are measured on.
+    pub cpus: Vec<Cpu>,
+    /// The hypervisor; `None` on bare metal.
+    pub hypervisor: Option<String>,
+    /// The step of the clock.
+    pub clock_step_ns: u64,
+    /// The cost of reading it.
+    pub clock_reading_ns: f64,
+    /// The bytes that `/dev/shm` can still take.
+    pub shared_memory_bytes: Option<u64>,
+}
+
+impl System {
+    /// The running system, with the processors that this process may use.
+    ///
+    /// # Errors
+    /// The kernel does not tell the processors.
+    pub fn running() -> Result<Self, Error> {
+        let hypervisor = Some(hypervisor::name()).filter(|name| name != "none");
+        let room = statvfs("/dev/shm").ok();
+        Ok(Self {
+            files: Files::of_system(),
+            cpus: topology::usable()?,
+            hypervisor,
+            clock_step_ns: clock::step_ns(),
+            clock_reading_ns: clock::reading_cost_ns(),
+            shared_memory_bytes: room.map(|room| room.blocks_available() * room.fragment_size()),
+        })
+    }
+
+    /// The numbers of its processors, ascending.
+    pub fn ids(&self) -> Vec<u32> {
+        self.cpus.iter().map(|cpu| cpu.id).collect()
+    }
+
+    /// The number in a file below `/proc/sys`, by its name with dots.
+    pub(super) fn sysctl(&self, name: &str) -> Option<u64> {
+        self.files.number(&format!("proc/sys/{}", name.replace('.', "/")))
+    }
+
+    /// The content of one file of each processor that has it, by its path below the processor's directory.
+    pub(super) fn of_each_cpu(&self, path: &str) -> Vec<(u32, String)> {
+        let read = |id: u32| {
+            Some((id, self.files.text(&format!("sys/devices/system/cpu/cpu{id}/{path}"))?))
+        };
+        self.ids().into_iter().filter_map(read).collect()
+    }
+
+    /// The option of the kernel's command line, with its value.
+    pub(super) fn boot_option(&self, name: &str) -> Option<String> {
+        let line = self.files.text("proc/cmdline")?;
+        // What stands behind -- is for init.
+        let options = line.split_whitespace().take_while(|word| *word != "--");
+        let found = options.filter(|word| word.split('=').next() == Some(name));
+        found.last().map(str::to_owned)
+    }
+}

@@ -1,0 +1,137 @@
+//! The files in which Linux describes itself, read with a bound: under /proc and /sys of a container anything
+//! can be mounted.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+/// The longest file that is read. `/proc/stat` of a thousand processors has about 200 KiB.
+const LONGEST: u64 = 4 << 20;
+
+/// The most names that are taken from a directory. `/proc` holds a process a name.
+const MOST_NAMES: usize = 1 << 20;
+
+/// A tree of files with `proc`, `sys` and `dev` in it.
+#[derive(Clone, Debug)]
+pub struct Files {
+    root: PathBuf,
+}
+
+impl Files {
+    /// Those of the running system.
+    pub fn of_system() -> Self {
+        Self::below("/")
+    }
+
+    /// Those below a directory.
+    pub fn below(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The place of a file in this tree.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// The text of a file, without blanks at its ends and with `?` in place of control characters other than
+    /// tabulators and line breaks: what is read can end up on a terminal. `None` where it cannot be read, is
+    /// no regular file, or is too long.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let text = read(&self.path(path))?;
+        let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
+        Some(text.trim().replace(is_odd, "?"))
+    }
+
+    /// The number that a file begins with.
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.text(path)?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// The text behind a key at the beginning of a line: `Seccomp:` in `/proc/self/status`, `nr_throttled` in
+    /// `cpu.stat`.
+    pub fn field(&self, path: &str, key: &str) -> Option<String> {
+        field(&self.text(path)?, key).map(str::to_owned)
+    }
+
+    /// The names in a directory, sorted; none where it cannot be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.take(MOST_NAMES).collect();
+        names.sort();
+        names
+    }
+}
+
+/// The text behind `key` at the beginning of a line, a colon or blanks between.
+pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let rest = line.strip_prefix(key)?;
+        let is_whole = rest.starts_with([':', ' ', '\t']);
+        is_whole.then(|| rest.trim_start_matches([':', ' ', '\t']).trim())
+    })
+}
+
+/// A pipe in place of the file must not block, nor one without an end fill the memory.
+fn read(path: &Path) -> Option<String> {
+    let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= LONGEST).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use nix::{sys::stat::Mode, unistd::mkfifo};
+
+    use super::*;
+
+    fn files() -> (tempfile::TempDir, Files) {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::below(directory.path());
+        (directory, files)
+    }
+
+    #[test]
+    fn text_numbers_and_fields_are_read() {
+        let (directory, files) = files();
+        fs::write(directory.path().join("a"), "  12 kB\nSeccomp:\t2\nSeccomp_filters: 7\nb 3\n")
+            .unwrap();
+        assert_eq!(files.number("/a"), Some(12));
+        assert_eq!(files.field("a", "Seccomp").as_deref(), Some("2"));
+        assert_eq!(files.field("a", "b").as_deref(), Some("3"));
+        assert_eq!(files.field("a", "Sec"), None);
+        assert_eq!(files.text("nothing"), None);
+        assert_eq!(files.names(""), ["a"]);
+        assert!(files.names("nothing").is_empty());
+    }
+
+    #[test]
+    fn odd_files_are_absent_and_neither_block_nor_fill_the_memory() {
+        let (directory, files) = files();
+        mkfifo(&directory.path().join("pipe"), Mode::S_IRWXU).unwrap();
+        symlink("/dev/zero", directory.path().join("endless")).unwrap();
+        symlink("loop", directory.path().join("loop")).unwrap();
+        fs::create_dir(directory.path().join("directory")).unwrap();
+        File::create(directory.path().join("long")).unwrap().set_len(LONGEST + 1).unwrap();
+        for name in ["pipe", "endless", "loop", "directory", "long"] {
+            assert_eq!(files.text(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn text_that_would_steer_a_terminal_is_defused() {
+        let (directory, files) = files();
+        fs::write(directory.path().join("a"), b"\x1b[31mred\xff\x07\n").unwrap();
+        assert_eq!(files.text("a").as_deref(), Some("?[31mred\u{fffd}?"));
+    }
+}

@@ -1,0 +1,248 @@
+//! A mark in the environment of every process of a session, by which they are found again.
+//!
+//! A process that a library starts can leave its parent, its process group and its terminal; it keeps the
+//! environment. The mark stands there before the process exists, and names the command that it belongs to
+//! for good: by PID namespace, number and start time. So the processes of a command that is dead are told
+//! from those of one that lives.
+
+use std::{
+    fmt, fs,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::MetadataExt,
+    },
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::{Pid, geteuid},
+};
+
+use crate::process::{Stat, all, pidfd};
+
+/// The environment variable that carries the mark.
+pub const VARIABLE: &str = "IPCMARK_SESSION";
+
+/// The pause between two looks at processes that are ending.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A command, by what no other process ever has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The inode of its PID namespace, in which the number means something.
+    namespace: u64,
+    pid: i32,
+    start: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub fn this() -> Self {
+        let pid = Pid::this();
+        let start = Stat::of(pid).map_or(0, |stat| stat.start);
+        Self { namespace: namespace(), pid: pid.as_raw(), start }
+    }
+
+    /// Whether it is known to be dead: only a process of the same PID namespace can know.
+    pub fn is_dead(&self) -> bool {
+        let lives = |stat: Stat| stat.start == self.start && !stat.has_ended();
+        self.namespace == namespace() && !Stat::of(Pid::from_raw(self.pid)).is_some_and(lives)
+    }
+
+    /// The command of a mark or of a text that [`Owner`]'s `Display` made.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split('.');
+        let namespace = numbers.next()?.parse().ok()?;
+        let pid = numbers.next()?.parse().ok().filter(|pid| *pid > 0)?;
+        Some(Self { namespace, pid, start: numbers.next()?.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.namespace, self.pid, self.start)
+    }
+}
+
+fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
+}
+
+/// The mark of one session of this command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark(String);
+
+impl Mark {
+    /// One that no other session has.
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(format!("{}.{}", Owner::this(), NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Its text, to be the value of [`VARIABLE`] in the environment of the session's first process.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Kills whatever carries this mark, and waits until it is gone, up to `patience`.
+    pub fn end(&self, patience: Duration) {
+        end(&|text| text == self.0, patience);
+    }
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A process that was ended.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ended {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, which it could choose.
+    pub name: String,
+}
+
+/// Kills the processes of `owner`, and waits until they are gone, up to `patience`.
+pub fn end_of(owner: Owner, patience: Duration) -> Vec<Ended> {
+    end(&|text| Owner::parse(text) == Some(owner), patience)
+}
+
+/// Kills the processes of every command that is known to be dead, and waits until they are gone, up to
+/// `patience`.
+pub fn end_orphans(patience: Duration) -> Vec<Ended> {
+    end(&|text| Owner::parse(text).is_some_and(|owner| owner.is_dead()), patience)
+}
+
+/// One pass may not do: a process that is being killed can still start another.
+fn end(is_theirs: &dyn Fn(&str) -> bool, patience: Duration) -> Vec<Ended> {
+    let deadline = Instant::now() + patience;
+    let mut ended = Vec::new();
+    loop {
+        let found: Vec<Pid> = all().filter(|process| is_to_end(*process, is_theirs)).collect();
+        if found.is_empty() || Instant::now() > deadline {
+            ended.sort();
+            ended.dedup();
+            return ended;
+        }
+        ended.extend(found.into_iter().filter_map(|process| end_one(process, is_theirs)));
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a process of this user is one of them. One that is ending has no environment any more and may
+/// hold locks: whosoever it is, it is waited for.
+fn is_to_end(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> bool {
+    process != Pid::this()
+        && is_own(process)
+        && (carries(process, is_theirs) || Stat::of(process).is_some_and(|stat| stat.is_ending()))
+}
+
+fn end_one(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> Option<Ended> {
+    let pidfd = pidfd(process);
+    let name = Stat::of(process)?.name;
+    // Once more: the number may be another's by now. The descriptor stays that of this one.
+    if !carries(process, is_theirs) {
+        return None;
+    }
+    match pidfd {
+        Some(pidfd) => send_kill(&pidfd),
+        None => drop(kill(process, Signal::SIGKILL)),
+    }
+    Some(Ended { pid: process.as_raw(), name })
+}
+
+/// Whether real, effective and saved user are all this one. A program that changes the user when it is
+/// started takes its environment from whom it does not trust.
+fn is_own(process: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let own = geteuid().to_string();
+    users.is_some_and(|users| users.split_ascii_whitespace().take(3).all(|user| user == own))
+}
+
+fn carries(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> bool {
+    let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|byte| *byte == 0);
+    let mark = variables.find_map(|variable| {
+        std::str::from_utf8(variable).ok()?.strip_prefix(VARIABLE)?.strip_prefix('=')
+    });
+    mark.is_some_and(is_theirs)
+}
+
+fn send_kill(pidfd: &OwnedFd) {
+    let (fd, no_details) = (pidfd.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
+    // SAFETY: an open descriptor, and no details of the signal.
+    let sent =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, no_details, 0_u32) };
+    // One that has ended by itself is what is wanted.
+    debug_assert!(sent == 0 || Errno::last() == Errno::ESRCH);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn sleeper(mark: &str) -> Child {
+        let mut command = Command::new("sleep");
+        command.arg("1000").env(VARIABLE, mark).stdout(Stdio::null());
+        command.spawn().expect("sleep is there")
+    }
+
+    fn is_running(child: &mut Child) -> bool {
+        child.try_wait().unwrap().is_none()
+    }
+
+    #[test]
+    fn this_process_lives_and_its_text_can_be_read() {
+        let own = Owner::this();
+        assert!(!own.is_dead());
+        assert_eq!(Owner::parse(&own.to_string()), Some(own));
+        assert_eq!(Owner::parse(Mark::new().text()), Some(own));
+        assert!(Owner { start: own.start + 1, ..own }.is_dead(), "the number is another's now");
+        let elsewhere = Owner { namespace: own.namespace + 1, pid: i32::MAX, start: 1 };
+        assert!(!elsewhere.is_dead(), "nobody here can know");
+    }
+
+    #[test]
+    fn texts_of_strangers_are_no_owners() {
+        for text in
+            ["", "1", "1.2", "1.-2.3", "1.0.3", "a.b.c", "1.2.99999999999999999999", "1.2.x"]
+        {
+            assert_eq!(Owner::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_carries_the_mark_ends() {
+        let (mark, other) = (Mark::new(), Mark::new());
+        let mut theirs = sleeper(mark.text());
+        let mut others = sleeper(other.text());
+        mark.end(PATIENCE);
+        assert!(!is_running(&mut theirs) && is_running(&mut others));
+        other.end(PATIENCE);
+        assert!(!is_running(&mut others));
+    }
+
+    #[test]
+    fn processes_of_a_dead_command_end_and_are_named() {
+        let dead = Owner { start: u64::MAX, ..Owner::this() };
+        let mut orphan = sleeper(&format!("{dead}.0"));
+        let mut living = sleeper(Mark::new().text());
+        let ended = end_orphans(PATIENCE);
+        assert!(!is_running(&mut orphan) && is_running(&mut living));
+        let pid = orphan.id() as i32;
+        assert!(ended.contains(&Ended { pid, name: "sleep".into() }), "{ended:?}");
+        living.kill().unwrap();
+        living.wait().unwrap();
+    }
+}

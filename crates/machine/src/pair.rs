@@ -1,0 +1,301 @@
+//! Two threads of this process on two processors, for what is measured between them: how far the processors are
+//! apart, and how long a hand-over between sleeping threads takes.
+
+use std::{
+    hint::spin_loop,
+    ptr,
+    sync::{
+        atomic::{AtomicBool, AtomicU32, Ordering},
+        mpsc::sync_channel,
+    },
+    thread,
+    time::Duration,
+};
+
+use ipcmark_transport::Error;
+
+use crate::{clock::now_ns, pin::Pin};
+
+/// Round trips of a probe: 2 µs where the processors are near, 30 µs where they are far apart.
+const ROUND_TRIPS: u32 = 64;
+
+/// Round trips before them, in which the line comes to both processors.
+const ARRIVAL: u32 = 8;
+
+/// A probe that takes longer is given up: the processors do not run at the same time.
+pub const PATIENCE_NS: u64 = 200_000;
+
+/// The time from one probe to the next. It is longer than [`PATIENCE_NS`], so that every probe stands for the same
+/// part of the time. The states of virtual processors last for milliseconds.
+pub const PERIOD_NS: u64 = 250_000;
+
+/// The leader looks at the clock once in so many polls: a probe that succeeds hardly ever does.
+const POLLS_A_LOOK: u32 = 1 << 10;
+
+/// Nanoseconds a round trip of a cache line between two processors, each the mean of a short burst, one in each
+/// [`PERIOD_NS`]. [`PATIENCE_NS`] where the processors did not run at the same time.
+///
+/// # Errors
+/// A thread cannot be started, or not be pinned to its processor.
+pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
+    let count = (duration.as_nanos() as u64).div_ceil(PERIOD_NS);
+    let lead = |line: &Line| {
+        let start = now_ns();
+        let probe = |n| {
+            while now_ns() < start + n * PERIOD_NS {
+                spin_loop();
+            }
+            line.probe()
+        };
+        (0..count).map(probe).collect()
+    };
+    on_both(cpus, lead, Line::reflect)
+}
+
+/// Nanoseconds of round trips between two threads that sleep until they are woken, `most` at most.
+///
+/// # Errors
+/// As [`probes`].
+pub fn hand_overs(cpus: (u32, u32), duration: Duration, most: usize) -> Result<Vec<u64>, Error> {
+    let lead = |line: &Line| {
+        let mut last = now_ns();
+        let end = last + duration.as_nanos() as u64;
+        let mut times = Vec::new();
+        while last < end && times.len() < most {
+            line.hand_over();
+            let now = now_ns();
+            times.push(now - last);
+            last = now;
+        }
+        times
+    };
+    on_both(cpus, lead, Line::reflect_asleep)
+}
+
+/// Runs `lead` on the first processor and `follow` on the second, until `lead` returns.
+fn on_both<R: Send>(
+    cpus: (u32, u32),
+    lead: impl FnOnce(&Line) -> R + Send,
+    follow: impl FnOnce(&Line) + Send,
+) -> Result<R, Error> {
+    let line = &Line::default();
+    // The leader starts once the follower is where it belongs.
+    let (arrived, follower) = sync_channel(1);
+    thread::scope(|scope| {
+        let following =
+            thread::Builder::new().name("follower".into()).spawn_scoped(scope, move || {
+                let pin = Pin::to(cpus.1);
+                let is_there = pin.is_ok();
+                // Nobody receives it if the leader could not be started.
+                let _ = arrived.send(pin.map(drop));
+                if is_there {
+                    follow(line);
+                }
+            });
+        let leading = thread::Builder::new().name("leader".into()).spawn_scoped(scope, move || {
+            let _end = End(line);
+            Pin::to(cpus.0)?;
+            follower.recv().unwrap_or_else(|_| Err(died()))?;
+            Ok(lead(line))
+        });
+        // Without a leader nobody else would end the follower.
+        let _end = leading.is_err().then(|| End(line));
+        following.map_err(|e| Error::scarce("start", "a thread", e))?;
+        let leading = leading.map_err(|e| Error::scarce("start", "a thread", e))?;
+        leading.join().unwrap_or_else(|_| Err(died()))
+    })
+}
+
+fn died() -> Error {
+    Error::new("measure between", "two processors", "a thread panicked")
+}
+
+/// A number and the end of the follower, on a cache line of their own; 128 bytes, for processors that fetch lines in
+/// pairs. The leader writes odd numbers, the follower answers each with the next even one. Whatever was overwritten
+/// when a probe was given up, the next odd number is answered again.
+#[repr(align(128))]
+#[derive(Default)]
+struct Line {
+    number: AtomicU32,
+    is_over: AtomicBool,
+}
+
+/// Ends the follower, however the leader ends.
+struct End<'a>(&'a Line);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.ask();
+    }
+}
+
+impl Line {
+    /// Nanoseconds a round trip, or [`PATIENCE_NS`].
+    fn probe(&self) -> f64 {
+        let deadline = now_ns() + PATIENCE_NS;
+        let burst = |count| (0..count).all(|_| self.round_trip(deadline));
+        if burst(ARRIVAL) {
+            let start = now_ns();
+            if burst(ROUND_TRIPS) {
+                return (now_ns() - start) as f64 / f64::from(ROUND_TRIPS);
+            }
+        }
+        PATIENCE_NS as f64
+    }
+
+    /// False where the deadline has passed.
+    fn round_trip(&self, deadline: u64) -> bool {
+        let answer = self.next_odd().wrapping_add(1);
+        // Release and acquire pair as in a transport that hands a payload over with the number.
+        self.number.store(answer.wrapping_sub(1), Ordering::Release);
+        let mut polls: u32 = 0;
+        while self.number.load(Ordering::Acquire) != answer {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_A_LOOK) && now_ns() > deadline {
+                return false;
+            }
+            spin_loop();
+        }
+        true
+    }
+
+    fn next_odd(&self) -> u32 {
+        self.number.load(Ordering::Relaxed).wrapping_add(1) | 1
+    }
+
+    /// The spinning follower.
+    fn reflect(&self) {
+        while !self.is_over.load(Ordering::Acquire) {
+            let seen = self.number.load(Ordering::Acquire);
+            if seen % 2 == 1 {
+                self.number.store(seen.wrapping_add(1), Ordering::Release);
+            } else {
+                spin_loop();
+            }
+        }
+    }
+
+    /// One round trip to a follower that sleeps.
+    fn hand_over(&self) {
+        let sent = self.ask();
+        while self.number.load(Ordering::Acquire) == sent {
+            self.sleep_at(sent);
+        }
+    }
+
+    /// The follower that sleeps.
+    fn reflect_asleep(&self) {
+        while !self.is_over.load(Ordering::Acquire) {
+            let seen = self.number.load(Ordering::Acquire);
+            if seen % 2 == 1 {
+                self.number.store(seen.wrapping_add(1), Ordering::Release);
+                self.wake();
+            } else {
+                self.sleep_at(seen);
+            }
+        }
+    }
+
+    /// The leader's next number.
+    fn ask(&self) -> u32 {
+        let sent = self.next_odd();
+        self.number.store(sent, Ordering::Release);
+        self.wake();
+        sent
+    }
+
+    /// Sleeps until it is woken; not if the number is another one already.
+    fn sleep_at(&self, number: u32) {
+        let forever = ptr::null::<libc::timespec>();
+        // SAFETY: the word is aligned and lives as long as the call. Whatever it returns, the caller looks again.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.number.as_ptr(), WAIT, number, forever);
+        }
+    }
+
+    fn wake(&self) {
+        // SAFETY: as in `sleep_at`.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.number.as_ptr(), WAKE, 1);
+        }
+    }
+}
+
+const WAIT: libc::c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+const WAKE: libc::c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+
+    /// The first and the last processor, which are one where there is one.
+    fn cpus() -> (u32, u32) {
+        let cpus = topology::usable().unwrap();
+        (cpus[0].id, cpus[cpus.len() - 1].id)
+    }
+
+    #[test]
+    fn probes_come_in_equal_intervals() {
+        let probes = probes(cpus(), Duration::from_millis(20)).unwrap();
+        assert_eq!(probes.len(), 80);
+        assert!(probes.iter().all(|ns| *ns > 0.0 && *ns <= PATIENCE_NS as f64), "{probes:?}");
+    }
+
+    #[test]
+    fn processors_that_run_at_the_same_time_are_not_apart() {
+        let (first, last) = cpus();
+        if first == last {
+            return;
+        }
+        // A busy machine lets them run at the same time now and then only.
+        let watchdog = now_ns() + 120_000_000_000;
+        let is_near = |ns: &f64| *ns < PATIENCE_NS as f64;
+        while !probes((first, last), Duration::from_millis(20)).unwrap().iter().any(is_near) {
+            assert!(now_ns() < watchdog, "all probes for two minutes were apart");
+        }
+    }
+
+    #[test]
+    fn probes_between_threads_on_one_processor_are_apart_and_end() {
+        let cpu = cpus().0;
+        let probes = probes((cpu, cpu), Duration::from_millis(20)).unwrap();
+        assert!(probes.contains(&(PATIENCE_NS as f64)), "{probes:?}");
+    }
+
+    #[test]
+    fn sleeping_threads_hand_over_as_often_as_asked_for() {
+        let (first, last) = cpus();
+        for pair in [(first, last), (first, first)] {
+            let times = hand_overs(pair, Duration::from_secs(60), 100).unwrap();
+            assert_eq!(times.len(), 100);
+            assert!(times.iter().all(|ns| *ns > 0));
+        }
+        assert!(
+            !hand_overs((first, last), Duration::from_millis(5), usize::MAX).unwrap().is_empty()
+        );
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_is_an_error_on_either_side() {
+        let there = cpus().0;
+        for pair in [(there, 1_023), (1_023, there)] {
+            let error = probes(pair, Duration::from_millis(1)).unwrap_err().to_string();
+            assert!(error.contains("cpu 1023"), "{error}");
+            assert!(hand_overs(pair, Duration::from_millis(1), 1).is_err());
+        }
+    }
+
+    #[test]
+    fn what_a_late_follower_overwrites_is_asked_again() {
+        let line = Line::default();
+        assert_eq!(line.next_odd(), 1);
+        line.number.store(1, Ordering::Relaxed);
+        assert_eq!(line.next_odd(), 3, "unanswered");
+        line.number.store(2, Ordering::Relaxed);
+        assert_eq!(line.next_odd(), 3);
+        line.number.store(u32::MAX, Ordering::Relaxed);
+        assert_eq!(line.next_odd(), 1, "the numbers begin anew");
+    }
+}
