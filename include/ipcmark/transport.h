@@ -7,7 +7,7 @@
  *
  * What holds for everything below:
  *  - A module is loaded in three kinds of processes, never in the command itself: one that probes,
- *    the two or more workers of a session, and one that removes what a killed session left.
+ *    the two or more workers of a session, and one that names what killed sessions left.
  *    In each, one thread calls it, one call at a time. The library may start threads of its own.
  *  - Two ends use two separate ways for the two directions: an end never takes what it published.
  *  - A message arrives once, in order, whole, with its length. A full queue is WOULD_BLOCK, never a
@@ -85,8 +85,8 @@ struct ipcmark_error {
 };
 
 /* Fills in an error and returns IPCMARK_FAILED. Any text may be NULL. */
-static inline int ipcmark_fail(struct ipcmark_error *error, const char *operation,
-                               const char *object, const char *cause, const char *remedy) {
+static inline int ipcmark_fail(struct ipcmark_error *error, const char *operation, const char *object,
+                               const char *cause, const char *remedy) {
     snprintf(error->operation, sizeof error->operation, "%s", operation ? operation : "");
     snprintf(error->object, sizeof error->object, "%s", object ? object : "");
     snprintf(error->cause, sizeof error->cause, "%s", cause ? cause : "");
@@ -95,8 +95,8 @@ static inline int ipcmark_fail(struct ipcmark_error *error, const char *operatio
 }
 
 /* The same for a failed system call. */
-static inline int ipcmark_fail_errno(struct ipcmark_error *error, const char *operation,
-                                     const char *object, int number, const char *remedy) {
+static inline int ipcmark_fail_errno(struct ipcmark_error *error, const char *operation, const char *object, int number,
+                                     const char *remedy) {
     return error->number = number, ipcmark_fail(error, operation, object, "", remedy);
 }
 
@@ -144,13 +144,13 @@ struct ipcmark_session {
     uint32_t size;
     uint32_t peers; /* How many peers there are. */
     /* Sends a frame to a peer. Bytes and descriptors stay the module's. */
-    int (*send)(struct ipcmark_session *session, uint32_t peer, const void *bytes, size_t len,
-                const int *fds, size_t fd_count, struct ipcmark_error *error);
+    int (*send)(struct ipcmark_session *session, uint32_t peer, const void *bytes, size_t len, const int *fds,
+                size_t fd_count, struct ipcmark_error *error);
     /* Sleeps until a frame of a peer is there. On entry *len and *fd_count say how much fits, else
      * it is an error, on return how much came. fds may be NULL if fd_count is. Descriptors are the
      * module's from now on, and close on exec. */
-    int (*receive)(struct ipcmark_session *session, uint32_t peer, void *bytes, size_t *len,
-                   int *fds, size_t *fd_count, struct ipcmark_error *error);
+    int (*receive)(struct ipcmark_session *session, uint32_t peer, void *bytes, size_t *len, int *fds, size_t *fd_count,
+                   struct ipcmark_error *error);
     /* Waits until every end has come to the same point. */
     int (*meet)(struct ipcmark_session *session, struct ipcmark_error *error);
     /* Writes a setting of the library into the result, copied: note(session, "pool", "16 x 4 MiB"). */
@@ -170,7 +170,7 @@ struct ipcmark_transport {
     uint32_t patterns;        /* Bits of enum ipcmark_pattern */
     uint32_t max_subscribers; /* How many followers one leader can have: 1 or more. */
     uint32_t option_count;    /* How many of `options` there are. */
-    const void *context;      /* The module's own: what this transport has and its brothers lack. */
+    const void *context;      /* Per-transport data, opaque to ipcmark. */
 
     /* Whether it can run on this machine: DONE, or FAILED with a cause and, as remedy, what to
      * install or to set. Optional: without it, it can run where the module can be loaded. Called in
@@ -212,18 +212,12 @@ struct ipcmark_transport {
      * `timeout_ns`. DONE also where it is not sure, WOULD_BLOCK after the timeout, or an error.
      * What arrived between the last take and the call must end it at once. */
     int (*wait)(void *end, uint64_t timeout_ns, struct ipcmark_error *error);
-
-    /* Optional: removes what a killed session left elsewhere than in its directory and, beginning
-     * with `name`, in /dev/shm, /dev/mqueue and /tmp. Called in a process of its own; an empty name
-     * means those of every dead session. What is not there is no error. DONE or FAILED. */
-    int (*remove)(const struct ipcmark_transport *transport, const char *name,
-                  struct ipcmark_error *error);
     const struct ipcmark_option_spec *options; /* May be NULL. */
 
     /* Optional: whether what was set can be used: files that it names, and how options go together.
      * Called in a process of its own before anything is measured. DONE or FAILED. */
-    int (*check)(const struct ipcmark_transport *transport, const struct ipcmark_option *options,
-                 uint32_t option_count, struct ipcmark_error *error);
+    int (*check)(const struct ipcmark_transport *transport, const struct ipcmark_option *options, uint32_t option_count,
+                 struct ipcmark_error *error);
 };
 
 /* A shared object that offers transports. */
@@ -231,11 +225,16 @@ struct ipcmark_module {
     uint32_t size;
     uint32_t abi_version; /* IPCMARK_ABI_VERSION; size and this are read first, in every version. */
     const char *family;   /* Whose the transports are: "zeromq". Letters as in a name. */
-    /* Optional: the version of the library as it is loaded, after probe: "4.3.4", for ever there. */
+    /* Optional: the version of the library as it is loaded, after probe: "4.3.4", valid for the
+     * process's lifetime. */
     const char *(*library_version)(void);
     const struct ipcmark_transport *const *transports; /* transport_count addresses */
     uint32_t transport_count;
     uint32_t reserved;
+    /* Optional: calls file(list, path) for each file right in /dev/shm, /tmp or /var/tmp that killed
+     * sessions can have left under names of the library's own; those that begin with a session's name
+     * ipcmark knows. It removes what this user owns and nobody has open. In a process of its own. */
+    int (*leftovers)(void (*file)(void *list, const char *path), void *list, struct ipcmark_error *error);
 };
 
 #define IPCMARK_EXPORT __attribute__((visibility("default")))

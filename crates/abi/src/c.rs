@@ -155,12 +155,6 @@ pub type Release =
 
 pub type Wait = unsafe extern "C" fn(end: *mut c_void, timeout_ns: u64, error: *mut Error) -> c_int;
 
-pub type Remove = unsafe extern "C" fn(
-    transport: *const Transport,
-    name: *const c_char,
-    error: *mut Error,
-) -> c_int;
-
 pub type Check = unsafe extern "C" fn(
     transport: *const Transport,
     options: *const Setting,
@@ -188,10 +182,14 @@ pub struct Transport {
     pub loan: Option<Loan>,
     pub release: Option<Release>,
     pub wait: Option<Wait>,
-    pub remove: Option<Remove>,
     pub options: *const OptionSpec,
     pub check: Option<Check>,
 }
+
+pub type File = unsafe extern "C" fn(list: *mut c_void, path: *const c_char);
+
+pub type Leftovers =
+    unsafe extern "C" fn(file: File, list: *mut c_void, error: *mut Error) -> c_int;
 
 #[repr(C)]
 pub struct Module {
@@ -202,4 +200,5 @@ pub struct Module {
     pub transports: *const *const Transport,
     pub transport_count: u32,
     pub reserved: u32,
+    pub leftovers: Option<Leftovers>,
 }

@@ -37,9 +37,6 @@ pub(crate) struct Description {
     pub exclusive: bool,
     #[serde(default)]
     pub carrier: Option<Carrier>,
-    /// Whether it has something to remove after a killed session.
-    #[serde(default)]
-    pub removes: bool,
     /// What users can set of it.
     #[serde(default, rename = "option")]
     pub options: Vec<OptionWords>,
@@ -134,7 +131,6 @@ impl Description {
                 () if has(c::ON_NETWORK) => Some(Carrier::Network),
                 () => None,
             },
-            removes: transport.remove.is_some(),
             options: option_specs(transport).iter().map(OptionWords::of).collect(),
         }
     }

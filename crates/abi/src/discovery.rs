@@ -6,7 +6,8 @@ use std::{
 };
 
 use crate::{
-    found::Asked,
+    asked::Asked,
+    examine::Refusal,
     process::{self, Process},
 };
 
@@ -53,5 +54,6 @@ pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<Asked> {
     let processes = files.iter().map(|file| Process::start(&words(file))).collect();
     let answers = process::answers(processes);
     let asked = files.into_iter().zip(answers);
-    asked.map(|(path, answer)| Asked { path, answer: answer.and_then(|answer| answer) }).collect()
+    let flat = |answer: Result<_, _>| answer.map_err(Refusal::new).and_then(|answer| answer);
+    asked.map(|(path, answer)| Asked { path, answer: flat(answer) }).collect()
 }

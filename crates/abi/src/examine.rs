@@ -19,14 +19,39 @@ pub(crate) struct Offer {
     pub transports: Vec<(Description, Verdict)>,
     /// What is wrong with transports that are left out.
     pub faults: Vec<String>,
+    /// Whether it can name what killed sessions left.
+    pub names_leftovers: bool,
+}
+
+/// Why a module cannot be used.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    pub reason: String,
+    /// Whether what is missing is a library.
+    pub installing_helps: bool,
 }
 
 /// What the process says of a module: what it offers, or why it cannot be loaded.
-pub(crate) type Answer = Result<Offer, String>;
+pub(crate) type Answer = Result<Offer, Refusal>;
+
+impl Refusal {
+    /// For whatever reason but that a library is missing.
+    pub(crate) fn new(reason: String) -> Self {
+        Self { reason, installing_helps: false }
+    }
+
+    /// Because it cannot be loaded. In the dynamic linker's words a library is missing only where a file is
+    /// not there; there may be too little memory to load it, or too few descriptors.
+    fn to_load(error: &Error) -> Self {
+        let missing = "cannot open shared object file: No such file or directory";
+        let installing_helps = error.parts()[2].contains(missing);
+        Self { reason: error.to_string(), installing_helps }
+    }
+}
 
 /// Loads the module at `path` and says what it offers.
 pub(crate) fn answer(path: &Path) -> Answer {
-    examine(path).map_err(|error| error.to_string())
+    examine(path).map_err(|error| Refusal::to_load(&error))
 }
 
 fn examine(path: &Path) -> Result<Offer, Error> {
@@ -45,7 +70,8 @@ fn examine(path: &Path) -> Result<Offer, Error> {
             unknown.clone_from(&version);
         }
     }
-    Ok(Offer { family: library.family.into(), transports, faults })
+    let names_leftovers = library.leftovers.is_some();
+    Ok(Offer { family: library.family.into(), transports, faults, names_leftovers })
 }
 
 fn probe(transport: &'static c::Transport) -> Verdict {

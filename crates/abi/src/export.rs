@@ -20,14 +20,18 @@
 use std::{
     collections::BTreeMap,
     ffi::{CString, c_char, c_int, c_void},
-    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::{
+        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
     path::PathBuf,
     slice,
+    sync::OnceLock,
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Carrier, Collect, Endpoint, Error, OptionSpec, Rendezvous, Role,
-    SessionName, Settings, Span, Step, Transport,
+    Availability, Capabilities, Carrier, Collect, Endpoint, Error, Leftover, OptionSpec,
+    Rendezvous, Role, SessionName, Settings, Span, Step, Transport,
 };
 
 use crate::{
@@ -55,14 +59,20 @@ macro_rules! export {
 /// Makes a description of each transport of a list.
 pub struct Exports;
 
-/// The description of a transport, with the transport itself behind it.
-pub struct Exported(*const c::Transport);
+/// The description of a transport, with the transport itself behind it, and what names its leftovers.
+pub struct Exported(*const c::Transport, Box<NamesLeftovers>);
+
+type NamesLeftovers = dyn Fn() -> Result<Vec<Leftover>, Error> + Send + Sync;
+
+/// What names the leftovers of this module's transports: the contract's function has no context.
+static NAME_LEFTOVERS: OnceLock<Vec<Box<NamesLeftovers>>> = OnceLock::new();
 
 impl Collect for Exports {
     type Item = Exported;
 
     fn item<T: Transport>(&mut self, transport: T) -> Exported {
-        Exported(describe(Box::leak(Box::new(transport))))
+        let transport: &'static T = Box::leak(Box::new(transport));
+        Exported(describe(transport), Box::new(|| transport.leftovers(&[])))
     }
 }
 
@@ -78,9 +88,11 @@ pub fn module(
     version: extern "C" fn() -> *const c_char,
     transports: Vec<Exported>,
 ) -> *const c::Module {
-    let transports: Vec<*const c::Transport> =
-        transports.into_iter().map(|exported| exported.0).collect();
+    let (transports, name_leftovers): (Vec<*const c::Transport>, Vec<_>) =
+        transports.into_iter().map(|exported| (exported.0, exported.1)).unzip();
     let transports = transports.leak();
+    // The function that exports a module is called once.
+    let _ = NAME_LEFTOVERS.set(name_leftovers);
     Box::leak(Box::new(c::Module {
         size: size_of::<c::Module>() as u32,
         abi_version: c::ABI_VERSION,
@@ -89,6 +101,7 @@ pub fn module(
         transports: transports.as_ptr(),
         transport_count: transports.len() as u32,
         reserved: 0,
+        leftovers: Some(leftovers),
     }))
 }
 
@@ -115,7 +128,6 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
         release: Some(release::<T>),
         // An end of ours polls and sleeps by itself.
         wait: None,
-        remove: Some(remove::<T>),
         options: specs(transport.options()),
         check: Some(check::<T>),
     }))
@@ -188,14 +200,16 @@ unsafe extern "C" fn probe<T: Transport>(
     }
 }
 
-unsafe extern "C" fn remove<T: Transport>(
-    transport: *const c::Transport,
-    name: *const c_char,
-    error: *mut c::Error,
-) -> c_int {
-    // SAFETY: the contract: it is our description, and the name is terminated.
-    let (transport, name) = unsafe { (behind::<T>(transport), text::read(name)) };
-    code(transport.remove(&name.unwrap_or_default()).map(|()| Step::Done), error)
+unsafe extern "C" fn leftovers(file: c::File, list: *mut c_void, error: *mut c::Error) -> c_int {
+    let named = NAME_LEFTOVERS.get().into_iter().flatten().map(|name| name());
+    let named = named.collect::<Result<Vec<_>, _>>();
+    for leftover in named.iter().flatten().flatten() {
+        let Leftover::File(path) = leftover else { continue };
+        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { continue };
+        // SAFETY: the contract: the list is the one that came with the function, which copies the path.
+        unsafe { file(list, path.as_ptr()) };
+    }
+    code(named.map(|_| Step::Done), error)
 }
 
 unsafe extern "C" fn check<T: Transport>(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{discovery, examine::Answer};
+use crate::{asked::Asked, discovery};
 
 /// The environment variable in which the command hands over what it found.
 const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
@@ -13,20 +13,6 @@ const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub(crate) modules: Vec<Asked>,
-}
-
-/// A file and what it answered.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
-    pub path: PathBuf,
-    pub answer: Answer,
-}
-
-impl Asked {
-    /// The name of the file without its end: the folder it was made from.
-    pub(crate) fn stem(&self) -> &str {
-        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("module")
-    }
 }
 
 impl Found {
@@ -58,8 +44,8 @@ impl Found {
     /// The files that offer nothing, and why.
     pub fn refused(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.modules.iter().filter_map(|asked| {
-            let reason = asked.answer.as_ref().err()?;
-            Some((asked.path.as_path(), reason.as_str()))
+            let refusal = asked.answer.as_ref().err()?;
+            Some((asked.path.as_path(), refusal.reason.as_str()))
         })
     }
 

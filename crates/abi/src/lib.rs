@@ -7,6 +7,7 @@
 //! A module can be written in any language; one that is written in Rust leaves the contract to
 //! [`mod@export`].
 
+mod asked;
 mod buffer;
 pub mod c;
 mod catalogue;
@@ -23,6 +24,7 @@ mod origin;
 mod process;
 mod serve;
 mod session;
+mod supervision;
 mod text;
 mod transport;
 

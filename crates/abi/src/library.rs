@@ -4,7 +4,7 @@
 
 use std::{ffi::OsStr, path::Path, slice};
 
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, remedy_in};
 use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW, Symbol};
 
 use crate::{c, text};
@@ -15,6 +15,7 @@ use crate::{c, text};
 pub(crate) struct Library {
     pub family: &'static str,
     pub version: Option<unsafe extern "C" fn() -> *const std::ffi::c_char>,
+    pub leftovers: Option<c::Leftovers>,
     transports: &'static [*const c::Transport],
 }
 
@@ -26,8 +27,10 @@ unsafe impl Sync for Library {}
 impl Library {
     /// Loads the module in the file `file`, called `name` in errors.
     pub(crate) fn load(file: &OsStr, name: &Path) -> Result<Self, Error> {
-        let fail =
-            |cause: String| Error::new("load", format!("the module {}", name.display()), cause);
+        let fail = |cause: String| {
+            let error = Error::new("load", format!("the module {}", name.display()), &cause);
+            remedy_in(&cause).into_iter().fold(error, Error::remedy)
+        };
         // SAFETY: running the constructors of a module is what the user wants; they run in a process
         // that may die of them.
         let object = unsafe { Object::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
@@ -69,7 +72,8 @@ impl Library {
         // SAFETY: the family is a terminated text or null.
         let family = unsafe { text::read(module.family) };
         let family = family.filter(|name| is_name(name)).ok_or("its family is no name")?;
-        Ok(Self { family: family.leak(), version: module.library_version, transports })
+        let (version, leftovers) = (module.library_version, module.leftovers);
+        Ok(Self { family: family.leak(), version, leftovers, transports })
     }
 
     /// The version of the library behind the module, in its own words.

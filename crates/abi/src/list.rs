@@ -5,10 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use ipcmark_transport::{Availability, Collect, Pattern, Span, Wait};
 
 use crate::{
+    asked::Asked,
     catalogue::{self, Entry},
     description::Description,
     examine::Offer,
-    found::{Asked, Found},
+    found::Found,
     origin::Origin,
     transport::Module,
 };
@@ -33,7 +34,8 @@ struct Loadable<'a> {
 
 impl<'a> Loadable<'a> {
     fn new(asked: &'a Asked) -> Self {
-        Self { asked, origin: Arc::new(Origin::new(&asked.path)) }
+        let names_leftovers = asked.answer.as_ref().is_ok_and(|offer| offer.names_leftovers);
+        Self { asked, origin: Arc::new(Origin::new(&asked.path, names_leftovers)) }
     }
 
     /// What it offers, as transports.
@@ -44,8 +46,8 @@ impl<'a> Loadable<'a> {
 
     fn offered(&self, offer: &'a Offer) -> impl Iterator<Item = Module> {
         offer.transports.iter().map(|(description, verdict)| {
-            let (family, availability) = (&offer.family, verdict.clone().into());
-            Module::new(description, family, availability, Some(Arc::clone(&self.origin)))
+            let origin = Arc::clone(&self.origin);
+            Module::new(description, &offer.family, verdict.clone().into(), Some(origin))
         })
     }
 }
@@ -67,12 +69,13 @@ fn absent(
     modules: &[Loadable<'_>],
 ) -> Module {
     let file = modules.iter().find(|module| module.asked.stem() == folder);
-    let reason = match file.map(|module| &module.asked.answer) {
-        None => format!("there is no module {folder}.so"),
-        Some(Err(reason)) => reason.clone(),
-        Some(Ok(_)) => format!("the module {folder}.so does not offer it"),
+    let (reason, installing_helps) = match file.map(|module| &module.asked.answer) {
+        None => (format!("there is no module {folder}.so"), true),
+        Some(Err(refusal)) => (refusal.reason.clone(), refusal.installing_helps),
+        Some(Ok(_)) => (format!("the module {folder}.so does not offer it"), true),
     };
-    let availability = Availability::Unavailable { reason, install: Some(entry.install.clone()) };
+    let install = installing_helps.then(|| entry.install.clone());
+    let availability = Availability::Unavailable { reason, install };
     Module::new(description, &entry.family, availability, None)
 }
 
@@ -80,7 +83,7 @@ fn absent(
 fn unknown_rows(module: &Loadable<'_>) -> Vec<Module> {
     let known = catalogue::entries().iter().any(|(folder, _)| *folder == module.asked.stem());
     match &module.asked.answer {
-        Err(reason) if !known => vec![broken(module.asked.stem(), reason)],
+        Err(refusal) if !known => vec![broken(module.asked.stem(), &refusal.reason)],
         _ => module.rows().collect(),
     }
 }
@@ -102,7 +105,6 @@ fn broken(stem: &str, reason: &str) -> Module {
         span: Span::Process,
         exclusive: false,
         carrier: None,
-        removes: false,
         options: Vec::new(),
     };
     let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };

@@ -18,15 +18,17 @@ pub(crate) struct Origin {
     path: PathBuf,
     /// The file, opened before the sandbox hides its name.
     file: Option<File>,
+    /// Whether the module can name what killed sessions left.
+    pub names_leftovers: bool,
     library: OnceLock<Library>,
 }
 
 impl Origin {
     /// The file at `path`. Where a sandbox would hide it, it is opened now.
-    pub(crate) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path, names_leftovers: bool) -> Self {
         let hidden = HIDDEN.iter().any(|place| path.starts_with(place));
         let file = hidden.then(|| File::open(path).ok()).flatten();
-        Self { path: path.to_owned(), file, library: OnceLock::new() }
+        Self { path: path.to_owned(), file, names_leftovers, library: OnceLock::new() }
     }
 
     /// Where it lies, outside a sandbox.

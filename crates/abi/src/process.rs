@@ -1,5 +1,6 @@
 //! Processes that deal with a module, as the command sees them: started all at once, listened to
-//! with a deadline, and ended with whatever the library started in them.
+//! with a deadline, and ended. Each supervises the one that loads the module, and ends whatever the
+//! library starts there.
 
 use std::{
     ffi::OsString,
@@ -8,23 +9,28 @@ use std::{
         fd::{AsFd, BorrowedFd},
         unix::process::{CommandExt, ExitStatusExt},
     },
-    process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
+use ipcmark_machine::mark::{self, Mark};
+use ipcmark_transport::{Error, plain, remedy_in};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
+    sys::signal::Signal,
 };
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::MODULE_COMMAND;
 
 /// How long a module may take to load and to do what it is asked: all are asked at once, on a machine that may
 /// be busy.
 const DEADLINE: Duration = Duration::from_secs(15);
+
+/// The time that a process has to end what the library started.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often, in milliseconds, to look whether a process has ended, which no descriptor tells.
 const LOOK_EVERY: u16 = 5;
@@ -47,9 +53,11 @@ pub(crate) fn answers<T: DeserializeOwned>(
         wait_a_little(&running);
         running.iter_mut().for_each(|process| process.look());
     }
+    let started = processes.iter_mut().filter_map(|process| process.as_mut().ok());
+    started.for_each(Process::close);
     let concluded = processes.into_iter().map(|process| match process {
         Ok(process) => process.answer(),
-        Err(error) => Err(format!("cannot start a process for it: {error}")),
+        Err(error) => Err(Error::scarce("start", "a process for it", error).to_string()),
     });
     concluded.collect()
 }
@@ -74,6 +82,8 @@ fn wait_a_little(running: &[&mut Process]) {
 /// A process that deals with a module.
 pub(crate) struct Process {
     child: Child,
+    /// While this is open the process has time.
+    stdin: Option<ChildStdin>,
     answer: Tap<ChildStdout>,
     words: Tap<ChildStderr>,
     status: Option<ExitStatus>,
@@ -84,13 +94,15 @@ impl Process {
     pub(crate) fn start(words: &[OsString]) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ipcmark").arg(MODULE_COMMAND).args(words);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that whatever the library starts ends with it.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env(mark::VARIABLE, Mark::new().text());
+        // A group of its own: the terminal's signals are for the command.
         let mut child = command.process_group(0).spawn()?;
         let (Some(answer), Some(words)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(ErrorKind::BrokenPipe.into());
         };
-        Ok(Self { child, answer: Tap::new(answer)?, words: Tap::new(words)?, status: None })
+        let (answer, words) = (Tap::new(answer)?, Tap::new(words)?);
+        Ok(Self { stdin: child.stdin.take(), child, answer, words, status: None })
     }
 
     fn open(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -107,12 +119,14 @@ impl Process {
         self.status = status;
     }
 
+    /// Tells the process that its time is over.
+    fn close(&mut self) {
+        self.stdin = None;
+    }
+
     fn answer<T: DeserializeOwned>(mut self) -> Result<T, String> {
-        let group = Pid::from_raw(self.child.id().cast_signed());
-        // What the library started lives in the group, even where the process itself has ended.
-        let _ = killpg(group, Signal::SIGKILL);
         let Some(status) = self.status else {
-            let _ = self.child.wait();
+            self.end();
             let seconds = DEADLINE.as_secs();
             return Err(self.with_words(format!("it did not answer within {seconds} s")));
         };
@@ -120,22 +134,53 @@ impl Process {
             (Some(signal), _) => {
                 Err(self.with_words(format!("it was killed by {signal} when it was tried")))
             }
-            (None, Some(0)) => serde_json::from_slice(&self.answer.bytes)
-                .map_err(|e| self.with_words(format!("its answer is no answer: {e}"))),
+            (None, Some(0)) => {
+                self.read().map_err(|e| self.with_words(format!("its answer is no answer: {e}")))
+            }
             (None, _) => Err(self.with_words(format!("it ended when it was tried ({status})"))),
         }
     }
 
-    /// The reason, with the last line that the library wrote.
+    /// Waits until the process has ended what the library started, and itself. One that does not is killed.
+    fn end(&mut self) {
+        let deadline = Instant::now() + ENDS_WITHIN;
+        while self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The answer. The library could write there too: no text in it does anything to a terminal.
+    fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        let mut answer: Value = serde_json::from_slice(&self.answer.bytes)?;
+        make_plain(&mut answer);
+        serde_json::from_value(answer)
+    }
+
+    /// The reason, with the last line that the library wrote and, where that names a shortage, its remedy.
     fn with_words(&self, reason: String) -> String {
         let text = String::from_utf8_lossy(&self.words.bytes);
-        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let last: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
-        if last.is_empty() {
-            reason
-        } else {
-            format!("{reason}; its standard error ends with: {last}")
+        let last = text.lines().rev().map(plain).find(|line| !line.is_empty()).unwrap_or_default();
+        let shown: String = last.chars().take(200).collect();
+        match (shown.as_str(), remedy_in(&last)) {
+            ("", _) => reason,
+            (shown, None) => format!("{reason}; its standard error ends with: {shown}"),
+            (shown, Some(remedy)) => {
+                format!("{reason}; its standard error ends with: {shown}; {remedy}")
+            }
         }
+    }
+}
+
+/// Makes every text in it harmless.
+fn make_plain(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = plain(text),
+        Value::Array(values) => values.iter_mut().for_each(make_plain),
+        Value::Object(fields) => fields.values_mut().for_each(make_plain),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -2,18 +2,18 @@
 //! reads what the process says at last.
 
 use std::{
-    ffi::{CString, OsString, c_int},
+    ffi::{CString, OsString, c_char, c_int, c_void},
     fs::File,
-    io::Write,
+    io::{self, Write},
     os::fd::{AsFd, OwnedFd},
     path::Path,
     process,
 };
 
+use ipcmark_machine::process::die_with_parent;
 use ipcmark_transport::Error;
 use nix::{
     sys::{
-        prctl,
         resource::{Resource, setrlimit},
         signal::{SigHandler, Signal, signal},
     },
@@ -26,7 +26,8 @@ use crate::{
     discovery::EXAMINE,
     examine, failure,
     library::Library,
-    transport::{CHECK, REMOVE},
+    supervision, text,
+    transport::{CHECK, LEFTOVERS},
 };
 
 /// Does what the words behind [`MODULE_COMMAND`](crate::MODULE_COMMAND) ask for; never returns.
@@ -34,14 +35,17 @@ pub fn serve() -> ! {
     let words: Vec<OsString> = std::env::args_os().skip(2).collect();
     match words.as_slice() {
         [verb, path] if verb == EXAMINE => live(|| examine::answer(Path::new(path))),
-        [verb, path, transport, name] if verb == REMOVE => {
-            live(|| remove(Path::new(path), transport, name).map_err(|error| error.to_string()))
+        [verb, path] if verb == LEFTOVERS => {
+            live(|| leftovers(Path::new(path)).map_err(|error| error.to_string()))
         }
         [verb, path, transport, settings @ ..] if verb == CHECK => {
             live(|| check(Path::new(path), transport, settings).map_err(|error| error.to_string()))
         }
         _ => {
-            eprintln!("ipcmark: this is a part of ipcmark that only ipcmark itself starts");
+            let _ = writeln!(
+                io::stderr(),
+                "ipcmark: this is a part of ipcmark that only ipcmark itself starts"
+            );
             process::exit(2)
         }
     }
@@ -50,12 +54,12 @@ pub fn serve() -> ! {
 /// The whole life of the process: does something, says on standard output what came of it, and ends
 /// without a destructor.
 fn live<T: Serialize>(act: impl FnOnce() -> T) -> ! {
-    let said = answer_pipe().and_then(|mut pipe| {
+    let said = supervision::begin().and_then(|()| answer_pipe()).and_then(|mut pipe| {
         let text = serde_json::to_vec(&act()).map_err(|e| Error::new("write", "an answer", e))?;
         pipe.write_all(&text).map_err(|e| Error::os("write", "an answer", e))
     });
     if let Err(error) = &said {
-        eprintln!("{error}");
+        let _ = writeln!(io::stderr(), "{error}");
     }
     // SAFETY: ends the process at once. Destructors of a library that was only looked at may hang.
     unsafe { nix::libc::_exit(c_int::from(said.is_err())) }
@@ -64,7 +68,7 @@ fn live<T: Serialize>(act: impl FnOnce() -> T) -> ! {
 /// Moves the way to the command away from standard output, which belongs to the library now.
 fn answer_pipe() -> Result<File, Error> {
     let error = |e: nix::Error| Error::os("settle", "a process for a module", e);
-    prctl::set_pdeathsig(Some(Signal::SIGKILL)).map_err(error)?;
+    die_with_parent()?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(error)?;
     for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
         // The standard library's handlers would swallow one that the library sends to itself.
@@ -77,19 +81,23 @@ fn answer_pipe() -> Result<File, Error> {
     Ok(File::from(pipe))
 }
 
-/// Lets the transport of a module remove what a killed session left.
-fn remove(path: &Path, transport: &OsString, name: &OsString) -> Result<(), Error> {
-    let transport = transport.to_string_lossy();
-    let found = load(path, &transport)?;
-    let Some(remove) = found.remove else { return Ok(()) };
-    let name = CString::new(name.as_encoded_bytes());
-    let name = name.map_err(|e| Error::new("remove", format!("what {transport} left"), e))?;
+/// Lets a module name the files that killed sessions left.
+fn leftovers(path: &Path) -> Result<Vec<String>, Error> {
+    let library = Library::load(path.as_os_str(), path)?;
+    let Some(leftovers) = library.leftovers else { return Ok(Vec::new()) };
+    let mut files: Vec<String> = Vec::new();
     let mut error = failure::blank();
-    // SAFETY: the contract's call.
-    match unsafe { remove(found, name.as_ptr(), &mut error) } {
-        c::DONE => Ok(()),
-        code => Err(failure::read(code, &error, "remove", &format!("what {transport} left"))),
+    // SAFETY: the contract's call; the list lives until it returns.
+    match unsafe { leftovers(add_file, (&raw mut files).cast(), &mut error) } {
+        c::DONE => Ok(files),
+        code => Err(failure::read(code, &error, "find", "what killed sessions left")),
     }
+}
+
+unsafe extern "C" fn add_file(list: *mut c_void, path: *const c_char) {
+    // SAFETY: the contract: the list is the one that came with this function, the path is terminated.
+    let (list, path) = unsafe { (&mut *list.cast::<Vec<String>>(), text::read(path)) };
+    list.extend(path);
 }
 
 /// Lets the transport of a module say whether these settings, keys and values in turn, can be used.

@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     ffi::{CString, c_void},
-    path::Path,
+    path::{Path, PathBuf},
     ptr,
     sync::Arc,
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Role, Settings, Transport,
+    Availability, Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, Role, SessionName,
+    Settings, Transport,
 };
 
 use crate::{
@@ -22,8 +23,8 @@ use crate::{
     session::Session,
 };
 
-/// The word for removing what a killed session left.
-pub(crate) const REMOVE: &str = "remove";
+/// The word for naming what killed sessions left.
+pub(crate) const LEFTOVERS: &str = "leftovers";
 
 /// The word for asking whether what was set can be used.
 pub(crate) const CHECK: &str = "check";
@@ -35,8 +36,6 @@ pub struct Module {
     availability: Availability,
     /// The file it comes from; `None` where there is no module.
     origin: Option<Arc<Origin>>,
-    /// Whether the module has something to remove after a killed session.
-    removes: bool,
     carrier: Option<Carrier>,
 }
 
@@ -48,9 +47,8 @@ impl Module {
         origin: Option<Arc<Origin>>,
     ) -> Self {
         let definition = description.definition(family);
-        let (options, removes) = (description.options(), description.removes);
-        let carrier = description.carrier;
-        Self { definition, options, availability, origin, removes, carrier }
+        let (options, carrier) = (description.options(), description.carrier);
+        Self { definition, options, availability, origin, carrier }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -114,12 +112,21 @@ impl Transport for Module {
         Ok(ModuleEnd::new(functions, end, settings, name, words))
     }
 
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        let Some(origin) = self.origin.as_ref().filter(|_| self.removes) else { return Ok(()) };
-        let own: &str = &self.definition.name;
-        let words = [REMOVE.into(), origin.path().into(), own.into(), name.into()];
-        let answer = process::answer::<Result<(), String>>(&words).and_then(|answer| answer);
-        answer.map_err(|cause| Error::new("remove", format!("what {own} left"), cause))
+    fn leftovers(&self, _sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        let Some(origin) = self.origin.as_ref().filter(|origin| origin.names_leftovers) else {
+            return Ok(Vec::new());
+        };
+        let words = [LEFTOVERS.into(), origin.path().into()];
+        let answer = process::answer::<Result<Vec<PathBuf>, String>>(&words);
+        let files = answer.and_then(|answer| answer).map_err(|cause| {
+            Error::new("find", format!("what {} left", self.definition.family), cause)
+        })?;
+        Ok(files.into_iter().map(Leftover::File).collect())
+    }
+
+    fn library(&self) -> &str {
+        let path = self.origin.as_ref().and_then(|origin| origin.path().to_str());
+        path.unwrap_or(&self.definition.name)
     }
 }
 

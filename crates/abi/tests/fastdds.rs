@@ -10,14 +10,14 @@ use std::{
     path::Path,
     process::{self, ExitCode},
     rc::Rc,
-    thread,
     time::Duration,
 };
 
 use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_machine::leftovers;
 use ipcmark_transport::{
-    Availability, Collect, Endpoint, Error, Rendezvous, Role, SessionName, Settings, Step,
-    Transport, Wait,
+    Availability, Collect, Endpoint, Error, Leftover, Rendezvous, Role, SessionName, Settings,
+    Step, Transport, Wait,
 };
 use nix::{
     sys::wait::{WaitStatus, waitpid},
@@ -61,7 +61,7 @@ struct Opening {
     /// Opens it with room for little, leaves it as it is, opens another with room for more, and
     /// publishes as much as it takes.
     leave: Box<Play>,
-    remove: Box<Play>,
+    leftovers: Box<dyn Fn() -> Result<Vec<Leftover>, Error>>,
 }
 
 struct Openings;
@@ -71,7 +71,7 @@ impl Collect for Openings {
 
     fn item<T: Transport>(&mut self, transport: T) -> Opening {
         let transport = Rc::new(transport);
-        let (leaving, removing) = (Rc::clone(&transport), Rc::clone(&transport));
+        let (leaving, naming) = (Rc::clone(&transport), Rc::clone(&transport));
         let unavailable = match transport.probe() {
             Availability::Available { .. } => None,
             Availability::Unavailable { reason, .. } => Some(reason),
@@ -87,7 +87,7 @@ impl Collect for Openings {
                 publish(&mut end, settings.payload)?;
                 peers.meet()
             }),
-            remove: Box::new(move |settings, _| removing.remove(&settings.name)),
+            leftovers: Box::new(move || naming.leftovers(&[])),
         }
     }
 }
@@ -119,14 +119,14 @@ fn abandon(openings: &[Opening], name: &str) {
     println!("{name} beside ends that were left open: it works");
 }
 
-/// Removes what ends that were never closed leave in shared memory.
+/// What ends that were never closed leave in shared memory is named, and can be removed at once.
 fn sweep(openings: &[Opening], name: &str) {
-    // What is younger may not be locked by its maker yet.
-    thread::sleep(Duration::from_secs(3));
-    let (socket, _) = UnixDatagram::pair().expect("a pair of sockets");
-    let child = child(&of(openings, name).remove, &settings(Role::Leader, Path::new("/")), socket);
-    let ended = waitpid(child, None).expect("a child ends");
-    assert!(matches!(ended, WaitStatus::Exited(_, 0)), "what {name} left is removed: {ended:?}");
+    let named = (of(openings, name).leftovers)().expect("the module names what is left");
+    let outcome = leftovers::remove(&named);
+    assert!(!outcome.done.is_empty() && outcome.faults.is_empty(), "{outcome:?}");
+    let again = (of(openings, name).leftovers)().expect("the module names what is left");
+    assert!(leftovers::remove(&again).done.is_empty(), "{again:?}");
+    println!("{name} left {} files: they are removed", outcome.done.len());
 }
 
 fn of<'a>(openings: &'a [Opening], name: &str) -> &'a Opening {

@@ -86,11 +86,11 @@ fn its_layout_is_that_of_the_loader() {
         "ipcmark_session" = Session { size, peers, send, receive, meet, note, may_lose }
         "ipcmark_transport" = Transport {
             size, flags, name, summary, max_payload, waits, patterns, max_subscribers, option_count,
-            context, probe, open, publish, take, close, loan, release, wait, remove, options,
-            check
+            context, probe, open, publish, take, close, loan, release, wait, options, check
         }
         "ipcmark_module" = Module {
-            size, abi_version, family, library_version, transports, transport_count, reserved
+            size, abi_version, family, library_version, transports, transport_count, reserved,
+            leftovers
         }
     }
     .map(|(line, value)| (line, value as i64))

@@ -1,19 +1,19 @@
 //! One frame: bytes and descriptors that arrive together.
 
 use std::{
-    io::{IoSlice, IoSliceMut},
+    io::IoSlice,
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
     time::Duration,
 };
 
 use ipcmark_transport::Error;
 use nix::{
-    cmsg_space,
     errno::Errno,
+    libc,
     sys::{
         socket::{
-            AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, Shutdown, SockFlag,
-            SockType, recvmsg, sendmsg, setsockopt, shutdown, socketpair, sockopt,
+            AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, sendmsg,
+            setsockopt, shutdown, socketpair, sockopt,
         },
         time::TimeVal,
     },
@@ -95,20 +95,8 @@ impl FrameSocket {
     /// The other end is closed, the timeout has passed, or a frame came that did not fit.
     pub fn receive(&self) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
         let mut record = vec![0; PREFIX + MAX_FRAME_BYTES];
-        let mut space = cmsg_space!([RawFd; MAX_FRAME_FDS]);
-        let (read, is_cut_off, fds) = {
-            let mut parts = [IoSliceMut::new(&mut record)];
-            let (socket, flags) = (self.0.as_raw_fd(), MsgFlags::MSG_CMSG_CLOEXEC);
-            let message = loop {
-                match recvmsg::<()>(socket, &mut parts, Some(&mut space), flags) {
-                    Err(Errno::EINTR) => {}
-                    message => break message.map_err(|errno| failed("receive", errno))?,
-                }
-            };
-            let is_cut_off = message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC);
-            let control = message.cmsgs().map_err(|e| Error::os("receive", "descriptors", e))?;
-            (message.bytes, is_cut_off, control.flat_map(own).collect::<Vec<_>>())
-        };
+        let (read, is_cut_off, fds) =
+            receive_record(&self.0, &mut record).map_err(|errno| failed("receive", errno))?;
         if read == 0 {
             return Err(Error::peer_gone("receive", "a frame"));
         }
@@ -154,10 +142,53 @@ fn failed(operation: &str, errno: Errno) -> Error {
     }
 }
 
-fn own(message: ControlMessageOwned) -> Vec<OwnedFd> {
-    let ControlMessageOwned::ScmRights(fds) = message else { return Vec::new() };
-    // SAFETY: the kernel has just made these descriptors for this process; nobody else has them.
-    fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect()
+/// Room for the control messages of a record, aligned as the kernel wants them: more than the most descriptors
+/// that it passes at once, which are 253.
+type Control = [u64; 160];
+
+/// Receives one record: its length, whether something of it was cut off, and its descriptors. They are taken
+/// even then: those that have arrived are this process's to close.
+fn receive_record(
+    socket: &OwnedFd,
+    record: &mut [u8],
+) -> Result<(usize, bool, Vec<OwnedFd>), Errno> {
+    let mut part = libc::iovec { iov_base: record.as_mut_ptr().cast(), iov_len: record.len() };
+    let mut control: Control = [0; 160];
+    // SAFETY: a message header of zeros is an empty one.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of::<Control>() as _;
+    let (fd, flags) = (socket.as_raw_fd(), libc::MSG_CMSG_CLOEXEC);
+    // SAFETY: the header points to the record and to the control buffer, with their lengths.
+    let read = retry(|| Errno::result(unsafe { libc::recvmsg(fd, &raw mut header, flags) }))?;
+    // SAFETY: the kernel has filled the header and the control buffer, which is still there.
+    let fds = unsafe { take_descriptors(&header) };
+    let is_cut_off = header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0;
+    Ok((read as usize, is_cut_off || fds.len() > MAX_FRAME_FDS, fds))
+}
+
+/// # Safety
+/// The header is one that `recvmsg` has filled, and its descriptors were not taken before.
+unsafe fn take_descriptors(header: &libc::msghdr) -> Vec<OwnedFd> {
+    let mut fds = Vec::new();
+    // SAFETY: the macros walk within the control buffer of the header, as the kernel has filled it; each
+    // descriptor in it was made for this process, and nobody else has it.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while !message.is_null() {
+            let kind = ((*message).cmsg_level, (*message).cmsg_type);
+            if kind == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let bytes = (*message).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(message).cast::<RawFd>();
+                let passed =
+                    (0..bytes / size_of::<RawFd>()).map(|at| first.add(at).read_unaligned());
+                fds.extend(passed.map(|fd| OwnedFd::from_raw_fd(fd)));
+            }
+            message = libc::CMSG_NXTHDR(header, message);
+        }
+    }
+    fds
 }
 
 fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
@@ -173,7 +204,10 @@ fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
 mod tests {
     use std::{fs::File, io::Read};
 
-    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    use nix::{
+        fcntl::{FcntlArg, FdFlag, fcntl},
+        sys::memfd::{MFdFlags, memfd_create},
+    };
 
     use super::*;
 
@@ -218,6 +252,25 @@ mod tests {
         nix::sys::socket::send(one.0.as_raw_fd(), &long, MsgFlags::empty()).unwrap();
         let error = other.receive().unwrap_err().to_string();
         assert!(error.contains("longer than"), "{error}");
+    }
+
+    /// Those that had arrived of too many stayed open for ever.
+    #[test]
+    fn descriptors_of_a_frame_with_too_many_are_closed() {
+        let (one, other) = FrameSocket::pair().unwrap();
+        let name = c"ipcmark-frame-with-too-many";
+        let file = memfd_create(name, MFdFlags::MFD_CLOEXEC).unwrap();
+        let fds = [file.as_raw_fd(); 2 * MAX_FRAME_FDS];
+        let rights = [ControlMessage::ScmRights(&fds)];
+        let parts = [IoSlice::new(&[0; PREFIX])];
+        let flags = MsgFlags::empty();
+        sendmsg::<()>(one.0.as_raw_fd(), &parts, &rights, flags, None).unwrap();
+        let error = other.receive().unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
+        let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let links = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        let open = links.filter(|link| link.to_string_lossy().contains("frame-with-too-many"));
+        assert_eq!(open.count(), 1, "the file itself");
     }
 
     #[test]

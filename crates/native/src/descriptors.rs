@@ -67,15 +67,17 @@ pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
     "bytes that each pipe holds (F_SETPIPE_SZ)",
 )];
 
-/// Lets a pipe hold a whole frame, as far as the system allows it to this user. What it does not
-/// hold goes through it in several turns, so a refusal is no error.
+/// Lets a pipe hold a whole frame, as far as the system allows it to this user: beyond `fs.pipe-max-size` one needs
+/// CAP_SYS_RESOURCE. What it does not hold goes through it in several parts, so a refusal is no error.
 pub fn fit_capacity(pipe: impl AsFd, settings: &Settings) {
     let wanted = settings.payload + HEAD;
     if let Some(bytes) = settings.number("capacity") {
         let _ = fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(bytes as i32));
     } else if wanted > DEFAULT_CAPACITY {
         let most = limits::read("fs/pipe-max-size").unwrap_or(DEFAULT_CAPACITY);
-        let _ = fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(wanted.min(most) as i32));
+        let ask = |bytes: usize| fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(bytes as i32));
+        // The frame of a payload of a power of two is larger than one: the kernel rounds it up to the next.
+        let _ = ask(wanted).or_else(|_| ask(wanted.min(most)));
     }
 }
 
@@ -88,4 +90,23 @@ pub fn receive<const N: usize>(
     fds.try_into().map_err(|fds: Vec<OwnedFd>| {
         Error::new("receive", object, format!("{} descriptors came instead of {N}", fds.len()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::pipe2;
+
+    use super::*;
+
+    #[test]
+    fn a_mebibyte_and_its_frame_fit_into_a_pipe_of_who_may_enlarge_it() {
+        let (_read, write) = pipe2(OFlag::O_CLOEXEC).unwrap();
+        let wanted = (1 << 20) + HEAD;
+        let may = fcntl(&write, FcntlArg::F_SETPIPE_SZ(wanted as i32)).is_ok();
+        let (_read, write) = pipe2(OFlag::O_CLOEXEC).unwrap();
+        fit_capacity(&write, &crate::testing::settings(Wait::Spin, 1 << 20));
+        let capacity = fcntl(&write, FcntlArg::F_GETPIPE_SZ).unwrap() as usize;
+        let most = limits::read("fs/pipe-max-size").unwrap_or(DEFAULT_CAPACITY);
+        assert!(capacity >= if may { wanted } else { wanted.min(most) }, "{capacity}");
+    }
 }

@@ -73,10 +73,6 @@ impl Transport for Eventfd {
         };
         Duplex::open(settings, peers, region, eventfds)
     }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        posix::remove(name)
-    }
 }
 
 impl Eventfds {

@@ -63,6 +63,9 @@ pub struct Framed<L> {
     end: usize,
     /// Length of the message taken.
     taken: usize,
+    /// Messages that were sent, and the parts that they went out in.
+    messages: u64,
+    parts: u64,
 }
 
 impl<L: Link> Framed<L> {
@@ -80,6 +83,8 @@ impl<L: Link> Framed<L> {
             start: 0,
             end: 0,
             taken: 0,
+            messages: 0,
+            parts: 0,
         }
     }
 
@@ -159,11 +164,15 @@ impl<L: Link> Endpoint for Framed<L> {
         }
         while self.sent < frame.len() {
             match self.link.write(frame, self.sent) {
-                Ok(count) => self.sent += count,
+                Ok(count) => {
+                    self.sent += count;
+                    self.parts += 1;
+                }
                 Err(errno) => return refused(errno, "write to", self.object),
             }
         }
         self.sent = 0;
+        self.messages += 1;
         Ok(Step::Done)
     }
 
@@ -198,6 +207,10 @@ impl<L: Link> Endpoint for Framed<L> {
 
     fn configuration(&self) -> BTreeMap<String, String> {
         self.link.configuration()
+    }
+
+    fn parts_per_message(&self) -> Option<f64> {
+        Some(self.parts as f64 / self.messages.max(1) as f64)
     }
 }
 

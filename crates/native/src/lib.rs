@@ -3,11 +3,12 @@
 mod buffer;
 mod descriptors;
 mod frame;
-pub mod leftovers;
 mod limits;
+mod peer;
 mod random;
 mod shared;
 mod socket;
+mod system_v;
 #[cfg(test)]
 mod testing;
 mod uds;

@@ -10,7 +10,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Error as IoError, ErrorKind},
+    io::Error as IoError,
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -63,16 +63,6 @@ impl Transport for MmapFile {
         let len = duplex::size(settings)?;
         let region = Region::share(settings.role, peers, len, || create(&settings.name, len))?;
         Duplex::open(settings, peers, region, Futex::new(settings.wait))
-    }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        let path = path(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(Error::os("remove", format!("the file {}", path.display()), error))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -132,15 +122,5 @@ mod tests {
         let _left = Left(path(&name));
         let file = unlinked(&path(&name)).unwrap();
         assert!(file.metadata().is_ok() && !path(&name).exists());
-    }
-
-    #[test]
-    fn what_a_killed_process_left_can_be_removed() {
-        let name = format!("ipcmark-test-{}-left", std::process::id());
-        let _left = Left(path(&name));
-        std::fs::write(path(&name), b"left").unwrap();
-        MmapFile.remove(&name).unwrap();
-        assert!(!path(&name).exists());
-        MmapFile.remove(&name).unwrap();
     }
 }

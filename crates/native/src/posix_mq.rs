@@ -16,7 +16,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
+    Availability, Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, SessionName,
+    Settings, Transport, Wait,
 };
 use nix::{
     errno::Errno,
@@ -77,14 +78,9 @@ impl Transport for PosixMq {
     }
 
     /// A process killed between making a queue and removing its name leaves it.
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        for name in names(name) {
-            match mq_unlink(name.as_str()) {
-                Ok(()) | Err(Errno::ENOENT) => {}
-                Err(errno) => return Err(Error::os("remove", format!("{OBJECT} {name}"), errno)),
-            }
-        }
-        Ok(())
+    fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        let queues = sessions.iter().flat_map(|session| names(session));
+        Ok(queues.map(Leftover::MessageQueue).collect())
     }
 }
 
@@ -223,14 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_left_by_a_kill_is_removed() {
-        let session = format!("ipcmark-test-{}", std::process::id());
-        let flags = MQ_OFlag::O_CREAT | MQ_OFlag::O_EXCL | MQ_OFlag::O_RDWR;
-        let [to, _] = names(&session);
-        let attributes = MqAttr::new(0, 1, 64, 0);
-        mq_open(to.as_str(), flags, Mode::S_IRUSR, Some(&attributes)).unwrap();
-        TRANSPORT.remove(&session).unwrap();
-        assert_eq!(mq_unlink(to.as_str()), Err(Errno::ENOENT));
-        TRANSPORT.remove(&session).unwrap();
+    fn the_names_of_a_killed_session_are_known() {
+        let session = SessionName::new("ipcmark-1").unwrap();
+        let [to, fro] = names(&session);
+        let named = TRANSPORT.leftovers(&[session]).unwrap();
+        assert_eq!(named, [Leftover::MessageQueue(to), Leftover::MessageQueue(fro)]);
     }
 }

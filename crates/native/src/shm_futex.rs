@@ -48,10 +48,6 @@ impl Transport for ShmFutex {
         let region = posix::share(settings, peers, duplex::size(settings)?)?;
         Duplex::open(settings, peers, region, Futex::new(settings.wait))
     }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        posix::remove(name)
-    }
 }
 
 static DEFINITION: Definition = shared::definition(

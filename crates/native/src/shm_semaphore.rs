@@ -65,10 +65,6 @@ impl Transport for ShmSemaphore {
         let semaphores = Semaphores::new(&region, rings, settings.role.is_leader())?;
         Duplex::open(settings, peers, region, semaphores)
     }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        posix::remove(name)
-    }
 }
 
 impl Semaphores {

@@ -126,10 +126,6 @@ impl Transport for ShmSlot {
             _region: region,
         })
     }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        posix::remove(name)
-    }
 }
 
 impl ShmSlotEndpoint {

@@ -75,13 +75,10 @@ impl Transport for Signal {
         peers.send(0, &own.to_bytes(), &[])?;
         let peer = Address::from_bytes(&peers.receive(0)?.0)?;
         own.check_namespace(&peer)?;
+        peer.check_thread(number())?;
         let region = posix::share(settings, peers, duplex::size(settings)?)?;
         let signals = Signals { peer, own_pid: own.pid, sent: 0, received: 0, blocked };
         Duplex::open(settings, peers, region, signals)
-    }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        posix::remove(name)
     }
 }
 
@@ -124,6 +121,29 @@ impl Address {
         Err(Error::new("send signals to", "the other process", cause)
             .remedy("run both ends in one PID namespace"))
     }
+
+    /// Checks that the thread is one of this executable that has the signal blocked, as every end has before
+    /// it sends its address. What it says may be the number of any: to one that has not the signal is deadly,
+    /// and the first process of the system takes some for an order.
+    fn check_thread(&self, signal: i32) -> Result<(), Error> {
+        let failed = |e| Error::os("look at", format!("process {}", self.pid), e);
+        let (own, its) = (fs::metadata("/proc/self/exe"), format!("/proc/{}/exe", self.pid));
+        let (own, its) = (own.map_err(failed)?, fs::metadata(its).map_err(failed)?);
+        let status = format!("/proc/{}/task/{}/status", self.pid, self.tid);
+        let status = fs::read_to_string(status).map_err(failed)?;
+        if (own.dev(), own.ino()) == (its.dev(), its.ino()) && blocks(&status, signal) {
+            return Ok(());
+        }
+        let cause = "it is not an end that waits for the signal";
+        Err(Error::new("send signals to", format!("thread {}", self.tid), cause))
+    }
+}
+
+/// True if the thread of this `/proc/<process>/task/<thread>/status` has the signal blocked.
+fn blocks(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 /// The signal, blocked in this thread as long as this lives.
@@ -284,3 +304,27 @@ static DEFINITION: Definition = shared::definition(
 
 /// `signal`, as it stands in the list.
 pub const TRANSPORT: Signal = Signal;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// The signal was sent to whichever thread the other end named.
+    #[test]
+    fn only_a_thread_that_waits_for_the_signal_is_sent_it() {
+        let own = Address::own();
+        assert!(own.check_thread(number()).is_err(), "it would be killed");
+        let blocked = Blocked::new().unwrap();
+        own.check_thread(number()).unwrap();
+        for (pid, tid) in [(1, 1), (own.pid, 1), (0, 0), (-1, -1), (i32::MAX, i32::MAX)] {
+            assert!(Address { pid, tid, ..own }.check_thread(number()).is_err(), "{pid} {tid}");
+        }
+        drop(blocked);
+    }
+
+    #[test]
+    fn blocked_signals_are_read_from_the_mask_of_a_thread() {
+        let status = "Name:\tx\nSigPnd:\tffffffffffffffff\nSigBlk:\t0001000000000000\n";
+        assert!(blocks(status, 49) && !blocks(status, 48) && !blocks("", 49));
+    }
+}

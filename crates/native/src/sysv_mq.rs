@@ -1,10 +1,10 @@
 //! `sysv-mq`: two System V message queues.
 //!
 //! - Mechanism: `msgsnd` into one queue, `msgrcv` from the other; one queue for each direction.
-//! - Kernel objects: two message queues, made by the leader under random keys that begin with the
-//!   letters `ip`. They are no descriptors and outlive their processes: each end removes the queue
-//!   that it reads when it closes, and both if the other end is dead; what two killed ends left,
-//!   [`leftovers::remove`] finds.
+//! - Kernel objects: two message queues, made by the leader under keys that follow from the session's
+//!   name. They are no descriptors and outlive their processes: each end removes the queue that it
+//!   reads when it closes, and both if the other end is dead; what two killed ends left is found by
+//!   its keys.
 //! - Copies a message: two, into the kernel's message and out of it.
 //! - Spin: IPC_NOWAIT. Block: both calls sleep. Nothing wakes a reader whose writer is gone, so an
 //!   end sends an empty message before it closes; an end that is killed cannot.
@@ -15,14 +15,15 @@
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
+    Availability, Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, SessionName,
+    Settings, Transport, Wait,
 };
-use libc::{c_int, c_long, pid_t};
+use libc::{c_int, c_long, key_t, pid_t};
 use nix::errno::Errno;
 
 use crate::{
     frame::{self, Framed, HEAD, Link},
-    leftovers, limits, random,
+    limits, peer, system_v,
 };
 
 const OBJECT: &str = "the message queue";
@@ -76,37 +77,41 @@ impl Transport for SysvMq {
         Ok(Framed::new(link, OBJECT, settings))
     }
 
-    /// A queue has no name, so this removes those of every dead session of this user.
-    fn remove(&self, _: &str) -> Result<(), Error> {
-        leftovers::remove().map(drop)
+    fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        Ok(sessions.iter().flat_map(|session| keys(session)).map(Leftover::SystemVQueue).collect())
     }
 }
 
+/// The keys of a session's two queues: the one that the leader writes to, then the one that it reads.
+fn keys(session: &str) -> [key_t; 2] {
+    [system_v::key(session, 0), system_v::key(session, 1)]
+}
+
 fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
-    let (outgoing, incoming) = (Queue::create(settings)?, Queue::create(settings)?);
-    let own = std::process::id();
-    let frame = format!("{} {} {own}", outgoing.id, incoming.id);
-    peers.send(0, frame.as_bytes(), &[])?;
-    let [peer] = receive(peers)?;
-    Ok(Queues::new(incoming, outgoing, peer, settings))
+    let [to, fro] = keys(&settings.name);
+    let (outgoing, incoming) = (Queue::create(to, settings)?, Queue::create(fro, settings)?);
+    send_number(peers)?;
+    Ok(Queues::new(incoming, outgoing, receive_number(peers)?, settings))
 }
 
 fn follow(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
-    let [incoming, outgoing, peer] = receive(peers)?;
-    let (incoming, outgoing) =
-        (Queue { id: incoming, remove: true }, Queue { id: outgoing, remove: true });
-    peers.send(0, std::process::id().to_string().as_bytes(), &[])?;
+    // The leader's number comes when the queues are there.
+    let peer = receive_number(peers)?;
+    let [to, fro] = keys(&settings.name);
+    let (incoming, outgoing) = (Queue::open(to)?, Queue::open(fro)?);
+    send_number(peers)?;
     Ok(Queues::new(incoming, outgoing, peer, settings))
 }
 
-/// Receives `N` numbers.
-fn receive<const N: usize>(peers: &mut dyn Rendezvous) -> Result<[c_int; N], Error> {
+/// Tells the other end the number of this process.
+fn send_number(peers: &mut dyn Rendezvous) -> Result<(), Error> {
+    peers.send(0, std::process::id().to_string().as_bytes(), &[])
+}
+
+fn receive_number(peers: &mut dyn Rendezvous) -> Result<pid_t, Error> {
     let (frame, _) = peers.receive(0)?;
-    let text = String::from_utf8_lossy(&frame);
-    let numbers: Option<Vec<c_int>> = text.split(' ').map(|word| word.parse().ok()).collect();
-    numbers
-        .and_then(|numbers| numbers.try_into().ok())
-        .ok_or_else(|| Error::new("read", "the other end's numbers", format!("it sent {text}")))
+    let number = std::str::from_utf8(&frame).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| Error::new("read", "the other process's number", "it sent something else"))
 }
 
 /// A message queue.
@@ -117,26 +122,25 @@ struct Queue {
 }
 
 impl Queue {
-    /// Makes a queue under a free key. A message through it at once lets the system's table name
-    /// this process, so that the queue is not taken for one that a dead process left.
-    fn create(settings: &Settings) -> Result<Self, Error> {
-        let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
-        loop {
-            // SAFETY: plain numbers.
-            let id = unsafe { libc::msgget(leftovers::key(random::number()?), flags) };
-            match Errno::result(id) {
-                Err(Errno::EEXIST) => {}
-                Err(errno) => return Err(cannot_create(errno)),
-                Ok(id) => {
-                    let queue = Self { id, remove: true };
-                    if let Some(bytes) = settings.number("queue-bytes") {
-                        queue.resize(bytes).map_err(cannot_resize)?;
-                    }
-                    queue.mark().map_err(|errno| Error::os("try", OBJECT, errno))?;
-                    return Ok(queue);
-                }
-            }
+    /// Makes a queue under a key that nothing has.
+    fn create(key: key_t, settings: &Settings) -> Result<Self, Error> {
+        let queue = Self::get(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
+            .map_err(|errno| cannot_create(key, errno))?;
+        if let Some(bytes) = settings.number("queue-bytes") {
+            queue.resize(bytes).map_err(cannot_resize)?;
         }
+        Ok(queue)
+    }
+
+    /// Opens a queue that is there.
+    fn open(key: key_t) -> Result<Self, Error> {
+        Self::get(key, 0).map_err(|errno| Error::os("open", described(key), errno))
+    }
+
+    fn get(key: key_t, flags: c_int) -> nix::Result<Self> {
+        // SAFETY: plain numbers.
+        let id = unsafe { libc::msgget(key, flags) };
+        Errno::result(id).map(|id| Self { id, remove: true })
     }
 
     fn resize(&self, bytes: u64) -> nix::Result<()> {
@@ -147,16 +151,6 @@ impl Queue {
             Errno::result(libc::msgctl(self.id, libc::IPC_STAT, &mut description))?;
             description.msg_qbytes = bytes;
             Errno::result(libc::msgctl(self.id, libc::IPC_SET, &mut description)).map(drop)
-        }
-    }
-
-    fn mark(&self) -> nix::Result<()> {
-        let mut message = [CONTINUED, 0];
-        // SAFETY: the message is a type and 8 bytes of text.
-        unsafe {
-            let at = message.as_mut_ptr().cast();
-            Errno::result(libc::msgsnd(self.id, at, HEAD, libc::IPC_NOWAIT))?;
-            Errno::result(libc::msgrcv(self.id, at.cast(), HEAD, 0, libc::IPC_NOWAIT)).map(drop)
         }
     }
 }
@@ -170,10 +164,15 @@ impl Drop for Queue {
     }
 }
 
-fn cannot_create(errno: Errno) -> Error {
-    let error = Error::os("create", "a System V message queue", errno);
+fn described(key: key_t) -> String {
+    format!("the System V message queue with the key {key:#010x}")
+}
+
+fn cannot_create(key: key_t, errno: Errno) -> Error {
+    let error = Error::os("create", described(key), errno);
     match errno {
         Errno::ENOSPC => error.remedy("raise kernel.msgmni, or remove queues (ipcs -q, ipcrm)"),
+        Errno::EEXIST => error.remedy(format!("remove it (ipcrm -Q {key:#010x}), if it is yours")),
         _ => error,
     }
 }
@@ -267,7 +266,7 @@ impl Drop for Queues {
         unsafe {
             libc::msgsnd(self.outgoing.id, (&raw const farewell).cast(), 0, libc::IPC_NOWAIT);
         }
-        self.outgoing.remove = !leftovers::is_alive(self.peer);
+        self.outgoing.remove = !peer::is_alive(self.peer);
     }
 }
 
@@ -321,9 +320,29 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_a_living_process_is_no_leftover() {
-        let (leader, follower) = queue::ends(&SysvMq, Wait::Spin, 64);
-        TRANSPORT.remove("any").unwrap();
-        assert!(exists(leader.link().incoming.id) && exists(follower.link().incoming.id));
+    fn a_key_that_somebody_has_is_refused() {
+        let settings = crate::testing::settings(Wait::Spin, 64);
+        let [key, _] = keys("ipcmark-taken");
+        let _queue = Queue::create(key, &settings).unwrap();
+        let error = Queue::create(key, &settings).err().unwrap().to_string();
+        assert!(error.contains("File exists") && error.contains("ipcrm -Q 0x69"), "{error}");
+    }
+
+    #[test]
+    fn the_queues_of_a_killed_session_are_known_by_their_keys() {
+        let settings = crate::testing::settings(Wait::Spin, 64);
+        let session = SessionName::new("ipcmark-left").unwrap();
+        let named = TRANSPORT.leftovers(std::slice::from_ref(&session)).unwrap();
+        assert_eq!(named, keys(&session).map(Leftover::SystemVQueue));
+        let queue = Queue::create(keys(&session)[0], &settings).unwrap();
+        assert_eq!(
+            Queue::open(keys(&session)[0])
+                .map(|mut other| {
+                    other.remove = false;
+                    other.id
+                })
+                .unwrap(),
+            queue.id
+        );
     }
 }

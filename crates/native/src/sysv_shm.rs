@@ -1,23 +1,27 @@
 //! `sysv-shm`: the ring in System V shared memory, with a futex to sleep on.
 //!
 //! - Mechanism: as `shm-futex` and `shm-ring`; only the memory is made by `shmget`.
-//! - Kernel objects: one segment without a key (`IPC_PRIVATE`), marked for removal as soon as the
-//!   leader has attached it: it lives as long as somebody has it attached, and Linux lets the
-//!   follower attach it by its number all the same. A futex while an end sleeps. Copies a message:
-//!   none.
+//! - Kernel objects: one segment under a key that follows from the session's name, marked for removal
+//!   as soon as both ends have attached it: it lives as long as somebody has it attached. A futex
+//!   while an end sleeps. Copies a message: none.
 //! - Blocks: on a futex, as `shm-futex`.
 //! - Limits: `kernel.shmmax` (bytes), `kernel.shmall` (pages), `kernel.shmmni` (segments).
 
 use std::ptr::{self, NonNull};
 
 use ipcmark_transport::{
-    Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
+    Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, SessionName, Settings, Transport,
+    Wait,
 };
+use libc::key_t;
 
-use crate::shared::{
-    self,
-    duplex::{self, Duplex, Futex},
-    region::Region,
+use crate::{
+    shared::{
+        self,
+        duplex::{self, Duplex, Futex},
+        region::Region,
+    },
+    system_v,
 };
 
 /// The transport.
@@ -43,39 +47,74 @@ impl Transport for SysvShm {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Duplex<Futex>, Error> {
-        let len = duplex::size(settings)?;
-        let region = if settings.role.is_leader() {
-            let (id, region) = create(len)?;
-            peers.send(0, &id.to_ne_bytes(), &[])?;
-            region
-        } else {
-            attach(receive_id(peers)?, len)?
+        let (key, len) = (system_v::key(&settings.name, 0), duplex::size(settings)?);
+        let region = match settings.role.is_leader() {
+            true => lead(key, len, peers)?,
+            false => follow(key, len, peers)?,
         };
         Duplex::open(settings, peers, region, Futex::new(settings.wait))
     }
+
+    fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        let key = |session: &SessionName| Leftover::SystemVSegment(system_v::key(session, 0));
+        Ok(sessions.iter().map(key).collect())
+    }
 }
 
-fn create(len: usize) -> Result<(i32, Region), Error> {
+/// The segment has its key until the follower has attached it, or cannot.
+fn lead(key: key_t, len: usize, peers: &mut dyn Rendezvous) -> Result<Region, Error> {
+    let segment = Segment::create(key, len)?;
+    let region = attach(segment.0, len)?;
+    peers.send(0, b"it is there", &[])?;
+    peers.receive(0)?;
+    Ok(region)
+}
+
+fn follow(key: key_t, len: usize, peers: &mut dyn Rendezvous) -> Result<Region, Error> {
+    peers.receive(0)?;
     // SAFETY: no memory is involved.
-    let id = unsafe { libc::shmget(libc::IPC_PRIVATE, len, libc::IPC_CREAT | 0o600) };
+    let id = unsafe { libc::shmget(key, 0, 0) };
     if id < 0 {
-        let error = Error::last_os("create", format!("a System V segment of {len} bytes"));
-        return Err(error.remedy("raise kernel.shmmax, kernel.shmall or kernel.shmmni (sysctl)"));
+        return Err(Error::last_os("open", described(key)));
     }
-    let region = attach(id, len);
-    // Whether or not it could be attached, it goes with the last one that has it attached.
-    // SAFETY: `IPC_RMID` takes no buffer.
-    if unsafe { libc::shmctl(id, libc::IPC_RMID, ptr::null_mut()) } < 0 {
-        return Err(Error::last_os("mark for removal", described(id)));
+    let region = attach(id, len)?;
+    peers.send(0, b"it is attached", &[])?;
+    Ok(region)
+}
+
+/// A segment that is marked for removal when this is dropped.
+struct Segment(i32);
+
+impl Segment {
+    fn create(key: key_t, len: usize) -> Result<Self, Error> {
+        let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
+        // SAFETY: no memory is involved.
+        let id = unsafe { libc::shmget(key, len, flags) };
+        if id >= 0 {
+            return Ok(Self(id));
+        }
+        let error = Error::last_os("create", format!("{} ({len} bytes)", described(key)));
+        Err(match error.os_error() {
+            Some(libc::EEXIST) => {
+                error.remedy(format!("remove it (ipcrm -M {key:#010x}), if it is yours"))
+            }
+            _ => error.remedy("raise kernel.shmmax, kernel.shmall or kernel.shmmni (sysctl)"),
+        })
     }
-    Ok((id, region?))
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: `IPC_RMID` takes no buffer.
+        unsafe { libc::shmctl(self.0, libc::IPC_RMID, ptr::null_mut()) };
+    }
 }
 
 fn attach(id: i32, len: usize) -> Result<Region, Error> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     let base = unsafe { libc::shmat(id, ptr::null(), 0) };
     if base as isize == -1 {
-        return Err(Error::last_os("attach", described(id)));
+        return Err(Error::last_os("attach", format!("the System V segment {id}")));
     }
     let base = NonNull::new(base.cast()).expect("a mapping never begins at 0");
     let size = size(id).inspect_err(|_| {
@@ -86,7 +125,7 @@ fn attach(id: i32, len: usize) -> Result<Region, Error> {
         // SAFETY: as above.
         unsafe { detach(base, len) };
         let cause = format!("it has {size} bytes instead of {len}");
-        return Err(Error::new("attach", described(id), cause));
+        return Err(Error::new("attach", format!("the System V segment {id}"), cause));
     }
     // SAFETY: attached just now, of `len` bytes at least, and `detach` gives it back.
     Ok(unsafe { Region::adopt(base, len, detach) })
@@ -97,7 +136,7 @@ fn size(id: i32) -> Result<usize, Error> {
     let mut state: libc::shmid_ds = unsafe { std::mem::zeroed() };
     // SAFETY: `state` is what `IPC_STAT` writes.
     if unsafe { libc::shmctl(id, libc::IPC_STAT, &mut state) } < 0 {
-        return Err(Error::last_os("look at", described(id)));
+        return Err(Error::last_os("look at", format!("the System V segment {id}")));
     }
     Ok(state.shm_segsz)
 }
@@ -107,16 +146,8 @@ unsafe fn detach(base: NonNull<u8>, _: usize) {
     unsafe { libc::shmdt(base.as_ptr().cast()) };
 }
 
-fn receive_id(peers: &mut dyn Rendezvous) -> Result<i32, Error> {
-    let (bytes, _) = peers.receive(0)?;
-    let id = bytes.try_into().map_err(|_| {
-        Error::new("receive", "the number of the System V segment", "the leader sent none")
-    })?;
-    Ok(i32::from_ne_bytes(id))
-}
-
-fn described(id: i32) -> String {
-    format!("the System V segment {id}")
+fn described(key: key_t) -> String {
+    format!("the System V segment with the key {key:#010x}")
 }
 
 static DEFINITION: Definition = shared::definition(

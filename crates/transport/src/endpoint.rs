@@ -66,4 +66,11 @@ pub trait Endpoint {
     fn configuration(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
+
+    /// The parts that a message was published in, on average: more than one where what carries it holds less than a
+    /// message, so that the receiver has to make room before the sender can go on. Asked once, at the end; none where
+    /// the transport does not know.
+    fn parts_per_message(&self) -> Option<f64> {
+        None
+    }
 }

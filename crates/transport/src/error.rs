@@ -45,8 +45,8 @@ impl Error {
         new
     }
 
-    /// An error of a call that makes descriptors, memory or processes, with the remedy where the system
-    /// has none left.
+    /// An error of a call that makes descriptors, memory, files or processes, with the remedy where the system
+    /// has or allows no more.
     pub fn scarce(
         operation: impl Into<String>,
         object: impl Into<String>,
@@ -103,18 +103,28 @@ impl Error {
     }
 }
 
-/// Linux's numbers, for this crate calls no system itself.
+/// What the system lacks: Linux's number and words for it, for this crate calls no system itself, and the
+/// remedy.
+const SHORTAGES: [(i32, &str, &str); 6] = [
+    (
+        7,
+        "Argument list too long",
+        "shorten the environment, or allow a larger stack: ulimit -s 8192",
+    ),
+    (11, "Resource temporarily unavailable", "allow more processes and threads: ulimit -u 4096"),
+    (12, "Cannot allocate memory", "free some memory, or allow this process more"),
+    (23, "Too many open files in system", "allow more open files: ulimit -n 1024"),
+    (24, "Too many open files", "allow more open files: ulimit -n 1024"),
+    (27, "File too large", "allow larger files: ulimit -f unlimited"),
+];
+
 fn shortage_remedy(os_error: i32) -> Option<&'static str> {
-    const EAGAIN: i32 = 11;
-    const ENOMEM: i32 = 12;
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    match os_error {
-        EMFILE | ENFILE => Some("allow more open files: ulimit -n 1024"),
-        EAGAIN => Some("allow more processes and threads: ulimit -u 4096"),
-        ENOMEM => Some("free some memory, or allow this process more"),
-        _ => None,
-    }
+    SHORTAGES.iter().find(|(number, ..)| *number == os_error).map(|(_, _, remedy)| *remedy)
+}
+
+/// The remedy where a text says, in the system's words, that descriptors, memory or processes are short.
+pub fn remedy_in(text: &str) -> Option<&'static str> {
+    SHORTAGES.iter().find(|(_, words, _)| text.contains(words)).map(|(_, _, remedy)| *remedy)
 }
 
 impl fmt::Display for Error {
@@ -158,12 +168,27 @@ mod tests {
 
     #[test]
     fn a_shortage_brings_its_remedy() {
-        for (errno, remedy) in [(11, "ulimit -u"), (12, "free some memory"), (24, "ulimit -n")] {
+        for (errno, remedy) in [
+            (7, "ulimit -s"),
+            (11, "ulimit -u"),
+            (12, "free some memory"),
+            (24, "ulimit -n"),
+            (27, "ulimit -f"),
+        ] {
             let error = Error::scarce("fork", "a worker", io::Error::from_raw_os_error(errno));
             assert!(error.remedy_text().is_some_and(|text| text.contains(remedy)), "{error}");
         }
         let other = Error::scarce("fork", "a worker", io::Error::from_raw_os_error(1));
         assert_eq!(other.remedy_text(), None);
+    }
+
+    #[test]
+    fn a_shortage_is_known_by_its_words_too() {
+        for number in [7, 11, 12, 23, 24, 27] {
+            let words = io::Error::from_raw_os_error(number).to_string();
+            assert_eq!(remedy_in(&format!("x: {words}; y")), shortage_remedy(number), "{words}");
+        }
+        assert_eq!(remedy_in("No such file or directory"), None);
     }
 
     #[test]

@@ -12,13 +12,16 @@
 //!   length from [`MIN_PAYLOAD`] to the `payload` the ends were opened with;
 //! - a full queue is [`Step::WouldBlock`], never a drop and never an error;
 //! - nothing is allocated, logged, timed or locked by our code between open and close;
-//! - after close, or after [`Transport::remove`] following a crash, no file, queue or segment stays.
+//! - after close no file, queue or segment stays; after a crash none that has neither the session's name
+//!   nor is named by [`Transport::leftovers`].
 
 mod definition;
 mod endpoint;
 mod error;
+mod leftover;
 mod name;
 mod option;
+mod plain;
 mod rendezvous;
 mod settings;
 
@@ -26,9 +29,11 @@ use std::collections::BTreeMap;
 
 pub use definition::{Availability, Capabilities, Carrier, Definition, Pattern, Span, Wait};
 pub use endpoint::{Endpoint, Step};
-pub use error::Error;
+pub use error::{Error, remedy_in};
+pub use leftover::Leftover;
 pub use name::{RunId, SessionName};
 pub use option::{OptionSpec, number};
+pub use plain::plain;
 pub use rendezvous::Rendezvous;
 pub use settings::{HYBRID_POLLS, MAX_PAYLOAD, MAX_SLEEP, MIN_PAYLOAD, Role, Settings};
 
@@ -75,12 +80,18 @@ pub trait Transport: Send + Sync + 'static {
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error>;
 
-    /// Removes what a killed session named `name` may have left in the system's own tables. Called
-    /// in the command, without a sandbox only. What lies in the session's directory is the
-    /// engine's to remove.
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        let _ = name;
-        Ok(())
+    /// What killed sessions of these names can have left elsewhere than in their directories and, under
+    /// names that begin with their own, in `/dev/shm`, `/dev/mqueue`, `/tmp` and `/var/tmp`. A library
+    /// that makes up names adds those of any dead session. It only names them: the engine removes what
+    /// this user owns and nobody uses.
+    fn leftovers(&self, _sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The library that is asked for leftovers: transports of one library leave the same, and one of them
+    /// is asked for all.
+    fn library(&self) -> &str {
+        &self.definition().name
     }
 }
 

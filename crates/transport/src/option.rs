@@ -49,11 +49,24 @@ impl OptionSpec {
         Err(reason)
     }
 
-    /// Whether a value is the path of something that must be there for the transport to read.
-    pub fn is_path(&self, value: &str) -> bool {
-        value.starts_with('/')
-            && self.accepts.split('|').any(|word| word == "FILE" || word == "DIR")
+    /// True if it can be set to the path of something that the transport reads.
+    pub fn takes_path(&self) -> bool {
+        self.accepts.split('|').any(is_path_kind)
     }
+
+    /// True if a value is one of the words that it can be set to.
+    pub fn is_word(&self, value: &str) -> bool {
+        self.accepts.split('|').any(|word| word == value && !is_path_kind(word))
+    }
+
+    /// True if a value is the path of something that must be there for the transport to read.
+    pub fn is_path(&self, value: &str) -> bool {
+        value.starts_with('/') && self.takes_path()
+    }
+}
+
+fn is_path_kind(alternative: &str) -> bool {
+    alternative == "FILE" || alternative == "DIR"
 }
 
 /// The value, if this alternative is the one meant; an error where it is meant and cannot be.

@@ -47,7 +47,7 @@ impl Role {
 }
 
 /// What an end is opened with; the same on every end but for the role.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Which end it is.
     pub role: Role,

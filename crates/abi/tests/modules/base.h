@@ -34,8 +34,8 @@
 #ifndef TAKE
 #define TAKE take
 #endif
-#ifndef REMOVE
-#define REMOVE NULL
+#ifndef LEFTOVERS
+#define LEFTOVERS NULL
 #endif
 #ifndef OPENED
 #define OPENED(session, settings) (void)0
@@ -65,8 +65,8 @@ __attribute__((unused)) static int connect_pair(int leader[2], int follower[2]) 
     return 0;
 }
 
-static int exchange(struct ipcmark_session *session, const struct ipcmark_settings *settings,
-                    int mine[2], struct ipcmark_error *error) {
+static int exchange(struct ipcmark_session *session, const struct ipcmark_settings *settings, int mine[2],
+                    struct ipcmark_error *error) {
     size_t len = 0, count = 2;
     if (settings->role == IPCMARK_FOLLOWER)
         return session->receive(session, 0, NULL, &len, mine, &count, error);
@@ -80,9 +80,8 @@ static int exchange(struct ipcmark_session *session, const struct ipcmark_settin
     return result;
 }
 
-static int open_end(const struct ipcmark_transport *transport,
-                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                    void **end, struct ipcmark_error *error) {
+static int open_end(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, void **end, struct ipcmark_error *error) {
     (void)transport;
     OPENED(session, settings);
     int mine[2];
@@ -109,8 +108,7 @@ static int publish(void *end, void *message, size_t len, struct ipcmark_error *e
     return ipcmark_fail_errno(error, "write to", "the socket", errno, NULL);
 }
 
-__attribute__((unused)) static int take(void *end, const void **message, size_t *len,
-                                        struct ipcmark_error *error) {
+__attribute__((unused)) static int take(void *end, const void **message, size_t *len, struct ipcmark_error *error) {
     struct end *self = end;
     BEFORE_TAKE(self);
     ssize_t count = read(self->in, self->message, sizeof self->message);
@@ -134,6 +132,10 @@ static void close_end(void *end) {
     free(self);
 }
 
+#ifdef OPTION
+static const struct ipcmark_option_spec option = OPTION;
+#endif
+
 #ifndef NO_ENTRY
 static const struct ipcmark_transport transport = {
     .size = TRANSPORT_SIZE,
@@ -149,10 +151,15 @@ static const struct ipcmark_transport transport = {
     .publish = publish,
     .take = TAKE,
     .close = close_end,
-    .remove = REMOVE,
+#ifdef OPTION
+    .options = &option,
+    .option_count = 1,
+#endif
 };
 
-static const char *version(void) { return "7.7"; }
+static const char *version(void) {
+    return "7.7";
+}
 
 const struct ipcmark_module *ipcmark_module(void) {
     static const struct ipcmark_transport *const transports[] = {&transport};
@@ -163,6 +170,7 @@ const struct ipcmark_module *ipcmark_module(void) {
         .library_version = version,
         .transports = transports,
         .transport_count = 1,
+        .leftovers = LEFTOVERS,
     };
     return &module;
 }

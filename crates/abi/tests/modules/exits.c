@@ -1,3 +1,5 @@
 /* Its constructor ends the process. */
 #include "base.h"
-__attribute__((constructor)) static void leave(void) { exit(3); }
+__attribute__((constructor)) static void leave(void) {
+    exit(3);
+}

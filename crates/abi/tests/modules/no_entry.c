@@ -1,3 +1,5 @@
 /* A shared object, but no module. */
 int some_other_library(void);
-int some_other_library(void) { return 7; }
+int some_other_library(void) {
+    return 7;
+}

@@ -184,6 +184,10 @@ impl<N: Notice> Endpoint for Duplex<N> {
         Ok(())
     }
 
+    fn parts_per_message(&self) -> Option<f64> {
+        Some(1.0)
+    }
+
     fn configuration(&self) -> BTreeMap<String, String> {
         let rings = format!("{} bytes in each direction", self.capacity);
         BTreeMap::from([("rings".into(), rings)])

@@ -110,7 +110,7 @@ fn check_size(fd: &OwnedFd, len: usize) -> Result<(), Error> {
 }
 
 /// Reserves `len` zeroed bytes for a file, really: a page that is only promised would kill the
-/// process that touches it (SIGBUS) once there is no room left.
+/// process that touches it (SIGBUS) once there is no room left, for which `remedy` is.
 pub fn allocate(fd: &OwnedFd, len: usize, object: &str, remedy: &str) -> Result<(), Error> {
     let code = loop {
         // The result is the error itself, not -1.
@@ -124,7 +124,8 @@ pub fn allocate(fd: &OwnedFd, len: usize, object: &str, remedy: &str) -> Result<
         return Ok(());
     }
     let error = io::Error::from_raw_os_error(code);
-    Err(Error::os(format!("reserve {len} bytes for"), object, error).remedy(remedy))
+    let error = Error::scarce(format!("reserve {len} bytes for"), object, error);
+    Err(if code == libc::EFBIG { error } else { error.remedy(remedy) })
 }
 
 #[cfg(all(test, not(loom)))]

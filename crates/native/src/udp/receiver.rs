@@ -6,8 +6,8 @@ use ipcmark_transport::{Error, Settings, Step};
 use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::{
-    OBJECT, Sockets,
     part::{self, DATA, HEAD, Head},
+    sockets::{OBJECT, Sockets},
 };
 use crate::{
     buffer::{ALIGNMENT, Buffer},

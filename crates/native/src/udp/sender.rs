@@ -9,8 +9,8 @@ use nix::{
 };
 
 use super::{
-    OBJECT, Sockets,
     part::{self, HEAD, Head},
+    sockets::{OBJECT, Sockets},
 };
 use crate::{
     buffer::{ALIGNMENT, Buffer},

@@ -1,8 +1,10 @@
 //! Two ends that lose nothing, and two of which one does not listen.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 
-use super::*;
+use ipcmark_transport::Wait;
+
+use super::{sockets::Peer, *};
 use crate::testing::{complete, pattern, queue, receive, send};
 
 /// A receive buffer that an ordinary user is granted everywhere.

@@ -1,0 +1,21 @@
+//! A module's file and what it answered when it was asked.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::examine::Answer;
+
+/// A file and what it answered.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub path: PathBuf,
+    pub answer: Answer,
+}
+
+impl Asked {
+    /// The name of the file without its end: the folder it was made from.
+    pub(crate) fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("module")
+    }
+}

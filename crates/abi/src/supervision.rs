@@ -1,0 +1,77 @@
+//! The process between the command and the one that deals with a module. Whatever the library starts, and
+//! however that leaves its parent, its group and its terminal, becomes a child of this process in the end,
+//! and ends before it does.
+
+use std::{fs::File, io, os::fd::AsFd, process};
+
+use ipcmark_machine::descendants;
+use ipcmark_transport::Error;
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{
+        signal::{SigSet, SigmaskHow, Signal, sigprocmask},
+        signalfd::SignalFd,
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork},
+};
+
+/// Returns in a child of this process, which deals with the module. This process ends as the child did, or
+/// when the command closes the pipe to standard input.
+///
+/// # Errors
+/// There is no process left.
+pub(crate) fn begin() -> Result<(), Error> {
+    descendants::adopt()?;
+    let signals = descendants::signals()?;
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let null = null.map_err(|e| Error::scarce("open", "/dev/null", e))?;
+    let settled = |result: nix::Result<()>| {
+        result.map_err(|e| Error::os("settle", "a process for a module", e))
+    };
+    // SAFETY: this process is a fresh copy of the executable, with one thread.
+    match unsafe { fork() }.map_err(|e| Error::scarce("fork", "a process for a module", e))? {
+        ForkResult::Child => {
+            let none = Some(&SigSet::empty());
+            settled(dup2_stdin(null).and(sigprocmask(SigmaskHow::SIG_SETMASK, none, None)))
+        }
+        ForkResult::Parent { child } => {
+            // The pipes to the command are the child's.
+            settled(dup2_stdout(&null).and(dup2_stderr(&null)))?;
+            supervise(child, &signals)
+        }
+    }
+}
+
+fn supervise(child: Pid, signals: &SignalFd) -> ! {
+    let status = await_end(child, signals);
+    descendants::end();
+    match status {
+        Some(WaitStatus::Exited(_, code)) => process::exit(code),
+        Some(WaitStatus::Signaled(_, signal, _)) => descendants::end_by(signal),
+        _ => {}
+    }
+    process::exit(1)
+}
+
+/// The status of the child; none where the child is to be ended.
+fn await_end(child: Pid, signals: &SignalFd) -> Option<WaitStatus> {
+    let stdin = io::stdin();
+    loop {
+        let mut wanted = [
+            PollFd::new(stdin.as_fd(), PollFlags::empty()),
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+        ];
+        let _ = poll(&mut wanted, PollTimeout::NONE);
+        let [closed, signalled] = wanted.map(|fd| fd.any().unwrap_or(false));
+        let signal = signalled.then(|| descendants::next(signals)).flatten();
+        if closed || signal.is_some_and(|signal| signal != Signal::SIGCHLD) {
+            return None;
+        }
+        if let Ok(status @ (WaitStatus::Exited(..) | WaitStatus::Signaled(..))) =
+            waitpid(child, Some(WaitPidFlag::WNOHANG))
+        {
+            return Some(status);
+        }
+    }
+}
