@@ -16,12 +16,13 @@ mod wire;
 mod worker;
 
 pub use command::{
-    FollowerKeeper, FollowerLocation, FollowerSource, HostAddresses, KEEPER_COMMAND, KeeperProcess,
-    Observer, Plan, PlanRequest, PlannedCase, PlannedSession, RunOptions, expected_length, run,
+    CleanerProcess, FEWEST_TRIALS, FollowerKeeper, FollowerLocation, FollowerSource,
+    KEEPER_COMMAND, KeeperProcess, Observer, Plan, PlanRequest, PlannedRow, PlannedSession,
+    RunOptions, Slot, Trials, Waits, run,
 };
 pub use ipcmark_machine::placement::Pinning;
 pub use keeper::keep;
-pub use leftovers::clean;
+pub use leftovers::{RunDirectory, clean};
 pub use patterns::PATTERNS;
 pub use registry::{AnyTransport, Register, Registry};
-pub use wire::{Budget, KeeperReport, Order, Touch, WorkerSpec};
+pub use wire::{Isolation, KeeperReport, Length, Order, PathOptions, PlainText, WorkerSpec};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_transport::{Availability, Carrier, Collect, Definition, Error, OptionSpec, Transport};
+use ipcmark_transport::{
+    Availability, Carrier, Collect, Definition, Error, Leftover, OptionSpec, SessionName, Transport,
+};
 
 use crate::worker::{self, WorkerContext};
 
@@ -22,8 +24,10 @@ pub trait AnyTransport: Send + Sync {
     /// Serves a session as one of its workers, until the command is gone.
     #[doc(hidden)]
     fn serve(&self, context: &mut WorkerContext) -> Result<(), Error>;
-    /// Removes what a killed session of this name left in the system's tables.
-    fn remove(&self, name: &str) -> Result<(), Error>;
+    /// What killed sessions of these names can have left beyond names that begin with theirs.
+    fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error>;
+    /// The library that is asked for leftovers, once for all transports of it.
+    fn library(&self) -> &str;
 }
 
 /// The transports of a command, in the order in which they are listed.
@@ -67,7 +71,11 @@ impl<T: Transport> AnyTransport for Registered<T> {
         worker::serve(&self.0, context)
     }
 
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        self.0.remove(name)
+    fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        self.0.leftovers(sessions)
+    }
+
+    fn library(&self) -> &str {
+        self.0.library()
     }
 }

@@ -99,6 +99,10 @@ pub enum Moment {
     Take(u32),
     /// While it publishes the message with this number.
     Publish(u32),
+    /// While it publishes or takes the first message after so many with this flag in their heads.
+    After(u32, u32),
+    /// While it sleeps, once the last of so many messages with this flag has been answered.
+    Asleep(u32, u32),
     /// When its end is dropped.
     Drop,
     /// When its end is dropped and the other one is gone.
@@ -157,10 +161,13 @@ impl Which {
             Which::From(first) => number >= first,
             Which::Every(count) => number.is_multiple_of(count),
             Which::Longer(len) => message.len() > len,
-            Which::Flagged(wanted) => {
-                let flags = message[8..12].try_into().expect("four bytes");
-                u32::from_ne_bytes(flags) & wanted != 0
-            }
+            Which::Flagged(flag) => is_flagged(message, flag),
         }
     }
+}
+
+/// Whether the head of a message has this flag.
+pub(crate) fn is_flagged(message: &[u8], flag: u32) -> bool {
+    let flags = message[8..12].try_into().expect("four bytes");
+    u32::from_ne_bytes(flags) & flag != 0
 }

@@ -11,14 +11,13 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Definition, Endpoint, Error, MAX_PAYLOAD, Pattern, Rendezvous,
-    Role, Settings, Span, Step, Transport, Wait,
+    Availability, Capabilities, Definition, Endpoint, Error, Leftover, MAX_PAYLOAD, Pattern,
+    Rendezvous, Role, SessionName, Settings, Span, Step, Transport, Wait,
 };
-use nix::{errno::Errno, mqueue::mq_unlink};
 
 use crate::{
     act::queue,
-    fault::{Fault, Ill, Moment},
+    fault::{Act, Fault, Ill, Moment, is_flagged},
     plain::{Plain, Ways, exchange, shared_ways},
 };
 
@@ -35,6 +34,8 @@ pub struct FaultyEnd {
     role: Role,
     published: u32,
     taken: u32,
+    /// Messages with the flag that its fault waits for, in either direction.
+    flagged: u32,
     /// The message on loan has had its ill.
     treated: bool,
     /// The message that the next one overtakes.
@@ -78,9 +79,10 @@ impl Faulty {
     }
 }
 
-/// The file of an end, where it has one.
+/// The file of an end, where it has one, under a name that does not begin with the session's.
 fn file(name: &str, role: Role) -> PathBuf {
-    format!("/dev/shm/{name}-{}", if role.is_leader() { "leader" } else { "follower" }).into()
+    format!("/dev/shm/faulty-{name}-{}", if role.is_leader() { "leader" } else { "follower" })
+        .into()
 }
 
 impl Transport for Faulty {
@@ -117,21 +119,29 @@ impl Transport for Faulty {
             Fault::ClaimsToWake => plain.sleep_for_ever(),
             _ => {}
         }
-        let (published, taken, treated, held) = (0, 0, false, None);
-        Ok(FaultyEnd { plain, fault, role, published, taken, treated, held, name, directory })
+        Ok(FaultyEnd {
+            plain,
+            fault,
+            role,
+            published: 0,
+            taken: 0,
+            flagged: 0,
+            treated: false,
+            held: None,
+            name,
+            directory,
+        })
     }
 
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        // What is left in a test that is about something else would be left for good.
-        if self.fault == Fault::LeavesAFile {
-            for role in [Role::Leader, Role::Follower(0)] {
-                let _ = fs::remove_file(file(name, role));
-            }
-        }
-        match mq_unlink(queue(name).as_str()) {
-            Ok(()) | Err(Errno::ENOENT) => Ok(()),
-            Err(e) => Err(Error::os("remove", "the queue", e)),
-        }
+    fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        let left_by = |name| {
+            // What is left in a test that is about something else would be left for good.
+            let roles = [Role::Leader, Role::Follower(0)].into_iter();
+            let files = roles.filter(|_| self.fault == Fault::LeavesAFile);
+            let files = files.map(move |role| Leftover::File(file(name, role)));
+            files.chain([Leftover::MessageQueue(queue(name))])
+        };
+        Ok(sessions.iter().flat_map(|name| left_by(name)).collect())
     }
 }
 
@@ -195,6 +205,37 @@ impl FaultyEnd {
             _ => Ok(()),
         }
     }
+
+    /// Whether this end sends the messages with flags.
+    fn leads(&self) -> bool {
+        self.role.is_leader()
+    }
+
+    /// Whether the message before was the one that the fault waits for.
+    fn is_after(&self, moment: Moment) -> bool {
+        matches!(moment, Moment::After(_, count) if count == self.flagged)
+    }
+
+    /// Counts a message if it has the flag that the fault waits for.
+    fn count(&mut self, message: fn(&mut Plain) -> &[u8]) {
+        if let Fault::Process(_, Moment::After(flag, _) | Moment::Asleep(flag, _), _) = self.fault {
+            self.flagged += u32::from(is_flagged(message(&mut self.plain), flag));
+        }
+    }
+
+    /// An answer has passed: if it is that to the message that the fault waits for, acts once this thread sleeps.
+    fn end_exchange(&mut self) {
+        match self.fault {
+            Fault::Process(side, Moment::Asleep(_, count), act)
+                if side.has(self.role) && self.flagged == count =>
+            {
+                // Once only.
+                self.flagged += 1;
+                perform_asleep(act, self.name.clone(), self.directory.clone());
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Endpoint for FaultyEnd {
@@ -209,7 +250,8 @@ impl Endpoint for FaultyEnd {
 
     fn publish(&mut self) -> Result<Step, Error> {
         let number = self.published + 1;
-        self.act_at(|moment| moment == Moment::Publish(number))?;
+        let is_after = |moment| self.leads() && self.is_after(moment);
+        self.act_at(|moment| moment == Moment::Publish(number) || is_after(moment))?;
         let ill = self.ill();
         ill.iter().for_each(|ill| self.treat(*ill));
         let step = match ill {
@@ -229,17 +271,27 @@ impl Endpoint for FaultyEnd {
         {
             self.publish_more(&held)?;
         }
+        match self.leads() {
+            true => self.count(|plain| plain.room()),
+            false => self.end_exchange(),
+        }
         Ok(step)
     }
 
     fn take(&mut self) -> Result<Step, Error> {
         let number = self.taken + 1;
-        self.act_at(|moment| moment == Moment::Take(number))?;
+        let is_after = |moment| !self.leads() && self.is_after(moment);
+        self.act_at(|moment| moment == Moment::Take(number) || is_after(moment))?;
         let step = match self.fault {
             Fault::NeverDelivers => Step::WouldBlock,
             _ => self.plain.take()?,
         };
-        self.taken += u32::from(step == Step::Done);
+        if step == Step::Done {
+            self.taken += 1;
+            if !self.leads() {
+                self.count(|plain| plain.message());
+            }
+        }
         Ok(step)
     }
 
@@ -248,12 +300,31 @@ impl Endpoint for FaultyEnd {
     }
 
     fn release(&mut self) -> Result<(), Error> {
+        if self.leads() {
+            self.end_exchange();
+        }
         self.plain.release()
     }
 
     fn configuration(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("fault".into(), format!("{:?}", self.fault))])
     }
+}
+
+/// Does something as soon as this thread sleeps.
+fn perform_asleep(act: Act, name: String, directory: PathBuf) {
+    let path = format!("/proc/self/task/{}/stat", nix::unistd::gettid());
+    thread::spawn(move || {
+        let sleeps = || {
+            let stat = fs::read_to_string(&path).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+        };
+        while !sleeps() {
+            thread::yield_now();
+        }
+        // There is nobody to tell of an error.
+        let _ = act.perform(&name, &directory);
+    });
 }
 
 impl Drop for FaultyEnd {

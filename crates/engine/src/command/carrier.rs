@@ -3,16 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use ipcmark_results::Path;
+use ipcmark_results::CarrierEvidence;
 use ipcmark_transport::{Carrier, Span};
 
-use crate::wire::Mapping;
+use crate::wire::{Mapping, PlainText};
 
 /// The most names that are written down.
 const MOST_NAMES: usize = 8;
 
 /// What is known about the way that the messages of a case took.
-pub(crate) struct CarrierEvidence<'a> {
+pub(crate) struct Evidence<'a> {
     /// What the transport says.
     pub declared: Option<Carrier>,
     pub span: Span,
@@ -28,18 +28,21 @@ pub(crate) struct CarrierEvidence<'a> {
     pub shared: &'a [Vec<Mapping>],
 }
 
-impl CarrierEvidence<'_> {
-    /// What carried the messages.
-    pub(crate) fn path(&self) -> Path {
+impl Evidence<'_> {
+    /// What it says.
+    pub(crate) fn conclusion(&self) -> CarrierEvidence {
         let common = if self.apart { Vec::new() } else { self.common() };
         let large = common.iter().any(|mapping| mapping.bytes >= self.payload as u64);
-        let mut objects: Vec<String> =
-            common.iter().map(|mapping| mapping.name.clone()).filter(|n| !n.is_empty()).collect();
+        let mut objects: Vec<String> = common
+            .iter()
+            .map(|mapping| mapping.name.to_string())
+            .filter(|n| !n.is_empty())
+            .collect();
         objects.dedup();
         objects.truncate(MOST_NAMES);
-        Path {
-            carrier: self.carrier(large).to_string(),
-            declared: self.declared.map(|carrier| carrier.to_string()),
+        CarrierEvidence {
+            found: self.carrier(large),
+            declared: self.declared,
             loopback_bytes_per_message: self.loopback_bytes_per_message,
             shared_bytes: common.iter().map(|mapping| mapping.bytes).sum(),
             objects,
@@ -66,7 +69,7 @@ impl CarrierEvidence<'_> {
         let ids = |process: &Vec<Mapping>| {
             process.iter().map(|mapping| mapping.id.clone()).collect::<BTreeSet<_>>()
         };
-        let others: Vec<BTreeSet<String>> = others.iter().map(ids).collect();
+        let others: Vec<BTreeSet<PlainText>> = others.iter().map(ids).collect();
         let mut common: Vec<Mapping> = first
             .iter()
             .filter(|mapping| others.iter().all(|other| other.contains(&mapping.id)))
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     fn shared(id: &str, bytes: u64) -> Mapping {
-        Mapping { id: id.into(), bytes, name: format!("/dev/shm/{id}") }
+        Mapping { id: id.into(), bytes, name: format!("/dev/shm/{id}").into() }
     }
 
     fn carrier(loopback: f64, sandboxed: bool, shared: &[Vec<Mapping>]) -> String {
@@ -95,7 +98,7 @@ mod tests {
         sandboxed: bool,
         shared: &[Vec<Mapping>],
     ) -> String {
-        let evidence = CarrierEvidence {
+        let evidence = Evidence {
             declared: Some(Carrier::SharedMemory),
             span: Span::Process,
             sandboxed,
@@ -105,7 +108,7 @@ mod tests {
             has_network_sockets: sockets,
             shared,
         };
-        evidence.path().carrier
+        evidence.conclusion().found.to_string()
     }
 
     #[test]

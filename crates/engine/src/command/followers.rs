@@ -3,7 +3,7 @@
 use std::{net::IpAddr, os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_fdpass::FrameSocket;
-use ipcmark_transport::{Error, Role};
+use ipcmark_transport::Error;
 
 /// Provides a session with its followers, where they are other commands.
 pub trait FollowerSource {
@@ -26,26 +26,7 @@ pub trait FollowerSource {
 pub struct FollowerKeeper {
     /// Takes [orders](crate::Order), brings [reports](crate::KeeperReport).
     pub frames: FrameSocket,
-    /// The addresses of both ends, if they can be on different hosts.
-    pub addresses: Option<HostAddresses>,
-}
-
-/// Addresses by which the ends of a session reach each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostAddresses {
-    /// The leader's, as the follower reaches it.
-    pub leader: IpAddr,
-    /// The follower's, as the leader reaches it.
-    pub follower: IpAddr,
-}
-
-/// The address at which the end of this role is reached, if the ends are on different hosts: that of each
-/// follower is in `addresses`, in the order of their numbers.
-pub(crate) fn address(addresses: &[HostAddresses], role: Role) -> Option<IpAddr> {
-    match role {
-        Role::Leader => addresses.first().map(|addresses| addresses.leader),
-        Role::Follower(number) => {
-            addresses.get(number as usize).map(|addresses| addresses.follower)
-        }
-    }
+    /// The address at which the follower reaches the leader, if they can be on different hosts. At which the
+    /// leader reaches the follower, that knows itself.
+    pub leader_address: Option<IpAddr>,
 }

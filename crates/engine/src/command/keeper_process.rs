@@ -2,7 +2,7 @@
 
 use std::{
     os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd},
         unix::process::CommandExt,
     },
     process::{Child, Command, ExitStatus, Stdio},
@@ -12,9 +12,14 @@ use std::{
 use ipcmark_transport::Error;
 
 use ipcmark_fdpass::FrameSocket;
+use ipcmark_machine::{
+    mark::{self, Mark},
+    process::pidfd,
+};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
+    unistd::Pid,
 };
 
 use super::stderr_tail::{StderrTail, pipe};
@@ -32,6 +37,8 @@ pub struct KeeperProcess {
     /// The connection to it.
     pub frames: FrameSocket,
     stderr: StderrTail,
+    /// What everything that it starts carries.
+    mark: Mark,
 }
 
 impl KeeperProcess {
@@ -44,6 +51,8 @@ impl KeeperProcess {
         let (tail, stderr) = pipe()?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ipcmark").arg(KEEPER_COMMAND).stdin(Stdio::null());
+        let mark = Mark::new();
+        command.env(mark::VARIABLE, mark.text());
         let out = stderr.try_clone().map_err(|e| Error::scarce("copy", "a pipe", e))?;
         command.stdout(out).stderr(stderr);
         let fd = theirs.as_fd().as_raw_fd();
@@ -60,7 +69,7 @@ impl KeeperProcess {
             });
         }
         let child = command.spawn().map_err(|e| Error::scarce("start", "a session", e))?;
-        Ok(Self { child, frames, stderr: StderrTail::new(tail) })
+        Ok(Self { child, frames, stderr: StderrTail::new(tail), mark })
     }
 
     /// How it ended, with the end of its standard error, once its frames have. The kernel closes a dying
@@ -77,7 +86,7 @@ impl KeeperProcess {
 
     /// Sleeps until the process has ended. Without pidfds (before Linux 5.3) it looks once.
     fn await_exit(&mut self, patience: Duration) -> Option<ExitStatus> {
-        if let Some(pidfd) = pidfd(self.child.id()) {
+        if let Some(pidfd) = pidfd(Pid::from_raw(self.child.id() as i32)) {
             let mut wanted = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
             let most = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
             while poll(&mut wanted, most) == Err(Errno::EINTR) {}
@@ -86,21 +95,15 @@ impl KeeperProcess {
     }
 
     /// Waits until it is gone, after its last order. It takes along whatever the workers have
-    /// started. One that does not is killed; the workers then die by their parent-death signal.
+    /// started. Where it does not, or was killed, that is found by its mark.
     pub fn end(&mut self) {
         self.frames.close();
         self.stderr.fill_until_end(Instant::now() + ENDS_WITHIN);
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        if !self.child.wait().is_ok_and(|status| status.success()) {
+            self.mark.end(ENDS_WITHIN);
+        }
     }
-}
-
-/// A descriptor that becomes readable when the process ends.
-fn pidfd(process: u32) -> Option<OwnedFd> {
-    // SAFETY: the call makes a descriptor, and takes numbers only.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
-    // SAFETY: the kernel has just made it for this process.
-    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 impl Drop for KeeperProcess {
@@ -120,7 +123,8 @@ mod tests {
         let (tail, stderr) = pipe().unwrap();
         let late = "echo the last line >&2; exec 2>&-; sleep 0.5; kill -9 $$";
         let child = Command::new("sh").args(["-c", late]).stderr(stderr).spawn().unwrap();
-        let mut keeper = KeeperProcess { child, frames, stderr: StderrTail::new(tail) };
+        let mut keeper =
+            KeeperProcess { child, frames, stderr: StderrTail::new(tail), mark: Mark::new() };
         let (how, text) = keeper.exit(Duration::from_secs(60));
         assert_eq!(how, "the session's keeper ended (signal: 9 (SIGKILL))");
         assert_eq!(text.as_deref(), Some("the last line"));

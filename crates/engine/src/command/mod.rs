@@ -2,17 +2,30 @@
 //! and makes rows of what they report. It takes no part in a measurement.
 
 mod carrier;
+mod cleaner_process;
 mod environment;
-mod figures;
 mod followers;
 mod keeper_process;
+mod measured;
+mod options;
+mod pace;
 mod plan;
+mod record;
+mod round;
 mod run;
+mod schedule;
 mod session;
+mod sessions;
 mod stderr_tail;
 mod symptoms;
 
-pub use followers::{FollowerKeeper, FollowerSource, HostAddresses};
+pub use cleaner_process::CleanerProcess;
+pub(crate) use cleaner_process::{CLEANER, DISMISSED};
+pub use followers::{FollowerKeeper, FollowerSource};
 pub use keeper_process::{KEEPER_COMMAND, KeeperProcess};
-pub use plan::{FollowerLocation, Plan, PlanRequest, PlannedCase, PlannedSession, expected_length};
-pub use run::{Observer, RunOptions, run};
+pub use options::RunOptions;
+pub use plan::{
+    FEWEST_TRIALS, FollowerLocation, Plan, PlanRequest, PlannedRow, PlannedSession, Slot, Trials,
+    Waits,
+};
+pub use run::{Observer, run};

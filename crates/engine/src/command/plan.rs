@@ -2,14 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ipcmark_results::Status;
+use ipcmark_results::{Outcome, Touch};
 use ipcmark_transport::{Availability, Capabilities, Pattern, Span, Wait};
 
-use crate::{
-    patterns::PATTERNS,
-    registry::Registry,
-    wire::{Budget, Touch},
-};
+use crate::{patterns::PATTERNS, registry::Registry, wire::Length};
 
 /// What a user asks to be measured.
 #[derive(Clone, Debug)]
@@ -20,8 +16,8 @@ pub struct PlanRequest {
     pub patterns: Vec<Pattern>,
     /// Payloads in bytes, each with the ways it is touched.
     pub payloads: Vec<(usize, Vec<Touch>)>,
-    /// Waits; `None` stands for all that a transport has.
-    pub waits: Option<Vec<Wait>>,
+    /// How the ends wait.
+    pub waits: Waits,
     /// What is set of transports, by their place in the registry: keys and values, checked.
     pub options: BTreeMap<usize, BTreeMap<String, String>>,
     /// Followers of one leader.
@@ -30,29 +26,95 @@ pub struct PlanRequest {
     pub silent: u32,
     /// Where the followers are.
     pub location: FollowerLocation,
-    /// How often everything is repeated in fresh processes.
-    pub trials: u32,
-    /// How long each case is measured.
-    pub budget: Budget,
-    /// What the order is made from.
+    /// How many trials there are.
+    pub trials: Trials,
+    /// The number of the first: with the seed it decides every order, and which processor leads.
+    pub first_trial: u32,
+    /// What one trial measures of a row; where nothing is said, as much as the trials leave time for.
+    pub length: Option<Length>,
+    /// What every order is made from.
     pub seed: u64,
 }
 
+/// Which waits of each transport are measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// `spin` and `block`, where it has them; else those it has.
+    #[default]
+    Usual,
+    /// All that it has.
+    All,
+    /// These, whether it has them or not.
+    These(Vec<Wait>),
+}
+
+impl Waits {
+    fn of(&self, capabilities: &Capabilities) -> Vec<Wait> {
+        let all = capabilities.waits.to_vec();
+        match self {
+            Waits::All => all,
+            Waits::These(waits) => waits.clone(),
+            Waits::Usual => {
+                let usual = |wait: &&Wait| **wait != Wait::Hybrid;
+                let usual: Vec<Wait> = all.iter().filter(usual).copied().collect();
+                if usual.is_empty() { all } else { usual }
+            }
+        }
+    }
+}
+
+/// How many trials a run has: repetitions of everything in fresh processes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Trials {
+    /// So many.
+    Fixed(u32),
+    /// As many as fit into this time, at least [`FEWEST_TRIALS`].
+    Within(Duration),
+    /// As many as it takes until the mean of every row is known to this part of it, at least [`FEWEST_TRIALS`], for this
+    /// time at most.
+    Until {
+        /// Half the 95 % interval, as a part of the mean.
+        half_width: f64,
+        /// The time for it.
+        most: Duration,
+    },
+    /// The same, in a time that suits what there is to measure: half a second a row, from 5 s to 2 min.
+    Usual,
+}
+
+impl Trials {
+    /// The time for so many rows, where there is one.
+    pub(crate) fn budget(self, rows: usize) -> Option<Duration> {
+        match self {
+            Trials::Fixed(_) => None,
+            Trials::Within(budget) | Trials::Until { most: budget, .. } => Some(budget),
+            Trials::Usual => {
+                let time = Duration::from_millis(500) * rows as u32;
+                Some(time.clamp(Duration::from_secs(5), Duration::from_secs(120)))
+            }
+        }
+    }
+}
+
+/// Fewer trials give no interval worth the name.
+pub const FEWEST_TRIALS: u32 = 3;
+
 /// Nothing to measure yet, with what each option is where a user says nothing: one follower of this command,
-/// one trial of 200 ms a case.
+/// one trial.
 impl Default for PlanRequest {
     fn default() -> Self {
         Self {
             transports: Vec::new(),
             patterns: Vec::new(),
             payloads: Vec::new(),
-            waits: None,
+            waits: Waits::default(),
             options: BTreeMap::new(),
             subscribers: 1,
             silent: 0,
             location: FollowerLocation::default(),
-            trials: 1,
-            budget: Budget::Time(Duration::from_millis(200)),
+            trials: Trials::Fixed(1),
+            first_trial: 1,
+            length: None,
             seed: 1,
         }
     }
@@ -70,152 +132,159 @@ pub enum FollowerLocation {
     OtherHosts,
 }
 
-/// All cases of a run.
+/// All rows of a run, and the sessions that serve them.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Sessions, in the order in which they run.
+    /// What is measured, or cannot be.
+    pub rows: Vec<PlannedRow>,
+    /// The processes that serve them, in every trial anew.
     pub sessions: Vec<PlannedSession>,
     /// Followers of one leader.
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
-    /// How long each case is measured.
-    pub budget: Budget,
-    /// What the order was made from.
+    /// How many trials there are.
+    pub trials: Trials,
+    /// The number of the first.
+    pub first_trial: u32,
+    /// What one trial measures of a row.
+    pub length: Option<Length>,
+    /// What every order is made from.
     pub seed: u64,
 }
 
-/// The cases that the same processes serve, one after another.
+/// The processes that serve the rows of one transport and wait, one row after another.
 #[derive(Clone, Debug)]
 pub struct PlannedSession {
     /// Place in the registry.
     pub transport: usize,
     /// How its ends wait.
     pub wait: Wait,
-    /// Number of the repetition, from 1.
-    pub trial: u32,
     /// Version of the library.
     pub library_version: Option<String>,
     /// What the user has set of its options.
     pub options: BTreeMap<String, String>,
-    /// What is measured.
-    pub cases: Vec<PlannedCase>,
 }
 
-/// One case.
+/// One row.
 #[derive(Clone, Debug)]
-pub struct PlannedCase {
+pub struct PlannedRow {
+    /// Which of the plan's sessions serves it.
+    pub session: usize,
+    /// What it measures.
+    pub slot: Slot,
+    /// What is known to become of it, if it will not be tried.
+    pub verdict: Option<Outcome>,
+}
+
+/// What the rows of a group have in common beside how they wait: they are measured side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot {
     /// Shape of the traffic.
     pub pattern: Pattern,
     /// Bytes of a message.
     pub payload: usize,
     /// Which bytes are touched.
     pub touch: Touch,
-    /// Why it will not be measured, if it will not.
-    pub verdict: Option<(Status, String)>,
 }
 
 impl Plan {
     /// Makes the plan of a request. Transports are asked whether they can run.
     pub fn new(registry: &Registry, request: &PlanRequest) -> Self {
-        let mut sessions = Vec::new();
-        for trial in 1..=request.trials {
-            let mut round: Vec<PlannedSession> = request
-                .transports
-                .iter()
-                .flat_map(|t| sessions_of(registry, *t, trial, request))
-                .collect();
-            // A machine that gets slower or faster during a run would favour one end of a list.
-            shuffle(&mut round, request.seed.wrapping_add(u64::from(trial)));
-            sessions.extend(round);
+        let PlanRequest { subscribers, silent, trials, first_trial, length, seed, .. } = *request;
+        let (rows, sessions) = (Vec::new(), Vec::new());
+        let mut plan =
+            Self { rows, sessions, subscribers, silent, trials, first_trial, length, seed };
+        for transport in &request.transports {
+            plan.add(registry, *transport, request);
         }
-        let PlanRequest { subscribers, silent, budget, seed, .. } = *request;
-        Self { sessions, subscribers, silent, budget, seed }
+        plan
     }
 
-    /// How many cases there are.
+    /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.sessions.iter().map(|session| session.cases.len()).sum()
+        self.rows.len()
     }
 
     /// Whether there is nothing to measure.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.rows.is_empty()
     }
 
-    /// How many cases will be measured.
+    /// How many rows will be measured.
     pub fn measurable(&self) -> usize {
-        let cases = self.sessions.iter().flat_map(|session| &session.cases);
-        cases.filter(|case| case.verdict.is_none()).count()
+        self.rows.iter().filter(|row| row.verdict.is_none()).count()
     }
-}
 
-fn sessions_of(
-    registry: &Registry,
-    transport: usize,
-    trial: u32,
-    request: &PlanRequest,
-) -> Vec<PlannedSession> {
-    let candidate = &registry[transport];
-    let capabilities = &candidate.definition().capabilities;
-    let availability = candidate.probe();
-    let waits = request.waits.clone().unwrap_or_else(|| capabilities.waits.to_vec());
-    let version = match &availability {
-        Availability::Available { version } => version.clone(),
-        Availability::Unavailable { .. } => None,
-    };
-    let session = |wait| PlannedSession {
-        transport,
-        wait,
-        trial,
-        library_version: version.clone(),
-        options: request.options.get(&transport).cloned().unwrap_or_default(),
-        cases: cases_of(capabilities, &availability, wait, request),
-    };
-    waits.into_iter().map(session).collect()
-}
+    /// The row of a session that belongs to the slot and can be measured.
+    pub(crate) fn row(&self, session: usize, slot: Slot) -> Option<usize> {
+        let fits =
+            |row: &PlannedRow| row.session == session && row.slot == slot && row.verdict.is_none();
+        self.rows.iter().position(fits)
+    }
 
-fn cases_of(
-    capabilities: &Capabilities,
-    availability: &Availability,
-    wait: Wait,
-    request: &PlanRequest,
-) -> Vec<PlannedCase> {
-    let mut cases = Vec::new();
-    for pattern in &request.patterns {
-        for (payload, touches) in &request.payloads {
+    fn add(&mut self, registry: &Registry, transport: usize, request: &PlanRequest) {
+        let candidate = &registry[transport];
+        let capabilities = &candidate.definition().capabilities;
+        let availability = candidate.probe();
+        let waits = request.waits.of(capabilities);
+        for wait in waits {
+            self.sessions.push(PlannedSession {
+                transport,
+                wait,
+                library_version: match &availability {
+                    Availability::Available { version } => version.clone(),
+                    Availability::Unavailable { .. } => None,
+                },
+                options: request.options.get(&transport).cloned().unwrap_or_default(),
+            });
+            self.add_rows(capabilities, &availability, wait, request);
+        }
+    }
+
+    /// The rows of the last session.
+    fn add_rows(
+        &mut self,
+        capabilities: &Capabilities,
+        availability: &Availability,
+        wait: Wait,
+        request: &PlanRequest,
+    ) {
+        let session = self.sessions.len() - 1;
+        for slot in request.slots() {
+            let Slot { pattern, payload, .. } = slot;
             let verdict = unavailable(availability)
                 .or_else(|| out_of_reach(capabilities, request.location))
-                .or_else(|| {
-                    unsupported(capabilities, *pattern, *payload, wait, request.subscribers)
-                });
-            cases.extend(touches.iter().map(|touch| PlannedCase {
-                pattern: *pattern,
-                payload: *payload,
-                touch: *touch,
-                verdict: verdict.clone(),
-            }));
+                .or_else(|| unsupported(capabilities, pattern, payload, wait, request.subscribers));
+            self.rows.push(PlannedRow { session, slot, verdict });
         }
     }
-    cases
 }
 
-fn unavailable(availability: &Availability) -> Option<(Status, String)> {
-    match availability {
-        Availability::Available { .. } => None,
-        Availability::Unavailable { reason, install: None } => {
-            Some((Status::Unavailable, reason.clone()))
-        }
+impl PlanRequest {
+    fn slots(&self) -> impl Iterator<Item = Slot> {
+        let sizes = |pattern: &Pattern| {
+            let pattern = *pattern;
+            self.payloads.iter().flat_map(move |(payload, touches)| {
+                touches.iter().map(move |touch| Slot { pattern, payload: *payload, touch: *touch })
+            })
+        };
+        self.patterns.iter().flat_map(sizes)
+    }
+}
+
+fn unavailable(availability: &Availability) -> Option<Outcome> {
+    let reason = match availability {
+        Availability::Available { .. } => return None,
+        Availability::Unavailable { reason, install: None } => reason.clone(),
         Availability::Unavailable { reason, install: Some(install) } => {
-            Some((Status::Unavailable, format!("{reason}; install it with: {install}")))
+            format!("{reason}; install it with: {install}")
         }
-    }
+    };
+    Some(Outcome::Unavailable { reason })
 }
 
-fn out_of_reach(
-    capabilities: &Capabilities,
-    location: FollowerLocation,
-) -> Option<(Status, String)> {
+fn out_of_reach(capabilities: &Capabilities, location: FollowerLocation) -> Option<Outcome> {
     let reason = match location {
         FollowerLocation::OtherHosts if !capabilities.crosses_hosts => {
             "its ends must be on one host"
@@ -225,7 +294,7 @@ fn out_of_reach(
         }
         _ => return None,
     };
-    Some((Status::Unsupported, reason.into()))
+    Some(Outcome::Unsupported { reason: reason.into() })
 }
 
 fn unsupported(
@@ -234,7 +303,7 @@ fn unsupported(
     payload: usize,
     wait: Wait,
     subscribers: u32,
-) -> Option<(Status, String)> {
+) -> Option<Outcome> {
     let list = |words: Vec<&str>| words.join(", ");
     let reason = if !capabilities.waits.contains(&wait) {
         let waits = list(capabilities.waits.iter().map(|wait| wait.as_str()).collect());
@@ -249,26 +318,7 @@ fn unsupported(
     } else {
         return None;
     };
-    Some((Status::Unsupported, reason))
-}
-
-/// How long a case takes, about: what it is measured for, and a little for setting up.
-pub fn expected_length(budget: Budget) -> Duration {
-    match budget {
-        Budget::Time(time) => time + Duration::from_millis(40),
-        Budget::RoundTrips(n) => Duration::from_micros(20 * n) + Duration::from_millis(40),
-    }
-}
-
-/// Fisher and Yates' shuffle with a xorshift generator: an order, not a secret.
-fn shuffle<T>(items: &mut [T], seed: u64) {
-    let mut state = seed | 1;
-    for last in (1..items.len()).rev() {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        items.swap(last, (state % (last as u64 + 1)) as usize);
-    }
+    Some(Outcome::Unsupported { reason })
 }
 
 #[cfg(test)]
@@ -296,26 +346,64 @@ mod tests {
         let capabilities = capabilities();
         let reason = |pattern, payload, wait| unsupported(&capabilities, pattern, payload, wait, 1);
         assert!(reason(Pattern::Latency, 64, Wait::Spin).is_none());
-        let (status, text) = reason(Pattern::Latency, 64, Wait::Block).unwrap();
-        assert_eq!(status, Status::Unsupported);
-        assert!(text.contains("it has spin"), "{text}");
-        assert!(reason(Pattern::OneWay, 64, Wait::Spin).unwrap().1.contains("it has latency"));
-        assert!(reason(Pattern::Latency, 2048, Wait::Spin).unwrap().1.contains("1024 bytes"));
+        let says = |outcome: Option<Outcome>, words: &str| match outcome {
+            Some(Outcome::Unsupported { reason }) => assert!(reason.contains(words), "{reason}"),
+            other => panic!("{other:?} does not say `{words}`"),
+        };
+        says(reason(Pattern::Latency, 64, Wait::Block), "it has spin");
+        says(reason(Pattern::OneWay, 64, Wait::Spin), "it has latency");
+        says(reason(Pattern::Latency, 2048, Wait::Spin), "1024 bytes");
         let three = unsupported(&capabilities, Pattern::Latency, 64, Wait::Spin, 3);
-        assert!(three.unwrap().1.contains("1 followers are the most"));
+        says(three, "1 followers are the most");
     }
 
     #[test]
-    fn a_shuffle_keeps_everything_and_repeats_with_its_seed() {
-        let shuffled = |seed| {
-            let mut items: Vec<u32> = (0..50).collect();
-            shuffle(&mut items, seed);
-            items
+    fn without_a_word_hybrid_is_measured_only_where_there_is_nothing_else() {
+        let waits = |waits: &Waits, has: &'static [Wait]| {
+            waits.of(&Capabilities { waits: Cow::Borrowed(has), ..capabilities() })
         };
-        assert_eq!(shuffled(7), shuffled(7));
-        assert_ne!(shuffled(7), shuffled(9));
-        let mut sorted = shuffled(7);
-        sorted.sort();
-        assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+        let [spin, block, hybrid] = [Wait::Spin, Wait::Block, Wait::Hybrid];
+        assert_eq!(waits(&Waits::Usual, &[Wait::Spin, Wait::Block, Wait::Hybrid]), [spin, block]);
+        assert_eq!(waits(&Waits::Usual, &[Wait::Hybrid]), [hybrid]);
+        assert_eq!(waits(&Waits::All, &[Wait::Block, Wait::Hybrid]), [block, hybrid]);
+        let these = Waits::These(vec![hybrid]);
+        assert_eq!(waits(&these, &[Wait::Spin]), [hybrid], "it is said that it has none");
+    }
+
+    #[test]
+    fn a_request_is_every_pattern_with_every_payload_and_touch() {
+        let request = PlanRequest {
+            patterns: vec![Pattern::Latency, Pattern::FanOut],
+            payloads: vec![(64, vec![Touch::Head]), (4096, vec![Touch::Head, Touch::All])],
+            ..PlanRequest::default()
+        };
+        let slots: Vec<Slot> = request.slots().collect();
+        assert_eq!(slots.len(), 6);
+        let slot = Slot { pattern: Pattern::FanOut, payload: 4096, touch: Touch::All };
+        assert_eq!(slots.iter().filter(|one| **one == slot).count(), 1);
+    }
+
+    #[test]
+    fn a_row_that_is_not_tried_is_in_no_slot() {
+        let slot = Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All };
+        let verdict = Some(Outcome::Unsupported { reason: "it is too large".into() });
+        let mut plan = Plan::new(&Registry::new(), &PlanRequest::default());
+        assert!(plan.is_empty());
+        plan.rows = vec![
+            PlannedRow { session: 0, slot, verdict },
+            PlannedRow { session: 1, slot, verdict: None },
+        ];
+        assert_eq!((plan.row(0, slot), plan.row(1, slot)), (None, Some(1)));
+        assert_eq!(plan.row(1, Slot { payload: 65, ..slot }), None);
+        assert_eq!((plan.len(), plan.measurable()), (2, 1));
+    }
+
+    #[test]
+    fn a_usual_run_takes_more_time_for_more_rows_within_bounds() {
+        let seconds = |trials: Trials, rows| trials.budget(rows).map(|time| time.as_secs());
+        let usual = [1, 100, 10_000].map(|rows| seconds(Trials::Usual, rows));
+        assert_eq!(usual, [Some(5), Some(50), Some(120)]);
+        assert_eq!(seconds(Trials::Within(Duration::from_secs(7)), 10_000), Some(7));
+        assert_eq!(seconds(Trials::Fixed(4), 1), None);
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, plain};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -66,13 +66,13 @@ impl StderrTail {
         }
     }
 
-    /// The last lines, joined, without control characters.
+    /// The last lines, joined, with nothing in them that a terminal obeys.
     pub(crate) fn text(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" | ");
-        let clean: String = last.chars().filter(|c| !c.is_control()).collect();
-        (!clean.is_empty()).then(|| end_of(&clean))
+        let last = plain(&last);
+        (!last.is_empty()).then(|| end_of(&last))
     }
 }
 
@@ -114,7 +114,8 @@ mod tests {
     fn the_last_lines_are_kept_however_much_comes() {
         assert_eq!(tail_of(b""), None);
         assert_eq!(tail_of(b"\n \n"), None);
-        assert_eq!(tail_of(b"one\ntwo\n\nthree\x1b[0m\nfour").unwrap(), "two | three[0m | four");
+        assert_eq!(tail_of(b"one\ntwo\n\nthree\x1b[0m\nfour").unwrap(), "two | three | four");
+        assert_eq!(tail_of(b"a\x1b]0;b\x07\xff").unwrap(), "a\\u{1b}]0;b\\u{7}\u{fffd}");
         let many: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
         assert_eq!(tail_of(many.as_bytes()).unwrap(), "line 99997 | line 99998 | line 99999");
     }

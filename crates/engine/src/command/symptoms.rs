@@ -3,6 +3,8 @@
 
 use ipcmark_transport::Role;
 
+use crate::wire::PlainText;
+
 /// One symptom; the lower its weight, the nearer it is to the cause.
 pub(crate) struct Symptom {
     pub weight: u8,
@@ -13,12 +15,12 @@ pub(crate) struct Symptom {
 
 impl Symptom {
     /// A process ended.
-    pub(crate) fn exited(role: Role, how: String) -> Self {
+    pub(crate) fn exited(role: Role, how: PlainText) -> Self {
         Self { weight: 0, role: Some(role), text: format!("the {} {how}", role.as_str()) }
     }
 
     /// A process reports what went wrong.
-    pub(crate) fn failed(role: Role, reason: String, peer_gone: bool) -> Self {
+    pub(crate) fn failed(role: Role, reason: PlainText, peer_gone: bool) -> Self {
         let text = format!("{reason}, said the {}", role.as_str());
         Self { weight: 1 + u8::from(peer_gone), role: None, text }
     }

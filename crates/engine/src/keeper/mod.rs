@@ -1,14 +1,16 @@
 //! The keeper: the process that holds a session together. It makes the sandbox, forks the workers,
-//! reports how they end, and takes them along when it ends itself.
+//! reports how they end, and takes them along when it ends itself. A run without a sandbox has another
+//! one, its cleaner.
 //!
 //! The command starts the keeper as a fresh copy of the executable, with one thread, so that it may
 //! fork. Workers are forked and not executed again: they need no file of the host, which the
 //! sandbox may hide, and start within a millisecond.
 
-mod descendants;
+mod cleaner;
 
 use std::{
-    fs,
+    env, fs,
+    io::{self, Write},
     ops::ControlFlow,
     os::fd::{AsFd, FromRawFd, OwnedFd},
     path::PathBuf,
@@ -21,38 +23,39 @@ use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         prctl,
-        signal::{SigSet, SigmaskHow, Signal, sigprocmask},
-        signalfd::{SfdFlags, SignalFd},
+        signal::Signal,
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::{ForkResult, Pid, fork, setsid},
 };
 
 use ipcmark_fdpass::FrameSocket;
-use ipcmark_machine::{namespaces, process::die_with_parent};
-
-use crate::{
-    leftovers,
-    registry::Registry,
-    wire::{COMMAND_FD, KeeperReport, Order, WorkerSpec},
-    worker::{run_workers, status},
+use ipcmark_machine::{
+    descendants, namespaces,
+    process::{die_with_parent, end_first_without_memory},
 };
 
-/// How the command ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum CommandEnd {
-    /// The command has said so.
-    Ended,
-    /// It is gone without having announced it.
-    Crashed,
-}
+use crate::{
+    command::CLEANER,
+    registry::Registry,
+    wire::{COMMAND_FD, Isolation, KeeperReport, Order, PlainText, WorkerSpec},
+    worker::{Service, SessionPlace, run_workers, status},
+};
 
-/// The keeper's whole life; never returns.
+/// The whole life of a keeper, or of a cleaner; never returns.
 pub fn keep(registry: &Registry) -> ! {
+    let words: Vec<String> = env::args().skip(2).collect();
+    if let [word, owner, run @ ..] = words.as_slice()
+        && word == CLEANER
+    {
+        cleaner::live(registry, owner, run.first().map(String::as_str));
+        process::exit(0)
+    }
     let command = inherited();
     let result = command.and_then(|command| start(command, registry));
     if let Err(error) = result {
-        eprintln!("ipcmark: {error}");
+        // The command that reads it may be gone.
+        let _ = writeln!(io::stderr(), "ipcmark: {error}");
         process::exit(1);
     }
     process::exit(0)
@@ -72,26 +75,40 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     die_with_parent()?;
     let _ = prctl::set_name(c"ipcmark-keeper");
     let _ = setsid();
-    let Order::Start { sandbox, run, visible, cleans } = receive(&command)?.0 else {
+    end_first_without_memory();
+    let Order::Start { run, isolation: Some(isolation) } = receive(&command)?.0 else {
         return Err(Error::new("start", "the session", "the first order was another"));
     };
-    if !sandbox {
-        descendants::adopt()?;
-        outlive_parent()?;
-        say(&command, &KeeperReport::Ready)?;
-        if serve(command, registry)? == CommandEnd::Crashed && cleans {
-            leftovers::clean_run(registry, &run.to_string())?;
+    let session = SessionPlace { run, isolation };
+    match &session.isolation {
+        Isolation::Names { .. } => {
+            descendants::adopt()?;
+            say(&command, &KeeperReport::Ready)?;
+            serve(command, registry, &session)
         }
-        return Ok(());
+        Isolation::Namespaces { visible } => serve_apart(command, registry, &session, visible),
     }
+}
+
+/// Serves in namespaces of its own.
+fn serve_apart(
+    command: FrameSocket,
+    registry: &Registry,
+    session: &SessionPlace,
+    visible: &[PathBuf],
+) -> Result<(), Error> {
     if let Err(error) = namespaces::enter() {
-        return say(&command, &KeeperReport::Refused { reason: error.to_string() });
+        return say(&command, &refused(&error));
     }
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|e| Error::scarce("fork", "the keeper", e))? {
         ForkResult::Parent { child } => wait_for(child),
-        ForkResult::Child => furnish_and_serve(command, registry, &visible),
+        ForkResult::Child => furnish_and_serve(command, registry, session, visible),
     }
+}
+
+fn refused(error: &Error) -> KeeperReport {
+    KeeperReport::Refused { reason: error.to_string().into() }
 }
 
 /// The part of the keeper outside the PID namespace only waits.
@@ -113,21 +130,15 @@ fn wait_for(child: Pid) -> Result<(), Error> {
 fn furnish_and_serve(
     command: FrameSocket,
     registry: &Registry,
+    session: &SessionPlace,
     visible: &[PathBuf],
 ) -> Result<(), Error> {
     die_with_parent()?;
     if let Err(error) = namespaces::furnish(visible) {
-        return say(&command, &KeeperReport::Refused { reason: error.to_string() });
+        return say(&command, &refused(&error));
     }
     say(&command, &KeeperReport::Ready)?;
-    serve(command, registry).map(drop)
-}
-
-/// Without a PID namespace this process must live to end what the workers have started. It sees the
-/// command's end by its channel; the signal wakes it up for that, should it have been stopped.
-fn outlive_parent() -> Result<(), Error> {
-    prctl::set_pdeathsig(Some(Signal::SIGCONT))
-        .map_err(|e| Error::os("tie", "the session to ipcmark", e))
+    serve(command, registry, session)
 }
 
 fn receive(command: &FrameSocket) -> Result<(Order, Vec<OwnedFd>), Error> {
@@ -142,69 +153,51 @@ fn say(command: &FrameSocket, word: &KeeperReport) -> Result<(), Error> {
     command.send(&bytes, &[])
 }
 
-/// Serves until the command closes its end; then everything that the session has started ends.
-fn serve(command: FrameSocket, registry: &Registry) -> Result<CommandEnd, Error> {
-    let mut keeper = Keeper { command, registry, workers: Vec::new() };
-    let end = keeper.serve();
+/// Serves until the command closes its end or somebody asks this process to end; then everything that the
+/// session has started ends.
+fn serve(command: FrameSocket, registry: &Registry, session: &SessionPlace) -> Result<(), Error> {
+    let served = Keeper { command, registry, session, workers: Vec::new() }.serve();
     descendants::end();
-    end
-}
-
-fn child_signals() -> Result<SignalFd, Error> {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGCHLD);
-    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)
-        .and_then(|()| SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC))
-        .map_err(|e| Error::os("watch", "the workers", e))
+    match served {
+        Err(error) if error.is_peer_gone() => Ok(()),
+        Ok(Some(signal)) => {
+            descendants::end_by(signal);
+            // The first process of a PID namespace does not end by a signal of its own.
+            process::exit(128 + signal as i32)
+        }
+        served => served.map(drop),
+    }
 }
 
 struct Keeper<'a> {
     command: FrameSocket,
     registry: &'a Registry,
+    session: &'a SessionPlace,
     workers: Vec<(Pid, Role)>,
 }
 
 impl Keeper<'_> {
-    fn serve(&mut self) -> Result<CommandEnd, Error> {
-        match self.obey_to_the_end() {
-            Err(error) if error.is_peer_gone() => Ok(self.command_end()),
-            Err(error) => Err(error),
-            Ok(()) => Ok(CommandEnd::Ended),
-        }
-    }
-
-    /// How a command that is gone has ended. A final `End` may still be queued behind the hang-up: drain
-    /// before concluding that the command crashed.
-    fn command_end(&self) -> CommandEnd {
-        let mut failures = 0;
-        while failures < 2 {
-            match receive(&self.command) {
-                Ok((Order::End, _)) => return CommandEnd::Ended,
-                Ok(_) => {}
-                Err(_) => failures += 1,
-            }
-        }
-        CommandEnd::Crashed
-    }
-
-    fn obey_to_the_end(&mut self) -> Result<(), Error> {
-        let ended = child_signals()?;
+    /// Obeys until the last order, or until a signal asks this process to end, which it returns.
+    fn serve(&mut self) -> Result<Option<Signal>, Error> {
+        let signals = descendants::signals()?;
         loop {
             let mut wanted = [
                 PollFd::new(self.command.as_fd(), PollFlags::POLLIN),
-                PollFd::new(ended.as_fd(), PollFlags::POLLIN),
+                PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             ];
             match poll(&mut wanted, PollTimeout::NONE) {
                 Err(Errno::EINTR) => continue,
                 other => other.map_err(|e| Error::os("wait for", "the command", e))?,
             };
-            let [order, child] = wanted.map(|fd| fd.any().unwrap_or(false));
-            if child {
-                let _ = ended.read_signal();
-                self.reap()?;
+            let [order, signalled] = wanted.map(|fd| fd.any().unwrap_or(false));
+            if signalled {
+                match descendants::next(&signals) {
+                    Some(Signal::SIGCHLD) | None => self.reap()?,
+                    ending => return Ok(ending),
+                }
             }
             if order && self.obey()?.is_break() {
-                return Ok(());
+                return Ok(None);
             }
         }
     }
@@ -213,8 +206,13 @@ impl Keeper<'_> {
     fn obey(&mut self) -> Result<ControlFlow<()>, Error> {
         let (order, fds) = receive(&self.command)?;
         match order {
-            Order::Start { .. } => say(&self.command, &KeeperReport::Ready)?,
-            Order::Spawn { workers, transport } => self.spawn(workers, transport, fds)?,
+            Order::Start { .. } => {
+                return Err(Error::new("start", "a session", "this keeper serves one already"));
+            }
+            Order::Spawn { workers, transport, paths } => {
+                let service = Service { session: self.session, transport, paths };
+                self.spawn(&workers, &service, fds)?;
+            }
             Order::Inspect => say(&self.command, &KeeperReport::States(self.states()))?,
             Order::End => return Ok(ControlFlow::Break(())),
         }
@@ -223,8 +221,8 @@ impl Keeper<'_> {
 
     fn spawn(
         &mut self,
-        workers: Vec<WorkerSpec>,
-        transport: Option<String>,
+        workers: &[WorkerSpec],
+        service: &Service<'_>,
         fds: Vec<OwnedFd>,
     ) -> Result<(), Error> {
         // SAFETY: this process has one thread.
@@ -235,9 +233,9 @@ impl Keeper<'_> {
                 self.workers.push((child, role));
                 say(&self.command, &KeeperReport::Spawned)
             }
-            ForkResult::Child => process::exit(status(|| {
-                run_workers(self.registry, &workers, transport.as_deref(), fds)
-            })),
+            ForkResult::Child => {
+                process::exit(status(|| run_workers(self.registry, workers, service, fds)))
+            }
         }
     }
 
@@ -253,11 +251,11 @@ impl Keeper<'_> {
                 continue;
             };
             let (_, role) = self.workers.swap_remove(at);
-            say(&self.command, &KeeperReport::Exited { role, how: in_words(status) })?;
+            say(&self.command, &KeeperReport::Exited { role, how: in_words(status).into() })?;
         }
     }
 
-    fn states(&self) -> Vec<String> {
+    fn states(&self) -> Vec<PlainText> {
         self.workers.iter().filter_map(|(pid, role)| state(*pid, *role)).collect()
     }
 }
@@ -273,33 +271,8 @@ fn in_words(status: WaitStatus) -> String {
 }
 
 /// Whether a worker is stopped, which is the one state in which it cannot answer by itself.
-fn state(pid: Pid, role: Role) -> Option<String> {
+fn state(pid: Pid, role: Role) -> Option<PlainText> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let state = stat.rsplit_once(") ")?.1.chars().next()?;
-    matches!(state, 'T' | 't').then(|| format!("the {} is stopped", role.as_str()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The end of the command as a keeper sees it that has said something which the command never read.
-    fn end_after(orders: &[Order]) -> CommandEnd {
-        let (ours, theirs) = FrameSocket::pair().unwrap();
-        say(&theirs, &KeeperReport::Ready).unwrap();
-        for order in orders {
-            ours.send(&serde_json::to_vec(order).unwrap(), &[]).unwrap();
-        }
-        drop(ours);
-        let registry = Registry::new();
-        Keeper { command: theirs, registry: &registry, workers: Vec::new() }.serve().unwrap()
-    }
-
-    #[test]
-    fn a_command_that_did_not_listen_to_the_last_word_has_ended_all_the_same() {
-        assert_eq!(end_after(&[Order::End]), CommandEnd::Ended);
-        assert_eq!(end_after(&[Order::Inspect, Order::End]), CommandEnd::Ended);
-        assert_eq!(end_after(&[]), CommandEnd::Crashed);
-        assert_eq!(end_after(&[Order::Inspect]), CommandEnd::Crashed);
-    }
+    matches!(state, 'T' | 't').then(|| format!("the {} is stopped", role.as_str()).into())
 }

@@ -1,203 +1,207 @@
-//! Names that a run without a sandbox makes in the host's own places, and their removal.
+//! What a run without a sandbox has in the host's own places, and its removal.
 //!
-//! Every name starts with `ipcmark-` and the run's id. While a run lives it holds a lock on a file
-//! in its directory, so that `ipcmark clean` beside it takes nothing away.
+//! Every name begins with `ipcmark-` and the run's id. A killed run is cleaned up after by its own
+//! [`crate::keeper`]s; what they cannot do any more, `ipcmark clean` does.
+
+mod directory;
 
 use std::{
-    fs::{self, File},
-    io::{self, ErrorKind},
-    path::{Path, PathBuf},
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    path::PathBuf,
+    time::Duration,
 };
 
-use ipcmark_transport::Error;
-use nix::{
-    errno::Errno,
-    fcntl::{Flock, FlockArg},
+use ipcmark_machine::{
+    leftovers::{self, PLACES, begins_with, places},
+    mark,
+    open_files::OpenFiles,
+    removal::Outcome,
 };
 
-use crate::registry::Registry;
+use ipcmark_transport::{RunId, SessionName};
 
-/// The start of every name.
-pub(crate) const PREFIX: &str = "ipcmark-";
+pub use directory::RunDirectory;
+use directory::{Found, find, sessions};
 
-/// Where names of ours can appear.
-const PLACES: [&str; 4] = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
+use crate::registry::{AnyTransport, Registry};
 
-/// The directory of a run without a sandbox, locked while the run lives and removed with it.
-pub(crate) struct RunDirectory {
-    path: PathBuf,
-    id: String,
-    _lock: Flock<File>,
-}
+/// The time that killed processes have to end.
+pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
-impl RunDirectory {
-    /// Makes the directory of the run `id`, for this user alone.
-    pub(crate) fn create(id: &str) -> Result<Self, Error> {
-        use std::os::unix::fs::DirBuilderExt;
-        let path = Path::new("/tmp").join(format!("{PREFIX}{id}"));
-        let error = |e| Error::os("create", path.display().to_string(), e);
-        fs::DirBuilder::new().mode(0o700).create(&path).map_err(error)?;
-        let lock = File::create(path.join("lock")).map_err(error)?;
-        let lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, e)| error(e.into()))?;
-        Ok(Self { path, id: id.into(), _lock: lock })
+/// Ends and removes what runs without a sandbox left when they were killed: all that belongs to this user
+/// and to no run that lives.
+pub fn clean(registry: &Registry) -> Outcome {
+    let mut outcome = Outcome::default();
+    for process in mark::end_orphans(ENDS_WITHIN) {
+        outcome.done.push(format!("ended process {} ({})", process.pid, process.name));
     }
-
-    /// A fresh directory of one session.
-    pub(crate) fn session(&self, number: u64) -> Result<PathBuf, Error> {
-        let path = self.path.join(number.to_string());
-        let created = fs::create_dir(&path);
-        created.map_err(|e| Error::os("create", path.display().to_string(), e))?;
-        Ok(path)
+    let runs = dead_runs(&mut outcome);
+    let names: Vec<SessionName> = runs.keys().flat_map(|run| sessions(*run)).collect();
+    outcome.extend(remove_leftovers(registry, &names));
+    for place in places() {
+        let names = place.own_names().into_iter();
+        names
+            .filter(|name| run_of(name).is_some_and(|run| runs.contains_key(&run)))
+            .for_each(|name| outcome.extend(place.remove(&name)));
     }
+    outcome
 }
 
-impl Drop for RunDirectory {
-    fn drop(&mut self) {
-        remove_names(&self.id);
-    }
+/// Removes what a session of this transport left of which no process lives any more.
+pub(crate) fn clean_session(transport: Option<&dyn AnyTransport>, name: &SessionName) {
+    let named = transport.and_then(|one| one.leftovers(std::slice::from_ref(name)).ok());
+    leftovers::remove(&named.unwrap_or_default());
+    leftovers::remove_named(name);
 }
 
-/// Removes what runs without a sandbox left when they were killed; returns what it removed.
-pub fn clean(registry: &Registry) -> Result<Vec<String>, Error> {
-    let mut removed = Vec::new();
-    for id in dead_runs() {
-        removed.extend(clean_run(registry, &id)?);
-    }
-    let before = system_v_objects();
-    for candidate in registry {
-        candidate.remove("")?;
-    }
-    let after = system_v_objects();
-    removed.extend(before.into_iter().filter(|object| !after.contains(object)));
-    Ok(removed)
+/// Removes what a run left of which no process lives any more.
+pub(crate) fn clean_run(registry: &Registry, run: RunId) -> Outcome {
+    let mut outcome = remove_leftovers(registry, &sessions(run));
+    outcome.extend(leftovers::remove_named(&run.prefix()));
+    outcome
 }
 
-/// Removes what a dead run left; returns the names.
-pub(crate) fn clean_run(registry: &Registry, id: &str) -> Result<Vec<String>, Error> {
-    for name in sessions(id) {
-        registry.iter().try_for_each(|candidate| candidate.remove(&name))?;
-    }
-    Ok(remove_names(id))
-}
-
-/// Removes every name that starts with `id`, which is a run's id or what follows the prefix in the
-/// name of one of its sessions; what is gone already is no error.
-pub(crate) fn remove_names(id: &str) -> Vec<String> {
-    let prefix = format!("{PREFIX}{id}");
-    let ours = |name: &str| {
-        name.strip_prefix(&prefix)
-            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    };
-    let paths = names().into_iter().filter(|path| file_name(path).is_some_and(|name| ours(&name)));
-    let removed = paths.filter(|path| remove(path).is_ok());
-    removed.map(|path| path.display().to_string()).collect()
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path)?.is_dir() {
-        true => fs::remove_dir_all(path),
-        false => fs::remove_file(path),
-    }
-}
-
-/// Every name of ours in the places where names can appear.
-fn names() -> Vec<PathBuf> {
-    let entries = PLACES.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    paths.filter(|path| file_name(path).is_some_and(|name| name.starts_with(PREFIX))).collect()
-}
-
-/// The ids of runs that have names but no life.
-fn dead_runs() -> Vec<String> {
-    let mut ids: Vec<String> =
-        names().iter().filter_map(|path| run_id(&file_name(path)?)).collect();
-    ids.sort();
-    ids.dedup();
-    ids.retain(|id| !is_alive(id));
-    ids
-}
-
-/// The id in a name: eight hexadecimal digits behind the prefix.
-fn run_id(name: &str) -> Option<String> {
-    let id = name.strip_prefix(PREFIX)?.get(..8)?;
-    id.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| id.into())
-}
-
-/// The names that the sessions of a dead run had, by their directories: what a transport has under
-/// such a name may stand in a table that cannot be listed.
-fn sessions(id: &str) -> Vec<String> {
-    let entries = fs::read_dir(format!("/tmp/{PREFIX}{id}")).into_iter().flatten().flatten();
-    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let numbers = directories.filter_map(|entry| entry.file_name().into_string().ok());
-    numbers.map(|number| format!("{PREFIX}{id}-{number}")).collect()
-}
-
-fn is_alive(id: &str) -> bool {
-    match File::open(format!("/tmp/{PREFIX}{id}/lock")) {
-        Ok(lock) => {
-            let tried = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
-            matches!(tried, Err((_, Errno::EWOULDBLOCK)))
+/// Asks every library once what sessions of these names left, and removes it.
+fn remove_leftovers(registry: &Registry, sessions: &[SessionName]) -> Outcome {
+    let (mut asked, mut outcome) = (BTreeSet::new(), Outcome::default());
+    for candidate in registry.iter().filter(|candidate| asked.insert(candidate.library())) {
+        match candidate.leftovers(sessions) {
+            Ok(named) => outcome.extend(leftovers::remove(&named)),
+            Err(error) => outcome.fault(error),
         }
-        // A lock that another user holds cannot even be opened: not ours to judge.
-        Err(e) => e.kind() == ErrorKind::PermissionDenied,
     }
+    outcome
 }
 
-fn file_name(path: &Path) -> Option<String> {
-    Some(path.file_name()?.to_str()?.to_owned())
+/// The runs that this user has names of and of which none lives. Their directories stay locked as long as
+/// the result lives.
+fn dead_runs(outcome: &mut Outcome) -> BTreeMap<RunId, Found> {
+    let open = LazyCell::new(|| OpenFiles::below(&PLACES));
+    let is_in_use = |paths: &[PathBuf]| paths.iter().any(|path| open.contains(path));
+    let mut dead = BTreeMap::new();
+    for (run, paths) in runs() {
+        match find(run) {
+            Ok(Found::Alive) => {}
+            // A run in another container can share `/dev/shm` and have a `/tmp` of its own.
+            Ok(Found::Absent) if is_in_use(&paths) => {}
+            Ok(directory) => drop(dead.insert(run, directory)),
+            Err(error) => outcome.fault(error),
+        }
+    }
+    dead
 }
 
-/// The System V objects of the machine, as the kernel lists them.
-fn system_v_objects() -> Vec<String> {
-    let mut objects = Vec::new();
-    for kind in ["msg", "shm", "sem"] {
-        let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
-        let ids = table.lines().skip(1).filter_map(|line| {
-            let mut fields = line.split_whitespace();
-            Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
-        });
-        objects.extend(ids.map(|(key, id)| format!("System V {kind} {id} (key {key})")));
+/// What this user has names of, by the runs.
+fn runs() -> BTreeMap<RunId, Vec<PathBuf>> {
+    let mut runs: BTreeMap<RunId, Vec<PathBuf>> = BTreeMap::new();
+    for place in places() {
+        for name in place.own_names() {
+            if let Some(run) = run_of(&name) {
+                runs.entry(run).or_default().push(place.path().join(&name));
+            }
+        }
     }
-    objects
+    runs
+}
+
+/// The run that a name belongs to: `ipcmark-0123abcd`, or that and more behind a `-`.
+fn run_of(name: &OsStr) -> Option<RunId> {
+    let id = name.to_str()?.split('-').nth(1)?.get(..8)?.parse::<RunId>().ok()?;
+    begins_with(name, &id.prefix()).then_some(id)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    use ipcmark_machine::removal::Place;
+    use nix::{
+        sys::stat::Mode,
+        unistd::{Uid, chown, geteuid, mkfifo},
+    };
+
     use super::*;
 
-    /// The names of a run, removed however the test ends.
-    struct Names<'a>(&'a str);
+    /// A run that no other test has.
+    fn run(salt: u32) -> RunId {
+        RunId::new(std::process::id() ^ salt)
+    }
 
-    impl Drop for Names<'_> {
-        fn drop(&mut self) {
-            remove_names(self.0);
-        }
+    fn path(place: &str, run: RunId, rest: &str) -> PathBuf {
+        Path::new(place).join(format!("{}{rest}", run.prefix()))
     }
 
     #[test]
-    fn a_living_run_is_left_alone_and_a_dead_one_is_cleaned() {
-        let id = format!("{:08x}", std::process::id() ^ 0xa5a5_0000);
-        let stray = PathBuf::from(format!("/dev/shm/{PREFIX}{id}-1-2"));
-        let path = PathBuf::from(format!("/tmp/{PREFIX}{id}"));
-        let _names = Names(&id);
-        let directory = RunDirectory::create(&id).unwrap();
+    fn a_dead_run_is_cleaned_up_after_and_every_name_is_told() {
+        let run = run(0xa5a5_0000);
+        let (stray, directory) = (path("/dev/shm", run, "-7-memory"), path("/tmp", run, ""));
+        fs::create_dir_all(directory.join("7")).unwrap();
+        fs::create_dir(directory.join("lock")).unwrap();
         fs::write(&stray, "x").unwrap();
-        assert!(!dead_runs().contains(&id), "it holds its lock");
-        drop(directory);
-        assert!(!stray.exists() && !path.exists());
-
-        fs::create_dir_all(path.join("7")).unwrap();
-        fs::write(path.join("lock"), "").unwrap();
-        assert!(dead_runs().contains(&id), "nobody holds its lock");
-        assert_eq!(sessions(&id), [format!("{PREFIX}{id}-7")]);
-        remove_names(&id);
-        assert!(!path.exists());
+        assert_eq!(sessions(run), [run.session(7)]);
+        let outcome = clean_run(&Registry::new(), run);
+        assert!(!stray.exists() && !directory.exists());
+        let session = format!("removed {} (directory)", directory.join("7").display());
+        assert!(outcome.done.contains(&session), "{outcome:?}");
+        assert_eq!(outcome.done.len(), 4, "{outcome:?}");
     }
 
     #[test]
-    fn only_names_of_ours_have_an_id() {
-        assert_eq!(run_id("ipcmark-0123abcd-1").as_deref(), Some("0123abcd"));
-        assert_eq!(run_id("ipcmark-notes"), None);
-        assert_eq!(run_id("other-0123abcd"), None);
+    fn a_run_without_its_directory_is_dead_once_nothing_of_it_is_open() {
+        let run = run(0x5a5a_0000);
+        let stray = path("/dev/shm", run, "-1");
+        let open = fs::File::create(&stray).unwrap();
+        let is_dead = || dead_runs(&mut Outcome::default()).contains_key(&run);
+        assert!(!is_dead(), "it is open");
+        drop(open);
+        assert!(is_dead());
+        fs::remove_file(&stray).unwrap();
+    }
+
+    /// A FIFO named `lock` in another user's directory made `clean` hang, and a link was followed.
+    #[test]
+    fn strangers_in_tmp_are_neither_opened_nor_followed() {
+        let runs = [1, 2, 3].map(|n| run(0x3c3c_0000 + n));
+        let [fifo, link, theirs] = runs.map(|run| path("/tmp", run, ""));
+        mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        symlink("/etc", &link).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        mkfifo(&theirs.join("lock"), Mode::S_IRWXU).unwrap();
+        for run in &runs[..2] {
+            assert!(matches!(find(*run).unwrap(), Found::Absent));
+            assert!(sessions(*run).is_empty());
+        }
+        if geteuid().is_root() {
+            chown(&theirs, Some(Uid::from_raw(65534)), None).unwrap();
+            assert!(matches!(find(runs[2]).unwrap(), Found::Absent));
+            assert!(!dead_runs(&mut Outcome::default()).contains_key(&runs[2]));
+        }
+        let tmp = Place::open(Path::new("/tmp")).unwrap();
+        for stranger in [&fifo, &link] {
+            assert!(tmp.remove(stranger.file_name().unwrap()).faults.is_empty());
+        }
+        assert!(Path::new("/etc/passwd").exists());
+        fs::remove_dir_all(&theirs).unwrap();
+    }
+
+    #[test]
+    fn only_names_of_ours_belong_to_a_run() {
+        for name in ["ipcmark-0123abcd", "ipcmark-0123abcd-1", "ipcmark-0123abcd-1__IPC"] {
+            assert_eq!(run_of(OsStr::new(name)), Some(RunId::new(0x0123_abcd)), "{name}");
+        }
+        for name in [
+            "ipcmark-notes",
+            "other-0123abcd",
+            "ipcmark-0123ABCD",
+            "ipcmark-0123é",
+            "ipcmark-",
+            "",
+            "-",
+            "ipcmark-0123abcde",
+        ] {
+            assert_eq!(run_of(OsStr::new(name)), None, "{name}");
+        }
     }
 }

@@ -23,12 +23,10 @@ pub(crate) const VERIFY: u32 = 1 << 1;
 pub(crate) const BURST: u32 = 1 << 2;
 /// The follower is to send a burst before it answers.
 pub(crate) const ASK_BURST: u32 = 1 << 3;
-/// The follower starts counting what it costs.
-pub(crate) const COST_START: u32 = 1 << 4;
-/// The follower stops counting what it costs.
-pub(crate) const COST_STOP: u32 = 1 << 5;
-/// The last message of the case.
-pub(crate) const LAST: u32 = 1 << 6;
+/// After its answer the first follower takes its part in a probe.
+pub(crate) const PROBE: u32 = 1 << 4;
+/// After its answer the follower sleeps until the leader wakes it.
+pub(crate) const SLEEP: u32 = 1 << 5;
 
 /// From this bit on the flags of an answer hold the number of the follower that sent it.
 const NUMBER_SHIFT: u32 = 16;
@@ -159,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_head_reads_back_as_it_was_written() {
-        let head = Head { seq: u64::MAX - 3, flags: LAST | FROM_FOLLOWER };
+        let head = Head { seq: u64::MAX - 3, flags: SLEEP | FROM_FOLLOWER };
         let mut message = [0; 40];
         head.write(&mut message);
         assert_eq!(Head::read(&message), Some(head));

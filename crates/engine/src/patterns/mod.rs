@@ -1,97 +1,80 @@
-//! The loops that are measured, one file a pattern, built for each transport's own type.
+//! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
+//!
+//! [`message`] is what stands in a message, [`steps`] send and receive one; [`blocks`], [`probe`] and [`turns`]
+//! are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in [`PATTERNS`].
 
+mod bare;
+mod blocks;
+mod context;
 mod fan_out;
+mod follower;
 mod latency;
 mod message;
 mod payload;
+mod probe;
+#[cfg(test)]
+mod scripted;
 mod steps;
+mod turns;
 
-use ipcmark_transport::{Endpoint, Error, Pattern, Span, Wait};
+use ipcmark_transport::{Endpoint, Error, Pattern};
 
-use crate::wire::{Costs, LeaderReport, Pass, Touch};
-use message::{HeadOnly, TouchPolicy, WholeMessage};
+use ipcmark_results::Touch;
 
-/// What a loop needs to know of the transport and of the world around it.
-pub(crate) struct LoopContext<'a> {
-    /// Whether what was published always arrives.
-    pub reliable: bool,
-    /// Whether the ends take turns, so that no burst can be sent.
-    pub alternating: bool,
-    pub span: Span,
-    pub wait: Wait,
-    /// A follower's own number.
-    pub follower: u32,
-    /// How many followers there are.
-    pub subscribers: u32,
-    /// Asked from time to time by an end that waits for what may never come: whether to give up.
-    pub stop: &'a mut dyn FnMut() -> bool,
-    /// Told what comes now; never from a measured loop.
-    pub tell: &'a mut dyn FnMut(Progress) -> Result<(), Error>,
-}
+use crate::wire::{FollowerReport, LeaderReport, Pass};
+pub(crate) use bare::Bare;
+pub(crate) use context::{Command, LoopContext, PatternLoops};
+use message::{HeadOnly, WholeMessage};
+pub(crate) use probe::ProbePages;
 
-/// What a leader tells between its passes.
-pub(crate) enum Progress {
-    Phase(&'static str),
-    /// The measurement comes now and is expected to take so long.
-    Measuring {
-        expected_ns: u64,
-    },
-}
+/// The list of the patterns, and what chooses one of them: a type cannot be looked up, for each builds its loops
+/// for each transport.
+macro_rules! patterns {
+    ($($pattern:ty),+ $(,)?) => {
+        /// The patterns that the loops of this version measure.
+        pub const PATTERNS: &[Pattern] = &[$(<$pattern>::PATTERN),+];
 
-macro_rules! specialised {
-    ($pass:ident, $around:ident, $run:ident($($argument:expr),*)) => {
-        match ($pass.touch, $around.reliable) {
-            (Touch::Head, true) => $run::<E, HeadOnly, true>($($argument),*),
-            (Touch::Head, false) => $run::<E, HeadOnly, false>($($argument),*),
-            (Touch::All, true) => $run::<E, WholeMessage, true>($($argument),*),
-            (Touch::All, false) => $run::<E, WholeMessage, false>($($argument),*),
+        /// The leader's part of a case.
+        pub(crate) fn lead<E: Endpoint>(
+            end: &mut E,
+            pass: &Pass,
+            context: LoopContext<'_>,
+        ) -> Result<LeaderReport, Error> {
+            $(if pass.pattern == <$pattern>::PATTERN {
+                return specialised!($pattern, lead, end, pass, context);
+            })+
+            Err(not_measured(pass.pattern))
+        }
+
+        /// A follower's part of a case; nothing where it has none.
+        pub(crate) fn follow<E: Endpoint>(
+            end: &mut E,
+            pass: &Pass,
+            context: LoopContext<'_>,
+        ) -> Result<Option<FollowerReport>, Error> {
+            $(if pass.pattern == <$pattern>::PATTERN {
+                return specialised!($pattern, follow, end, pass, context);
+            })+
+            Err(not_measured(pass.pattern))
         }
     };
 }
 
-/// The leader's part of a case.
-pub(crate) fn lead<E: Endpoint>(
-    end: &mut E,
-    pass: &Pass,
-    around: &mut LoopContext<'_>,
-) -> Result<LeaderReport, Error> {
-    fn run<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
-        end: &mut E,
-        pass: &Pass,
-        around: &mut LoopContext<'_>,
-    ) -> Result<LeaderReport, Error> {
-        match pass.pattern {
-            Pattern::Latency => latency::lead::<E, T, RELIABLE>(end, pass, around),
-            Pattern::FanOut => fan_out::lead::<E, T, RELIABLE>(end, pass, around),
-            other => Err(not_measured(other)),
-        }
-    }
-    specialised!(pass, around, run(end, pass, around))
-}
-
-/// A follower's part of a case.
-pub(crate) fn follow<E: Endpoint>(
-    end: &mut E,
-    pass: &Pass,
-    around: &mut LoopContext<'_>,
-) -> Result<Costs, Error> {
-    fn run<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
-        end: &mut E,
-        pass: &Pass,
-        around: &mut LoopContext<'_>,
-    ) -> Result<Costs, Error> {
-        match pass.pattern {
-            Pattern::Latency | Pattern::FanOut => {
-                latency::follow::<E, T, RELIABLE>(end, pass, around)
+/// What is decided at compile time, so that no loop asks for it.
+macro_rules! specialised {
+    ($pattern:ty, $part:ident, $end:expr, $pass:expr, $context:expr) => {
+        match ($pass.touch, $context.reliable) {
+            (Touch::Head, true) => <$pattern>::$part::<E, HeadOnly, true>($end, $pass, $context),
+            (Touch::Head, false) => <$pattern>::$part::<E, HeadOnly, false>($end, $pass, $context),
+            (Touch::All, true) => <$pattern>::$part::<E, WholeMessage, true>($end, $pass, $context),
+            (Touch::All, false) => {
+                <$pattern>::$part::<E, WholeMessage, false>($end, $pass, $context)
             }
-            other => Err(not_measured(other)),
         }
-    }
-    specialised!(pass, around, run(end, pass, around))
+    };
 }
 
-/// The patterns that the loops of this version measure.
-pub const PATTERNS: &[Pattern] = &[Pattern::Latency, Pattern::FanOut];
+patterns![latency::Latency, fan_out::FanOut];
 
 fn not_measured(pattern: Pattern) -> Error {
     Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")

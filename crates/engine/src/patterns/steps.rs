@@ -5,6 +5,7 @@ use std::{hint::spin_loop, time::Duration};
 use ipcmark_transport::{Endpoint, Error, Step, Wait};
 
 use super::message::{FROM_FOLLOWER, Head, TouchPolicy, VERIFY, check, write_checked};
+use crate::wire::TurnLimit;
 use ipcmark_machine::clock::now_ns;
 
 /// After this long without an answer, a message of an unreliable transport is lost.
@@ -43,6 +44,114 @@ impl Patience {
     pub(super) fn waited_ns(&self) -> u64 {
         self.since_ns.map_or(0, |since| now_ns() - since)
     }
+}
+
+/// So many lost round trips in a row end the case.
+const LOST_IN_A_ROW: u32 = 20;
+
+/// Round trips of an unreliable transport that never ended.
+#[derive(Default)]
+pub(super) struct Losses {
+    pub count: u64,
+    /// Answers that came after they had been given up.
+    pub late: u64,
+    pub waited_ns: u64,
+    in_a_row: u32,
+}
+
+impl Losses {
+    /// A round trip ended.
+    pub(super) fn none(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// A round trip was given up.
+    #[cold]
+    pub(super) fn add(&mut self, patience: &Patience) -> Result<(), Error> {
+        self.count += 1;
+        self.in_a_row += 1;
+        self.waited_ns += patience.waited_ns();
+        if self.in_a_row == LOST_IN_A_ROW {
+            let cause = format!("{LOST_IN_A_ROW} round trips in a row were lost");
+            return Err(Error::new("measure", "an unreliable transport", cause));
+        }
+        Ok(())
+    }
+}
+
+/// A clock-free block looks at the clock once in so many round trips, so that one that meets a bad moment of
+/// the machine ends: a look costs less than a thousandth of them.
+const ROUND_TRIPS_A_LOOK: u64 = 256;
+
+/// A clock-free block that takes longer ends at the next look.
+const LONGEST_BLOCK: Duration = Duration::from_millis(20);
+
+/// A clock-free block.
+pub(super) struct ClockFree {
+    pub round_trips: u64,
+    pub elapsed_ns: u64,
+}
+
+/// Times `count` round trips with one clock reading at each end; fewer where they take far longer than a block
+/// is meant to. Small enough to be a part of each pattern's own loop.
+#[inline(always)]
+pub(super) fn clock_free(
+    count: u64,
+    mut round_trip: impl FnMut() -> Result<(), Error>,
+) -> Result<ClockFree, Error> {
+    let start = now_ns();
+    let mut done = 0;
+    loop {
+        let most = (count - done).min(ROUND_TRIPS_A_LOOK);
+        for _ in 0..most {
+            round_trip()?;
+        }
+        done += most;
+        if done == count {
+            break;
+        }
+        if now_ns() - start > LONGEST_BLOCK.as_nanos() as u64 {
+            break;
+        }
+    }
+    Ok(ClockFree { round_trips: done, elapsed_ns: now_ns() - start })
+}
+
+/// Times round trips one by one: the end of one is the start of the next. How many there were.
+#[inline(always)]
+pub(super) fn sampled(
+    slots: &mut [u64],
+    length_ns: u64,
+    mut round_trip: impl FnMut() -> Result<(), Error>,
+) -> Result<usize, Error> {
+    let mut start = now_ns();
+    let until = start.saturating_add(length_ns);
+    for (at, slot) in slots.iter_mut().enumerate() {
+        round_trip()?;
+        let end = now_ns();
+        *slot = end - start;
+        start = end;
+        if end >= until {
+            return Ok(at + 1);
+        }
+    }
+    Ok(slots.len())
+}
+
+/// Repeats round trips for a while, so that caches, branch predictors, frequency and scheduler settle; what one
+/// takes about, in nanoseconds.
+pub(super) fn warm_up(
+    limit: TurnLimit,
+    mut round_trip: impl FnMut() -> Result<(), Error>,
+) -> Result<f64, Error> {
+    let start = now_ns();
+    let (mut done, mut elapsed) = (0, 0);
+    while done == 0 || (done < limit.samples && elapsed < limit.time_ns) {
+        round_trip()?;
+        done += 1;
+        elapsed = now_ns() - start;
+    }
+    Ok(elapsed.max(1) as f64 / done as f64)
 }
 
 /// Repeats an attempt until it is done.
@@ -142,4 +251,122 @@ pub(super) fn unexpected(head: Head, expected: Head) -> Error {
         format!("message {} came instead: the transport loses or reorders", head.seq)
     };
     Error::new("receive", format!("message {}", expected.seq), cause)
+}
+
+/// How many round trips are checked byte by byte.
+pub(super) fn checked_messages(len: usize) -> u64 {
+    if len <= 65536 { 32 } else { 4 }
+}
+
+/// How many messages a burst has: enough to fill a queue and to wrap a ring around.
+pub(super) fn burst_messages(len: usize) -> u64 {
+    if len <= 65536 { 64 } else { 6 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn nothing() -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn wait(time: Duration) -> impl FnMut() -> Result<(), Error> {
+        move || {
+            thread::sleep(time);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_clock_free_block_has_the_round_trips_asked_for() {
+        for count in [0, 1, ROUND_TRIPS_A_LOOK, ROUND_TRIPS_A_LOOK + 1, 10_000] {
+            let mut made = 0;
+            let block = clock_free(count, || {
+                made += 1;
+                Ok(())
+            });
+            assert_eq!((block.unwrap().round_trips, made), (count, count));
+        }
+    }
+
+    #[test]
+    fn a_clock_free_block_that_meets_a_bad_moment_ends_early_and_says_how_many_it_had() {
+        let block = clock_free(1_000_000, wait(LONGEST_BLOCK / 200)).unwrap();
+        assert!(
+            block.round_trips < 1_000_000 && block.round_trips.is_multiple_of(ROUND_TRIPS_A_LOOK)
+        );
+        assert!(block.elapsed_ns > LONGEST_BLOCK.as_nanos() as u64);
+    }
+
+    #[test]
+    fn a_sampled_block_ends_with_its_slots_or_its_time() {
+        let mut slots = [u64::MAX; 100];
+        assert_eq!(sampled(&mut slots, u64::MAX, nothing).unwrap(), 100);
+        assert!(slots.iter().all(|slot| *slot < u64::MAX));
+        let count = sampled(&mut slots, 1, wait(Duration::from_micros(10))).unwrap();
+        assert_eq!(count, 1, "one is measured however long it takes");
+        assert!(slots[0] >= 10_000);
+        assert!(sampled(&mut slots, u64::MAX, || Err(Error::new("send", "it", "no"))).is_err());
+    }
+
+    #[test]
+    fn a_warm_up_has_one_round_trip_at_least_and_ends_with_its_count_or_its_time() {
+        let counted = |samples, time_ns| {
+            let mut made = 0;
+            let limit = TurnLimit { number: 0, samples, time_ns };
+            let about = warm_up(limit, || {
+                made += 1;
+                thread::sleep(Duration::from_micros(10));
+                Ok(())
+            });
+            assert!(about.unwrap() >= 10_000.0);
+            made
+        };
+        assert_eq!((counted(0, 0), counted(5, u64::MAX), counted(u64::MAX, 1)), (1, 5, 1));
+    }
+
+    #[test]
+    fn losses_in_a_row_end_the_case_and_others_do_not() {
+        let patience = Patience::new(Wait::Block);
+        let mut losses = Losses::default();
+        for _ in 0..3 * LOST_IN_A_ROW {
+            losses.add(&patience).unwrap();
+            losses.none();
+        }
+        (1..LOST_IN_A_ROW).for_each(|_| losses.add(&patience).unwrap());
+        let error = losses.add(&patience).unwrap_err().to_string();
+        assert!(error.contains("20 round trips in a row were lost"), "{error}");
+        assert_eq!(losses.count, 4 * u64::from(LOST_IN_A_ROW));
+    }
+
+    #[test]
+    fn what_never_comes_is_given_up_after_the_patience_and_not_before() {
+        for wait in [Wait::Spin, Wait::Block] {
+            let mut patience = Patience::new(wait);
+            let never = || Ok(Step::WouldBlock);
+            let begin = now_ns();
+            assert!(!complete_unless(&mut patience, never, Patience::exhausted).unwrap());
+            let waited = patience.waited_ns();
+            assert!(waited > LOSS_AFTER.as_nanos() as u64 && waited <= now_ns() - begin);
+        }
+        let mut patience = Patience::new(Wait::Block);
+        let at_once = || Ok(Step::Done);
+        assert!(complete_unless(&mut patience, at_once, Patience::exhausted).unwrap());
+        assert_eq!(patience.since_ns, None, "an answer in time costs no look at the clock");
+    }
+
+    #[test]
+    fn a_message_that_is_not_expected_tells_what_the_transport_does() {
+        let expected = Head { seq: 5, flags: FROM_FOLLOWER };
+        for (seq, flags, words) in [
+            (4, FROM_FOLLOWER, "duplicates or reorders"),
+            (6, FROM_FOLLOWER, "loses or reorders"),
+            (5, 0, "both directions share one queue"),
+        ] {
+            let error = unexpected(Head { seq, flags }, expected).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
 }

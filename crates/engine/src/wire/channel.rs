@@ -12,21 +12,26 @@ use std::{
 use ipcmark_transport::Error;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The longest frame; the longest honest one, a report with its histogram, is far below it.
-const MAX_FRAME: usize = 16 << 20;
+/// The longest frame that a leader sends, in bytes: a report of every block of ten minutes is below it.
+pub(crate) const MAX_REPORT: usize = 256 << 20;
+
+/// The longest frame of anybody else: requests, and what a follower replies.
+pub(crate) const MAX_FRAME: usize = 1 << 20;
 
 /// One end of a control channel that receives messages of type `In`.
 pub(crate) struct Channel<In> {
     stream: UnixStream,
     inbox: Vec<u8>,
+    max_frame: usize,
     name: &'static str,
     message: PhantomData<In>,
 }
 
 impl<In: DeserializeOwned> Channel<In> {
-    /// A channel over `stream`; `name` says in errors who is at the other end.
-    pub(crate) fn new(stream: UnixStream, name: &'static str) -> Self {
-        Self { stream, inbox: Vec::new(), name, message: PhantomData }
+    /// A channel over `stream` that takes frames of at most `max_frame` bytes; `name` says in errors who is
+    /// at the other end.
+    pub(crate) fn new(stream: UnixStream, name: &'static str, max_frame: usize) -> Self {
+        Self { stream, inbox: Vec::new(), max_frame, name, message: PhantomData }
     }
 
     /// Sends a message.
@@ -68,25 +73,13 @@ impl<In: DeserializeOwned> Channel<In> {
     pub(crate) fn buffered(&mut self) -> Result<Option<In>, Error> {
         let Some(len) = self.inbox.first_chunk::<4>() else { return Ok(None) };
         let len = u32::from_le_bytes(*len) as usize;
-        if len > MAX_FRAME {
+        if len > self.max_frame {
             return Err(self.error("read from", format!("a frame of {len} bytes is too long")));
         }
         let Some(body) = self.inbox.get(4..4 + len) else { return Ok(None) };
         let message = serde_json::from_slice(body).map_err(|e| self.error("understand", e))?;
         self.inbox.drain(..4 + len);
         Ok(Some(message))
-    }
-
-    /// Whether the other end is closed or has sent something: an end that waits for a message that
-    /// may never come asks this from time to time.
-    pub(crate) fn has_input(&self) -> bool {
-        let mut poll = libc::pollfd {
-            fd: std::os::fd::AsRawFd::as_raw_fd(&self.stream),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one valid pollfd is passed with the count 1.
-        unsafe { libc::poll(&mut poll, 1, 0) > 0 }
     }
 
     fn error(&self, operation: &str, cause: impl std::fmt::Display) -> Error {
@@ -112,7 +105,8 @@ mod tests {
     #[test]
     fn messages_arrive_whole_and_in_order_and_an_end_is_seen() {
         let (a, b) = pair().unwrap();
-        let (mut a, mut b) = (Channel::<u32>::new(a, "test"), Channel::<Vec<u64>>::new(b, "test"));
+        let (mut a, mut b) =
+            (Channel::<u32>::new(a, "test", 99), Channel::<Vec<u64>>::new(b, "test", MAX_FRAME));
         let long: Vec<u64> = (0..10_000).collect();
         a.send(&vec![1_u64]).unwrap();
         let sender = std::thread::spawn(move || a.send(&long));
@@ -127,7 +121,7 @@ mod tests {
         for garbage in [&b"\xff\xff\xff\xff..."[..], b"\x03\0\0\0{x}", b"\x01\0\0\0\xff"] {
             let (mut a, b) = pair().unwrap();
             a.write_all(garbage).unwrap();
-            assert!(Channel::<u32>::new(b, "test").receive().is_err());
+            assert!(Channel::<u32>::new(b, "test", MAX_FRAME).receive().is_err());
         }
     }
 }

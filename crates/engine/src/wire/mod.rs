@@ -1,14 +1,19 @@
 //! What the processes of a run say to one another: orders to a keeper, requests to a worker, reports of
 //! both. Data only.
 
+mod blocks;
 mod channel;
 mod orders;
+mod possible;
 mod reports;
 mod requests;
+mod text;
 
-pub(crate) use channel::{Channel, pair};
+pub(crate) use blocks::*;
+pub(crate) use channel::{Channel, MAX_FRAME, MAX_REPORT, pair};
 pub(crate) use orders::COMMAND_FD;
-pub use orders::{KeeperReport, Order, WorkerSpec};
+pub use orders::{Isolation, KeeperReport, Order, PathOptions, WorkerSpec};
 pub(crate) use reports::*;
-pub use requests::{Budget, Touch};
-pub(crate) use requests::{Pass, Reply, Request};
+pub use requests::Length;
+pub(crate) use requests::{Opening, Pass, Reply, Request};
+pub use text::PlainText;

@@ -1,59 +1,136 @@
 //! What the workers report of a case: data only, measured in [`crate::worker`] and judged in
 //! [`crate::command`].
 
-use ipcmark_results::SwitchCount;
+use std::collections::BTreeMap;
+
+use ipcmark_machine::conditions::WatchedProcess;
+use ipcmark_results::{ContextSwitches, PageFaults};
 use serde::{Deserialize, Serialize};
 
+use super::{
+    blocks::{Block, SampleGroup},
+    text::PlainText,
+};
+
 /// What the leader measured of a case.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LeaderReport {
-    /// Every sample of the sampled pass, encoded as in the result file.
-    pub histogram: String,
-    /// Length of the sampled pass.
-    pub elapsed_ns: u64,
-    /// Mean of a round trip in the bulk pass.
-    pub bulk_mean_ns: f64,
+    /// Every block, in the order of time.
+    pub blocks: Vec<Block>,
+    /// Every sample of the sampled blocks.
+    pub samples: Vec<SampleGroup>,
+    /// Messages of its turns.
+    pub traffic: Traffic,
+    /// Costs of its process in its turns.
     pub costs: Costs,
+    /// Of that, its own thread.
+    pub thread: ThreadCosts,
+    /// Parts that a message was published in, where the transport knows.
+    pub parts_per_message: Option<f64>,
+    /// Processes that a library has beside its ends.
+    pub helpers: Vec<HelperCosts>,
+    /// Round trips that were given up.
     pub lost: u64,
+    /// Answers that came after that.
+    pub late: u64,
     pub lost_wait_ns: u64,
-    /// What the leader measured of each follower, in the order of their numbers; nothing where there
-    /// is only one.
-    pub followers: Vec<FollowerReport>,
+    /// What it measured of each follower, in the order of their numbers; nothing where there is only one.
+    pub answers: Vec<AnswerReport>,
 }
 
 /// What the leader measured of one of several followers.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct FollowerReport {
+pub(crate) struct AnswerReport {
     /// Times from the publication to this follower's answer, encoded as in the result file.
     pub histogram: String,
     /// Answers that never came.
     pub lost: u64,
 }
 
-/// The least that a hop costs here, and what a reading of the clock costs.
+/// What a follower reports of a case.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FollowerReport {
+    /// Messages of its turns.
+    pub traffic: Traffic,
+    /// Costs of its process in its turns; nothing where that is the leader's process, whose costs stand once.
+    pub costs: Option<Costs>,
+    /// Its own thread.
+    pub thread: ThreadCosts,
+}
+
+/// Messages of one end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Traffic {
+    pub sent: u64,
+    pub received: u64,
+}
+
+/// An end that has been opened.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FloorReport {
-    pub round_trip_ns: f64,
-    pub clock_read_ns: f64,
-    pub clock_step_ns: u64,
+pub(crate) struct Opened {
+    /// How long it took.
+    pub setup_ns: u64,
+    /// What it set of its library.
+    pub configuration: BTreeMap<PlainText, PlainText>,
+    /// The kernel's name for its process.
+    pub process: PlainText,
+}
+
+/// What a reading of the clock costs the leader, and how fine it is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct ClockReport {
+    pub read_ns: f64,
+    pub step_ns: u64,
 }
 
 /// Costs of one process, all its threads, since it began or over a pass.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Costs {
     pub cpu_ns: u64,
-    pub switches: SwitchCount,
-    /// The most resident memory the process has ever had.
+    /// The part of it outside the kernel, as the kernel divides it.
+    pub user_ns: u64,
+    /// The part of it within the kernel.
+    pub system_ns: u64,
+    pub switches: ContextSwitches,
+    pub faults: PageFaults,
+    /// The most resident memory the process has had since its end was opened.
     pub peak_memory_bytes: u64,
     /// What the loopback interface has received.
     pub loopback_bytes: u64,
+    /// Time between its turns, in which it has nothing to do.
+    pub idle_ns: u64,
+    /// CPU time that it used in that time.
+    pub idle_cpu_ns: u64,
+}
+
+/// Costs of a thread in its turns.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ThreadCosts {
+    pub cpu_ns: u64,
+    /// Time in which it was ready and waited for a processor.
+    pub run_delay_ns: u64,
+    /// How often it went to sleep.
+    pub sleeps: u64,
+}
+
+/// A process beside the workers, in the leader's turns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct HelperCosts {
+    pub name: PlainText,
+    pub cpu_ns: u64,
+}
+
+impl From<WatchedProcess> for HelperCosts {
+    fn from(process: WatchedProcess) -> Self {
+        Self { name: process.name.into(), cpu_ns: process.cpu_ns }
+    }
 }
 
 /// A piece of memory that a process shares.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Mapping {
     /// Device and inode: the same in every process that maps it.
-    pub id: String,
+    pub id: PlainText,
     pub bytes: u64,
-    pub name: String,
+    pub name: PlainText,
 }

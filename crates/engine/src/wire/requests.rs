@@ -2,46 +2,36 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ipcmark_transport::{Pattern, Settings};
+use ipcmark_results::Touch;
+use ipcmark_transport::{Pattern, Role, Wait};
 use serde::{Deserialize, Serialize};
 
-use super::reports::{Costs, FloorReport, LeaderReport, Mapping};
-
-/// Which bytes of a payload are written before publish and read after take, in the timed part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Touch {
-    /// The 16 bytes of the head, as iceperf does.
-    Head,
-    /// Every byte.
-    All,
-}
-
-impl Touch {
-    /// The word for it in flags and files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Touch::Head => "head",
-            Touch::All => "all",
-        }
-    }
-}
+use super::{
+    blocks::TurnLimit,
+    possible::is_time,
+    reports::{ClockReport, FollowerReport, LeaderReport, Mapping, Opened},
+    text::PlainText,
+};
 
 /// How long a case is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Budget {
-    /// So many round trips in the sampled pass; a tenth as many warm up, a quarter as many in bulk.
+pub enum Length {
+    /// So many round trips in sampled blocks; a tenth as many warm up, about as many are clock-free.
     RoundTrips(u64),
-    /// So much time for warm-up, the sampled pass and the bulk pass together.
+    /// So much time for blocks and the probes around them; a tenth as much for the warm-up.
     Time(Duration),
 }
 
-impl Budget {
-    /// Most round trips and most time of half a warm-up.
-    pub(crate) fn warm_up(self) -> (u64, u64) {
+impl Length {
+    /// The warm-up before the first turn: a tenth of what is measured.
+    pub(crate) fn warm_up(self) -> TurnLimit {
         match self {
-            Budget::RoundTrips(n) => ((n / 20).max(1), 500_000_000),
-            Budget::Time(time) => (u64::MAX, time.as_nanos() as u64 / 20),
+            Length::RoundTrips(n) => {
+                TurnLimit { number: 0, samples: (n / 10).max(1), time_ns: 1_000_000_000 }
+            }
+            Length::Time(time) => {
+                TurnLimit { number: 0, samples: u64::MAX, time_ns: time.as_nanos() as u64 / 10 }
+            }
         }
     }
 }
@@ -53,51 +43,128 @@ pub(crate) struct Pass {
     /// Bytes of every message.
     pub payload: usize,
     pub touch: Touch,
-    pub budget: Budget,
+    pub warm_up: TurnLimit,
     /// What the checked payloads are made from.
     pub seed: u64,
     /// How many followers, the last of them, answer nothing in the timed part.
     pub silent: u32,
 }
 
+/// An end to open. What it is called and where its files lie follows from the run and the number; its role
+/// and its address are the worker's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    /// The number of the session within the run.
+    pub number: u64,
+    pub wait: Wait,
+    /// Bytes of the largest message.
+    pub payload: usize,
+    pub subscribers: u32,
+    /// What the user set of the transport, by key.
+    pub options: BTreeMap<String, String>,
+}
+
 /// The command to a worker.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Open your end.
-    Open(Settings),
-    /// Verify, warm up and measure.
+    Open(Opening),
+    /// Verify, warm up, then measure in turns.
     Run(Pass),
-    /// The leader is done. A follower of an unreliable transport may wait for a last message that
-    /// was lost; to any other this says nothing new.
-    Enough,
+    /// To the leader: it is this session's turn.
+    Turn(TurnLimit),
+    /// To the leader: there are no more turns.
+    Finish,
     /// Look what may have carried the messages, while every end is still open: a library closes its
     /// sockets when the other end has.
     Look,
     /// Close your end.
     Close,
-    /// Measure the floor and the clock; the clock alone where the ends share no memory.
-    Floor { alone: bool },
+    /// Make ready: share the page of the probes if the ends can share memory, and look at the clock.
+    Prepare { probes: bool },
 }
 
 /// A worker to the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The end is open; it took so long, and set this of its library.
-    Opened { setup_ns: u64, configuration: BTreeMap<String, String> },
+    /// The end is open.
+    Opened(Opened),
     /// What comes now, in words: "verifying". No answer is expected.
-    Phase(String),
-    /// The measurement begins and is expected to take so long.
-    Measuring { expected_ns: u64 },
+    Phase(PlainText),
+    /// The leader has warmed up or had its turn, and waits for the next. A round trip takes about so long.
+    Ready { round_trip_ns: f64 },
     /// The leader is done.
     Led(Box<LeaderReport>),
-    /// The follower is done.
-    Followed(Costs),
+    /// The follower is done; nothing from one that took no part, because no message leaves the leader.
+    Followed(Option<FollowerReport>),
     /// What the process shares, and whether it has a socket that speaks over a network interface.
     Seen { shared: Vec<Mapping>, network: bool },
     /// The end is closed.
     Closed,
-    /// The floor as the leader measured it; nothing from a follower.
-    Floor(Option<FloorReport>),
+    /// Ready; the leader tells what its clock is like.
+    Prepared(Option<ClockReport>),
     /// It went wrong.
-    Failed { reason: String, peer_gone: bool },
+    Failed { reason: PlainText, peer_gone: bool },
+}
+
+/// What may be counted beyond the time in which it happened.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// More than any process maps.
+const MAX_MAPPINGS: usize = 10_000;
+
+impl Request {
+    /// True for the reply that a worker of this role owes to this request. A follower can be anybody's: what
+    /// only the leader may report is not taken from one.
+    pub(crate) fn is_answered_by(&self, role: Role, reply: &Reply) -> bool {
+        match (self, reply) {
+            (Request::Open(_), Reply::Opened(_))
+            | (Request::Look, Reply::Seen { .. })
+            | (Request::Close, Reply::Closed) => true,
+            (Request::Run(_) | Request::Turn(_), Reply::Ready { .. })
+            | (Request::Finish, Reply::Led(_))
+            | (Request::Prepare { .. }, Reply::Prepared(Some(_))) => role.is_leader(),
+            (Request::Run(_), Reply::Followed(_))
+            | (Request::Prepare { .. }, Reply::Prepared(None)) => !role.is_leader(),
+            _ => false,
+        }
+    }
+
+    /// True if it goes on with what an earlier request began, so that the reply covers the time since that.
+    pub(crate) fn continues(&self) -> bool {
+        matches!(self, Request::Turn(_) | Request::Finish)
+    }
+}
+
+impl Reply {
+    /// True if the figures can be those of a process that was given `time`, and the lists have an end.
+    pub(crate) fn is_possible(&self, time: Duration) -> bool {
+        // Clocks of two hosts do not run exactly alike.
+        let most = time.mul_f64(1.1).saturating_add(SLACK).as_nanos() as u64;
+        match self {
+            Reply::Opened(opened) => opened.is_possible(most),
+            Reply::Prepared(Some(clock)) => clock.is_possible(most),
+            Reply::Ready { round_trip_ns } => is_time(*round_trip_ns, most),
+            Reply::Led(report) => report.is_possible(most),
+            Reply::Followed(Some(report)) => report.is_possible(most),
+            Reply::Seen { shared, .. } => shared.len() <= MAX_MAPPINGS,
+            _ => true,
+        }
+    }
+
+    /// What an end says that has been opened.
+    pub(crate) fn opened(self) -> Option<Opened> {
+        match self {
+            Reply::Opened(opened) => Some(opened),
+            _ => None,
+        }
+    }
+
+    /// What a process shares, and whether it has a network socket.
+    pub(crate) fn seen(self) -> Option<(Vec<Mapping>, bool)> {
+        match self {
+            Reply::Seen { shared, network } => Some((shared, network)),
+            _ => None,
+        }
+    }
 }

@@ -1,39 +1,107 @@
-//! What a pass costs a process: CPU time and context switches.
+//! What a turn costs a process and its measuring thread: CPU time, context switches, page faults, memory.
 
-use ipcmark_machine::clock;
-use ipcmark_results::SwitchCount;
+use std::{fs, io::Write};
+
+use ipcmark_machine::{clock, conditions::ThreadTime};
+use ipcmark_results::{ContextSwitches, PageFaults};
 
 use super::evidence::loopback_bytes;
-use crate::wire::Costs;
+use crate::wire::{Costs, ThreadCosts};
 
 impl Costs {
     /// What the process has cost until now.
     pub(crate) fn now() -> Self {
-        // SAFETY: all zeros is a valid rusage, and getrusage fills it in.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-            usage
-        };
-        let switches =
-            SwitchCount { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 };
-        // The kernel counts it in KiB.
-        let peak_memory_bytes = usage.ru_maxrss as u64 * 1024;
-        let loopback_bytes = loopback_bytes();
-        Self { cpu_ns: clock::process_cpu_ns(), switches, peak_memory_bytes, loopback_bytes }
+        let usage = usage(libc::RUSAGE_SELF);
+        Self {
+            cpu_ns: clock::process_cpu_ns(),
+            user_ns: nanoseconds(usage.ru_utime),
+            system_ns: nanoseconds(usage.ru_stime),
+            switches: ContextSwitches {
+                voluntary: usage.ru_nvcsw as u64,
+                involuntary: usage.ru_nivcsw as u64,
+            },
+            faults: PageFaults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 },
+            loopback_bytes: loopback_bytes(),
+            ..Self::default()
+        }
     }
 
     /// What it has cost since `start`.
     pub(crate) fn since(start: &Costs) -> Self {
         let now = Self::now();
-        let switches = SwitchCount {
-            voluntary: now.switches.voluntary - start.switches.voluntary,
-            involuntary: now.switches.involuntary - start.switches.involuntary,
-        };
-        let cpu_ns = now.cpu_ns - start.cpu_ns;
-        let loopback_bytes = now.loopback_bytes.saturating_sub(start.loopback_bytes);
-        Self { cpu_ns, switches, peak_memory_bytes: now.peak_memory_bytes, loopback_bytes }
+        Self {
+            cpu_ns: now.cpu_ns - start.cpu_ns,
+            user_ns: now.user_ns - start.user_ns,
+            system_ns: now.system_ns - start.system_ns,
+            switches: ContextSwitches {
+                voluntary: now.switches.voluntary - start.switches.voluntary,
+                involuntary: now.switches.involuntary - start.switches.involuntary,
+            },
+            faults: PageFaults {
+                minor: now.faults.minor - start.faults.minor,
+                major: now.faults.major - start.faults.major,
+            },
+            loopback_bytes: now.loopback_bytes.saturating_sub(start.loopback_bytes),
+            ..Self::default()
+        }
     }
+
+    /// Has the kernel count the peak of this process's memory anew. Where it refuses, the peak is that of all rows so far.
+    pub(crate) fn forget_peak_memory() {
+        let file = fs::OpenOptions::new().write(true).open("/proc/self/clear_refs");
+        let _ = file.and_then(|mut file| file.write_all(b"5"));
+    }
+
+    /// The most resident memory that this process has had since the last [`Self::forget_peak_memory`]; 0 where the
+    /// kernel does not tell.
+    pub(crate) fn peak_memory_of_process() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        kib.map_or(0, |kib| kib * 1024)
+    }
+
+    /// Adds the costs of another stretch of the same process.
+    pub(crate) fn add(&mut self, other: &Costs) {
+        self.cpu_ns += other.cpu_ns;
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.switches.voluntary += other.switches.voluntary;
+        self.switches.involuntary += other.switches.involuntary;
+        self.faults.minor += other.faults.minor;
+        self.faults.major += other.faults.major;
+        self.loopback_bytes += other.loopback_bytes;
+    }
+}
+
+impl ThreadCosts {
+    /// What the calling thread has cost until now. Without the kernel's count of its delays those are 0.
+    pub(crate) fn now() -> Self {
+        let time = ThreadTime::own().unwrap_or_default();
+        let sleeps = usage(libc::RUSAGE_THREAD).ru_nvcsw as u64;
+        Self { cpu_ns: clock::thread_cpu_ns(), run_delay_ns: time.run_delay_ns, sleeps }
+    }
+
+    /// Adds what the calling thread has cost since `start`.
+    pub(crate) fn add_since(&mut self, start: &ThreadCosts) {
+        let now = Self::now();
+        self.cpu_ns += now.cpu_ns.saturating_sub(start.cpu_ns);
+        self.run_delay_ns += now.run_delay_ns.saturating_sub(start.run_delay_ns);
+        self.sleeps += now.sleeps.saturating_sub(start.sleeps);
+    }
+}
+
+fn usage(whose: libc::c_int) -> libc::rusage {
+    // SAFETY: all zeros is a valid rusage, and getrusage fills it in.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(whose, &mut usage);
+        usage
+    }
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
 }
 
 #[cfg(test)]
@@ -52,5 +120,41 @@ mod tests {
         let costs = Costs::since(&start);
         assert!(costs.cpu_ns >= 2_000_000);
         assert!(costs.switches.voluntary >= 1);
+    }
+
+    #[test]
+    fn the_peak_of_the_memory_falls_again() {
+        let much = vec![1_u8; 64 << 20];
+        std::hint::black_box(&much);
+        let before = Costs::peak_memory_of_process();
+        drop(much);
+        Costs::forget_peak_memory();
+        assert!(before >= 64 << 20);
+        assert!(
+            Costs::peak_memory_of_process() < before,
+            "the kernel of the tests can count it anew"
+        );
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_told_from_its_process() {
+        let (start, mut own) = (ThreadCosts::now(), ThreadCosts::default());
+        thread::spawn(|| (0..9).for_each(|_| thread::sleep(Duration::from_millis(1))))
+            .join()
+            .unwrap();
+        own.add_since(&start);
+        assert!(own.sleeps < 9, "{own:?}");
+    }
+
+    #[test]
+    fn a_page_that_is_touched_first_costs_a_fault_and_time_in_the_kernel_is_told_apart() {
+        let start = Costs::now();
+        let pages = vec![1_u8; 4 << 20];
+        std::hint::black_box(&pages);
+        let costs = Costs::since(&start);
+        assert!(costs.faults.minor >= 1, "{costs:?}");
+        while Costs::since(&start).system_ns == 0 {
+            let _ = std::fs::read("/proc/self/maps");
+        }
     }
 }

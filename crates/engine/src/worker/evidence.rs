@@ -8,10 +8,18 @@ use crate::wire::Mapping;
 /// Names of the counters that modules have beside their library.
 const COUNTERS: &str = "ipcmark-pair";
 
+/// Name of the page of the probes.
+const PROBES: &str = "memfd:ipcmark-probe";
+
 /// The memory that this process shares with whomever.
 pub(crate) fn shared_mappings() -> Vec<Mapping> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().filter_map(mapping).filter(|mapping| !mapping.name.contains(COUNTERS)).collect()
+    maps.lines().filter_map(mapping).filter(|mapping| !ours(mapping)).collect()
+}
+
+/// Whether no message goes through it.
+fn ours(mapping: &Mapping) -> bool {
+    mapping.name.contains(COUNTERS) || mapping.name.contains(PROBES)
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
@@ -20,8 +28,8 @@ fn mapping(line: &str) -> Option<Mapping> {
     let (access, device, inode) = (words.next()?, words.nth(1)?, words.next()?);
     let number = |text| u64::from_str_radix(text, 16).ok();
     let bytes = number(end)?.checked_sub(number(start)?)?;
-    let name = words.next().unwrap_or_default().to_owned();
-    access.ends_with('s').then(|| Mapping { id: format!("{device} {inode}"), bytes, name })
+    let name = words.next().unwrap_or_default().into();
+    access.ends_with('s').then(|| Mapping { id: format!("{device} {inode}").into(), bytes, name })
 }
 
 /// Whether this process has a socket that speaks over a network interface.
@@ -70,8 +78,8 @@ mod tests {
     fn a_line_of_the_system_is_read() {
         let line = "7f00-8f00 rw-s 00000000 00:01 42    /memfd:ring (deleted)";
         let mapping = mapping(line).unwrap();
-        assert_eq!((mapping.id.as_str(), mapping.bytes), ("00:01 42", 0x1000));
-        assert_eq!(mapping.name, "/memfd:ring");
+        assert_eq!((&*mapping.id, mapping.bytes), ("00:01 42", 0x1000));
+        assert_eq!(&*mapping.name, "/memfd:ring");
         assert!(super::mapping("7f00-8f00 rw-p 00000000 00:01 42").is_none());
     }
 }

@@ -1,47 +1,54 @@
 //! A worker: the process of one end. It opens, runs and closes as the command tells it.
 
+mod context;
 mod costs;
 mod evidence;
-mod floor;
+mod opening;
 mod process;
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
-use ipcmark_transport::{Endpoint, Error, Role, Settings, Transport};
+use ipcmark_transport::{Endpoint, Error, Role, Settings, Span, Transport};
 
+pub(crate) use context::SessionPlace;
+pub use context::WorkerContext;
 pub(crate) use process::{run_workers, status};
 
 use ipcmark_fdpass::SocketRendezvous;
-use ipcmark_machine::pin::Pin;
+use ipcmark_machine::clock;
 
 use crate::{
-    patterns::{self, LoopContext, Progress},
-    wire::{Channel, Costs, Pass, Reply, Request},
+    patterns::{self, Bare, LoopContext, ProbePages},
+    wire::{Channel, ClockReport, Costs, Opened, Pass, PathOptions, Reply, Request, TurnLimit},
 };
 
-/// What a worker works with: its role, its channel to the command and its sockets to the other workers.
-pub struct WorkerContext {
-    pub(crate) role: Role,
-    pub(crate) control: Channel<Request>,
-    pub(crate) peers: SocketRendezvous,
-    pub(crate) pin: Option<Pin>,
-    /// Whether the other workers are threads of this process.
-    pub(crate) shares_process: bool,
+/// What the workers of a process serve.
+pub(crate) struct Service<'a> {
+    pub session: &'a SessionPlace,
+    /// Without one they serve what needs none.
+    pub transport: Option<String>,
+    pub paths: PathOptions,
 }
 
 impl WorkerContext {
     fn answer(&mut self, reply: Result<Reply, Error>) -> Result<(), Error> {
         let reply = reply.unwrap_or_else(|error| Reply::Failed {
-            reason: error.to_string(),
+            reason: error.to_string().into(),
             peer_gone: error.is_peer_gone(),
         });
         self.control.send(&reply)
     }
 
-    /// Serves what needs no transport: the floor and the clock.
+    /// Serves what needs no transport: the probes, the clock and the references.
     pub(crate) fn serve_without_transport(&mut self) -> Result<(), Error> {
         while let Some(request) = self.next()? {
-            self.answer(Err(out_of_turn(&request)))?;
+            match request {
+                Request::Open(opening) => match self.reference_settings(opening) {
+                    Ok(settings) => serve_case(&Reference, &settings, self)?,
+                    Err(error) => self.answer(Err(error))?,
+                },
+                other => self.answer(Err(out_of_turn(&other)))?,
+            }
         }
         Ok(())
     }
@@ -50,25 +57,65 @@ impl WorkerContext {
     fn next(&mut self) -> Result<Option<Request>, Error> {
         loop {
             match self.control.receive()? {
-                Some(Request::Floor { alone }) => {
-                    let floor = match alone {
-                        true => Ok(self.role.is_leader().then(floor::clock_alone)),
-                        false => floor::measure(self.role, &mut self.peers),
-                    };
-                    self.answer(floor.map(Reply::Floor))?;
+                Some(Request::Prepare { probes }) => {
+                    let prepared = self.prepare(probes);
+                    self.answer(prepared)?;
                 }
-                Some(Request::Enough) => {}
                 request => return Ok(request),
             }
         }
     }
+
+    /// What a loop needs, for an end that is reliable and travels between processes.
+    fn for_loop(&mut self, settings: &Settings) -> LoopContext<'_> {
+        LoopContext {
+            reliable: true,
+            alternating: false,
+            span: Span::Process,
+            wait: settings.wait,
+            follower: match settings.role {
+                Role::Leader => 0,
+                Role::Follower(number) => number,
+            },
+            subscribers: settings.subscribers,
+            peers: &mut self.peers,
+            probe: self.probe.as_mut(),
+            pin: self.pin.as_ref(),
+            command: &mut self.control,
+        }
+    }
+
+    fn prepare(&mut self, probes: bool) -> Result<Reply, Error> {
+        if probes {
+            self.probe = ProbePages::open(self.role, &mut self.peers)?;
+        }
+        let clock = || ClockReport { read_ns: clock::reading_cost_ns(), step_ns: clock::step_ns() };
+        Ok(Reply::Prepared(self.role.is_leader().then(clock)))
+    }
+}
+
+/// What a worker opens, runs and closes for a case.
+trait Subject {
+    type End;
+    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error>;
+    fn configuration(end: &Self::End) -> BTreeMap<String, String>;
+    fn run(
+        &self,
+        settings: &Settings,
+        end: &mut Self::End,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error>;
 }
 
 /// Serves the cases of one transport, one after another, until the command closes the channel.
 pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) -> Result<(), Error> {
     while let Some(request) = context.next()? {
         match request {
-            Request::Open(settings) => serve_case(transport, &settings, context)?,
+            Request::Open(opening) => match context.settings(transport, opening) {
+                Ok(settings) => serve_case(&Carried(transport), &settings, context)?,
+                Err(error) => context.answer(Err(error))?,
+            },
             other => context.answer(Err(out_of_turn(&other)))?,
         }
     }
@@ -76,13 +123,17 @@ pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) ->
 }
 
 /// Opens an end, runs what is asked for on it and closes it.
-fn serve_case<T: Transport>(
-    transport: &T,
+fn serve_case<S: Subject>(
+    subject: &S,
     settings: &Settings,
     context: &mut WorkerContext,
 ) -> Result<(), Error> {
+    // Fast DDS makes files in the working directory; here they go with the session. A follower in another
+    // container may have no such directory, and stays where it is.
+    let _ = std::env::set_current_dir(&settings.directory);
+    Costs::forget_peak_memory();
     let start = Instant::now();
-    let mut end = match transport.open(settings, &mut context.peers) {
+    let mut end = match subject.open(settings, &mut context.peers) {
         Ok(end) => end,
         Err(error) => return context.answer(Err(error)),
     };
@@ -90,11 +141,14 @@ fn serve_case<T: Transport>(
         pin.release_other_threads();
     }
     let setup_ns = start.elapsed().as_nanos() as u64;
-    context.answer(Ok(Reply::Opened { setup_ns, configuration: end.configuration() }))?;
+    let configuration = S::configuration(&end).into_iter();
+    let configuration = configuration.map(|(key, value)| (key.into(), value.into())).collect();
+    let opened = Opened { setup_ns, configuration, process: process_name().into() };
+    context.answer(Ok(Reply::Opened(opened)))?;
     while let Some(request) = context.next()? {
         match request {
             Request::Run(pass) => {
-                let reply = run(transport, settings, &mut end, &pass, context);
+                let reply = subject.run(settings, &mut end, &pass, context);
                 context.answer(reply)?;
             }
             Request::Look => {
@@ -112,42 +166,98 @@ fn serve_case<T: Transport>(
     Ok(())
 }
 
-fn run<T: Transport>(
-    transport: &T,
-    settings: &Settings,
-    end: &mut T::Endpoint,
-    pass: &Pass,
-    context: &mut WorkerContext,
-) -> Result<Reply, Error> {
-    let capabilities = &transport.definition().capabilities;
-    // The two closures use the channel at different times: one asks, the other tells.
-    let control = std::cell::RefCell::new(&mut context.control);
-    let mut around = LoopContext {
-        reliable: capabilities.reliable && !end.may_lose(),
-        alternating: capabilities.alternating,
-        span: capabilities.span,
-        wait: settings.wait,
-        follower: match settings.role {
-            Role::Leader => 0,
-            Role::Follower(number) => number,
-        },
-        subscribers: settings.subscribers,
-        stop: &mut || control.borrow().has_input(),
-        tell: &mut |progress| control.borrow_mut().send(&reply_of(progress)),
-    };
-    if settings.role.is_leader() {
-        patterns::lead(end, pass, &mut around).map(|report| Reply::Led(Box::new(report)))
-    } else {
-        let costs = patterns::follow(end, pass, &mut around)?;
-        // What a process costs stands once: with its leader.
-        Ok(Reply::Followed(if context.shares_process { Costs::default() } else { costs }))
+/// A transport.
+struct Carried<'a, T>(&'a T);
+
+impl<T: Transport> Subject for Carried<'_, T> {
+    type End = T::Endpoint;
+
+    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error> {
+        self.0.open(settings, peers)
+    }
+
+    fn configuration(end: &Self::End) -> BTreeMap<String, String> {
+        end.configuration()
+    }
+
+    fn run(
+        &self,
+        settings: &Settings,
+        end: &mut Self::End,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error> {
+        opening::check_pass(self.0.definition(), settings, pass)?;
+        let capabilities = &self.0.definition().capabilities;
+        let shares_process = context.shares_process;
+        let loop_context = LoopContext {
+            reliable: capabilities.reliable && !end.may_lose(),
+            alternating: capabilities.alternating,
+            span: capabilities.span,
+            ..context.for_loop(settings)
+        };
+        if settings.role.is_leader() {
+            let mut report = patterns::lead(end, pass, loop_context)?;
+            report.parts_per_message = end.parts_per_message();
+            return Ok(Reply::Led(Box::new(report)));
+        }
+        let mut report = patterns::follow(end, pass, loop_context)?;
+        if let Some(report) = report.as_mut().filter(|_| shares_process) {
+            // What a process costs stands once: with its leader.
+            report.costs = None;
+        }
+        Ok(Reply::Followed(report))
     }
 }
 
-fn reply_of(progress: Progress) -> Reply {
-    match progress {
-        Progress::Phase(phase) => Reply::Phase(phase.into()),
-        Progress::Measuring { expected_ns } => Reply::Measuring { expected_ns },
+/// The reference of a group.
+struct Reference;
+
+impl Subject for Reference {
+    type End = Bare;
+
+    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Bare, Error> {
+        Bare::open(settings, peers)
+    }
+
+    fn configuration(_: &Bare) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    fn run(
+        &self,
+        settings: &Settings,
+        end: &mut Bare,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error> {
+        let loop_context = context.for_loop(settings);
+        match settings.role.is_leader() {
+            true => end.lead(pass, loop_context).map(|report| Reply::Led(Box::new(report))),
+            false => end.follow(loop_context).map(|report| Reply::Followed(Some(report))),
+        }
+    }
+}
+
+/// The kernel's name for this process.
+fn process_name() -> String {
+    let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+    name.trim_end().into()
+}
+
+impl patterns::Command for Channel<Request> {
+    fn phase(&mut self, phase: &'static str) -> Result<(), Error> {
+        self.send(&Reply::Phase(phase.into()))
+    }
+
+    fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<TurnLimit>, Error> {
+        self.send(&Reply::Ready { round_trip_ns })?;
+        match self.receive()? {
+            Some(Request::Turn(limit)) => Ok(Some(limit)),
+            Some(Request::Finish) => Ok(None),
+            Some(other) => Err(out_of_turn(&other)),
+            None => Err(Error::peer_gone("wait for", "the next turn")),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! stays within a process.
 
 use std::{
+    io::{self, Write},
     os::{
         fd::{AsRawFd, OwnedFd},
         unix::net::UnixStream,
@@ -17,12 +18,12 @@ use nix::sys::{
 };
 
 use ipcmark_fdpass::{FrameSocket, SocketRendezvous};
-use ipcmark_machine::{pin::Pin, process::die_with_parent};
+use ipcmark_machine::{inherited::STACK_BYTES, pin::Pin, process::die_with_parent};
 
-use super::WorkerContext;
+use super::{Service, WorkerContext};
 use crate::{
     registry::Registry,
-    wire::{COMMAND_FD, Channel, WorkerSpec},
+    wire::{COMMAND_FD, Channel, MAX_FRAME, WorkerSpec},
 };
 
 /// The exit status of a process that panicked.
@@ -33,7 +34,7 @@ const PANICKED: i32 = 101;
 pub(crate) fn run_workers(
     registry: &Registry,
     specs: &[WorkerSpec],
-    transport: Option<&str>,
+    service: &Service<'_>,
     fds: Vec<OwnedFd>,
 ) -> Result<(), Error> {
     die_with_parent()?;
@@ -48,14 +49,15 @@ pub(crate) fn run_workers(
     let first = workers.remove(0);
     thread::scope(|scope| {
         for worker in workers {
-            scope.spawn(move || {
-                match status(|| worker.work(registry, transport, shares_process)) {
-                    0 => {}
-                    status => process::exit(status),
-                }
-            });
+            let work = move || match status(|| worker.work(registry, service, shares_process)) {
+                0 => {}
+                status => process::exit(status),
+            };
+            // As large as the first thread's, whatever RUST_MIN_STACK says.
+            let thread = thread::Builder::new().stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, work).map_err(|e| Error::scarce("start", "a thread", e))?;
         }
-        first.work(registry, transport, shares_process)
+        first.work(registry, service, shares_process)
     })
 }
 
@@ -79,20 +81,28 @@ impl Worker {
     fn work(
         self,
         registry: &Registry,
-        transport: Option<&str>,
+        service: &Service<'_>,
         shares_process: bool,
     ) -> Result<(), Error> {
         let role = self.spec.role;
         let name = if role.is_leader() { c"ipcmark-leader" } else { c"ipcmark-follow" };
         prctl::set_name(name).map_err(|e| Error::os("name", "a worker", e))?;
         let pin = self.spec.cpu.map(Pin::to).transpose()?;
-        let control = Channel::new(UnixStream::from(self.control), "command");
-        let peers = SocketRendezvous::new(self.peers);
-        let mut context = WorkerContext { role, control, peers, pin, shares_process };
-        let Some(name) = transport else { return context.serve_without_transport() };
+        let mut context = WorkerContext {
+            role,
+            address: self.spec.address,
+            control: Channel::new(UnixStream::from(self.control), "command", MAX_FRAME),
+            peers: SocketRendezvous::new(self.peers),
+            pin,
+            probe: None,
+            shares_process,
+            session: service.session.clone(),
+            paths: service.paths.clone(),
+        };
+        let Some(name) = &service.transport else { return context.serve_without_transport() };
         registry
             .iter()
-            .find(|transport| transport.definition().name == name)
+            .find(|transport| transport.definition().name == *name)
             .ok_or_else(|| Error::new("find", format!("the transport {name}"), "it is unknown"))?
             .serve(&mut context)
     }
@@ -103,7 +113,7 @@ pub(crate) fn status(work: impl FnOnce() -> Result<(), Error>) -> i32 {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            eprintln!("{error}");
+            let _ = writeln!(io::stderr(), "{error}");
             1
         }
         Err(_) => PANICKED,
@@ -126,7 +136,7 @@ fn settle(stderr: &OwnedFd) -> Result<(), Error> {
         libc::setrlimit(libc::RLIMIT_CORE, &none);
     }
     // Without a backtrace, so that the end of standard error holds the message.
-    panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+    panic::set_hook(Box::new(|panic| _ = writeln!(io::stderr(), "{panic}")));
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
         .map_err(|e| Error::os("settle", "a worker", e))
 }

@@ -20,12 +20,14 @@ use nix::{
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Nothing,
-    /// It drops every 200th message to its last follower, and says that it may.
+    /// It drops every 150th message to its last follower, and says that it may.
     Loses,
     /// It hands an answer over twice.
     Repeats,
     /// It never reaches its last follower.
     ForgetsOne,
+    /// It opens for the first session of a run only.
+    WearsOut,
 }
 
 /// The transport.
@@ -81,6 +83,9 @@ impl Transport for Broadcast {
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
+        if self.fault == Fault::WearsOut && !settings.name.ends_with("-1") {
+            return Err(Error::new("open", "a broadcast", "it is worn out"));
+        }
         let mut sockets = Vec::new();
         for peer in 0..peers.peers() {
             if settings.role.is_leader() {
@@ -123,9 +128,9 @@ impl End {
     fn skips(&self, peer: usize) -> bool {
         let is_last = peer + 1 == self.peers.len();
         match self.fault {
-            Fault::Loses => is_last && self.count.is_multiple_of(200),
+            Fault::Loses => is_last && self.count.is_multiple_of(150),
             Fault::ForgetsOne => is_last,
-            Fault::Nothing | Fault::Repeats => false,
+            Fault::Nothing | Fault::Repeats | Fault::WearsOut => false,
         }
     }
 }

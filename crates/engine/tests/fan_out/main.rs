@@ -2,15 +2,15 @@
 
 mod broadcast;
 
-use std::{os::unix::net::UnixStream, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, os::unix::net::UnixStream, process::ExitCode, time::Duration};
 
 use broadcast::{Broadcast, Fault};
 use ipcmark_engine::{
-    Budget, KEEPER_COMMAND, Observer, Pinning, Plan, PlanRequest, PlannedCase, PlannedSession,
-    Register, Registry, RunOptions, Touch,
+    KEEPER_COMMAND, Length, Observer, Pinning, Plan, PlanRequest, Register, Registry, RunOptions,
+    Trials,
 };
 use ipcmark_harness::Test;
-use ipcmark_results::{Case, RunResult, Status};
+use ipcmark_results::{Carrier, Case, Role, RoundTripTrial, RunResult, Status, Touch};
 use ipcmark_transport::{Collect, Error, Pattern, Span};
 use libtest_mimic::Failed;
 
@@ -30,6 +30,9 @@ fn main() -> ExitCode {
         Test::new("an_answer_that_comes_twice_fails_the_case", repeats),
         Test::new("a_follower_that_is_never_reached_fails_the_case", forgets_one),
         Test::new("ends_are_processes_unless_they_stay_within_one", processes),
+        Test::new("every_trial_of_a_case_is_kept", trials_are_kept),
+        Test::new("a_failed_trial_fails_the_case_at_once", a_failed_trial_fails_the_case),
+        Test::new("a_later_trial_that_fails_is_named", a_later_trial_that_fails_is_named),
         Test::new("more_followers_than_it_has_are_unsupported", too_many),
     ])
 }
@@ -40,6 +43,7 @@ fn registry() -> Registry {
         collect.item(Broadcast::new("right", Fault::Nothing, Span::Process)),
         collect.item(Broadcast::new("threads", Fault::Nothing, Span::Thread)),
         collect.item(Broadcast::new("loses", Fault::Loses, Span::Process)),
+        collect.item(Broadcast::new("wears-out", Fault::WearsOut, Span::Process)),
         collect.item(Broadcast::new("repeats", Fault::Repeats, Span::Process)),
         collect.item(Broadcast::new(FORGETS_ONE, Fault::ForgetsOne, Span::Process)),
     ]
@@ -50,6 +54,10 @@ fn measure(name: &str, subscribers: u32) -> Case {
 }
 
 fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
+    run(name, subscribers, silent, 1, &mut Starts::default()).cases.remove(0)
+}
+
+fn run(name: &str, subscribers: u32, silent: u32, trials: u32, starts: &mut Starts) -> RunResult {
     // Only one that is never reached is found out by its silence.
     let timeout = Duration::from_secs(if name == FORGETS_ONE { 2 } else { 300 });
     let registry = registry();
@@ -60,68 +68,112 @@ fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
         payloads: vec![(64, vec![Touch::All])],
         subscribers,
         silent,
-        budget: Budget::RoundTrips(ROUND_TRIPS),
+        trials: Trials::Fixed(trials),
+        length: Some(Length::RoundTrips(ROUND_TRIPS)),
         ..PlanRequest::default()
     };
     let options = RunOptions { pinning: Pinning::Off, timeout, ..RunOptions::default() };
     let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
     let plan = Plan::new(&registry, &request);
-    let result = ipcmark_engine::run(&registry, &plan, &options, &interrupt, &mut Silent);
-    result.expect("the run ends").cases.remove(0)
+    ipcmark_engine::run(&registry, &plan, &options, &interrupt, starts).expect("the run ends")
 }
 
-struct Silent;
+/// How many slots were begun, one a trial.
+#[derive(Default)]
+struct Starts(u32);
 
-impl Observer for Silent {
+impl Observer for Starts {
     fn begun(&mut self, _: &RunResult) {}
-    fn starting(&mut self, _: &str, _: &PlannedSession, _: &PlannedCase) {}
-    fn finished(&mut self, _: &RunResult) -> Result<(), Error> {
-        Ok(())
+    fn progress(&mut self, _: &str, _: f64) {
+        self.0 += 1;
     }
+    fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
+        result.check().map_err(|cause| Error::new("check", "the result", cause))
+    }
+}
+
+/// The one trial of a case.
+fn only(case: &Case) -> Result<&RoundTripTrial, Failed> {
+    match case.round_trips() {
+        [trial] => Ok(trial),
+        trials => Err(format!("{} trials: {:?}", trials.len(), case.reason()).into()),
+    }
+}
+
+/// Messages that each end published and took.
+fn traffic(trial: &RoundTripTrial) -> Vec<(u64, u64)> {
+    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+    ends.map(|end| (end.sent, end.received)).collect()
 }
 
 fn every_follower_answers() -> Result<(), Failed> {
     for subscribers in [1, 3] {
         let case = measure("right", subscribers);
-        let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
-        assert_eq!(
-            (case.subscribers, figures.round_trips, figures.lost),
-            (subscribers, ROUND_TRIPS, 0)
-        );
+        let trial = only(&case)?;
+        let losses = &trial.session.losses;
+        assert_eq!((losses.received, losses.lost), (losses.sent, 0));
+        assert!(losses.sent > ROUND_TRIPS, "clock-free blocks and probes are beside the samples");
+        assert_eq!(trial.round_trip_ns.count, ROUND_TRIPS);
         let each: Vec<_> =
-            figures.per_subscriber.iter().map(|one| (one.answers, one.lost)).collect();
+            trial.answers.iter().map(|one| (one.answer_ns.count, one.lost)).collect();
         let expected = if subscribers == 1 { 0 } else { subscribers as usize };
         assert_eq!(each, vec![(ROUND_TRIPS, 0); expected]);
         // The round trip ends with the last answer: no follower's answers come later.
-        let last = figures.per_subscriber.iter().map(|one| one.answer_ns.max).max();
-        assert!(last.unwrap_or(0) <= figures.round_trip_ns.max, "{last:?}");
+        let last = trial.answers.iter().map(|one| one.answer_ns.max).max();
+        assert!(last.unwrap_or(0) <= trial.round_trip_ns.max, "{last:?}");
+        // One message to all, and one back from each.
+        let (sent, subscribers) = (losses.sent, u64::from(subscribers));
+        assert_eq!(traffic(trial)[0], (sent, sent * subscribers));
+        assert_eq!(traffic(trial)[1..], vec![(sent, sent); subscribers as usize]);
+        assert_eq!(trial.session.messages, 2 * sent * subscribers);
     }
     Ok(())
 }
 
 fn silent_follower() -> Result<(), Failed> {
     let case = measure_with("right", 3, 1);
-    let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
-    assert_eq!((case.silent_subscribers, figures.round_trips), (1, ROUND_TRIPS));
-    let answers: Vec<_> = figures.per_subscriber.iter().map(|one| one.answers).collect();
+    let trial = only(&case)?;
+    assert_eq!(case.identity.silent_subscribers, 1);
+    assert_eq!(trial.round_trip_ns.count, ROUND_TRIPS);
+    let answers: Vec<_> = trial.answers.iter().map(|one| one.answer_ns.count).collect();
     assert_eq!(answers, [ROUND_TRIPS, ROUND_TRIPS, 0]);
-    // It took every message, or it would not have got to the end.
-    assert!(figures.per_subscriber[2].cpu_ns_per_message > 0.0);
+    let sent = trial.session.losses.sent;
+    // It answers outside the blocks only: what announces a probe, before and after each block, and the end of a turn.
+    let turns: BTreeSet<u32> = trial.blocks.turn.iter().copied().collect();
+    let between = (trial.blocks.len() + 2 * turns.len()) as u64;
+    let others = (sent, sent);
+    assert_eq!(traffic(trial), [(sent, 2 * sent + between), others, others, (between, sent)]);
+    assert!(trial.session.processes[3].cpu_ns > 0);
     // Three messages out and two back.
-    let round_trips = figures.messages_per_second / 5.0 * figures.round_trip_ns.mean / 1e9;
-    assert!((0.8..1.2).contains(&round_trips), "{round_trips}");
+    assert_eq!(trial.session.messages, 5 * sent);
+    let sum = trial.round_trip_ns.mean * ROUND_TRIPS as f64;
+    assert!((0.8..1.2).contains(&(sum / trial.elapsed_ns as f64)), "{sum} {}", trial.elapsed_ns);
     Ok(())
 }
 
 fn lost_answers_are_counted() -> Result<(), Failed> {
     let case = measure("loses", 3);
-    let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
-    let lost: Vec<u64> = figures.per_subscriber.iter().map(|one| one.lost).collect();
-    // On a busy machine an answer can come so late that it counts as lost.
-    assert!(lost[2] >= 4 && figures.lost >= lost[2], "{lost:?} of {ROUND_TRIPS} are lost");
-    assert!(figures.lost <= lost.iter().sum());
-    assert_eq!(figures.round_trips + figures.lost, ROUND_TRIPS);
-    assert!(figures.lost_wait_ns >= figures.lost * 100_000_000);
+    let trial = only(&case)?;
+    let losses = &trial.session.losses;
+    let lost: Vec<u64> = trial.answers.iter().map(|one| one.lost).collect();
+    // On a busy machine an answer can come so late that it counts as lost. A loss of the warm-up, in which one is sure,
+    // counts nowhere.
+    assert!(lost[2] >= 4 && losses.lost >= lost[2], "{lost:?} of {} are lost", losses.sent);
+    assert!(losses.lost <= lost.iter().sum());
+    assert_eq!(losses.received + losses.lost, losses.sent);
+    assert!(trial.lost_wait_ns >= losses.lost * 100_000_000);
+    let ends = traffic(trial);
+    let in_time: u64 = lost.iter().map(|lost| losses.sent - lost).sum();
+    assert_eq!(ends[0], (losses.sent, in_time + losses.late));
+    // Every sample has an answer in time, or is one that was lost.
+    let sampled: u64 = (0..trial.blocks.len())
+        .filter(|at| !trial.blocks.clock_free[*at])
+        .map(|at| trial.blocks.lost[at])
+        .sum();
+    for answers in &trial.answers {
+        let in_time = answers.answer_ns.count;
+        assert!((ROUND_TRIPS - sampled..=ROUND_TRIPS).contains(&in_time), "{in_time} {sampled}");
+    }
     Ok(())
 }
 
@@ -135,9 +187,38 @@ fn forgets_one() -> Result<(), Failed> {
 
 fn fails(name: &str, reason: &str) -> Result<(), Failed> {
     let case = measure(name, 3);
-    assert_eq!(case.status, Status::Failed);
-    let words = case.reason.unwrap_or_default();
+    assert_eq!(case.status(), Status::Failed);
+    let words = case.reason().unwrap_or_default();
     assert!(words.contains(reason), "{words}");
+    Ok(())
+}
+
+fn trials_are_kept() -> Result<(), Failed> {
+    let mut starts = Starts::default();
+    let result = run("right", 2, 0, 3, &mut starts);
+    assert_eq!((result.planned_cases, result.cases.len(), starts.0), (1, 1, 3));
+    let numbers: Vec<u32> =
+        result.cases[0].round_trips().iter().map(|trial| trial.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    Ok(())
+}
+
+fn a_failed_trial_fails_the_case() -> Result<(), Failed> {
+    let mut starts = Starts::default();
+    let result = run("repeats", 3, 0, 3, &mut starts);
+    let reason = result.cases[0].reason().unwrap_or_default();
+    assert!(!reason.contains("in trial") && reason.contains("came again"), "{reason}");
+    assert_eq!((result.cases.len(), starts.0), (1, 1), "it is not tried again");
+    assert!(result.complete);
+    Ok(())
+}
+
+fn a_later_trial_that_fails_is_named() -> Result<(), Failed> {
+    let mut starts = Starts::default();
+    let result = run("wears-out", 3, 0, 3, &mut starts);
+    let reason = result.cases[0].reason().unwrap_or_default();
+    assert!(reason.starts_with("in trial 2: ") && reason.contains("worn out"), "{reason}");
+    assert_eq!((result.cases.len(), starts.0), (1, 2));
     Ok(())
 }
 
@@ -146,21 +227,30 @@ fn processes() -> Result<(), Failed> {
         [("right", 1, false), ("right", 3, false), ("threads", 1, true), ("threads", 3, true)]
     {
         let case = measure(name, subscribers);
-        let figures = case.figures.ok_or_else(|| format!("{:?}", case.reason))?;
-        let [leader, follower] = ["leader", "follower"].map(|role| &figures.configuration[role]);
+        let session = &only(&case)?.session;
+        let [leader, follower] = ["leader", "follower"].map(|role| &session.configuration[role]);
         assert_eq!(leader == follower, one, "{name}: {leader} and {follower}");
-        assert_eq!(case.span, if one { "thread" } else { "process" });
-        assert_eq!(figures.path.carrier == "process", one, "{name}: {:?}", figures.path);
-        // What one process costs stands once.
-        assert_eq!(figures.cpu_ns_per_message.follower == 0.0, one, "{name}");
-        assert!(figures.cpu_ns_per_message.leader > 0.0, "{name}");
+        assert_eq!(case.identity.span, if one { Span::Thread } else { Span::Process });
+        assert_eq!(session.carrier.found == Carrier::Process, one, "{name}: {:?}", session.carrier);
+        // What one process costs stands once, with all its ends.
+        let ends: Vec<Vec<Role>> = session
+            .processes
+            .iter()
+            .map(|process| process.ends.iter().map(|end| end.role).collect())
+            .collect();
+        let roles = std::iter::once(Role::Leader).chain((0..subscribers).map(Role::Follower));
+        let roles: Vec<Role> = roles.collect();
+        let each: Vec<Vec<Role>> = roles.iter().map(|role| vec![*role]).collect();
+        assert_eq!(ends, if one { vec![roles] } else { each });
+        assert!(session.processes.iter().all(|process| process.cpu_ns > 0), "{session:?}");
+        assert!(session.processes.iter().all(|process| !process.name.is_empty()), "{session:?}");
     }
     Ok(())
 }
 
 fn too_many() -> Result<(), Failed> {
     let case = measure("right", 5);
-    assert_eq!(case.status, Status::Unsupported);
-    assert!(case.reason.unwrap_or_default().contains("4 followers"));
+    assert_eq!(case.status(), Status::Unsupported);
+    assert!(case.reason().unwrap_or_default().contains("4 followers"));
     Ok(())
 }

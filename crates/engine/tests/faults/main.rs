@@ -1,5 +1,5 @@
 //! The engine against transports that are wrong on purpose: each costs its own row, with a reason
-//! that names the cause, in bounded time, and leaves nothing.
+//! that names the cause, in bounded time, and leaves nothing. The rows that take turns with it are measured whole.
 //!
 //! Every scenario is played by the process of its test, which has the run's processes as children and
 //! finds those that are left.
@@ -11,11 +11,11 @@ use std::process::ExitCode;
 
 use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_harness::Test;
-use ipcmark_results::{Case, Status};
+use ipcmark_results::{Case, RoundTripTrial, Status};
 use libtest_mimic::Failed;
 
-use play::{Interrupt, Outcome, play, registry};
-use scenario::{Expected, HANGING, HEALTHY, LONG, SCENARIOS, Scenario};
+use play::{Interrupt, Outcome, TRIALS, play, registry};
+use scenario::{AT_DIFFERENT_MOMENTS, Expected, HANGING, HEALTHY, LONG, SCENARIOS, round_trips};
 
 /// So many at once, for those in which something hangs only wait.
 const AT_ONCE: usize = 8;
@@ -31,23 +31,23 @@ fn main() -> ExitCode {
 }
 
 fn tests() -> Vec<Test> {
-    let interrupts: [(&str, &[&str], Interrupt, Check); 2] = [
-        ("interrupt", &[HEALTHY, HANGING], Interrupt::During(HANGING), keeps_what_was_measured),
-        ("interrupt-at-once", &[HEALTHY], Interrupt::AtOnce, measures_nothing),
-    ];
     let places = [("sandbox", true), ("host", false)].into_iter();
     let all = places.flat_map(|(place, sandbox)| {
         let faults = SCENARIOS.iter().map(move |scenario| {
             Test::new(format!("{}/{place}", scenario.name), move || {
                 let names = [scenario.name, HEALTHY];
                 let outcome = play(&names, sandbox, Interrupt::Never, scenario.timeout());
-                scenario.check(&outcome)?;
-                outcome.left_nothing()
+                check(&names, &outcome)
             })
         });
-        faults.chain(interrupts.map(|(name, played, interrupt, check)| {
+        let several = Test::new(format!("several-in-one-round/{place}"), move || {
+            let names = [&AT_DIFFERENT_MOMENTS[..], &[HEALTHY]].concat();
+            check(&names, &play(&names, sandbox, Interrupt::Never, LONG))
+        });
+        faults.chain([several]).chain(INTERRUPTS.map(|(name, transport, interrupt, check)| {
             Test::new(format!("{name}/{place}"), move || {
-                let outcome = play(played, sandbox, interrupt, LONG);
+                let outcome = play(&[transport], sandbox, interrupt, LONG);
+                expect(!outcome.result.complete, "the result says that it is complete")?;
                 check(&outcome)?;
                 outcome.left_nothing()
             })
@@ -56,62 +56,109 @@ fn tests() -> Vec<Test> {
     all.collect()
 }
 
+/// What is interrupted when, and what must come of it.
+const INTERRUPTS: [(&str, &str, Interrupt, Check); 3] = [
+    ("interrupt", HEALTHY, Interrupt::AfterATrial, keeps_what_was_measured),
+    ("interrupt-during-a-hang", HANGING, Interrupt::Measuring, measures_nothing),
+    ("interrupt-at-once", HEALTHY, Interrupt::AtOnce, measures_nothing),
+];
+
+/// Every scenario of a round has come out as it must, and what is right beside them is measured.
+fn check(names: &[&str], outcome: &Outcome) -> Result<(), Failed> {
+    let result = &outcome.result;
+    expect(result.complete, "the result is not complete")?;
+    expect(result.cases.len() == names.len(), format!("it has other cases: {result:?}"))?;
+    let count = round_trips(names);
+    for name in names {
+        let case = result.cases.iter().find(|case| case.identity.transport == **name);
+        let case = case.ok_or_else(|| format!("{name} has no case"))?;
+        let scenario = SCENARIOS.iter().find(|scenario| scenario.name == *name);
+        let expected = scenario.map_or(&Expected::Measured, |scenario| &scenario.expected);
+        expected
+            .check(case, count)
+            .map_err(|failed| format!("{name}: {}", failed.message().unwrap_or_default()))?;
+    }
+    outcome.left_nothing()
+}
+
 impl Outcome {
     fn left_nothing(&self) -> Result<(), Failed> {
         expect(self.left.is_empty(), format!("it left {:?}", self.left))
     }
 }
 
-impl Scenario {
-    fn check(&self, outcome: &Outcome) -> Result<(), Failed> {
-        let [faulty, healthy] = outcome.result.cases.as_slice() else {
-            return Err(format!("there are not two cases: {:?}", outcome.result).into());
-        };
-        expect(outcome.result.complete, "the result is not complete")?;
-        expect(
-            healthy.status == Status::Ok,
-            format!("the case behind it suffered: {:?}", healthy.reason),
-        )?;
-        self.expected.check(faulty)
-    }
-}
-
 impl Expected {
-    fn check(&self, case: &Case) -> Result<(), Failed> {
-        match (self, &case.figures) {
+    /// The outcome of a row of `count` round trips.
+    fn check(&self, case: &Case, count: u64) -> Result<(), Failed> {
+        match (self, case.round_trips()) {
             (Expected::Failed(words), _) => {
-                let reason = case.reason.as_deref().unwrap_or("(none)");
-                expect(case.status == Status::Failed, format!("it is {:?}", case.status))?;
+                let reason = case.reason().unwrap_or("(none)");
+                expect(case.status() == Status::Failed, format!("it is {}", case.status()))?;
                 let missing = words.iter().find(|words| !reason.contains(**words));
                 expect(missing.is_none(), format!("no '{missing:?}' in the reason: {reason}"))
             }
-            (_, None) => Err(format!("it is not measured: {:?}", case.reason).into()),
-            (Expected::Measured, Some(figures)) => {
-                expect(figures.lost == 0, format!("{} were lost", figures.lost))?;
-                expect(figures.round_trips == 1000, format!("{} trips", figures.round_trips))
+            (Expected::Measured, [trial]) => {
+                is_whole(trial, count)?;
+                let losses = &trial.session.losses;
+                expect(losses.lost == 0 && losses.received == losses.sent, format!("{losses:?}"))?;
+                let traffic = traffic(trial);
+                expect(traffic == [(losses.sent, losses.sent); 2], format!("ends had {traffic:?}"))
             }
             // On a busy machine an answer can come so late that it counts as lost.
-            (Expected::Lossy(lost), Some(figures)) => {
-                expect(figures.lost >= *lost, format!("{} were lost", figures.lost))?;
-                let all = figures.round_trips + figures.lost;
-                expect(all == 1000, format!("{all} round trips in all"))?;
-                let waited = figures.lost_wait_ns >= figures.lost * 100_000_000;
-                expect(waited, format!("it waited for {} ns", figures.lost_wait_ns))
+            (Expected::Lossy(lost), [trial]) => {
+                is_whole(trial, count)?;
+                let losses = &trial.session.losses;
+                expect(losses.lost >= *lost, format!("{losses:?}"))?;
+                let waited = trial.lost_wait_ns >= losses.lost * 100_000_000;
+                expect(waited, format!("it waited for {} ns", trial.lost_wait_ns))?;
+                // Whichever way a message was lost, the leader misses an answer.
+                let (leader, follower) = (traffic(trial)[0], traffic(trial)[1]);
+                let in_time = losses.received + losses.late;
+                expect(leader == (losses.sent, in_time), format!("{leader:?}, {losses:?}"))?;
+                let answered = follower.0 == follower.1 && follower.1 >= losses.received;
+                expect(answered, format!("{follower:?}, {losses:?}"))
+            }
+            (_, trials) => {
+                let (number, reason) = (trials.len(), case.reason());
+                Err(format!("it has {number} trials: {reason:?}").into())
             }
         }
     }
 }
 
+/// Every turn of the row was measured: all samples are there, and as many round trips more between two clock readings.
+fn is_whole(trial: &RoundTripTrial, count: u64) -> Result<(), Failed> {
+    let blocks = &trial.blocks;
+    let of = |clock_free: bool| -> u64 {
+        let kind = (0..blocks.len()).filter(|at| blocks.clock_free[*at] == clock_free);
+        kind.map(|at| blocks.round_trips[at]).sum()
+    };
+    let (sampled, clock_free) = (of(false), of(true));
+    let samples = trial.round_trip_ns.count;
+    expect(samples == count && sampled == count, format!("{sampled} {samples} of {count}"))?;
+    expect(clock_free > 0 && blocks.turn.is_sorted(), format!("{clock_free}: {blocks:?}"))?;
+    let losses = &trial.session.losses;
+    expect(losses.sent > sampled + clock_free, format!("{sampled} {clock_free}: {losses:?}"))
+}
+
+/// Messages that each end published and took.
+fn traffic(trial: &RoundTripTrial) -> Vec<(u64, u64)> {
+    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+    ends.map(|end| (end.sent, end.received)).collect()
+}
+
 fn keeps_what_was_measured(outcome: &Outcome) -> Result<(), Failed> {
-    let result = &outcome.result;
-    expect(!result.complete, "the result says that it is complete")?;
-    expect(result.planned_cases == 2, "there are not two planned cases")?;
-    let statuses: Vec<_> = result.cases.iter().map(|case| case.status).collect();
-    expect(statuses == [Status::Ok], format!("the cases are {statuses:?}"))
+    let [case] = &outcome.result.cases[..] else { return Err("there is not one case".into()) };
+    let trials = case.round_trips().len();
+    expect(
+        (1..TRIALS as usize).contains(&trials),
+        format!("{trials} trials: {:?}", case.reason()),
+    )?;
+    let is_placed = outcome.result.distances.is_some();
+    expect(is_placed, "what was measured is not placed at the distances of its probes")
 }
 
 fn measures_nothing(outcome: &Outcome) -> Result<(), Failed> {
-    expect(!outcome.result.complete, "the result says that it is complete")?;
     expect(outcome.result.cases.is_empty(), "something was measured")
 }
 

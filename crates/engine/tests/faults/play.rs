@@ -9,10 +9,11 @@ use std::{
 };
 
 use ipcmark_engine::{
-    Budget, Observer, Plan, PlannedCase, PlannedSession, Register, Registry, RunOptions, Touch,
+    Length, Observer, Plan, PlannedRow, PlannedSession, Register, Registry, RunOptions, Slot,
+    Trials,
 };
 use ipcmark_faulty::{Fault, Faulty, queue};
-use ipcmark_results::RunResult;
+use ipcmark_results::{RunResult, Touch};
 use ipcmark_transport::{Collect, Error, Pattern, Wait};
 use nix::{
     mqueue::{MQ_OFlag, mq_open},
@@ -23,10 +24,10 @@ use nix::{
     },
 };
 
-use crate::scenario::{HEALTHY, SCENARIOS};
+use crate::scenario::{HEALTHY, SCENARIOS, round_trips};
 
-/// Round trips of a case: the measurement is well under way at `MEASURING` of the scenarios.
-const ROUND_TRIPS: u64 = 1000;
+/// More trials than an interrupted run gets to.
+pub const TRIALS: u32 = 1000;
 
 /// What came of a run.
 pub struct Outcome {
@@ -50,17 +51,20 @@ pub enum Interrupt {
     Never,
     /// Before it begins.
     AtOnce,
-    /// A while after the transport of this name began.
-    During(&'static str),
+    /// A while after it began to measure.
+    Measuring,
+    /// When a trial has been recorded, of [`TRIALS`].
+    AfterATrial,
 }
 
-/// Runs the transports of these names, one case each, in this order. A case may take `timeout` beyond its
-/// expected length.
+/// Runs the transports of these names side by side, one row each. What a row is asked for may take `timeout` beyond
+/// what is expected.
 pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt, timeout: Duration) -> Outcome {
     // What a run leaves behind becomes a child of this process.
     prctl::set_child_subreaper(true).expect("a process can adopt");
     let registry = registry();
-    let plan = plan(&registry, names);
+    let trials = if interrupt == Interrupt::AfterATrial { TRIALS } else { 1 };
+    let plan = plan(&registry, names, trials);
     let options = RunOptions {
         command: names.iter().map(|name| (*name).to_owned()).collect(),
         sandbox,
@@ -78,9 +82,7 @@ pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt, timeout: Durati
     Outcome { result, left }
 }
 
-fn plan(registry: &Registry, names: &[&str]) -> Plan {
-    let case =
-        PlannedCase { pattern: Pattern::Latency, payload: 64, touch: Touch::All, verdict: None };
+fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
     let place = |name: &&str| {
         let found = registry.iter().position(|candidate| candidate.definition().name == **name);
         found.unwrap_or_else(|| panic!("there is no transport {name}"))
@@ -88,13 +90,21 @@ fn plan(registry: &Registry, names: &[&str]) -> Plan {
     let session = |name| PlannedSession {
         transport: place(name),
         wait: Wait::Block,
-        trial: 1,
         library_version: None,
         options: Default::default(),
-        cases: vec![case.clone()],
     };
-    let sessions = names.iter().map(session).collect();
-    Plan { sessions, subscribers: 1, silent: 0, budget: Budget::RoundTrips(ROUND_TRIPS), seed: 1 }
+    let slot = Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All };
+    let row = |session| PlannedRow { session, slot, verdict: None };
+    Plan {
+        rows: (0..names.len()).map(row).collect(),
+        sessions: names.iter().map(session).collect(),
+        subscribers: 1,
+        silent: 0,
+        trials: Trials::Fixed(trials),
+        length: Some(Length::RoundTrips(round_trips(names))),
+        first_trial: 1,
+        seed: 1,
+    }
 }
 
 /// Interrupts the run, or does not.
@@ -116,13 +126,17 @@ impl User {
 impl Observer for User {
     fn begun(&mut self, _: &RunResult) {}
 
-    fn starting(&mut self, name: &str, _: &PlannedSession, _: &PlannedCase) {
-        if matches!(self.interrupt, Interrupt::During(wanted) if wanted == name) {
+    fn progress(&mut self, _: &str, _: f64) {
+        if self.interrupt == Interrupt::Measuring {
             self.interrupt_after(Duration::from_millis(500));
         }
     }
 
-    fn finished(&mut self, _: &RunResult) -> Result<(), Error> {
+    fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
+        result.check().map_err(|cause| Error::new("check", "the result", cause))?;
+        if self.interrupt == Interrupt::AfterATrial && !result.cases.is_empty() {
+            self.interrupt_after(Duration::ZERO);
+        }
         Ok(())
     }
 }

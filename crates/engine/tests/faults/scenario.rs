@@ -16,8 +16,17 @@ const IN_A_BURST: u32 = 50;
 const FIRST_OF_A_BURST: u32 = 34;
 /// After verification and warm-up.
 const MEASURING: u32 = 600;
-/// The flag of the last message of a case.
-const LAST: u32 = 1 << 6;
+/// The flag of a message that announces a probe.
+const PROBE: u32 = 1 << 4;
+/// The flag of the last message before a sleep: of the warm-up, then of each turn.
+const SLEEP: u32 = 1 << 5;
+
+const IN_THE_FIRST_TURN: Moment = After(SLEEP, 1);
+const IN_A_LATER_TURN: Moment = After(SLEEP, 3);
+/// While others have their turn.
+const BETWEEN_TURNS: Moment = Asleep(SLEEP, 2);
+/// The same in a row that has one turn only.
+const AFTER_ITS_TURN: Moment = BETWEEN_TURNS;
 
 /// One fault and its outcome.
 pub struct Scenario {
@@ -39,6 +48,9 @@ pub enum Expected {
     Lossy(u64),
 }
 
+/// Round trips of a row.
+const ROUND_TRIPS: u64 = 1000;
+
 /// How long a process that hangs is waited for. What does not hang must be done by then on a busy machine.
 const SHORT: Duration = Duration::from_secs(20);
 
@@ -54,6 +66,21 @@ impl Scenario {
             _ => LONG,
         }
     }
+
+    /// Round trips of each row. One has one turn; so many more have several, however fast they are.
+    fn round_trips(&self) -> u64 {
+        match (self.name, self.fault) {
+            (ONE_TURN, _) => 1,
+            (_, Fault::Process(_, After(..) | Asleep(..), _)) => 5 * ROUND_TRIPS,
+            _ => ROUND_TRIPS,
+        }
+    }
+}
+
+/// Round trips of each row in a run of these scenarios. The measurement is well under way at [`MEASURING`].
+pub fn round_trips(names: &[&str]) -> u64 {
+    let played = SCENARIOS.iter().filter(|scenario| names.contains(&scenario.name));
+    played.map(Scenario::round_trips).max().unwrap_or(ROUND_TRIPS)
 }
 
 /// The name of the transport that is right.
@@ -61,6 +88,15 @@ pub const HEALTHY: &str = "healthy";
 
 /// The transport whose follower says nothing any more in the middle of the measurement.
 pub const HANGING: &str = "hangs-measuring";
+
+/// Transports that go wrong at different moments of one round: in their first turn, later, and while others have theirs.
+pub const AT_DIFFERENT_MOMENTS: [&str; 3] = [FIRST_TURN, LATER_TURN, NO_TURN];
+const FIRST_TURN: &str = "killed-in-the-first-turn";
+const LATER_TURN: &str = "fails-in-a-later-turn";
+const NO_TURN: &str = "killed-between-turns";
+
+/// The transport that goes wrong when it had all its turns.
+const ONE_TURN: &str = "killed-after-its-turn";
 
 const fn failed(name: &'static str, fault: Fault, reason: &'static [&'static str]) -> Scenario {
     Scenario { name, fault, expected: Expected::Failed(reason) }
@@ -154,6 +190,31 @@ pub const SCENARIOS: &[Scenario] = &[
     process("stops-measuring", Leader, Take(MEASURING), STOP,
         &["no end within 20 s", "while measuring: the leader is stopped"]),
 
+    process(FIRST_TURN, Follower, IN_THE_FIRST_TURN, KILL,
+        &["the follower was killed by signal 9 (SIGKILL) while measuring"]),
+    process("fails-in-the-first-turn", Leader, IN_THE_FIRST_TURN, Fail,
+        &["cannot wind the clockwork: the key is missing, said the leader while measuring"]),
+    process("hangs-in-the-first-turn", Leader, IN_THE_FIRST_TURN, Hang,
+        &["no end within 20 s beyond the expected time while measuring: ", "a process hangs"]),
+    process("killed-in-a-later-turn", Leader, IN_A_LATER_TURN, KILL,
+        &["the leader was killed by signal 9 (SIGKILL) while measuring"]),
+    process(LATER_TURN, Follower, IN_A_LATER_TURN, Fail,
+        &["cannot wind the clockwork: the key is missing, said the follower while measuring"]),
+    process("hangs-in-a-later-turn", Follower, IN_A_LATER_TURN, Hang,
+        &["no end within 20 s beyond the expected time while measuring: ", "a process hangs"]),
+    process(NO_TURN, Leader, BETWEEN_TURNS, KILL,
+        &["the leader was killed by signal 9 (SIGKILL) while measuring"]),
+    process("follower-killed-between-turns", Follower, BETWEEN_TURNS, KILL,
+        &["the follower was killed by signal 9 (SIGKILL) while measuring"]),
+    process(ONE_TURN, Follower, AFTER_ITS_TURN, KILL,
+        &["the follower was killed by signal 9 (SIGKILL) while "]),
+    process("exits-between-turns", Follower, BETWEEN_TURNS, Exit,
+        &["the follower exited with status 3 while measuring"]),
+    process("stops-between-turns", Leader, BETWEEN_TURNS, STOP,
+        &["no end within 20 s", "while measuring: the leader is stopped"]),
+    process("follower-stops-between-turns", Follower, BETWEEN_TURNS, STOP,
+        &["no end within 20 s", "while measuring: the follower is stopped"]),
+
     process("chatters", Follower, Open, Chatter,
         &["the follower exited with status 4 while opening; its standard error ends with: ",
           "line 99999 to standard output | line 99999 to standard error | the last line"]),
@@ -178,8 +239,8 @@ pub const SCENARIOS: &[Scenario] = &[
     unreliable("late-answer", Ill::Late, Which::At(VERIFYING), Expected::Lossy(0)),
     unreliable("late-burst", Ill::Late, Which::At(FIRST_OF_A_BURST), Expected::Lossy(0)),
     Scenario {
-        name: "loses-the-last",
-        fault: Fault::Unreliable(Leader, Ill::Lost, Which::Flagged(LAST)),
-        expected: Expected::Lossy(0),
+        name: "loses-announced-probes",
+        fault: Fault::Unreliable(Leader, Ill::Lost, Which::Flagged(PROBE)),
+        expected: Expected::Lossy(2),
     },
 ];

@@ -1,0 +1,308 @@
+//! From what the workers of a row report of a trial to its measurement.
+
+use hdrhistogram::Histogram;
+use ipcmark_machine::placement::Placement;
+use ipcmark_results::{
+    Answers, Blocks, CarrierEvidence, EndRecord, Losses, Measurement, PlacedSamples, ProcessRecord,
+    RoundTripTrial, RoundTrips, SessionRecord, ThreadRecord, Times,
+};
+use ipcmark_transport::{Carrier, Role, Span};
+
+use super::{carrier::Evidence, round::RowReports};
+use crate::wire::{
+    AnswerReport, Block, BlockKind, Costs, FollowerReport, HelperCosts, LeaderReport, Mapping,
+    Opened, ProbeBin, Reply, ThreadCosts, Traffic,
+};
+
+/// What the workers of a row reported.
+pub(crate) struct Reports {
+    /// Of each worker: the leader first, then the followers in the order of their numbers.
+    opened: Vec<Opened>,
+    leader: LeaderReport,
+    /// Of each follower that took part.
+    followers: Vec<(u32, FollowerReport)>,
+    /// Memory that each process shares.
+    shared: Vec<Vec<Mapping>>,
+    /// Whether every process has a socket that speaks over a network interface.
+    has_network_sockets: bool,
+    /// Every sample.
+    samples: Histogram<u64>,
+}
+
+/// What the command knows of a trial that the workers do not.
+pub(crate) struct Circumstances<'a> {
+    /// Number of the trial.
+    pub number: u32,
+    /// Number of the round in which it took its turns.
+    pub round: u32,
+    pub messages_per_round_trip: u64,
+    pub placement: &'a Placement,
+    /// What the transport says that it is carried by.
+    pub declared: Option<Carrier>,
+    pub span: Span,
+    pub sandboxed: bool,
+    /// Whether the ends are on different hosts.
+    pub apart: bool,
+    pub payload: usize,
+}
+
+impl Reports {
+    /// Sorts the replies of the workers, the leader's first in each list.
+    pub(crate) fn of(replies: RowReports) -> Result<Self, String> {
+        let (mut leader, mut followers) = (None, Vec::new());
+        for reply in replies.measured {
+            match reply {
+                Reply::Led(report) => leader = Some(*report),
+                Reply::Followed(report) => followers.push(report),
+                other => return Err(format!("a worker answered {other:?} to a measurement")),
+            }
+        }
+        let leader = leader.ok_or("the leader did not report")?;
+        let samples = samples(&leader)?;
+        let opened = replies.opened.into_iter().filter_map(Reply::opened).collect();
+        let numbered = followers.into_iter().enumerate();
+        let followers = numbered.filter_map(|(at, report)| Some((at as u32, report?))).collect();
+        let seen = replies.seen.into_iter().filter_map(Reply::seen);
+        let (shared, network): (_, Vec<bool>) = seen.unzip();
+        let has_network_sockets = network.iter().all(|has| *has);
+        Ok(Self { opened, leader, followers, shared, has_network_sockets, samples })
+    }
+
+    /// The samples of its blocks, sorted by their probes.
+    pub(crate) fn placed_samples(&self) -> Vec<PlacedSamples> {
+        let groups = self.leader.samples.iter().map(|group| PlacedSamples {
+            probe_ns: group.bin.map(ProbeBin::middle_ns),
+            histogram: group.histogram.clone(),
+        });
+        groups.collect()
+    }
+
+    /// The blocks of a reference.
+    pub(crate) fn blocks(&self) -> Blocks {
+        blocks(&self.leader.blocks)
+    }
+
+    /// What was measured.
+    pub(crate) fn measurement(
+        self,
+        circumstances: &Circumstances<'_>,
+    ) -> Result<Measurement, String> {
+        let trial = RoundTripTrial {
+            number: circumstances.number,
+            round: circumstances.round,
+            round_trip_ns: Times::of(&self.samples),
+            clock_free_mean_ns: self.clock_free_mean_ns(),
+            elapsed_ns: self.sampled().map(|block| block.elapsed_ns).sum(),
+            lost_wait_ns: self.leader.lost_wait_ns,
+            answers: self.answers()?,
+            reference_multiple: None,
+            blocks: blocks(&self.leader.blocks),
+            by_distance: Vec::new(),
+            session: self.session(circumstances),
+        };
+        Ok(Measurement::RoundTrips(RoundTrips { trials: vec![trial] }))
+    }
+
+    fn sampled(&self) -> impl Iterator<Item = &Block> {
+        self.leader.blocks.iter().filter(|block| block.kind == BlockKind::Sampled)
+    }
+
+    /// Over all clock-free blocks together; 0 where there is none.
+    fn clock_free_mean_ns(&self) -> f64 {
+        let clock_free =
+            self.leader.blocks.iter().filter(|block| block.kind == BlockKind::ClockFree);
+        let (count, elapsed_ns) = clock_free.fold((0, 0), |(count, elapsed_ns), block| {
+            (count + block.round_trips, elapsed_ns + block.elapsed_ns)
+        });
+        elapsed_ns as f64 / count.max(1) as f64
+    }
+
+    /// What the leader measured of each of several followers.
+    fn answers(&self) -> Result<Vec<Answers>, String> {
+        let reports = &self.leader.answers;
+        let several = reports.iter().enumerate().filter(|_| reports.len() > 1);
+        several.map(|(follower, report)| answers(follower as u32, report)).collect()
+    }
+
+    fn session(&self, circumstances: &Circumstances<'_>) -> SessionRecord {
+        let configuration = self.opened.iter().flat_map(|one| one.configuration.clone());
+        let configuration = configuration.map(|(key, value)| (key.into(), value.into()));
+        SessionRecord {
+            setup_ns: self.opened.iter().map(|one| one.setup_ns).max().unwrap_or(0),
+            configuration: configuration.collect(),
+            messages: self.messages(circumstances),
+            losses: self.losses(),
+            parts_per_message: self.leader.parts_per_message,
+            idle_share: self.idle_share(),
+            processes: self.processes(circumstances.placement),
+            carrier: self.carrier(circumstances),
+        }
+    }
+
+    /// Messages of all turns, those of lost round trips left out.
+    fn messages(&self, circumstances: &Circumstances<'_>) -> u64 {
+        let ended = self.leader.traffic.sent.saturating_sub(self.leader.lost);
+        ended * circumstances.messages_per_round_trip
+    }
+
+    /// In round trips of all turns. One that comes twice or out of order has failed the row before this.
+    fn losses(&self) -> Losses {
+        let LeaderReport { traffic, lost, late, .. } = &self.leader;
+        let (sent, lost, late) = (traffic.sent, *lost, *late);
+        Losses { sent, received: sent.saturating_sub(lost), lost, late, ..Losses::default() }
+    }
+
+    fn carrier(&self, circumstances: &Circumstances<'_>) -> CarrierEvidence {
+        let messages = self.messages(circumstances).max(1) as f64;
+        let evidence = Evidence {
+            declared: circumstances.declared,
+            span: circumstances.span,
+            sandboxed: circumstances.sandboxed,
+            payload: circumstances.payload,
+            loopback_bytes_per_message: self.leader.costs.loopback_bytes as f64 / messages,
+            has_network_sockets: self.has_network_sockets,
+            apart: circumstances.apart,
+            shared: &self.shared,
+        };
+        evidence.conclusion()
+    }
+
+    /// The leader's process first. A follower that is a thread of it is another end of that process.
+    fn processes(&self, placement: &Placement) -> Vec<ProcessRecord> {
+        let leader = end(Role::Leader, placement.leader, self.leader.traffic, &self.leader.thread);
+        let mut processes = vec![process(self.name(0), leader, &self.leader.costs)];
+        for (number, report) in &self.followers {
+            let cpu = placement.followers.get(*number as usize).copied().flatten();
+            let end = end(Role::Follower(*number), cpu, report.traffic, &report.thread);
+            match &report.costs {
+                Some(costs) => processes.push(process(self.name(number + 1), end, costs)),
+                None => processes[0].ends.push(end),
+            }
+        }
+        processes.extend(self.leader.helpers.iter().map(helper));
+        processes
+    }
+
+    /// CPU time that the workers used while they waited for their turns, as a part of the longest such time.
+    pub(crate) fn idle_share(&self) -> f64 {
+        let followers = self.followers.iter().filter_map(|(_, report)| report.costs.as_ref());
+        let all = || followers.clone().chain([&self.leader.costs]);
+        let idle_ns = all().map(|costs| costs.idle_ns).max().unwrap_or(0);
+        let used_ns: f64 = all().map(|costs| costs.idle_cpu_ns as f64).sum();
+        used_ns / idle_ns.max(1) as f64
+    }
+
+    fn name(&self, worker: u32) -> String {
+        self.opened
+            .get(worker as usize)
+            .map_or_else(String::new, |opened| opened.process.to_string())
+    }
+}
+
+/// The samples of all blocks together, which have as many round trips.
+fn samples(leader: &LeaderReport) -> Result<Histogram<u64>, String> {
+    let mut all = ipcmark_results::new_histogram();
+    for group in &leader.samples {
+        let samples = ipcmark_results::decode(&group.histogram)?;
+        all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
+    }
+    let sampled = leader.blocks.iter().filter(|block| block.kind == BlockKind::Sampled);
+    let expected: u64 = sampled.map(|block| block.round_trips).sum();
+    match all.len() {
+        0 => Err("not one round trip ended: every message was lost".into()),
+        count if count == expected => Ok(all),
+        count => Err(format!("the leader reported {count} samples of {expected} round trips")),
+    }
+}
+
+fn answers(follower: u32, report: &AnswerReport) -> Result<Answers, String> {
+    let answer_ns = Times::parse(report.histogram.clone())?;
+    Ok(Answers { follower, answer_ns, lost: report.lost })
+}
+
+fn end(role: Role, cpu: Option<u32>, traffic: Traffic, thread: &ThreadCosts) -> EndRecord {
+    let ThreadCosts { cpu_ns, run_delay_ns, sleeps } = *thread;
+    let thread = ThreadRecord { cpu_ns, run_delay_ns, sleeps };
+    EndRecord { role, cpu, sent: traffic.sent, received: traffic.received, thread }
+}
+
+fn helper(costs: &HelperCosts) -> ProcessRecord {
+    ProcessRecord { name: costs.name.to_string(), cpu_ns: costs.cpu_ns, ..ProcessRecord::default() }
+}
+
+fn process(name: String, end: EndRecord, costs: &Costs) -> ProcessRecord {
+    ProcessRecord {
+        name,
+        ends: vec![end],
+        cpu_ns: costs.cpu_ns,
+        user_ns: costs.user_ns,
+        system_ns: costs.system_ns,
+        context_switches: costs.switches.clone(),
+        page_faults: costs.faults.clone(),
+        peak_memory_bytes: costs.peak_memory_bytes,
+    }
+}
+
+fn blocks(measured: &[Block]) -> Blocks {
+    let first = measured.first().map_or(0, |block| block.start_ns);
+    let mut blocks = Blocks::default();
+    for block in measured {
+        blocks.turn.push(block.turn);
+        blocks.start_ns.push(block.start_ns - first);
+        blocks.clock_free.push(block.kind == BlockKind::ClockFree);
+        blocks.round_trips.push(block.round_trips);
+        blocks.elapsed_ns.push(block.elapsed_ns);
+        blocks.lost.push(block.lost);
+        if let Some([before, after]) = block.probes_ns {
+            blocks.probe_before_ns.push(before);
+            blocks.probe_after_ns.push(after);
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{SampleGroup, ThreadCosts};
+
+    fn report(round_trips: u64, counts: &[u64]) -> LeaderReport {
+        let groups = counts.iter().map(|count| {
+            let mut histogram = ipcmark_results::new_histogram();
+            histogram.record_n(100, *count).unwrap();
+            SampleGroup { bin: None, histogram: ipcmark_results::encode(&histogram) }
+        });
+        let block = Block {
+            turn: 0,
+            start_ns: 0,
+            kind: BlockKind::Sampled,
+            round_trips,
+            elapsed_ns: 1,
+            lost: 0,
+            probes_ns: None,
+        };
+        LeaderReport {
+            blocks: vec![block],
+            samples: groups.collect(),
+            traffic: Traffic::default(),
+            costs: Costs::default(),
+            thread: ThreadCosts::default(),
+            parts_per_message: None,
+            helpers: Vec::new(),
+            lost: 0,
+            late: 0,
+            lost_wait_ns: 0,
+            answers: Vec::new(),
+        }
+    }
+
+    /// Together they were more than a histogram can be written with.
+    #[test]
+    fn a_round_trip_has_one_sample() {
+        assert_eq!(samples(&report(30, &[10, 20])).unwrap().len(), 30);
+        for counts in [&[10, 19][..], &[i64::MAX as u64, i64::MAX as u64]] {
+            let why = samples(&report(30, counts)).unwrap_err();
+            assert!(why.contains("of 30 round trips"), "{why}");
+        }
+    }
+}

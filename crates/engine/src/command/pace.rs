@@ -1,0 +1,250 @@
+//! How much each trial measures of a row, so that the run ends in its time.
+
+use std::time::{Duration, Instant};
+
+use super::plan::{FEWEST_TRIALS, Trials};
+use crate::wire::Length;
+
+/// What one trial measures of a row at least, where nobody says how much.
+const LEAST: Duration = Duration::from_millis(20);
+
+/// What one trial measures of a row at most, where nobody says how much: more trials tell more than longer ones.
+const MOST: Duration = Duration::from_millis(250);
+
+/// What one trial measures of a row where neither time nor amount is given.
+const STANDARD: Duration = Duration::from_millis(200);
+
+/// What a run spends on sessions, ends and checks beside each turn of the same length, before it is known.
+const EXPECTED_FACTOR: f64 = 2.0;
+
+/// What a trial spent its time on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    /// Sessions started, ends opened, checked, warmed up and closed.
+    pub setup: Duration,
+    /// Turns: blocks, with the probes and the wake-ups around them.
+    pub turns: Duration,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.setup += other.setup;
+        self.turns += other.turns;
+    }
+}
+
+/// Decides how many trials there are and how long.
+pub(crate) struct Pace {
+    /// How many trials there are, or the time for them.
+    trials: Result<u32, Duration>,
+    fixed: Option<Length>,
+    rows: u32,
+    began: Instant,
+    done: u32,
+    /// What the last trial measured of a row.
+    length: Duration,
+    /// What the last trial took beside its turns.
+    setup: Duration,
+    /// How much longer the turns of the last trial took than what they measured.
+    factor: f64,
+}
+
+impl Pace {
+    /// Of a run that begins now and measures so many rows.
+    pub(crate) fn new(trials: Trials, fixed: Option<Length>, rows: usize) -> Self {
+        let trials = match (trials, trials.budget(rows)) {
+            (_, Some(budget)) => Err(budget),
+            (Trials::Fixed(count), None) => Ok(count),
+            (_, None) => Ok(FEWEST_TRIALS),
+        };
+        Self {
+            trials,
+            fixed,
+            rows: rows.max(1) as u32,
+            began: Instant::now(),
+            done: 0,
+            length: Duration::ZERO,
+            setup: Duration::ZERO,
+            factor: EXPECTED_FACTOR,
+        }
+    }
+
+    /// Begins the next trial: what it measures of each row, or nothing where the last was the last.
+    pub(crate) fn next(&mut self) -> Option<Length> {
+        let time = match self.trials {
+            Ok(count) => (self.done < count).then_some(STANDARD)?,
+            Err(budget) => self.within(budget.saturating_sub(self.began.elapsed()))?,
+        };
+        let length = self.fixed.unwrap_or(Length::Time(time));
+        self.length = if let Length::Time(time) = length { time } else { Duration::ZERO };
+        self.done += 1;
+        Some(length)
+    }
+
+    /// The trial that began last is over.
+    pub(crate) fn end_of_trial(&mut self, spent: Spent) {
+        self.setup = spent.setup;
+        let measured = (self.length * self.rows).as_secs_f64();
+        if measured > 0.0 {
+            self.factor = (spent.turns.as_secs_f64() / measured).max(1.0);
+        } else {
+            // A count takes the time that it takes: in every trial about the same.
+            self.setup += spent.turns;
+        }
+    }
+
+    /// What the next trial measures of each row, if so much time is left.
+    fn within(&self, left: Duration) -> Option<Duration> {
+        let needed = FEWEST_TRIALS.saturating_sub(self.done);
+        if needed > 0 {
+            return Some(self.length_of_each(needed, left).clamp(LEAST, MOST));
+        }
+        // As many more as leave each of them a decent length; the time that is left is divided among them.
+        let decent = self.fixed_length().unwrap_or(MOST);
+        let whole = self.setup + decent.mul_f64(self.factor) * self.rows;
+        let more = (left.as_secs_f64() / whole.as_secs_f64()).floor() as u32;
+        if let Some(length) = self.fixed_length() {
+            return (more > 0).then_some(length);
+        }
+        let length = self.length_of_each(more.max(1), left);
+        (length >= LEAST).then(|| length.min(MOST))
+    }
+
+    /// What each of so many trials can measure of a row in this time.
+    fn length_of_each(&self, trials: u32, left: Duration) -> Duration {
+        let turns = (left / trials).saturating_sub(self.setup);
+        turns.div_f64(self.factor) / self.rows
+    }
+
+    fn fixed_length(&self) -> Option<Duration> {
+        match self.fixed? {
+            Length::Time(time) => Some(time),
+            Length::RoundTrips(_) => Some(Duration::ZERO),
+        }
+    }
+
+    /// How far the run is, from 0 to 1, if `rows` rows of the current trial are done.
+    pub(crate) fn progress(&self, rows: usize) -> f64 {
+        let trials = match self.trials {
+            Ok(count) => f64::from(count),
+            Err(budget) => {
+                return (self.began.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0);
+            }
+        };
+        let done = f64::from(self.done.saturating_sub(1)) + rows as f64 / f64::from(self.rows);
+        (done / trials).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each trial of a run measures of a row, where a trial takes `setup` and its turns take `factor` times what
+    /// they measure. The time of the run is not waited for: the budget shrinks instead.
+    fn lengths(budget: Duration, rows: usize, setup: Duration, factor: f64) -> Vec<Duration> {
+        trials(Pace::new(Trials::Within(budget), None, rows), budget, rows, setup, factor)
+    }
+
+    fn trials(
+        mut pace: Pace,
+        budget: Duration,
+        rows: usize,
+        setup: Duration,
+        factor: f64,
+    ) -> Vec<Duration> {
+        let (mut left, mut lengths) = (budget, Vec::new());
+        while let Some(length) = pace.within(left) {
+            let length = pace.fixed_length().unwrap_or(length);
+            (pace.length, pace.done) = (length, pace.done + 1);
+            let turns = (length * rows as u32).mul_f64(factor);
+            pace.end_of_trial(Spent { setup, turns });
+            left = left.saturating_sub(setup + turns);
+            lengths.push(length);
+        }
+        lengths
+    }
+
+    #[test]
+    fn a_budget_is_used_up_and_not_exceeded() {
+        let seconds = Duration::from_secs;
+        for (rows, setup, factor) in [(250, 8, 1.2), (10, 1, 1.1), (1, 0, 1.5), (100, 2, 3.0)] {
+            let lengths = lengths(seconds(120), rows, seconds(setup), factor);
+            let turns: Duration = lengths.iter().map(|length| *length * rows as u32).sum();
+            let all = turns.mul_f64(factor) + seconds(setup) * lengths.len() as u32;
+            let used = all.as_secs_f64() / 120.0;
+            assert!((0.9..1.1).contains(&used), "{rows} rows: {used} in {} trials", lengths.len());
+            assert!(lengths.len() >= FEWEST_TRIALS as usize);
+        }
+    }
+
+    #[test]
+    fn there_are_three_trials_even_where_the_time_is_too_short() {
+        let lengths = lengths(Duration::from_secs(1), 250, Duration::from_secs(8), 1.2);
+        assert_eq!(lengths.len(), FEWEST_TRIALS as usize);
+        assert_eq!(lengths[2], LEAST);
+    }
+
+    #[test]
+    fn a_budget_buys_as_many_trials_of_a_fixed_length_as_fit() {
+        let (second, budget) = (Duration::from_secs(1), Duration::from_secs(60));
+        let pace = |length| Pace::new(Trials::Within(budget), Some(Length::Time(length)), 5);
+        // Five rows of 1 s each, with what is around them: 6 s and 4 s more.
+        let lengths = trials(pace(second), budget, 5, Duration::from_secs(4), 1.2);
+        assert_eq!(lengths, [second; 6]);
+        let lengths = trials(pace(10 * second), budget, 5, Duration::from_secs(4), 1.2);
+        assert_eq!(
+            lengths.len(),
+            FEWEST_TRIALS as usize,
+            "it was asked for, however long it takes"
+        );
+    }
+
+    #[test]
+    fn trials_of_a_count_go_on_as_long_as_one_more_fits() {
+        let budget = Duration::from_secs(60);
+        let mut pace = Pace::new(Trials::Within(budget), Some(Length::RoundTrips(1000)), 5);
+        let (mut left, mut done) = (budget, 0);
+        while pace.within(left).is_some() {
+            (pace.done, done) = (pace.done + 1, done + 1);
+            let spent = Spent { setup: Duration::from_secs(1), turns: Duration::from_secs(6) };
+            pace.end_of_trial(spent);
+            left = left.saturating_sub(spent.setup + spent.turns);
+        }
+        assert_eq!(done, 8);
+    }
+
+    #[test]
+    fn without_a_word_a_trial_has_the_standard_length() {
+        let mut pace = Pace::new(Trials::Fixed(1), None, 1);
+        assert_eq!((pace.next(), pace.next()), (Some(Length::Time(STANDARD)), None));
+    }
+
+    #[test]
+    fn progress_rises_to_the_end() {
+        let mut pace = Pace::new(Trials::Fixed(2), None, 4);
+        let mut seen = Vec::new();
+        while pace.next().is_some() {
+            seen.extend((0..=4).map(|rows| pace.progress(rows)));
+        }
+        assert!(seen.is_sorted() && seen[0] == 0.0 && seen[seen.len() - 1] == 1.0, "{seen:?}");
+        let mut timed = Pace::new(Trials::Within(Duration::from_nanos(1)), None, 4);
+        timed.next();
+        assert_eq!(timed.progress(0), 1.0, "a run that is late is not beyond its end");
+    }
+
+    #[test]
+    fn what_was_spent_adds_up() {
+        let [setup, turns] = [2, 3].map(Duration::from_secs);
+        let mut spent = Spent { setup, turns };
+        spent.add(Spent { setup: turns, turns: setup });
+        assert_eq!((spent.setup, spent.turns), (setup + turns, setup + turns));
+    }
+
+    #[test]
+    fn a_fixed_count_of_trials_is_that_many() {
+        let length = Some(Length::RoundTrips(1000));
+        let mut pace = Pace::new(Trials::Fixed(2), length, 3);
+        assert_eq!((pace.next(), pace.next(), pace.next()), (length, length, None));
+    }
+}

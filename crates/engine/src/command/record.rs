@@ -1,0 +1,239 @@
+//! The result of a run while it grows: rows that cannot be measured, and what the trials of the others brought.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, SystemTime},
+};
+
+use ipcmark_machine::placement::{Pinning, Placement};
+use ipcmark_results::{
+    Blocks, Figure, Identity, Load, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind,
+    RoundRecord, Run, RunResult, SCHEMA,
+};
+use ipcmark_transport::Wait;
+
+use super::{
+    environment,
+    measured::{Circumstances, Reports},
+    options::RunOptions,
+    plan::{Plan, PlannedRow},
+    round::{RowReports, SlotOutcome},
+    sessions::Sessions,
+};
+
+/// The part of a processor that a session may use while others are measured.
+const MOST_IDLE: f64 = 0.05;
+
+/// Records the rows of a plan.
+pub(crate) struct Recorder<'a> {
+    plan: &'a Plan,
+    pub result: RunResult,
+    /// What makes each row of the plan one of its own.
+    identities: Vec<Identity>,
+    /// Rows of which a trial has failed: then the row has, whatever becomes of the others.
+    failed: BTreeSet<usize>,
+    /// Sessions whose library keeps threads awake while others are measured.
+    restless: BTreeSet<usize>,
+    /// The samples of each row, trial and round, sorted by their probes.
+    samples: BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Of a run that begins now.
+    pub(crate) fn new(plan: &'a Plan, sessions: &Sessions<'_>) -> Self {
+        let RunOptions { command, version, .. } = sessions.options;
+        let id = sessions.id;
+        let result = RunResult {
+            schema: SCHEMA.into(),
+            complete: false,
+            planned_cases: plan.len() as u64,
+            run: Run {
+                id: id.to_string(),
+                started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+                command: command.clone(),
+                version: version.clone(),
+                seed: plan.seed,
+            },
+            environment: Default::default(),
+            distances: None,
+            rounds: Vec::new(),
+            clock: environment::clock(0.0, 0),
+            notes: Vec::new(),
+            cases: Vec::new(),
+        };
+        let identities = plan.rows.iter().map(|row| identity(plan, sessions, row)).collect();
+        Self {
+            plan,
+            result,
+            identities,
+            failed: BTreeSet::new(),
+            restless: BTreeSet::new(),
+            samples: BTreeMap::new(),
+        }
+    }
+
+    /// Records the rows that will not be tried.
+    pub(crate) fn record_verdicts(&mut self) {
+        for row in 0..self.plan.rows.len() {
+            if let Some(outcome) = self.plan.rows[row].verdict.clone() {
+                self.add(row, outcome);
+            }
+        }
+    }
+
+    /// Whether a row is to be measured in the next trial.
+    pub(crate) fn wants(&self, row: usize) -> bool {
+        self.plan.rows[row].verdict.is_none() && !self.failed.contains(&row)
+    }
+
+    /// Records what a slot of a round brought.
+    pub(crate) fn record(
+        &mut self,
+        trial: u32,
+        outcome: SlotOutcome,
+        sessions: &Sessions<'_>,
+        placement: &Placement,
+    ) {
+        let round = self.result.rounds.len() as u32;
+        let (reference, blocks) = reference(outcome.reference, &outcome.wait);
+        let conditions = outcome.conditions;
+        self.result.rounds.push(RoundRecord {
+            number: round,
+            trial,
+            reference,
+            blocks,
+            conditions,
+        });
+        for (row, outcome) in outcome.rows {
+            let measured = outcome
+                .and_then(|reports| self.measured(trial, round, row, reports, sessions, placement));
+            let outcome = measured.unwrap_or_else(|reason| {
+                self.failed.insert(row);
+                Outcome::Failed { reason: in_trial(trial, reason) }
+            });
+            self.add(row, outcome);
+        }
+    }
+
+    /// Whether the sessions of this one's library disturb those beside them.
+    pub(crate) fn is_restless(&self, session: usize) -> bool {
+        self.restless.contains(&session)
+    }
+
+    fn watch(&mut self, session: usize, idle_share: f64, name: &str) {
+        if idle_share <= MOST_IDLE || !self.restless.insert(session) {
+            return;
+        }
+        let wait = self.plan.sessions[session].wait;
+        self.result.notes.push(format!(
+            "{name} {wait} used {:.0} % of a processor while it waited for its turn: from the next trial on it is \
+             measured alone.",
+            idle_share * 100.0
+        ));
+    }
+
+    /// How many rows have an interval wider than this part of their mean, to both sides, or none.
+    pub(crate) fn wider_than(&self, half_width: f64) -> usize {
+        let mut result = self.result.clone();
+        // Without samples, which the means are not made of.
+        let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
+        let groups = ipcmark_results::groups(&result);
+        let rows = groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.location());
+        let is_wide = |figure: &Figure| figure.relative_half_width().is_none_or(|w| w > half_width);
+        rows.filter(is_wide).count()
+    }
+
+    /// The run is over: what was measured is placed at the distances of its probes. Rows are compared at the one nearest
+    /// to `distance`, a floor round trip; where nothing is asked for, at the one with most blocks.
+    pub(crate) fn finish(mut self, distance: Option<Duration>) -> RunResult {
+        let cases = self.result.cases.iter().map(|case| &case.identity);
+        let places: Vec<&Identity> = cases.collect();
+        let samples = std::mem::take(&mut self.samples);
+        let by_case = samples.into_iter().filter_map(|((row, trial, round), samples)| {
+            let identity = &self.identities[row];
+            let case = places.iter().position(|known| *known == identity)?;
+            Some(((case, trial, round), samples))
+        });
+        let by_case = by_case.collect();
+        if let Err(cause) = ipcmark_results::place(&mut self.result, &by_case) {
+            self.result.notes.push(format!("No figure is placed at a distance: {cause}."));
+        }
+        if let (Some(distances), Some(wanted)) = (&mut self.result.distances, distance) {
+            distances.refer_to(wanted.as_nanos() as f64);
+        }
+        self.result
+    }
+
+    fn add(&mut self, row: usize, outcome: Outcome) {
+        self.result.record(self.identities[row].clone(), outcome);
+    }
+
+    fn measured(
+        &mut self,
+        trial: u32,
+        round: u32,
+        row: usize,
+        reports: RowReports,
+        sessions: &Sessions<'_>,
+        placement: &Placement,
+    ) -> Result<Outcome, String> {
+        let identity = &self.identities[row];
+        let planned = &self.plan.sessions[self.plan.rows[row].session];
+        let transport = sessions.registry[planned.transport].as_ref();
+        let circumstances = Circumstances {
+            number: trial,
+            round,
+            messages_per_round_trip: identity.messages_per_round_trip(),
+            placement,
+            declared: transport.carrier(),
+            span: identity.span,
+            sandboxed: sessions.sandbox,
+            apart: sessions.are_apart(),
+            payload: self.plan.rows[row].slot.payload,
+        };
+        let reports = Reports::of(reports)?;
+        self.watch(self.plan.rows[row].session, reports.idle_share(), &transport.definition().name);
+        self.samples.insert((row, trial, round), reports.placed_samples());
+        Ok(Outcome::Ok { measurement: reports.measurement(&circumstances)? })
+    }
+}
+
+/// The reason of a failure. A row that has been measured before says in which trial it failed.
+fn in_trial(trial: u32, reason: String) -> String {
+    if trial == 1 { reason } else { format!("in trial {trial}: {reason}") }
+}
+
+fn reference(reports: Option<RowReports>, wait: &Wait) -> (Option<ReferenceKind>, Blocks) {
+    let Some(Ok(reports)) = reports.map(Reports::of) else { return (None, Blocks::default()) };
+    let kind = if *wait == Wait::Spin { ReferenceKind::Copy } else { ReferenceKind::Wake };
+    (Some(kind), reports.blocks())
+}
+
+/// What makes a row one of its own.
+fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity {
+    let session = &plan.sessions[row.session];
+    let definition = sessions.registry[session.transport].definition();
+    Identity {
+        transport: definition.name.to_string(),
+        family: definition.family.to_string(),
+        library_version: session.library_version.clone(),
+        pattern: row.slot.pattern,
+        payload_bytes: row.slot.payload as u64,
+        wait: session.wait,
+        touch: row.slot.touch,
+        load: Load::Closed,
+        span: definition.capabilities.span,
+        subscribers: plan.subscribers,
+        silent_subscribers: plan.silent,
+        options: session.options.clone(),
+        placement: policy(&sessions.options.pinning),
+    }
+}
+
+fn policy(pinning: &Pinning) -> PlacementPolicy {
+    match pinning {
+        Pinning::Auto => PlacementPolicy::Auto,
+        Pinning::Cpus(cpus) => PlacementPolicy::Cpus(cpus.clone()),
+        Pinning::Off => PlacementPolicy::Off,
+    }
+}

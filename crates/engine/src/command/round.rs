@@ -1,0 +1,398 @@
+//! A round: sessions that are open side by side and take turns. Every statement about two of its rows is one
+//! about pairs of neighbouring turns, and a bad moment of the machine meets all of them alike.
+
+use std::time::{Duration, Instant};
+
+use ipcmark_machine::{
+    conditions::{self, Snapshot},
+    placement::Placement,
+};
+use ipcmark_results::{Conditions, Touch};
+use ipcmark_transport::Wait;
+
+use super::{
+    pace::Spent,
+    plan::{Plan, Slot},
+    schedule::Schedule,
+    session::{Session, SessionError},
+    sessions::Sessions,
+};
+use crate::{
+    registry::AnyTransport,
+    wire::{Length, Opening, Pass, Reply, Request, TurnLimit},
+};
+
+/// How long a turn is, where a round trip is much shorter.
+const TURN: Duration = Duration::from_millis(5);
+
+/// The shortest turn in round trips: a sampled and a clock-free block with what stands around them.
+const TURN_ROUND_TRIPS: f64 = 6.0;
+
+/// The most turns of a row in one trial.
+const MOST_TURNS: f64 = 2000.0;
+
+/// What became of one row in one trial: what its workers reported, or why it failed.
+pub(crate) type RowOutcome = (usize, Result<RowReports, String>);
+
+/// What one slot of a round brought.
+pub(crate) struct SlotOutcome {
+    pub wait: Wait,
+    pub rows: Vec<RowOutcome>,
+    /// What the reference reported that took its turns among the rows.
+    pub reference: Option<RowReports>,
+    /// What the machine took from it.
+    pub conditions: Conditions,
+}
+
+/// What the workers of one row reported in one trial, the leader's first in each list.
+pub(crate) struct RowReports {
+    pub opened: Vec<Reply>,
+    pub measured: Vec<Reply>,
+    pub seen: Vec<Reply>,
+}
+
+impl SlotOutcome {
+    fn of(wait: Wait) -> Self {
+        Self { wait, rows: Vec::new(), reference: None, conditions: Conditions::default() }
+    }
+}
+
+/// What the machine took from the processors of the ends.
+fn conditions(found: &conditions::Conditions, placement: &Placement) -> Conditions {
+    let ends = placement.leader.into_iter().chain(placement.followers.iter().copied().flatten());
+    Conditions {
+        elapsed_ns: found.elapsed_ns,
+        stolen_share: found.stolen_share(&ends.collect::<Vec<u32>>()),
+        throttled_ns: found.throttling.as_ref().map(|throttling| throttling.stopped_ns),
+        canary_shift: found.canary_shift(),
+    }
+}
+
+/// Sessions side by side.
+pub(crate) struct Round<'r, 'a> {
+    plan: &'r Plan,
+    sessions: &'r Sessions<'a>,
+    placement: &'r Placement,
+    wait: Wait,
+    members: Vec<Member<'a>>,
+    spent: Spent,
+}
+
+/// One session of the round; it starts when it is needed first, and anew after a failure.
+struct Member<'a> {
+    /// Which of the plan's sessions; none for the reference.
+    planned: Option<usize>,
+    session: Option<Session<'a>>,
+}
+
+/// A row whose ends are open and warmed up.
+struct OpenRow {
+    /// Which of the plan's rows; none for the reference.
+    row: Option<usize>,
+    member: usize,
+    opening: Opening,
+    opened: Vec<Reply>,
+    turns: Turns,
+}
+
+impl<'r, 'a> Round<'r, 'a> {
+    /// Of these sessions of the plan, which wait alike, with their reference where there is one.
+    pub(crate) fn new(
+        plan: &'r Plan,
+        sessions: &'r Sessions<'a>,
+        placement: &'r Placement,
+        planned: &[usize],
+    ) -> Self {
+        let wait = planned.first().map_or(Wait::Spin, |first| plan.sessions[*first].wait);
+        let members = planned.iter().copied().map(Some).chain([None]);
+        let members = members.map(|planned| Member { planned, session: None }).collect();
+        Self { plan, sessions, placement, wait, members, spent: Spent::default() }
+    }
+
+    /// Measures the rows of a slot that `wants` lets through: opens them all, lets them take turns, closes them.
+    pub(crate) fn measure(
+        &mut self,
+        slot: Slot,
+        length: Length,
+        schedule: &mut Schedule,
+        wants: impl Fn(usize) -> bool,
+    ) -> Result<SlotOutcome, SessionError> {
+        let begun = Instant::now();
+        let mut outcome = SlotOutcome::of(self.wait);
+        let mut open = self.open_all(slot, length, wants, &mut outcome)?;
+        let (opened, earlier) = (Instant::now(), Snapshot::now(&[]));
+        self.take_turns(&mut open, schedule, &mut outcome)?;
+        outcome.conditions = conditions(&Snapshot::now(&[]).since(&earlier), self.placement);
+        let turns = opened.elapsed();
+        for open in open {
+            let reports = self.close(&open);
+            let reports = self.settle(&open, reports)?;
+            if reports.is_ok() {
+                self.sessions.close(open.opening.number);
+            }
+            let reports = reports.map(|reports| RowReports { opened: open.opened, ..reports });
+            match open.row {
+                Some(row) => outcome.rows.push((row, reports)),
+                None => outcome.reference = reports.ok(),
+            }
+        }
+        self.spent.turns += turns;
+        self.spent.setup += begun.elapsed() - turns;
+        Ok(outcome)
+    }
+
+    /// Ends its sessions; what all its slots took.
+    pub(crate) fn end(self) -> Spent {
+        let (begun, mut spent) = (Instant::now(), self.spent);
+        drop(self.members);
+        spent.setup += begun.elapsed();
+        spent
+    }
+
+    fn open_all(
+        &mut self,
+        slot: Slot,
+        length: Length,
+        wants: impl Fn(usize) -> bool,
+        outcome: &mut SlotOutcome,
+    ) -> Result<Vec<OpenRow>, SessionError> {
+        let mut open = Vec::new();
+        for member in 0..self.members.len() {
+            let row = match self.members[member].planned {
+                Some(planned) => self.plan.row(planned, slot).filter(|row| wants(*row)),
+                None => None,
+            };
+            let is_reference = self.members[member].planned.is_none();
+            if row.is_none() && !(is_reference && self.has_reference(slot) && !open.is_empty()) {
+                continue;
+            }
+            match (self.open(member, row, slot, length), row) {
+                (Ok(one), _) => open.push(one),
+                (Err(error), Some(row)) => outcome.rows.push((row, Err(reason(error)?))),
+                // Without its reference a row has no multiple of it.
+                (Err(error), None) => drop(reason(error)?),
+            }
+        }
+        Ok(open)
+    }
+
+    /// Whether there is something bare that a row of this slot can be divided by. The floor is probed anyway: what
+    /// spins needs another one only where it touches more than the head.
+    fn has_reference(&self, slot: Slot) -> bool {
+        let fits = match self.wait {
+            Wait::Spin => slot.touch == Touch::All,
+            Wait::Block => true,
+            Wait::Hybrid => false,
+        };
+        fits && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
+    }
+
+    fn open(
+        &mut self,
+        at: usize,
+        row: Option<usize>,
+        slot: Slot,
+        length: Length,
+    ) -> Result<OpenRow, SessionError> {
+        let member = &mut self.members[at];
+        let planned = member.planned.map(|planned| &self.plan.sessions[planned]);
+        if member.session.as_ref().is_none_or(|session| !session.is_whole()) {
+            member.session = None;
+            member.session = Some(match planned {
+                Some(planned) => self.sessions.start(planned, self.placement)?,
+                None => self.sessions.start_reference(self.placement)?,
+            });
+        }
+        let options = planned.map(|planned| planned.options.clone()).unwrap_or_default();
+        let opening = self.sessions.opening(self.wait, options, slot)?;
+        let mut open =
+            OpenRow { row, member: at, opening, opened: Vec::new(), turns: Turns::default() };
+        let warmed_up = self.open_ends(&mut open, slot, length);
+        match self.settle(&open, warmed_up)? {
+            Ok(round_trip_ns) => {
+                open.turns = Turns::of(length, round_trip_ns);
+                Ok(open)
+            }
+            Err(reason) => Err(SessionError::Failed(reason)),
+        }
+    }
+
+    fn open_ends(
+        &mut self,
+        open: &mut OpenRow,
+        slot: Slot,
+        length: Length,
+    ) -> Result<f64, SessionError> {
+        let session = self.session(open.member)?;
+        let request = Request::Open(open.opening.clone());
+        open.opened = session.ask("opening", &request, Duration::ZERO)?;
+        let pass = Pass {
+            pattern: slot.pattern,
+            payload: slot.payload,
+            touch: slot.touch,
+            warm_up: length.warm_up(),
+            seed: self.plan.seed,
+            silent: self.plan.silent,
+        };
+        self.session(open.member)?.begin(&pass)
+    }
+
+    /// Gives every row its turns, in an order of its own each time round.
+    fn take_turns(
+        &mut self,
+        open: &mut Vec<OpenRow>,
+        schedule: &mut Schedule,
+        outcome: &mut SlotOutcome,
+    ) -> Result<(), SessionError> {
+        let times = open.iter().map(|row| row.turns.count).max().unwrap_or(0);
+        for time in 0..times {
+            let mut order: Vec<usize> = open.iter().map(|row| row.member).collect();
+            schedule.shuffle(&mut order);
+            for member in order {
+                let Some(at) = open.iter().position(|row| row.member == member) else { continue };
+                let Some((limit, expected)) = open[at].turns.next(time, times) else { continue };
+                let turned = self.session(member)?.turn(limit, expected);
+                match self.settle(&open[at], turned)? {
+                    Ok(round_trip_ns) => open[at].turns.round_trip_ns = round_trip_ns,
+                    Err(reason) => {
+                        let row = open.remove(at).row;
+                        outcome.rows.extend(row.map(|row| (row, Err(reason))));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, open: &OpenRow) -> Result<RowReports, SessionError> {
+        let session = self.session(open.member)?;
+        let measured = session.finish()?;
+        let look = "looking at what carried the messages";
+        let seen = session.ask(look, &Request::Look, Duration::ZERO)?;
+        session.ask("closing", &Request::Close, Duration::ZERO)?;
+        Ok(RowReports { opened: Vec::new(), measured, seen })
+    }
+
+    /// The outcome of something asked of a row's session; one that failed is ended and cleared up.
+    fn settle<T>(
+        &mut self,
+        open: &OpenRow,
+        outcome: Result<T, SessionError>,
+    ) -> Result<Result<T, String>, SessionError> {
+        match outcome {
+            Ok(done) => Ok(Ok(done)),
+            Err(error) => {
+                let reason = reason(error)?;
+                if let Some(session) = self.members[open.member].session.take() {
+                    self.sessions.clear_up(
+                        session,
+                        self.transport(open.member),
+                        open.opening.number,
+                    );
+                }
+                Ok(Err(reason))
+            }
+        }
+    }
+
+    fn transport(&self, member: usize) -> Option<&'a dyn AnyTransport> {
+        let planned = &self.plan.sessions[self.members[member].planned?];
+        Some(self.sessions.registry[planned.transport].as_ref())
+    }
+
+    fn session(&mut self, member: usize) -> Result<&mut Session<'a>, SessionError> {
+        let session = self.members[member].session.as_mut();
+        session.ok_or_else(|| SessionError::Failed("its session has ended".into()))
+    }
+}
+
+/// The reason of a failure; an interrupt stays one.
+fn reason(error: SessionError) -> Result<String, SessionError> {
+    match error {
+        SessionError::Failed(reason) | SessionError::Refused(reason) => Ok(reason),
+        SessionError::Interrupted => Err(SessionError::Interrupted),
+    }
+}
+
+/// The turns of one row in one trial.
+#[derive(Debug, Default)]
+struct Turns {
+    count: u32,
+    done: u32,
+    /// Samples that are still wanted; all that come where the length is a time.
+    samples: u64,
+    time_ns: u64,
+    round_trip_ns: f64,
+}
+
+impl Turns {
+    /// As many as it takes, where a round trip takes about so long.
+    fn of(length: Length, round_trip_ns: f64) -> Self {
+        let turn_ns = (TURN.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
+        let (samples, time_ns) = match length {
+            Length::Time(time) => (u64::MAX, time.as_nanos() as f64),
+            // Half of the round trips are clock-free.
+            Length::RoundTrips(samples) => (samples, 2.0 * samples as f64 * round_trip_ns),
+        };
+        let count = (time_ns / turn_ns).round().clamp(1.0, MOST_TURNS) as u32;
+        let time_ns = match length {
+            Length::Time(_) => (time_ns / f64::from(count)) as u64,
+            Length::RoundTrips(_) => u64::MAX,
+        };
+        Self { count, done: 0, samples, time_ns, round_trip_ns }
+    }
+
+    /// The turn of this row in the round's time `time` of `times`, if it has one: rows with fewer turns have
+    /// them evenly spread. With what it is expected to take.
+    fn next(&mut self, time: u32, times: u32) -> Option<(TurnLimit, Duration)> {
+        let due = u64::from(time + 1) * u64::from(self.count) / u64::from(times);
+        if u64::from(self.done) >= due {
+            return None;
+        }
+        let left = u64::from(self.count - self.done);
+        self.done += 1;
+        let samples = match self.samples {
+            u64::MAX => u64::MAX,
+            wanted => {
+                let share = wanted.div_ceil(left);
+                self.samples -= share;
+                share
+            }
+        };
+        let by_count = 3.0 * samples as f64 * self.round_trip_ns;
+        let by_time = 1.5 * self.time_ns as f64;
+        let expected = Duration::from_nanos(by_count.min(by_time) as u64);
+        Some((TurnLimit { number: time, time_ns: self.time_ns, samples }, expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(mut turns: Turns, times: u32) -> Vec<Option<TurnLimit>> {
+        (0..times).map(|time| turns.next(time, times).map(|(limit, _)| limit)).collect()
+    }
+
+    #[test]
+    fn a_time_is_divided_into_turns_and_a_slow_row_has_fewer_of_them() {
+        let fast = Turns::of(Length::Time(Duration::from_millis(100)), 200.0);
+        assert_eq!((fast.count, fast.time_ns), (20, 5_000_000));
+        let slow = Turns::of(Length::Time(Duration::from_millis(100)), 5e6);
+        assert_eq!(slow.count, 3);
+        let spread = limits(slow, 20);
+        let at: Vec<usize> = (0..20).filter(|time| spread[*time].is_some()).collect();
+        assert_eq!(at, [6, 13, 19]);
+    }
+
+    #[test]
+    fn a_count_is_divided_into_turns_and_nothing_is_left_over() {
+        for (count, round_trip_ns) in [(1, 100.0), (1000, 1e5), (999, 1e6), (100_000, 60_000.0)] {
+            let turns = Turns::of(Length::RoundTrips(count), round_trip_ns);
+            let times = turns.count;
+            let samples: u64 =
+                limits(turns, times).iter().flatten().map(|limit| limit.samples).sum();
+            assert_eq!(samples, count);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! A session as the command sees it: a keeper, its workers, and one wait for whatever happens.
+
+mod events;
+mod reasons;
+mod state;
+mod worker;
+
+use std::{
+    net::IpAddr,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    time::{Duration, Instant},
+};
+
+use ipcmark_transport::{Error, Role, RunId};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_machine::placement::Placement;
+
+use super::{
+    followers::FollowerKeeper,
+    keeper_process::{ENDS_WITHIN, KeeperProcess},
+    stderr_tail::pipe,
+    symptoms::Symptom,
+};
+use crate::wire::{
+    self, Isolation, KeeperReport, Order, Pass, PathOptions, Reply, Request, TurnLimit, WorkerSpec,
+};
+use events::Event;
+pub(crate) use state::{Session, SessionError};
+use state::{send, unexpected};
+use worker::Worker;
+
+/// How long the keeper of a follower elsewhere may take to end a session: longer than our own may.
+const FOLLOWER_ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// What a session is started with.
+pub(crate) struct SessionSpec<'s> {
+    /// The run's id.
+    pub run: RunId,
+    /// What separates its processes from the rest of the host.
+    pub isolation: Isolation,
+    /// The transport, or none for the floor.
+    pub transport: Option<&'s str>,
+    /// Where its workers run, and so how many there are.
+    pub placement: &'s Placement,
+    /// Whether its workers are threads of one process.
+    pub one_process: bool,
+    /// The keepers of the followers, if this command does not start them.
+    pub followers: Vec<FollowerKeeper>,
+}
+
+impl<'a> Session<'a> {
+    /// Starts the keeper, prepares those of the followers, and starts the workers.
+    pub(crate) fn start(
+        spec: SessionSpec<'_>,
+        timeout: Duration,
+        interrupt: &'a UnixStream,
+    ) -> Result<Self, SessionError> {
+        let address = spec.followers.iter().find_map(|follower| follower.leader_address);
+        let followers = spec.followers.into_iter().map(|follower| follower.frames).collect();
+        let mut session = Self {
+            keeper: KeeperProcess::start()?,
+            followers,
+            workers: Vec::new(),
+            interrupt,
+            timeout,
+            phase: "starting".into(),
+        };
+        for keeper in 0..=session.followers.len() {
+            let isolation = (keeper == 0).then(|| spec.isolation.clone());
+            send(session.frames(keeper), &Order::Start { run: spec.run, isolation }, &[])?;
+            match session.report(keeper)? {
+                KeeperReport::Ready => {}
+                KeeperReport::Refused { reason } if keeper == 0 => {
+                    return Err(SessionError::Refused(reason.into()));
+                }
+                other => return Err(unexpected(&other)),
+            }
+        }
+        session.start_workers(spec.transport, spec.placement, address, spec.one_process)?;
+        Ok(session)
+    }
+
+    fn start_workers(
+        &mut self,
+        transport: Option<&str>,
+        placement: &Placement,
+        address: Option<IpAddr>,
+        one_process: bool,
+    ) -> Result<(), SessionError> {
+        let mut leader_peers = Vec::new();
+        let mut workers = Vec::new();
+        for (number, cpu) in placement.followers.iter().enumerate() {
+            let (to_follower, to_leader) = FrameSocket::pair()?;
+            leader_peers.push(to_follower);
+            let role = Role::Follower(number as u32);
+            // A follower on another host knows its address itself.
+            let spec = WorkerSpec { role, cpu: *cpu, peers: 1, address: None };
+            workers.push((spec, vec![to_leader]));
+        }
+        let (role, cpu, peers) = (Role::Leader, placement.leader, leader_peers.len());
+        let spec = WorkerSpec { role, cpu, peers, address };
+        // The leader comes first everywhere: its reasons are looked at first.
+        workers.insert(0, (spec, leader_peers));
+        let together = if one_process { workers.len() } else { 1 };
+        for (at, workers) in workers.chunks(together).enumerate() {
+            // The first is the leader; the others belong to the followers' keepers, if there are any.
+            let keeper = if self.followers.is_empty() { 0 } else { at };
+            self.spawn(keeper, workers, transport)?;
+        }
+        Ok(())
+    }
+
+    /// Has one process made for these workers, by this keeper.
+    fn spawn(
+        &mut self,
+        keeper: usize,
+        workers: &[(WorkerSpec, Vec<FrameSocket>)],
+        transport: Option<&str>,
+    ) -> Result<(), SessionError> {
+        let mut theirs: Vec<OwnedFd> = Vec::new();
+        for (spec, peers) in workers {
+            let (control, their_control) = wire::pair()?;
+            let (tail, stderr) = pipe()?;
+            theirs.extend([their_control.into(), stderr]);
+            for peer in peers {
+                let copy = peer.as_fd().try_clone_to_owned();
+                theirs.push(copy.map_err(|e| Error::scarce("copy", "a socket", e))?);
+            }
+            self.workers.push(Worker::new(spec.role, control, tail, self.timeout)?);
+        }
+        let workers = workers.iter().map(|(spec, _)| *spec).collect();
+        let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
+        let (transport, paths) = (transport.map(Into::into), PathOptions::Requested);
+        send(self.frames(keeper), &Order::Spawn { workers, transport, paths }, &fds)?;
+        drop(theirs);
+        match self.report(keeper)? {
+            KeeperReport::Spawned => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The next report of a keeper.
+    fn report(&mut self, from: usize) -> Result<KeeperReport, SessionError> {
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            match self.next_event(deadline)? {
+                Event::Keeper(_, KeeperReport::Exited { role, how }) => {
+                    return Err(SessionError::Failed(format!("the {} {how}", role.as_str())));
+                }
+                Event::Keeper(keeper, report) if keeper == from => return Ok(report),
+                Event::Keeper(_, other) => return Err(unexpected(&other)),
+                Event::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
+                Event::Deadline => {
+                    return Err(SessionError::Failed(
+                        "the session's keeper does not answer".into(),
+                    ));
+                }
+                Event::Reply(..) | Event::Closed(_) => {}
+            }
+        }
+    }
+
+    /// Whether all processes are there, as far as is known.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.workers.iter().all(|worker| !worker.closed)
+    }
+
+    /// Sends each worker its request and collects one final reply of each, the leader's first.
+    pub(crate) fn ask(
+        &mut self,
+        phase: &str,
+        request: &Request,
+        expected: Duration,
+    ) -> Result<Vec<Reply>, SessionError> {
+        self.ask_all(phase, request);
+        self.collect(self.workers.len(), expected)
+    }
+
+    /// Has all workers begin a case; returns once the leader has verified and warmed up, and all sleep: what a
+    /// round trip takes about, in nanoseconds.
+    pub(crate) fn begin(&mut self, pass: &Pass) -> Result<f64, SessionError> {
+        self.ask_all("starting", &Request::Run(pass.clone()));
+        let warm_up = Duration::from_nanos(pass.warm_up.time_ns);
+        self.leader_is_ready(warm_up)
+    }
+
+    /// Gives this session a turn; returns as [`Session::begin`] when it is over and all workers sleep again.
+    pub(crate) fn turn(
+        &mut self,
+        limit: TurnLimit,
+        expected: Duration,
+    ) -> Result<f64, SessionError> {
+        self.phase = "measuring".into();
+        self.ask_leader(&Request::Turn(limit));
+        self.leader_is_ready(expected)
+    }
+
+    /// Ends the turns; what the workers measured, the leader first.
+    pub(crate) fn finish(&mut self) -> Result<Vec<Reply>, SessionError> {
+        self.phase = "reporting".into();
+        self.ask_leader(&Request::Finish);
+        self.collect(self.workers.len(), Duration::ZERO)
+    }
+
+    fn leader_is_ready(&mut self, expected: Duration) -> Result<f64, SessionError> {
+        match self.collect(1, expected)?.pop() {
+            Some(Reply::Ready { round_trip_ns }) => Ok(round_trip_ns),
+            other => Err(SessionError::Failed(format!("the leader answered {other:?} to a turn"))),
+        }
+    }
+
+    fn ask_all(&mut self, phase: &str, request: &Request) {
+        self.phase = phase.into();
+        for worker in &mut self.workers {
+            // A worker that is gone is found out by what it does not answer, with its reason.
+            let _ = worker.ask(request);
+        }
+    }
+
+    fn ask_leader(&mut self, request: &Request) {
+        // As above.
+        let _ = self.workers[0].ask(request);
+    }
+
+    /// Collects one final reply of each of the first `count` workers. Any worker that fails ends the wait.
+    fn collect(&mut self, count: usize, expected: Duration) -> Result<Vec<Reply>, SessionError> {
+        let deadline = Instant::now() + expected + self.timeout;
+        let mut replies: Vec<Option<Reply>> = (0..count).map(|_| None).collect();
+        while replies.iter().any(Option::is_none) {
+            match self.next_event(deadline)? {
+                Event::Reply(_, Reply::Phase(_)) => {}
+                Event::Reply(at, Reply::Failed { reason, peer_gone }) => {
+                    return Err(self.explain(Symptom::failed(
+                        self.workers[at].role,
+                        reason,
+                        peer_gone,
+                    )));
+                }
+                Event::Reply(at, reply) => match replies.get_mut(at) {
+                    Some(slot) => *slot = Some(reply),
+                    None => return Err(self.early(at)),
+                },
+                Event::Closed(at) => {
+                    return Err(self.explain(Symptom::closed(self.workers[at].role)));
+                }
+                Event::Keeper(_, KeeperReport::Exited { role, how }) => {
+                    return Err(self.explain(Symptom::exited(role, how)));
+                }
+                Event::Keeper(..) => {}
+                Event::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
+                Event::Deadline => return Err(self.overdue()),
+            }
+        }
+        Ok(replies.into_iter().flatten().collect())
+    }
+
+    /// A follower reports before the leader has ended the turns.
+    fn early(&self, at: usize) -> SessionError {
+        let role = self.workers[at].role.as_str();
+        SessionError::Failed(format!("the {role} reported too early, while {}", self.phase))
+    }
+
+    /// Ends all its processes and waits until they are gone.
+    pub(crate) fn end(&mut self) {
+        for keeper in 0..=self.followers.len() {
+            let _ = send(self.frames(keeper), &Order::End, &[]);
+        }
+        self.keeper.end();
+        for follower in std::mem::take(&mut self.followers) {
+            await_end(&follower);
+        }
+        // Wait until the workers are really gone, so that nothing of theirs runs beside the next
+        // session or survives the clean-up of names.
+        for worker in &mut self.workers {
+            worker.stderr.fill_until_end(Instant::now() + ENDS_WITHIN);
+        }
+    }
+}
+
+/// Waits until the keeper of a follower has ended its part of a session. One that does not is given up.
+fn await_end(follower: &FrameSocket) {
+    let deadline = Instant::now() + FOLLOWER_ENDS_WITHIN;
+    while Instant::now() < deadline {
+        let mut wanted = [PollFd::new(follower.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut wanted, PollTimeout::from(100_u8));
+        if !wanted[0].any().unwrap_or(false) {
+            continue;
+        }
+        let Ok((bytes, _)) = follower.receive() else { return };
+        if matches!(serde_json::from_slice(&bytes), Ok(KeeperReport::Ended)) {
+            return;
+        }
+    }
+    follower.close();
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

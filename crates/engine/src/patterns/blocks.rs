@@ -1,0 +1,276 @@
+//! Blocks: what stands between two probes. A block is *sampled*, with one clock reading a round trip, or
+//! *clock-free*, with one at each end; they alternate, so that both see the same machine.
+//!
+//! Nothing of this runs within a block: its samples go to an array that was made and touched before, and are
+//! sorted into histograms after the probe that follows it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use hdrhistogram::Histogram;
+use ipcmark_machine::clock::now_ns;
+use ipcmark_transport::{Error, Wait};
+
+use super::{
+    probe::Distance,
+    steps::{ClockFree, Losses},
+};
+use crate::wire::{AnswerReport, Block, BlockKind, ProbeBin, SampleGroup, Traffic, TurnLimit};
+
+/// The most samples of one block.
+const MOST_SAMPLES: usize = 4096;
+
+/// The most round trips of one clock-free block.
+const MOST_ROUND_TRIPS: f64 = 1e6;
+
+/// How long a block is, where a round trip is much shorter. The states of virtual processors last 4 ms and
+/// more. A row that sleeps needs longer, so that the sleeps before and after it weigh little.
+const SPINNING: Duration = Duration::from_micros(500);
+const SLEEPING: Duration = Duration::from_micros(1500);
+
+/// A block of long round trips has at least so many of them, unless it would last longer than [`LONGEST`].
+const FEWEST: f64 = 8.0;
+const LONGEST: Duration = Duration::from_millis(4);
+
+/// What a loop does for the blocks, written by each pattern with round trips.
+pub(super) trait RoundTrips {
+    /// One round trip that carries these flags and is not counted; false where it was lost.
+    fn flagged(&mut self, flags: u32) -> Result<bool, Error>;
+    /// One round trip a slot until there are no slots left or `length_ns` has passed; how many there were.
+    /// Each slot gets the time of its round trip in nanoseconds.
+    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error>;
+    /// `count` round trips between two clock readings; fewer where they take far longer than expected.
+    fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error>;
+    /// The first turn is next: what was lost until now does not count.
+    fn start_measuring(&mut self);
+    /// What was lost since then.
+    fn losses(&self) -> &Losses;
+    /// Messages so far.
+    fn traffic(&self) -> Traffic;
+    /// What the leader measured of each of several followers.
+    fn answers(&mut self) -> Vec<AnswerReport> {
+        Vec::new()
+    }
+}
+
+/// Runs the blocks of a case, turn by turn, and keeps what they found.
+pub(super) struct Recorder {
+    slots: Vec<u64>,
+    blocks: Vec<Block>,
+    samples: BTreeMap<Option<ProbeBin>, Histogram<u64>>,
+    /// What a round trip takes about, from the last block.
+    round_trip_ns: f64,
+    target: Duration,
+    /// How many turns there were.
+    turns: u32,
+}
+
+impl Recorder {
+    /// For ends that wait like this; a round trip takes about so long.
+    pub(super) fn new(wait: Wait, round_trip_ns: f64) -> Self {
+        let target = if wait == Wait::Spin { SPINNING } else { SLEEPING };
+        // Written with something else than zero, so that every page of it is there.
+        let slots = vec![u64::MAX; MOST_SAMPLES];
+        Self {
+            slots,
+            blocks: Vec::new(),
+            samples: BTreeMap::new(),
+            round_trip_ns,
+            target,
+            turns: 0,
+        }
+    }
+
+    /// One turn: blocks between probes until the limit is reached, at least one of each kind, however much of the time a
+    /// busy machine has taken before them.
+    pub(super) fn turn<R: RoundTrips>(
+        &mut self,
+        ends: &mut R,
+        limit: TurnLimit,
+        probe: &mut dyn FnMut(&mut R) -> Result<Option<Distance>, Error>,
+    ) -> Result<(), Error> {
+        let begin = now_ns();
+        let mut sampled = 0;
+        self.settle(ends)?;
+        let mut before = probe(ends)?;
+        loop {
+            // Which kind comes first alternates from turn to turn.
+            for kind in BlockKind::in_order(self.turns) {
+                self.settle(ends)?;
+                let mut block = self.block(ends, kind, limit.samples - sampled)?;
+                block.turn = limit.number;
+                let after = probe(ends)?;
+                block.probes_ns = both(before, after);
+                self.keep(&block);
+                if kind == BlockKind::Sampled {
+                    sampled += block.round_trips;
+                }
+                self.blocks.push(block);
+                before = after;
+            }
+            if sampled >= limit.samples || now_ns() - begin >= limit.time_ns {
+                break;
+            }
+        }
+        self.turns += 1;
+        Ok(())
+    }
+
+    /// Some round trips after a probe are not counted, so that a sleeping end sleeps again and caches are as
+    /// they were: a twentieth of a block, at least one.
+    fn settle<R: RoundTrips>(&self, ends: &mut R) -> Result<(), Error> {
+        let few = (self.length_ns() / self.round_trip_ns / 20.0).clamp(1.0, 16.0) as u64;
+        (0..few).try_for_each(|_| ends.flagged(0).map(drop))
+    }
+
+    fn length_ns(&self) -> f64 {
+        let fewest = (FEWEST * self.round_trip_ns).min(LONGEST.as_nanos() as f64);
+        fewest.max(self.target.as_nanos() as f64)
+    }
+
+    fn block<R: RoundTrips>(
+        &mut self,
+        ends: &mut R,
+        kind: BlockKind,
+        wanted: u64,
+    ) -> Result<Block, Error> {
+        let lost = ends.losses().count;
+        let start_ns = now_ns();
+        let (round_trips, elapsed_ns) = match kind {
+            BlockKind::Sampled => {
+                let most = (wanted as usize).clamp(1, MOST_SAMPLES);
+                let length_ns = self.length_ns() as u64;
+                let count = ends.sampled(&mut self.slots[..most], length_ns)?;
+                (count as u64, self.slots[..count].iter().sum())
+            }
+            BlockKind::ClockFree => {
+                let count = (self.length_ns() / self.round_trip_ns).clamp(1.0, MOST_ROUND_TRIPS);
+                let done = ends.clock_free((count as u64).min(wanted.max(1)))?;
+                (done.round_trips, done.elapsed_ns)
+            }
+        };
+        self.round_trip_ns = (elapsed_ns as f64 / round_trips.max(1) as f64).max(1.0);
+        let lost = ends.losses().count - lost;
+        Ok(Block { turn: 0, start_ns, kind, round_trips, elapsed_ns, lost, probes_ns: None })
+    }
+
+    /// Sorts the samples of a sampled block by the distance at which it was measured.
+    fn keep(&mut self, block: &Block) {
+        if block.kind == BlockKind::Sampled {
+            let histogram =
+                self.samples.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
+            for sample in &self.slots[..block.round_trips as usize] {
+                // The range ends at an hour, far beyond any deadline; what is longer is not lost.
+                histogram.saturating_record(*sample);
+            }
+        }
+    }
+
+    /// What a round trip takes about, in nanoseconds.
+    pub(super) fn round_trip_ns(&self) -> f64 {
+        self.round_trip_ns
+    }
+
+    /// What was found.
+    pub(super) fn finish(self) -> (Vec<Block>, Vec<SampleGroup>) {
+        let encoded = self.samples.into_iter().map(|(bin, histogram)| SampleGroup {
+            bin,
+            histogram: ipcmark_results::encode(&histogram),
+        });
+        (self.blocks, encoded.collect())
+    }
+}
+
+fn both(before: Option<Distance>, after: Option<Distance>) -> Option<[f64; 2]> {
+    Some([before?.ns(), after?.ns()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patterns::scripted::Scripted;
+
+    fn samples(count: u64) -> TurnLimit {
+        TurnLimit { number: 7, time_ns: u64::MAX, samples: count }
+    }
+
+    /// Turns of one limit each, and the probes before and after each block.
+    fn turns(ends: &mut Scripted, limits: &[TurnLimit], probes: &[Distance]) -> Recorder {
+        let mut recorder = Recorder::new(Wait::Spin, ends.round_trip_ns as f64);
+        let mut probes = probes.iter().copied();
+        for limit in limits {
+            recorder.turn(ends, *limit, &mut |_| Ok(probes.next())).unwrap();
+        }
+        recorder
+    }
+
+    #[test]
+    fn samples_are_met_exactly_and_blocks_of_both_kinds_alternate() {
+        // A block of 0.5 ms holds 5000 round trips, more than its slots.
+        let (blocks, samples) =
+            turns(&mut Scripted::new(100), &[samples(10_000), samples(3)], &[]).finish();
+        let of = |kind| blocks.iter().filter(move |block| block.kind == kind);
+        let counts: Vec<u64> = of(BlockKind::Sampled).map(|block| block.round_trips).collect();
+        assert_eq!(counts, [4096, 4096, 10_000 - 2 * 4096, 3]);
+        assert_eq!(of(BlockKind::ClockFree).count(), 4);
+        let (first, second) = blocks.split_at(6);
+        let begins = |blocks: &[Block], order: [BlockKind; 2]| {
+            blocks.chunks(2).all(|pair| [pair[0].kind, pair[1].kind] == order)
+        };
+        assert!(begins(first, BlockKind::in_order(0)) && begins(second, BlockKind::in_order(1)));
+        assert!(blocks.iter().all(|block| block.turn == 7 && block.probes_ns.is_none()));
+        let [group] = &samples[..] else { panic!("{samples:?}") };
+        assert_eq!(group.bin, None);
+        assert_eq!(ipcmark_results::decode(&group.histogram).unwrap().len(), 10_003);
+    }
+
+    #[test]
+    fn a_turn_whose_time_is_over_before_its_first_block_measures_all_the_same() {
+        let none = TurnLimit { number: 0, time_ns: 0, samples: u64::MAX };
+        let (blocks, samples) = turns(&mut Scripted::new(100), &[none, none], &[]).finish();
+        assert!(blocks.len() == 4 && !samples.is_empty(), "{blocks:?}");
+    }
+
+    #[test]
+    fn a_slow_round_trip_makes_a_block_of_few() {
+        for (round_trip_ns, count) in [(1_000_000, 4), (100_000, 8), (10_000_000, 1)] {
+            let (blocks, _) =
+                turns(&mut Scripted::new(round_trip_ns), &[samples(100)], &[]).finish();
+            let longest = blocks.iter().map(|block| block.round_trips).max();
+            assert_eq!(longest, Some(count), "{round_trip_ns}");
+        }
+    }
+
+    #[test]
+    fn samples_go_where_their_probes_agree() {
+        let [near, far] = [70.0, 400.0].map(Distance::RoundTrip);
+        // Sampled, clock-free, sampled: near, mixed, far. Then both at once, of which one is apart.
+        let probes = [near, near, far, far, far, far, far, Distance::Apart, Distance::Apart];
+        let (blocks, groups) =
+            turns(&mut Scripted::new(100), &[samples(3 * 4096)], &probes).finish();
+        let bins: Vec<Option<ProbeBin>> = blocks.iter().map(Block::bin).collect();
+        let [near, far] = [70.0, 400.0].map(|probe| Some(ProbeBin::of(probe)));
+        assert_eq!(bins[..5], [near, None, far, far, far]);
+        let count = |bin| {
+            let group = groups.iter().find(|group| group.bin == bin);
+            group.map(|group| ipcmark_results::decode(&group.histogram).unwrap().len())
+        };
+        assert_eq!((count(near), count(far), count(None)), (Some(4096), Some(2 * 4096), None));
+    }
+
+    #[test]
+    fn a_block_counts_its_own_losses() {
+        let mut ends = Scripted { lost_a_block: 3, ..Scripted::new(100) };
+        ends.losses.count = 40;
+        let (blocks, _) = turns(&mut ends, &[samples(5000)], &[]).finish();
+        assert!(blocks.len() == 4 && blocks.iter().all(|block| block.lost == 3), "{blocks:?}");
+    }
+
+    #[test]
+    fn some_round_trips_before_each_block_are_not_counted() {
+        let mut ends = Scripted::new(100);
+        let (blocks, _) = turns(&mut ends, &[samples(1)], &[]).finish();
+        let counted: u64 = blocks.iter().map(|block| block.round_trips).sum();
+        assert_eq!(ends.sent - counted, ends.flags.len() as u64);
+        assert!(ends.flags.len() > blocks.len() && ends.flags.iter().all(|flags| *flags == 0));
+    }
+}

@@ -1,0 +1,169 @@
+//! The follower of every pattern with answers: it takes a message and sends one back, until it is put to sleep.
+
+use ipcmark_machine::pin::Pin;
+use ipcmark_transport::{Endpoint, Error, Span};
+
+use super::{
+    context::LoopContext,
+    message::{
+        ASK_BURST, BURST, FROM_FOLLOWER, Head, PROBE, SLEEP, TouchPolicy, VERIFY, from_follower,
+    },
+    probe::ProbePages,
+    steps::{self, Patience, complete, complete_unless, read, send, send_checked, unexpected},
+    turns::{CostMeter, Leader},
+};
+use crate::wire::{FollowerReport, Pass, Traffic};
+
+/// Answers every message until the case is over.
+pub(super) fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+    end: &mut E,
+    pass: &Pass,
+    context: LoopContext<'_>,
+) -> Result<Option<FollowerReport>, Error> {
+    if context.span == Span::None {
+        return Leader(context.peers).await_end().map(|()| None);
+    }
+    let from = from_follower(context.follower);
+    let is_silent = context.follower >= context.subscribers - pass.silent;
+    let mut patience = Patience::new(context.wait);
+    let LoopContext { peers, probe, pin, .. } = context;
+    let meter = CostMeter::default();
+    let mut follower = Follower {
+        end,
+        pass,
+        from,
+        is_silent,
+        last_seq: 0,
+        before: 0,
+        taken: 0,
+        flagged: 0,
+        traffic: Traffic::default(),
+        leader: Leader(peers),
+        probe,
+        meter,
+        pin,
+    };
+    loop {
+        if RELIABLE {
+            complete(|| follower.end.take())?;
+        } else if !complete_unless(
+            &mut patience,
+            || follower.end.take(),
+            |_| follower.leader.asks_for_sleep(),
+        )? {
+            follower.leader.take_request()?;
+            match follower.sleep::<RELIABLE>()? {
+                true => continue,
+                false => return Ok(Some(follower.report())),
+            }
+        }
+        let head = read::<E, T>(follower.end, pass.payload, pass.seed)?;
+        follower.check_order::<RELIABLE>(head)?;
+        if head.flags == 0 {
+            if !is_silent {
+                send::<E, T>(follower.end, pass.payload, Head { seq: head.seq, flags: from })?;
+            }
+        } else if !follower.answer_flagged::<T, RELIABLE>(head)? {
+            return Ok(Some(follower.report()));
+        }
+    }
+}
+
+struct Follower<'a, E> {
+    end: &'a mut E,
+    pass: &'a Pass,
+    /// Flags of its answers.
+    from: u32,
+    is_silent: bool,
+    last_seq: u64,
+    /// Number of the last message before this turn.
+    before: u64,
+    /// Messages that this turn has brought from an unreliable transport. A reliable one's have numbers without
+    /// gaps, which tell how many there were.
+    taken: u64,
+    /// Messages of this turn that were answered although it is silent.
+    flagged: u64,
+    traffic: Traffic,
+    leader: Leader<'a>,
+    probe: Option<&'a mut ProbePages>,
+    meter: CostMeter,
+    /// Threads that the library starts late inherit the processor of the one that starts them.
+    pin: Option<&'a Pin>,
+}
+
+impl<E: Endpoint> Follower<'_, E> {
+    #[inline(always)]
+    fn check_order<const RELIABLE: bool>(&mut self, head: Head) -> Result<(), Error> {
+        let expected = self.last_seq + 1;
+        let in_order = head.seq == expected || (!RELIABLE && head.seq > expected);
+        if !in_order || head.flags & FROM_FOLLOWER != 0 {
+            return Err(unexpected(head, Head { seq: expected, flags: 0 }));
+        }
+        self.last_seq = head.seq;
+        if !RELIABLE {
+            self.taken += 1;
+        }
+        Ok(())
+    }
+
+    /// Does what the flags ask for; false where the case is over.
+    #[cold]
+    fn answer_flagged<T: TouchPolicy, const RELIABLE: bool>(
+        &mut self,
+        head: Head,
+    ) -> Result<bool, Error> {
+        if head.flags & BURST != 0 {
+            return Ok(true);
+        }
+        if head.flags & ASK_BURST != 0 {
+            self.send_burst(head.seq)?;
+        }
+        self.answer::<T>(head)?;
+        self.flagged += 1;
+        if head.flags & PROBE != 0
+            && let Some(page) = &mut self.probe
+        {
+            self.meter.around_probe(|| page.reflect());
+        }
+        if head.flags & SLEEP != 0 { self.sleep::<RELIABLE>() } else { Ok(true) }
+    }
+
+    fn answer<T: TouchPolicy>(&mut self, head: Head) -> Result<(), Error> {
+        let (len, seed) = (self.pass.payload, self.pass.seed);
+        let answer = Head { seq: head.seq, flags: self.from };
+        if head.flags & VERIFY == 0 {
+            return send::<E, T>(self.end, len, answer);
+        }
+        let answer = Head { flags: answer.flags | VERIFY, ..answer };
+        send_checked(self.end, len, answer, seed)
+    }
+
+    fn send_burst(&mut self, asked: u64) -> Result<(), Error> {
+        let (len, seed) = (self.pass.payload, self.pass.seed);
+        for n in 1..=steps::burst_messages(len) {
+            let head = Head { seq: asked + n, flags: self.from | VERIFY | BURST };
+            send_checked(self.end, len, head, seed)?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until the next turn; false where the case is over. What was before the first turn does not count.
+    fn sleep<const RELIABLE: bool>(&mut self) -> Result<bool, Error> {
+        self.meter.stop_thread();
+        if self.meter.stop() {
+            let received = if RELIABLE { self.last_seq - self.before } else { self.taken };
+            self.traffic.received += received;
+            self.traffic.sent += if self.is_silent { self.flagged } else { received };
+        }
+        let goes_on = self.leader.sleep()?;
+        (self.before, self.taken, self.flagged) = (self.last_seq, 0, 0);
+        self.pin.inspect(|pin| pin.release_other_threads());
+        self.meter.start();
+        Ok(goes_on)
+    }
+
+    fn report(self) -> FollowerReport {
+        let (costs, thread) = self.meter.total();
+        FollowerReport { traffic: self.traffic, costs: Some(costs), thread }
+    }
+}

@@ -1,0 +1,338 @@
+//! The probe: a short burst of floor round trips between the leader and its first follower, the least that a
+//! hop between their two processors costs at this moment. One stands before and after every block, and so
+//! tells at which distance the block was measured.
+//!
+//! A floor round trip passes one cache line to and fro, without contract, engine or transport. How long that takes
+//! depends on which line it is, by tens of percent: where in the processor the line is at home follows from its
+//! physical address. So a probe is made of chunks, each on a line of another page, and says their median, which an
+//! interrupt in one of them does not move either.
+//!
+//! Each line holds one word: the number of the probe in its upper bits, the step in its lower. The leader writes odd
+//! steps, the follower even ones. One line more holds the number of the last probe that is over: where the leader gives
+//! up, the follower may be about to write its step over whatever stands in its line. A follower that comes late finds
+//! its probe over and returns; so neither waits for the other for ever.
+
+use std::{
+    hint::spin_loop,
+    num::NonZero,
+    os::fd::{AsFd, OwnedFd},
+    ptr::NonNull,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use ipcmark_machine::clock::{now_ns, reading_cost_ns};
+use ipcmark_transport::{Error, Rendezvous, Role};
+use nix::{
+    fcntl::{FcntlArg, SealFlag, fcntl},
+    sys::{
+        memfd::{MFdFlags, memfd_create},
+        mman::{MapFlags, ProtFlags, mmap, munmap},
+        stat::fstat,
+    },
+    unistd::ftruncate,
+};
+
+/// Distance between two lines: a page, or more pages than one where they are smaller than this.
+const STRIDE: usize = 4096;
+
+/// Chunks of a probe, each on a line of its own.
+const CHUNKS: usize = 8;
+
+/// Round trips of a chunk: long against a reading of the clock, short against an interrupt.
+const CHUNK: u64 = 12;
+
+/// Round trips before the first chunk, in which both ends arrive.
+const ARRIVAL: u64 = 8;
+
+/// The lines of the chunks, and the one that says which probe is over.
+const LENGTH: NonZero<usize> = NonZero::new(STRIDE * (CHUNKS + 1)).expect("it is not 0");
+
+/// What errors call the memory.
+const PAGES: &str = "the pages of the probes";
+
+/// A probe that takes longer is given up: the two processors do not run at the same time.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+/// So many polls the leader makes between two looks at the clock: a few microseconds, so that a probe that
+/// succeeds never looks.
+const POLLS_A_LOOK: u32 = 1 << 10;
+
+/// So many polls the follower makes between two looks at the line that the leader seldom writes.
+const POLLS_A_LOOK_FOR_THE_END: u32 = 1 << 5;
+
+/// Bits of the step within a word.
+const STEP_BITS: u32 = 16;
+
+/// What one probe says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Distance {
+    /// A floor round trip took so many nanoseconds.
+    RoundTrip(f64),
+    /// The processors did not run at the same time.
+    Apart,
+}
+
+impl Distance {
+    /// The floor round trip in nanoseconds; [`PATIENCE`] where the processors were apart.
+    pub(crate) fn ns(self) -> f64 {
+        match self {
+            Distance::RoundTrip(ns) => ns,
+            Distance::Apart => PATIENCE.as_nanos() as f64,
+        }
+    }
+}
+
+/// The pages that both ends map.
+#[derive(Debug)]
+pub(crate) struct ProbePages {
+    pages: NonNull<u8>,
+    /// Number of the last probe.
+    probe: u64,
+    /// What a reading of the clock costs the leader, which every chunk contains once.
+    reading_ns: f64,
+}
+
+impl ProbePages {
+    /// Makes the pages in the leader and maps them in the follower 0; other followers get none.
+    pub(crate) fn open(role: Role, peers: &mut dyn Rendezvous) -> Result<Option<Self>, Error> {
+        let fd = match role {
+            Role::Leader => {
+                let fd = memory()?;
+                peers.send(0, b"probe", &[fd.as_fd()])?;
+                fd
+            }
+            Role::Follower(0) => {
+                let (_, mut fds) = peers.receive(0)?;
+                let fd = fds.pop().ok_or_else(|| Error::new("open", PAGES, "none came"))?;
+                check(&fd)?;
+                fd
+            }
+            Role::Follower(_) => return Ok(None),
+        };
+        Self::map(&fd).map(Some)
+    }
+
+    fn map(fd: &OwnedFd) -> Result<Self, Error> {
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let pages = unsafe { mmap(None, LENGTH, access, flags, fd, 0) };
+        let pages = pages.map_err(|e| Error::scarce("map", PAGES, e))?;
+        Ok(Self { pages: pages.cast(), probe: 0, reading_ns: reading_cost_ns() })
+    }
+
+    fn word(&self, line: usize) -> &AtomicU64 {
+        debug_assert!(line <= CHUNKS);
+        // SAFETY: the line lies within the mapping, which lives as long as `self`, is aligned and zeroed, and is only
+        // used through atomics.
+        unsafe { self.pages.add(line * STRIDE).cast::<AtomicU64>().as_ref() }
+    }
+
+    /// Number of the last probe that is over.
+    fn over(&self) -> &AtomicU64 {
+        self.word(CHUNKS)
+    }
+
+    /// The leader's part, after it has told the follower to come.
+    pub(crate) fn measure(&mut self) -> Distance {
+        self.probe += 1;
+        let measured = self.chunks().map_or(Distance::Apart, Distance::RoundTrip);
+        self.over().store(self.probe, Ordering::Release);
+        measured
+    }
+
+    /// A floor round trip in nanoseconds: the median of the chunks; none where it is given up.
+    fn chunks(&self) -> Option<f64> {
+        let mut start = now_ns();
+        let deadline = start + PATIENCE.as_nanos() as u64;
+        let mut chunks = [0.0; CHUNKS];
+        let mut step = (self.probe << STEP_BITS) + 1;
+        self.round_trips(0, &mut step, ARRIVAL, deadline)?;
+        for (line, chunk) in chunks.iter_mut().enumerate() {
+            // The first round trip on a line brings it here.
+            self.round_trips(line, &mut step, 1, deadline)?;
+            start = now_ns();
+            self.round_trips(line, &mut step, CHUNK, deadline)?;
+            *chunk = ((now_ns() - start) as f64 - self.reading_ns).max(1.0) / CHUNK as f64;
+        }
+        chunks.sort_by(f64::total_cmp);
+        Some((chunks[CHUNKS / 2 - 1] + chunks[CHUNKS / 2]) / 2.0)
+    }
+
+    /// `count` round trips on a line, from this step on; none where the deadline has passed.
+    fn round_trips(&self, line: usize, step: &mut u64, count: u64, deadline: u64) -> Option<()> {
+        let word = self.word(line);
+        for _ in 0..count {
+            // Release and acquire pair as in a transport that hands a payload over with the word.
+            word.store(*step, Ordering::Release);
+            let mut polls: u32 = 0;
+            while word.load(Ordering::Acquire) != *step + 1 {
+                polls = polls.wrapping_add(1);
+                if polls.is_multiple_of(POLLS_A_LOOK) && now_ns() > deadline {
+                    return None;
+                }
+                spin_loop();
+            }
+            *step += 2;
+        }
+        Some(())
+    }
+
+    /// The follower's part: answers until the leader ends the probe.
+    pub(crate) fn reflect(&mut self) {
+        let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
+        for line in 0..CHUNKS {
+            let count = if line == 0 { ARRIVAL + 1 + CHUNK } else { 1 + CHUNK };
+            for _ in 0..count {
+                match self.answer(line, expected) {
+                    Some(seen) => expected = seen + 2,
+                    None => return,
+                }
+            }
+        }
+        while !self.is_over(expected) {
+            spin_loop();
+        }
+    }
+
+    /// Answers one step on a line, which is `expected` or that of a later probe: the message that announced an earlier
+    /// one was lost. None where the probe is over.
+    fn answer(&mut self, line: usize, expected: u64) -> Option<u64> {
+        let mut polls: u32 = 0;
+        loop {
+            let seen = self.word(line).load(Ordering::Acquire);
+            if seen >= expected && seen % 2 == 1 {
+                self.word(line).store(seen + 1, Ordering::Release);
+                return Some(seen);
+            }
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_A_LOOK_FOR_THE_END) && self.is_over(expected) {
+                return None;
+            }
+            spin_loop();
+        }
+    }
+
+    /// Whether the probe that this step belongs to is over; the next is then the leader's next.
+    fn is_over(&mut self, step: u64) -> bool {
+        let over = self.over().load(Ordering::Acquire);
+        let is_over = over >= step >> STEP_BITS;
+        if is_over {
+            self.probe = over;
+        }
+        is_over
+    }
+}
+
+// SAFETY: the pages are only used through atomics, and whoever has them may unmap them.
+unsafe impl Send for ProbePages {}
+
+impl Drop for ProbePages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this length and nobody refers to it any more.
+        let _ = unsafe { munmap(self.pages.cast(), LENGTH.get()) };
+    }
+}
+
+fn memory() -> Result<OwnedFd, Error> {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let fd = memfd_create("ipcmark-probe", flags).map_err(|e| Error::scarce("create", PAGES, e))?;
+    ftruncate(&fd, LENGTH.get() as i64).map_err(|e| Error::scarce("size", PAGES, e))?;
+    fcntl(&fd, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK))
+        .map_err(|e| Error::os("seal", PAGES, e))?;
+    Ok(fd)
+}
+
+/// The leader can be another user's: an access beyond the end of the memory would end this process.
+fn check(fd: &OwnedFd) -> Result<(), Error> {
+    let seals = fcntl(fd, FcntlArg::F_GET_SEALS).map_err(|e| Error::os("check", PAGES, e))?;
+    let can_shrink = !SealFlag::from_bits_truncate(seals).contains(SealFlag::F_SEAL_SHRINK);
+    let length = fstat(fd).map_err(|e| Error::os("check", PAGES, e))?.st_size;
+    match can_shrink || length < LENGTH.get() as i64 {
+        true => Err(Error::new("map", PAGES, "they are too few, or can become fewer")),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::atomic::AtomicBool, thread};
+
+    use ipcmark_fdpass::SocketRendezvous;
+
+    use super::*;
+
+    fn pages() -> (ProbePages, ProbePages) {
+        let fd = memory().unwrap();
+        (ProbePages::map(&fd).unwrap(), ProbePages::map(&fd).unwrap())
+    }
+
+    #[test]
+    fn a_follower_that_does_not_come_makes_the_probe_apart() {
+        let (mut leader, mut follower) = pages();
+        assert_eq!(leader.measure(), Distance::Apart);
+        // It comes late, and returns.
+        follower.reflect();
+        assert_eq!(leader.measure(), Distance::Apart);
+    }
+
+    #[test]
+    fn a_follower_that_stops_within_a_probe_does_not_hold_the_leader() {
+        let (mut leader, mut follower) = pages();
+        // It answers the first step only.
+        let first = (1 << STEP_BITS) + 1;
+        let met = thread::scope(|scope| {
+            let answering = scope.spawn(|| follower.answer(0, first).is_some());
+            assert_eq!(leader.measure(), Distance::Apart);
+            answering.join().unwrap()
+        });
+        if met {
+            // It goes on with the same probe, and finds that it is over.
+            follower.reflect();
+        }
+        assert_eq!(follower.probe, 1);
+    }
+
+    #[test]
+    fn apart_is_as_long_as_a_probe_is_waited_for() {
+        assert_eq!(Distance::RoundTrip(72.5).ns(), 72.5);
+        assert_eq!(Distance::Apart.ns(), 200_000.0);
+    }
+
+    #[test]
+    fn the_first_follower_alone_gets_the_pages() {
+        let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
+        let leader = ProbePages::open(Role::Leader, &mut ours).unwrap();
+        let first = ProbePages::open(Role::Follower(0), &mut theirs).unwrap();
+        let second = ProbePages::open(Role::Follower(1), &mut theirs).unwrap();
+        assert!(leader.is_some() && first.is_some() && second.is_none());
+        leader.unwrap().over().store(5, Ordering::Release);
+        assert_eq!(first.unwrap().over().load(Ordering::Acquire), 5, "they are the same");
+        ours.send(0, b"nothing", &[]).unwrap();
+        let error = ProbePages::open(Role::Follower(0), &mut theirs).unwrap_err().to_string();
+        assert!(error.contains("none came"), "{error}");
+    }
+
+    #[test]
+    fn a_follower_that_missed_probes_meets_the_next() {
+        let (mut leader, mut follower) = pages();
+        for _ in 0..3 {
+            leader.measure();
+        }
+        // As many as it takes: on a busy machine a probe can be given up.
+        let (over, mut met) = (AtomicBool::new(false), 0);
+        thread::scope(|scope| {
+            let reflecting = scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    follower.reflect();
+                }
+            });
+            while !reflecting.is_finished() {
+                met += u32::from(leader.measure() != Distance::Apart);
+                over.store(met > 0, Ordering::Relaxed);
+            }
+        });
+        assert!(met > 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! Round trips that take what the test says and go nowhere.
+
+use ipcmark_transport::Error;
+
+use super::{
+    blocks::RoundTrips,
+    steps::{ClockFree, Losses},
+};
+use crate::wire::Traffic;
+
+/// Round trips of one length.
+pub(super) struct Scripted {
+    /// What each takes.
+    pub round_trip_ns: u64,
+    /// The flags of those outside the blocks.
+    pub flags: Vec<u32>,
+    /// Each block loses so many.
+    pub lost_a_block: u64,
+    pub losses: Losses,
+    pub sent: u64,
+}
+
+impl Scripted {
+    pub fn new(round_trip_ns: u64) -> Self {
+        let (flags, losses) = (Vec::new(), Losses::default());
+        Self { round_trip_ns, flags, lost_a_block: 0, losses, sent: 0 }
+    }
+
+    fn block(&mut self, count: u64) -> u64 {
+        self.sent += count;
+        self.losses.count += self.lost_a_block;
+        count
+    }
+}
+
+impl RoundTrips for Scripted {
+    fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
+        self.flags.push(flags);
+        self.sent += 1;
+        Ok(true)
+    }
+
+    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error> {
+        let count = slots.len().min(length_ns.div_ceil(self.round_trip_ns) as usize);
+        slots[..count].fill(self.round_trip_ns);
+        Ok(self.block(count as u64) as usize)
+    }
+
+    fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error> {
+        let round_trips = self.block(count);
+        Ok(ClockFree { round_trips, elapsed_ns: round_trips * self.round_trip_ns })
+    }
+
+    fn start_measuring(&mut self) {
+        self.losses = Losses::default();
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic { sent: self.sent, received: self.sent }
+    }
+}

@@ -1,0 +1,437 @@
+//! Turns: while other sessions are measured, the ends of this one sleep.
+//!
+//! The command tells the leader when its turn comes. The leader wakes its followers with a frame, and puts
+//! them to sleep again before it reports. A follower of a reliable transport is told by a message, so that
+//! its loop asks nobody else; one of an unreliable transport, which looks up from time to time anyway, is
+//! told by a frame, for the message could be lost. Either answers with a frame once it has left its loop.
+
+use std::os::fd::AsFd;
+
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_machine::{clock, conditions::Watched, pin::Pin};
+use ipcmark_transport::{Error, Rendezvous, Span};
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+
+use super::{
+    blocks::{Recorder, RoundTrips},
+    context::LoopContext,
+    message,
+    probe::{Distance, ProbePages},
+    steps::{self, Losses},
+};
+use crate::wire::{Costs, HelperCosts, LeaderReport, Pass, ThreadCosts, Traffic, TurnLimit};
+
+const WAKE: &[u8] = b"turn";
+const SLEEP: &[u8] = b"sleep";
+const ASLEEP: &[u8] = b"asleep";
+const END: &[u8] = b"end";
+
+/// Warms up and measures in turns, once the messages are known to arrive.
+pub(super) fn lead<R: RoundTrips>(
+    ends: &mut R,
+    pass: &Pass,
+    context: LoopContext<'_>,
+) -> Result<LeaderReport, Error> {
+    let LoopContext { reliable, span, wait, peers, probe, pin, command, .. } = context;
+    let (followers, is_alone) = (Followers(peers), span == Span::None);
+    let mut leader = Leading {
+        reliable,
+        is_alone,
+        followers,
+        probe,
+        meter: CostMeter::default(),
+        helpers: Watched::default(),
+        pin,
+        traffic: Traffic::default(),
+    };
+    command.phase("warming up")?;
+    let round_trip_ns = steps::warm_up(pass.warm_up, || ends.flagged(0).map(drop))?;
+    leader.put_to_sleep(ends)?;
+    leader.helpers = helpers();
+    ends.start_measuring();
+    let mut recorder = Recorder::new(wait, round_trip_ns);
+    while let Some(limit) = command.next_turn(recorder.round_trip_ns())? {
+        leader.turn(ends, &mut recorder, limit)?;
+    }
+    leader.finish(ends, recorder)
+}
+
+/// What the leader has beside its loop.
+struct Leading<'a> {
+    reliable: bool,
+    /// Whether no message leaves its process, so that the followers sleep all the time.
+    is_alone: bool,
+    followers: Followers<'a>,
+    probe: Option<&'a mut ProbePages>,
+    meter: CostMeter,
+    /// Processes that the library has beside the workers.
+    helpers: Watched,
+    /// Threads that the library starts late inherit the processor of the one that starts them.
+    pin: Option<&'a Pin>,
+    traffic: Traffic,
+}
+
+impl Leading<'_> {
+    fn turn<R: RoundTrips>(
+        &mut self,
+        ends: &mut R,
+        recorder: &mut Recorder,
+        limit: TurnLimit,
+    ) -> Result<(), Error> {
+        self.pin.inspect(|pin| pin.release_other_threads());
+        self.helpers.start();
+        self.meter.start();
+        let before = ends.traffic();
+        if !self.is_alone {
+            self.followers.wake()?;
+        }
+        let Self { is_alone, probe, meter, .. } = self;
+        recorder.turn(ends, limit, &mut |ends| match probe {
+            None => Ok(None),
+            Some(_) if *is_alone => Ok(None),
+            Some(pages) => announced(ends, pages, meter).map(Some),
+        })?;
+        self.meter.stop_thread();
+        self.put_to_sleep(ends)?;
+        self.meter.stop();
+        self.helpers.stop();
+        let after = ends.traffic();
+        self.traffic.sent += after.sent - before.sent;
+        self.traffic.received += after.received - before.received;
+        Ok(())
+    }
+
+    fn put_to_sleep<R: RoundTrips>(&mut self, ends: &mut R) -> Result<(), Error> {
+        if self.is_alone {
+            return Ok(());
+        }
+        match self.reliable {
+            true => _ = ends.flagged(message::SLEEP)?,
+            false => self.followers.put_to_sleep()?,
+        }
+        self.followers.await_sleep()
+    }
+
+    fn finish<R: RoundTrips>(
+        mut self,
+        ends: &mut R,
+        recorder: Recorder,
+    ) -> Result<LeaderReport, Error> {
+        self.followers.end()?;
+        let (blocks, samples) = recorder.finish();
+        let Losses { count, late, waited_ns, .. } = *ends.losses();
+        let (costs, thread) = self.meter.total();
+        let helpers = self.helpers.finish().into_iter();
+        Ok(LeaderReport {
+            blocks,
+            samples,
+            traffic: self.traffic,
+            costs,
+            thread,
+            parts_per_message: None,
+            helpers: helpers.map(HelperCosts::from).collect(),
+            lost: count,
+            late,
+            lost_wait_ns: waited_ns,
+            answers: ends.answers(),
+        })
+    }
+}
+
+/// The processes of this session that are neither its keeper nor workers.
+fn helpers() -> Watched {
+    let is_worker = |_, name: &str| name.starts_with("ipcmark-");
+    Watched::below(nix::unistd::getppid().as_raw(), is_worker)
+}
+
+/// A probe, announced by a message. Where that was lost the follower does not come, and the probe says so.
+fn announced<R: RoundTrips>(
+    ends: &mut R,
+    pages: &mut ProbePages,
+    meter: &mut CostMeter,
+) -> Result<Distance, Error> {
+    ends.flagged(message::PROBE)?;
+    Ok(meter.around_probe(|| pages.measure()))
+}
+
+/// The leader's way to its followers between turns.
+struct Followers<'a>(&'a mut SocketRendezvous);
+
+impl Followers<'_> {
+    /// Wakes all of them.
+    fn wake(&mut self) -> Result<(), Error> {
+        self.tell(WAKE)
+    }
+
+    /// Asks those of an unreliable transport to leave their loops.
+    fn put_to_sleep(&mut self) -> Result<(), Error> {
+        self.tell(SLEEP)
+    }
+
+    /// Waits until all have left their loops.
+    fn await_sleep(&mut self) -> Result<(), Error> {
+        for peer in 0..self.0.peers() {
+            expect(&self.0.receive(peer)?.0, ASLEEP)?;
+        }
+        Ok(())
+    }
+
+    /// Tells all, which sleep, that the case is over.
+    fn end(&mut self) -> Result<(), Error> {
+        self.tell(END)
+    }
+
+    fn tell(&mut self, frame: &[u8]) -> Result<(), Error> {
+        (0..self.0.peers()).try_for_each(|peer| self.0.send(peer, frame, &[]))
+    }
+}
+
+/// A follower's way to its leader between turns.
+pub(super) struct Leader<'a>(pub &'a mut SocketRendezvous);
+
+impl Leader<'_> {
+    /// True if the leader of an unreliable transport has asked this end to leave its loop.
+    pub(super) fn asks_for_sleep(&self) -> bool {
+        let mut poll = [PollFd::new(self.0.socket(0).as_fd(), PollFlags::POLLIN)];
+        nix::poll::poll(&mut poll, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Takes the frame that [`Leader::asks_for_sleep`] has seen.
+    pub(super) fn take_request(&mut self) -> Result<(), Error> {
+        expect(&self.0.receive(0)?.0, SLEEP)
+    }
+
+    /// Waits until the case is over, for an end that takes no part.
+    pub(super) fn await_end(&mut self) -> Result<(), Error> {
+        expect(&self.0.receive(0)?.0, END)
+    }
+
+    /// Says that this end has left its loop, and sleeps until the next turn; false where the case is over.
+    pub(super) fn sleep(&mut self) -> Result<bool, Error> {
+        self.0.send(0, ASLEEP, &[])?;
+        let frame = self.0.receive(0)?.0;
+        if frame == END {
+            return Ok(false);
+        }
+        expect(&frame, WAKE).map(|()| true)
+    }
+}
+
+fn expect(frame: &[u8], expected: &[u8]) -> Result<(), Error> {
+    match frame == expected {
+        true => Ok(()),
+        false => Err(Error::new(
+            "take turns with",
+            "the other end",
+            format!("it sent {} where {} belongs", frame.escape_ascii(), expected.escape_ascii()),
+        )),
+    }
+}
+
+/// What a process and its measuring thread cost in its turns, probes left out, and what it costs between them.
+#[derive(Default)]
+pub(super) struct CostMeter {
+    start: Option<Costs>,
+    /// CPU time in probes since `start`.
+    probes_ns: u64,
+    total: Costs,
+    thread_start: Option<ThreadCosts>,
+    thread: ThreadCosts,
+    /// The end of the last turn: the time, and the CPU time until then.
+    stopped: Option<(u64, u64)>,
+}
+
+impl CostMeter {
+    /// A turn begins.
+    pub(super) fn start(&mut self) {
+        self.probes_ns = 0;
+        let start = Costs::now();
+        if let Some((at_ns, cpu_ns)) = self.stopped.take() {
+            self.total.idle_ns += clock::now_ns().saturating_sub(at_ns);
+            self.total.idle_cpu_ns += start.cpu_ns.saturating_sub(cpu_ns);
+        }
+        self.start = Some(start);
+        self.thread_start = Some(ThreadCosts::now());
+    }
+
+    /// The thread has left its loop.
+    pub(super) fn stop_thread(&mut self) {
+        if let Some(start) = self.thread_start.take() {
+            self.thread.add_since(&start);
+        }
+    }
+
+    /// The turn is over; false where none had begun.
+    pub(super) fn stop(&mut self) -> bool {
+        let Some(start) = self.start.take() else { return false };
+        let mut turn = Costs::since(&start);
+        turn.cpu_ns = turn.cpu_ns.saturating_sub(self.probes_ns);
+        turn.user_ns = turn.user_ns.saturating_sub(self.probes_ns);
+        self.total.add(&turn);
+        self.stopped = Some((clock::now_ns(), clock::process_cpu_ns()));
+        true
+    }
+
+    /// Runs a probe, whose CPU time is not the transport's.
+    pub(super) fn around_probe<R>(&mut self, probe: impl FnOnce() -> R) -> R {
+        let start = clock::thread_cpu_ns();
+        let result = probe();
+        self.probes_ns += clock::thread_cpu_ns() - start;
+        result
+    }
+
+    /// The costs of all turns: of the process, and of its measuring thread.
+    pub(super) fn total(self) -> (Costs, ThreadCosts) {
+        (Costs { peak_memory_bytes: Costs::peak_memory_of_process(), ..self.total }, self.thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, thread};
+
+    use super::*;
+    use crate::patterns::{context::Command, scripted::Scripted};
+    use ipcmark_results::Touch;
+    use ipcmark_transport::{Pattern, Wait};
+
+    const TURN: TurnLimit = TurnLimit { number: 0, time_ns: u64::MAX, samples: 10 };
+
+    /// A command that has so many turns to give.
+    struct Giver {
+        turns: VecDeque<TurnLimit>,
+        phases: Vec<&'static str>,
+    }
+
+    impl Command for Giver {
+        fn phase(&mut self, phase: &'static str) -> Result<(), Error> {
+            self.phases.push(phase);
+            Ok(())
+        }
+
+        fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<TurnLimit>, Error> {
+            assert!(round_trip_ns > 0.0);
+            Ok(self.turns.pop_front())
+        }
+    }
+
+    /// Leads so many turns with a follower that does `follow`; what was reported, and the flags that were sent.
+    fn led(
+        turns: usize,
+        reliable: bool,
+        span: Span,
+        follow: impl FnOnce(Leader<'_>) + Send,
+    ) -> (Result<LeaderReport, Error>, Vec<u32>) {
+        let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
+        let mut ends = Scripted::new(1000);
+        let mut giver = Giver { turns: vec![TURN; turns].into(), phases: Vec::new() };
+        let pass = Pass {
+            pattern: Pattern::Latency,
+            payload: 64,
+            touch: Touch::All,
+            warm_up: TURN,
+            seed: 1,
+            silent: 0,
+        };
+        let report = thread::scope(|scope| {
+            scope.spawn(|| follow(Leader(&mut theirs)));
+            let context = LoopContext {
+                pin: None,
+                reliable,
+                alternating: false,
+                span,
+                wait: Wait::Spin,
+                follower: 0,
+                subscribers: 1,
+                peers: &mut ours,
+                probe: None,
+                command: &mut giver,
+            };
+            lead(&mut ends, &pass, context)
+        });
+        assert_eq!(giver.phases, ["warming up"]);
+        (report, ends.flags)
+    }
+
+    #[test]
+    fn a_follower_sleeps_after_the_warm_up_and_after_each_turn() {
+        let (report, flags) = led(3, true, Span::Process, |mut leader| {
+            for _ in 0..3 {
+                assert!(leader.sleep().unwrap(), "it is woken for a turn");
+            }
+            assert!(!leader.sleep().unwrap(), "it is told that the case is over");
+        });
+        let report = report.unwrap();
+        assert_eq!(flags.iter().filter(|flags| **flags == message::SLEEP).count(), 4);
+        assert_eq!(report.blocks.len(), 6);
+        // What the warm-up sent does not count.
+        let in_blocks: u64 = report.blocks.iter().map(|block| block.round_trips).sum();
+        assert!(
+            report.traffic.sent > in_blocks && report.traffic.sent < flags.len() as u64 + in_blocks
+        );
+    }
+
+    #[test]
+    fn a_follower_of_an_unreliable_transport_is_asked_by_a_frame() {
+        let (report, flags) = led(1, false, Span::Process, |mut leader| {
+            for goes_on in [true, false] {
+                while !leader.asks_for_sleep() {
+                    thread::yield_now();
+                }
+                leader.take_request().unwrap();
+                assert_eq!(leader.sleep().unwrap(), goes_on);
+            }
+        });
+        assert!(report.is_ok() && flags.iter().all(|flags| flags & message::SLEEP == 0));
+    }
+
+    #[test]
+    fn a_follower_that_no_message_reaches_sleeps_all_the_time() {
+        let (report, _) = led(2, true, Span::None, |mut leader| leader.await_end().unwrap());
+        assert_eq!(report.unwrap().blocks.len(), 4);
+    }
+
+    #[test]
+    fn a_frame_that_does_not_belong_is_named() {
+        let (report, _) = led(1, true, Span::Process, |leader| {
+            leader.0.send(0, b"good morning", &[]).unwrap();
+        });
+        let said = report.unwrap_err().to_string();
+        assert!(said.contains("it sent good morning where asleep belongs"), "{said}");
+    }
+
+    #[test]
+    fn a_follower_that_is_gone_is_a_symptom() {
+        let (report, _) = led(1, true, Span::Process, |leader| leader.0.socket(0).close());
+        assert!(report.unwrap_err().is_peer_gone());
+    }
+
+    #[test]
+    fn the_time_of_probes_is_not_the_transport_s() {
+        let spin = || {
+            let begin = clock::thread_cpu_ns();
+            while clock::thread_cpu_ns() - begin < 5_000_000 {}
+        };
+        let total = |around_probe: bool| {
+            let mut meter = CostMeter::default();
+            assert!(!meter.stop(), "there is no turn to stop");
+            meter.start();
+            if around_probe {
+                meter.around_probe(spin)
+            } else {
+                spin()
+            }
+            assert!(meter.stop());
+            meter.total().0.cpu_ns
+        };
+        assert!(total(false) >= 5_000_000);
+        // Other tests run in this process, and so the rest of the turn may have cost anything.
+        let mut meter = CostMeter::default();
+        meter.start();
+        meter.around_probe(spin);
+        assert!(meter.probes_ns >= 5_000_000);
+        meter.start();
+        assert_eq!(meter.probes_ns, 0, "each turn has its own");
+        let _ = total(true);
+    }
+}

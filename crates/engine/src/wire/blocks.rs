@@ -1,0 +1,142 @@
+//! Turns and blocks: how long one may be, and what was found in it.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest that a turn may be: whichever is reached first ends it, after the block that reaches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TurnLimit {
+    /// Number of the turn within the round: rows that took turns have neighbours of the same number.
+    pub number: u32,
+    pub time_ns: u64,
+    /// Round trips in sampled blocks.
+    pub samples: u64,
+}
+
+/// How a block was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BlockKind {
+    /// One clock reading a round trip.
+    Sampled,
+    /// One clock reading at each end.
+    ClockFree,
+}
+
+impl BlockKind {
+    /// Both kinds; which is the first alternates from turn to turn.
+    pub(crate) fn in_order(turn: u32) -> [Self; 2] {
+        match turn % 2 {
+            0 => [BlockKind::Sampled, BlockKind::ClockFree],
+            _ => [BlockKind::ClockFree, BlockKind::Sampled],
+        }
+    }
+}
+
+/// What stands between two probes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Block {
+    /// Number of the turn within the round, from 0.
+    pub turn: u32,
+    /// Monotonic clock at its begin.
+    pub start_ns: u64,
+    pub kind: BlockKind,
+    pub round_trips: u64,
+    pub elapsed_ns: u64,
+    /// Round trips of it that were lost.
+    pub lost: u64,
+    /// Floor round trip before and after; absent where the ends share no memory.
+    pub probes_ns: Option<[f64; 2]>,
+}
+
+/// A step of the logarithmic scale on which probes are sorted: 4 % wide, far narrower than the gaps between
+/// distances, so that a distance is a range of whole steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ProbeBin(pub u16);
+
+/// Width of a step, as a difference of natural logarithms.
+const BIN_WIDTH: f64 = 0.04;
+
+/// Two probes that differ by more, as a difference of natural logarithms, enclose a mixed block.
+const MIXED: f64 = 0.2;
+
+impl ProbeBin {
+    /// The step that holds a probe.
+    pub(crate) fn of(probe_ns: f64) -> Self {
+        Self((probe_ns.max(1.0).ln() / BIN_WIDTH) as u16)
+    }
+
+    /// The middle of the step in nanoseconds.
+    pub(crate) fn middle_ns(self) -> f64 {
+        ((f64::from(self.0) + 0.5) * BIN_WIDTH).exp()
+    }
+}
+
+impl Block {
+    /// The geometric mean of its probes; none for a mixed block and for one without probes.
+    pub(crate) fn probe_ns(&self) -> Option<f64> {
+        let [before, after] = self.probes_ns?;
+        ((before / after).ln().abs() <= MIXED).then(|| (before * after).sqrt())
+    }
+
+    /// The step that holds its probes.
+    pub(crate) fn bin(&self) -> Option<ProbeBin> {
+        self.probe_ns().map(ProbeBin::of)
+    }
+}
+
+/// Samples of the blocks whose probes lie in one step.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SampleGroup {
+    /// None for mixed blocks and for those without probes.
+    pub bin: Option<ProbeBin>,
+    /// Encoded as in the result file.
+    pub histogram: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(before: f64, after: f64) -> Block {
+        Block {
+            turn: 0,
+            start_ns: 0,
+            kind: BlockKind::Sampled,
+            round_trips: 1,
+            elapsed_ns: 1,
+            lost: 0,
+            probes_ns: Some([before, after]),
+        }
+    }
+
+    #[test]
+    fn a_block_between_probes_that_differ_has_no_distance() {
+        assert_eq!(block(100.0, 100.0).probe_ns(), Some(100.0));
+        let close = block(100.0, 121.0).probe_ns().unwrap();
+        assert!((close - 110.0).abs() < 1e-9, "their geometric mean, not {close}");
+        assert_eq!(block(100.0, 130.0).bin(), None);
+        assert_eq!(block(130.0, 100.0).bin(), None);
+        assert_eq!(Block { probes_ns: None, ..block(1.0, 1.0) }.bin(), None);
+    }
+
+    #[test]
+    fn a_step_is_four_percent_wide_and_holds_its_middle() {
+        for probe in [0.0, 1.0, 28.0, 72.0, 437.0, 200_000.0, 1e9] {
+            let bin = ProbeBin::of(probe);
+            let middle = bin.middle_ns();
+            assert_eq!(ProbeBin::of(middle), bin);
+            assert!((middle / probe.max(1.0)).ln().abs() <= BIN_WIDTH, "{probe} {middle}");
+        }
+        assert!(ProbeBin::of(72.0) < ProbeBin::of(76.0));
+    }
+
+    #[test]
+    fn turns_begin_with_either_kind() {
+        for turn in 0..4 {
+            let [first, second] = BlockKind::in_order(turn);
+            assert!(first != second && first == BlockKind::in_order(turn + 2)[0]);
+            assert_eq!(BlockKind::in_order(turn + 1), [second, first]);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Bounds of what a worker may report. A worker can be anybody's, or run a library that writes where it must not: what
+//! it says is data of a process that was given some time, or no data at all.
+
+use super::{
+    blocks::{Block, SampleGroup},
+    reports::{
+        AnswerReport, ClockReport, Costs, FollowerReport, LeaderReport, Opened, ThreadCosts,
+        Traffic,
+    },
+};
+
+/// More than any library reports of its configuration.
+const MAX_SETTINGS: usize = 100;
+
+/// More threads than run at once on any machine.
+const MAX_THREADS: u64 = 1 << 16;
+
+/// More bytes than a process has, or a network carries while it is measured.
+const MAX_MEMORY: u64 = 1 << 50;
+
+/// More followers than any leader has.
+const MAX_FOLLOWERS: usize = 1 << 16;
+
+/// More processes than any library has beside its ends.
+const MAX_HELPERS: usize = 1 << 10;
+
+/// True for a time of at most so many nanoseconds.
+pub(super) fn is_time(ns: f64, most: u64) -> bool {
+    ns >= 0.0 && ns <= most as f64
+}
+
+impl Opened {
+    /// True for an end of a process that was given `most` nanoseconds; as below.
+    pub(super) fn is_possible(&self, most: u64) -> bool {
+        self.setup_ns <= most && self.configuration.len() <= MAX_SETTINGS
+    }
+}
+
+impl ClockReport {
+    pub(super) fn is_possible(&self, most: u64) -> bool {
+        is_time(self.read_ns, most) && self.step_ns <= most
+    }
+}
+
+impl FollowerReport {
+    pub(super) fn is_possible(&self, most: u64) -> bool {
+        self.traffic.is_possible(most)
+            && self.costs.as_ref().is_none_or(|costs| costs.is_possible(most))
+            && self.thread.is_possible(most)
+    }
+}
+
+impl LeaderReport {
+    pub(super) fn is_possible(&self, most: u64) -> bool {
+        let Self { blocks, samples, traffic, costs, lost, late, lost_wait_ns, answers, .. } = self;
+        let helpers = self.helpers.iter().map(|helper| helper.cpu_ns);
+        are_possible_blocks(blocks, most)
+            && are_possible_samples(samples, blocks)
+            && traffic.is_possible(most)
+            && costs.is_possible(most)
+            && [lost, late, lost_wait_ns].into_iter().all(|figure| *figure <= most)
+            && self.parts_per_message.is_none_or(|parts| is_time(parts, most))
+            && self.thread.is_possible(most)
+            && self.helpers.len() <= MAX_HELPERS
+            && helpers.into_iter().all(|figure| figure <= most.saturating_mul(MAX_THREADS))
+            && answers.len() <= MAX_FOLLOWERS
+            && answers.iter().all(|answer| AnswerReport::is_possible(answer, most))
+    }
+}
+
+impl AnswerReport {
+    fn is_possible(&self, most: u64) -> bool {
+        self.lost <= most
+    }
+}
+
+impl Traffic {
+    /// No message takes less than a nanosecond.
+    fn is_possible(&self, most: u64) -> bool {
+        self.sent <= most && self.received <= most
+    }
+}
+
+impl Costs {
+    fn is_possible(&self, most: u64) -> bool {
+        let of_all_threads = most.saturating_mul(MAX_THREADS);
+        let Self { cpu_ns, user_ns, system_ns, switches, faults, .. } = self;
+        let counts = [switches.voluntary, switches.involuntary, faults.minor, faults.major];
+        let times = [*cpu_ns, *user_ns, *system_ns];
+        times.into_iter().chain(counts).all(|figure| figure <= of_all_threads)
+            && self.peak_memory_bytes <= MAX_MEMORY
+            && self.loopback_bytes <= MAX_MEMORY
+            && self.idle_ns <= most
+            && self.idle_cpu_ns <= of_all_threads
+    }
+}
+
+impl ThreadCosts {
+    fn is_possible(&self, most: u64) -> bool {
+        [self.cpu_ns, self.run_delay_ns, self.sleeps].into_iter().all(|figure| figure <= most)
+    }
+}
+
+/// Blocks follow one another, within the time that there was.
+fn are_possible_blocks(blocks: &[Block], most: u64) -> bool {
+    let sum = |figure: fn(&Block) -> u64| {
+        blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(figure(block)))
+    };
+    let in_order = blocks.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns);
+    in_order
+        && sum(|block| block.elapsed_ns) <= most
+        && sum(|block| block.round_trips) <= most
+        && sum(|block| block.lost) <= most
+        && blocks.iter().all(|block| has_possible_probes(block, most))
+}
+
+/// Their logarithms are calculated with.
+fn has_possible_probes(block: &Block, most: u64) -> bool {
+    let probes = block.probes_ns.iter().flatten();
+    probes.into_iter().all(|probe| *probe > 0.0 && is_time(*probe, most))
+}
+
+/// Every group has samples of a block, and no step of the scale has two groups.
+fn are_possible_samples(samples: &[SampleGroup], blocks: &[Block]) -> bool {
+    samples.len() <= blocks.len() && samples.windows(2).all(|pair| pair[0].bin < pair[1].bin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{BlockKind, ProbeBin};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn block(start_ns: u64) -> Block {
+        Block {
+            turn: 0,
+            start_ns,
+            kind: BlockKind::Sampled,
+            round_trips: 1000,
+            elapsed_ns: 500_000,
+            lost: 0,
+            probes_ns: Some([70.0, 71.0]),
+        }
+    }
+
+    fn group(bin: Option<u16>) -> SampleGroup {
+        SampleGroup { bin: bin.map(ProbeBin), histogram: String::new() }
+    }
+
+    fn report() -> LeaderReport {
+        LeaderReport {
+            thread: ThreadCosts::default(),
+            helpers: Vec::new(),
+            parts_per_message: None,
+            blocks: vec![block(10), block(20)],
+            samples: vec![group(None), group(Some(3))],
+            traffic: Traffic { sent: 2000, received: 2000 },
+            costs: Costs { cpu_ns: 1_000_000, ..Costs::default() },
+            lost: 0,
+            late: 0,
+            lost_wait_ns: 0,
+            answers: Vec::new(),
+        }
+    }
+
+    fn is_possible_with(lie: impl FnOnce(&mut LeaderReport)) -> bool {
+        let mut report = report();
+        lie(&mut report);
+        report.is_possible(SECOND)
+    }
+
+    #[test]
+    fn a_leader_is_believed_what_can_be() {
+        assert!(is_possible_with(|_| {}));
+        assert!(is_possible_with(|report| report.blocks[0].probes_ns = None));
+    }
+
+    #[test]
+    fn a_leader_is_not_believed_what_cannot_be() {
+        let lies: [fn(&mut LeaderReport); 15] = [
+            |report| report.blocks[1].start_ns = 9,
+            |report| report.blocks[1].elapsed_ns = u64::MAX,
+            |report| report.blocks[1].round_trips = u64::MAX,
+            |report| report.blocks[1].lost = u64::MAX,
+            |report| report.blocks[1].probes_ns = Some([0.0, 70.0]),
+            |report| report.blocks[1].probes_ns = Some([70.0, 1e300]),
+            |report| report.blocks[1].probes_ns = Some([-70.0, 70.0]),
+            |report| report.samples = vec![group(Some(3)), group(Some(3))],
+            |report| report.samples = (0..3).map(|bin| group(Some(bin))).collect(),
+            |report| report.traffic.sent = u64::MAX,
+            |report| report.lost = u64::MAX,
+            |report| report.costs.cpu_ns = u64::MAX,
+            |report| report.costs.faults.minor = u64::MAX,
+            |report| report.thread.sleeps = u64::MAX,
+            |report| report.parts_per_message = Some(-1.0),
+        ];
+        for (number, lie) in lies.into_iter().enumerate() {
+            assert!(!is_possible_with(lie), "lie {number}");
+        }
+    }
+
+    #[test]
+    fn an_end_is_not_believed_what_cannot_be() {
+        let settings = (0..=MAX_SETTINGS).map(|n| (format!("{n}").into(), "".into())).collect();
+        let opened = Opened { setup_ns: 0, configuration: settings, process: "".into() };
+        assert!(!opened.is_possible(SECOND));
+        let opened = Opened { setup_ns: 2 * SECOND, configuration: [].into(), process: "".into() };
+        assert!(!opened.is_possible(SECOND));
+        assert!(!ClockReport { read_ns: -1.0, step_ns: 1 }.is_possible(SECOND));
+        let traffic = Traffic { sent: u64::MAX, received: 0 };
+        assert!(
+            !FollowerReport { traffic, costs: None, thread: ThreadCosts::default() }
+                .is_possible(SECOND)
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! What a worker works with.
+
+use std::net::IpAddr;
+
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_machine::pin::Pin;
+use ipcmark_transport::{Role, RunId};
+
+use crate::{
+    patterns::ProbePages,
+    wire::{Channel, Isolation, PathOptions, Request},
+};
+
+/// A worker: its role, its channel to the command and its sockets to the other workers.
+pub struct WorkerContext {
+    pub(crate) role: Role,
+    /// Where the ends on other hosts reach this one.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) control: Channel<Request>,
+    pub(crate) peers: SocketRendezvous,
+    pub(crate) pin: Option<Pin>,
+    /// The pages of the probes, once the session has made ready.
+    pub(crate) probe: Option<ProbePages>,
+    /// Whether the other workers are threads of this process.
+    pub(crate) shares_process: bool,
+    pub(crate) session: SessionPlace,
+    pub(crate) paths: PathOptions,
+}
+
+/// The session that a worker belongs to.
+#[derive(Clone)]
+pub(crate) struct SessionPlace {
+    pub run: RunId,
+    pub isolation: Isolation,
+}

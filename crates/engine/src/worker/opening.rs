@@ -1,0 +1,140 @@
+//! The settings of an end, and checks of what was asked for. Whoever asks can be on another host or another
+//! user: nothing that it says becomes a name, a path or a length unchecked.
+
+use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
+
+use ipcmark_transport::{Definition, Error, MIN_PAYLOAD, OptionSpec, Role, Settings, Transport};
+
+use super::context::WorkerContext;
+use crate::{
+    patterns::PATTERNS,
+    wire::{Isolation, Opening, Pass, PathOptions},
+};
+
+impl WorkerContext {
+    /// The settings of the end that is to be opened.
+    pub(super) fn settings<T: Transport>(
+        &self,
+        transport: &T,
+        opening: Opening,
+    ) -> Result<Settings, Error> {
+        let definition = transport.definition();
+        check(definition, self.role, &opening)?;
+        let options = options(&definition.name, transport.options(), opening.options, &self.paths)?;
+        self.checked_settings(Opening { options, ..opening })
+    }
+
+    /// The settings of the end of a reference. Only the command that has started this process asks for one.
+    pub(super) fn reference_settings(&self, opening: Opening) -> Result<Settings, Error> {
+        match self.paths {
+            PathOptions::Requested => self.checked_settings(opening),
+            PathOptions::Local(_) => {
+                Err(Error::new("open", "a reference", "the leader is another command"))
+            }
+        }
+    }
+
+    fn checked_settings(&self, opening: Opening) -> Result<Settings, Error> {
+        let directory = self.session.isolation.session_directory(opening.number);
+        if let Isolation::Names { .. } = self.session.isolation {
+            make(&directory)?;
+        }
+        Ok(Settings {
+            role: self.role,
+            wait: opening.wait,
+            payload: opening.payload,
+            subscribers: opening.subscribers,
+            name: self.session.run.session(opening.number),
+            directory,
+            address: self.address,
+            options: opening.options,
+        })
+    }
+}
+
+/// The command may have made it; a follower's command leaves it to the worker.
+fn make(directory: &Path) -> Result<(), Error> {
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::os("create", directory.display().to_string(), e))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check(definition: &Definition, role: Role, opening: &Opening) -> Result<(), Error> {
+    let capabilities = &definition.capabilities;
+    let number = match role {
+        Role::Leader => 0,
+        Role::Follower(number) => number,
+    };
+    let most = capabilities.max_subscribers;
+    if !(MIN_PAYLOAD..=capabilities.max_payload).contains(&opening.payload) {
+        return Err(refused(definition, format!("of {} bytes a message", opening.payload)));
+    }
+    if !(1..=most).contains(&opening.subscribers) || number >= opening.subscribers {
+        return Err(refused(definition, format!("of {} followers", opening.subscribers)));
+    }
+    if !capabilities.waits.contains(&opening.wait) {
+        return Err(refused(definition, format!("that waits by {}", opening.wait)));
+    }
+    Ok(())
+}
+
+fn refused(definition: &Definition, what: String) -> Error {
+    Error::new("open", format!("an end of {} {what}", definition.name), "the transport has none")
+}
+
+/// The options of an end: each must be known and have a value that the transport accepts. One that names a
+/// file is taken from `paths` where the request is not to be trusted with it.
+fn options(
+    transport: &str,
+    specs: &[OptionSpec],
+    requested: BTreeMap<String, String>,
+    paths: &PathOptions,
+) -> Result<BTreeMap<String, String>, Error> {
+    let checked = |(key, value): (String, String)| {
+        let object = || format!("an option of {transport}");
+        let spec = specs.iter().find(|spec| spec.key == key);
+        let spec = spec.ok_or_else(|| Error::new("set", object(), "it has none of this name"))?;
+        let value = match paths {
+            PathOptions::Local(own) if !spec.is_word(&value) && spec.takes_path() => {
+                own.get(&key).cloned().ok_or_else(|| not_local(transport, &key))?
+            }
+            PathOptions::Requested if spec.is_path(&value) => value,
+            _ => spec.check(&value).map_err(|why| Error::new("set", object(), why))?,
+        };
+        Ok((key, value))
+    };
+    requested.into_iter().map(checked).collect()
+}
+
+fn not_local(transport: &str, key: &str) -> Error {
+    let cause = "it names a file, and the leader may not choose one here";
+    Error::new("set", format!("{transport}.{key}"), cause)
+        .remedy(format!("start the follower with --set {transport}.{key}=PATH as well"))
+}
+
+/// Checks what is to be measured over an open end: the loops rely on it.
+pub(super) fn check_pass(
+    definition: &Definition,
+    settings: &Settings,
+    pass: &Pass,
+) -> Result<(), Error> {
+    let is_measured = |pattern| PATTERNS.contains(pattern);
+    let fault = if !(MIN_PAYLOAD..=settings.payload).contains(&pass.payload) {
+        format!(
+            "messages of {} bytes go through no end opened for {}",
+            pass.payload, settings.payload
+        )
+    } else if !definition.capabilities.patterns.contains(&pass.pattern)
+        || !is_measured(&pass.pattern)
+    {
+        format!("the transport does not carry the pattern {}", pass.pattern)
+    } else if pass.silent >= settings.subscribers {
+        format!("{} of {} followers would be silent", pass.silent, settings.subscribers)
+    } else {
+        return Ok(());
+    };
+    Err(Error::new("measure", format!("{}", definition.name), fault))
+}
