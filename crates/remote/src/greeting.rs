@@ -1,65 +1,113 @@
-//! What two commands tell one another first: their versions, which must be the same, for what they
-//! say to one another afterwards is nobody else's business and changes from version to version. A
-//! follower says too whether it will only listen.
+//! What two commands tell one another first: their versions, which must be the same, for all that follows is
+//! private to one version. A follower says too whether it is silent, and a leader why it refuses a follower.
 
+use ipcmark_engine::PlainText;
 use ipcmark_transport::Error;
 use serde::{Deserialize, Serialize};
 
-/// More than an honest greeting has.
-pub(crate) const MOST_BYTES: usize = 256;
+/// The longest greeting in bytes.
+pub(crate) const MAX_BYTES: usize = 1024;
 
-/// The first thing said.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The version of this command.
+const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The first message of either side. What another version adds is not looked at.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Greeting {
-    ipcmark: String,
-    /// Whether whoever says it will answer nothing that is measured.
+    ipcmark: PlainText,
+    /// True if the sender answers nothing that is measured.
     #[serde(default)]
     pub is_silent: bool,
+    /// Why the sender does not accept the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refusal: Option<PlainText>,
 }
 
 impl Greeting {
-    /// Ours.
-    pub(crate) fn own(is_silent: bool) -> Vec<u8> {
-        let greeting = Self { ipcmark: env!("CARGO_PKG_VERSION").into(), is_silent };
-        serde_json::to_vec(&greeting).unwrap_or_default()
+    /// A follower's.
+    pub(crate) fn of_follower(is_silent: bool) -> Vec<u8> {
+        encode(is_silent, None)
     }
 
-    /// The other command's, if it is one that this can work with.
-    pub(crate) fn check(bytes: &[u8], who: &str) -> Result<Self, Error> {
-        let object = format!("the {who}");
-        let greeting: Self = match bytes.len() {
-            0..=MOST_BYTES => serde_json::from_slice(bytes)
-                .map_err(|_| Error::new("understand", &object, "it is no ipcmark"))?,
-            _ => return Err(Error::new("understand", &object, "it is no ipcmark")),
-        };
-        let own = env!("CARGO_PKG_VERSION");
-        if greeting.ipcmark == own {
-            return Ok(greeting);
-        }
-        let version: String =
-            greeting.ipcmark.chars().filter(|c| !c.is_control()).take(40).collect();
-        let cause = format!("it is ipcmark {version}, and this is {own}");
-        Err(Error::new("work with", object, cause).remedy("use one version at both ends"))
+    /// A leader's.
+    pub(crate) fn of_leader() -> Vec<u8> {
+        encode(false, None)
     }
+
+    /// That of a leader that does not accept the follower.
+    pub(crate) fn of_refusal(reason: &Error) -> Vec<u8> {
+        encode(false, Some(reason.to_string().into()))
+    }
+
+    /// The other command's, if it can be worked with.
+    ///
+    /// # Errors
+    /// It is no ipcmark, of another version, or refuses this one.
+    pub(crate) fn read(bytes: &[u8], sender: &str) -> Result<Self, Error> {
+        let object = format!("the {sender}");
+        let parsed = (bytes.len() <= MAX_BYTES).then(|| serde_json::from_slice::<Self>(bytes).ok());
+        let Some(greeting) = parsed.flatten() else {
+            return Err(Error::new("understand", object, "it is no ipcmark"));
+        };
+        if &*greeting.ipcmark != OWN_VERSION {
+            let cause = format!("it is ipcmark {}, and this is {OWN_VERSION}", greeting.ipcmark);
+            return Err(
+                Error::new("work with", object, cause).remedy("use one version at both ends")
+            );
+        }
+        match greeting.refusal {
+            Some(reason) => Err(Error::new("join", object, format!("it refuses: {reason}"))),
+            None => Ok(greeting),
+        }
+    }
+}
+
+fn encode(is_silent: bool, refusal: Option<PlainText>) -> Vec<u8> {
+    let greeting = Greeting { ipcmark: OWN_VERSION.into(), is_silent, refusal };
+    // Texts and truth values have a form in JSON.
+    serde_json::to_vec(&greeting).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn fault(bytes: &[u8]) -> String {
+        Greeting::read(bytes, "follower").unwrap_err().to_string()
+    }
+
     #[test]
-    fn only_the_same_version_will_do() {
+    fn only_the_same_version_is_worked_with() {
         for is_silent in [false, true] {
-            let greeting = Greeting::check(&Greeting::own(is_silent), "leader").unwrap();
+            let greeting = Greeting::read(&Greeting::of_follower(is_silent), "leader").unwrap();
             assert_eq!(greeting.is_silent, is_silent);
         }
-        let other = br#"{"ipcmark":"99.0.0"}"#;
-        let error = Greeting::check(other, "follower").unwrap_err().to_string();
+        let error = fault(br#"{"ipcmark":"99.0.0"}"#);
         assert!(error.contains("ipcmark 99.0.0") && error.contains("one version"), "{error}");
-        for garbage in [&b""[..], b"GET / HTTP/1.1", b"{}", b"[1]", &[b' '; 300]] {
-            let error = Greeting::check(garbage, "follower").unwrap_err().to_string();
-            assert!(error.contains("no ipcmark"), "{error}");
+        for garbage in
+            [&b""[..], b"GET / HTTP/1.1", b"{}", b"[1]", b"{\"ipcmark\":[[", &[b' '; 3000]]
+        {
+            assert!(fault(garbage).contains("no ipcmark"));
         }
+    }
+
+    /// It was called no ipcmark.
+    #[test]
+    fn a_newer_version_with_more_to_say_is_another_version() {
+        let newer =
+            br#"{"ipcmark":"99.0.0","is_silent":true,"patterns":["one-way"],"limits":{"cpus":4}}"#;
+        let error = fault(newer);
+        assert!(error.contains("ipcmark 99.0.0") && error.contains(OWN_VERSION), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_is_told_without_what_a_terminal_obeys() {
+        let reason = Error::new("accept", "process 7\x1b[2J", "it belongs to the user 1000");
+        let error =
+            Greeting::read(&Greeting::of_refusal(&reason), "leader").unwrap_err().to_string();
+        assert!(
+            error.contains("it belongs to the user 1000") && !error.contains('\x1b'),
+            "{error:?}"
+        );
     }
 }

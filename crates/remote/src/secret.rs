@@ -1,16 +1,22 @@
 //! The secret that commands on different hosts share. It comes from a file, for a command line is
 //! everybody's to read.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    fs::{File, Metadata, OpenOptions},
+    io::Read,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
 
 use ipcmark_transport::Error;
+use nix::{fcntl::OFlag, unistd::geteuid};
 use sha2::{Digest, Sha256};
 
-/// What is shorter can be guessed from what was once recorded.
-const LEAST_BYTES: usize = 16;
+/// Shorter secrets can be brute-forced offline from a recorded handshake.
+const MIN_BYTES: usize = 16;
 
 /// More than anybody types or generates.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// How to make one.
 const REMEDY: &str = "make one: (umask 077; openssl rand -hex 32 >secret), and copy it to the other \
@@ -21,35 +27,72 @@ const REMEDY: &str = "make one: (umask 077; openssl rand -hex 32 >secret), and c
 pub struct Secret(pub(crate) [u8; 32]);
 
 impl Secret {
-    /// Reads the file, which must be this user's alone; white space around the secret does not
+    /// Reads the file, to which nobody but this user may have access; white space around the secret does not
     /// count.
+    ///
+    /// # Errors
+    /// It cannot be read, is not a regular file of this user or root, or is too short or too long.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let object = format!("the secret in {}", path.display());
         let failed = |error| Error::os("read", &object, error).remedy(REMEDY);
-        let metadata = fs::metadata(path).map_err(failed)?;
-        let fault = |cause: &str| Err(Error::new("use", &object, cause));
-        if metadata.mode() & 0o077 != 0 {
-            let error = Error::new("use", &object, "others may read or change the file");
-            return Err(error.remedy(format!("chmod 600 {}", path.display())));
-        }
-        if metadata.len() > MOST_BYTES {
-            return fault("the file is longer than 4096 bytes");
-        }
-        let bytes = fs::read(path).map_err(failed)?;
+        // A link would be another's choice, and a FIFO or a device would keep us waiting.
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(flags.bits()).open(path).map_err(failed)?;
+        check(&file.metadata().map_err(failed)?, path, &object)?;
+        Self::of(&start_of(file).map_err(failed)?, &object)
+    }
+
+    fn of(bytes: &[u8], object: &str) -> Result<Self, Error> {
         let secret = bytes.trim_ascii();
-        if secret.len() < LEAST_BYTES {
-            let cause = format!("it has fewer than {LEAST_BYTES} characters");
+        if bytes.len() as u64 > MAX_BYTES {
+            let cause = format!("the file is longer than {MAX_BYTES} bytes");
+            return Err(Error::new("use", object, cause));
+        }
+        if secret.len() < MIN_BYTES {
+            let cause = format!("it has fewer than {MIN_BYTES} characters");
             return Err(Error::new("use", object, cause).remedy(REMEDY));
         }
         Ok(Self(Sha256::digest(secret).into()))
     }
 }
 
+/// What is longer than it may be shows by one byte.
+fn start_of(file: File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn check(metadata: &Metadata, path: &Path, object: &str) -> Result<(), Error> {
+    if !metadata.is_file() {
+        return Err(Error::new("use", object, "it is not a regular file").remedy(REMEDY));
+    }
+    if metadata.uid() != 0 && metadata.uid() != geteuid().as_raw() {
+        let cause = format!("the file belongs to the user {}", metadata.uid());
+        return Err(Error::new("use", object, cause).remedy("copy it to a file of your own"));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        return Err(Error::new("use", object, "others may read or change the file")
+            .remedy(format!("chmod 600 {}", path.display())));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, chown, symlink},
+    };
+
+    use nix::{sys::stat::Mode, unistd::mkfifo};
 
     use super::*;
+
+    fn fault(path: &Path) -> String {
+        Secret::read(path).err().unwrap().to_string()
+    }
 
     fn read(text: &str, mode: u32) -> Result<Secret, String> {
         let directory = tempfile::tempdir().unwrap();
@@ -67,7 +110,27 @@ mod tests {
         assert!(read("too short", 0o600).err().unwrap().contains("fewer than 16"));
         assert!(read("0123456789abcdef", 0o644).err().unwrap().contains("chmod 600"));
         assert!(read(&"x".repeat(5000), 0o600).err().unwrap().contains("longer than"));
-        let missing = Secret::read(Path::new("/nowhere/secret")).err().unwrap().to_string();
+        let missing = fault(Path::new("/nowhere/secret"));
         assert!(missing.contains("openssl rand"), "{missing}");
+    }
+
+    /// They were read, a FIFO and a device for ever.
+    #[test]
+    fn what_is_no_regular_file_of_this_user_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let [fifo, link, file] = ["fifo", "link", "file"].map(|name| directory.path().join(name));
+        mkfifo(&fifo, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        assert!(fault(&fifo).contains("not a regular file"));
+        assert!(fault(Path::new("/dev/zero")).contains("not a regular file"));
+        assert!(fault(directory.path()).contains("not a regular file"));
+        fs::write(&file, "0123456789abcdef").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(fault(&link).contains("cannot read the secret"), "{}", fault(&link));
+        assert!(Secret::read(&file).is_ok());
+        if geteuid().is_root() {
+            chown(&file, Some(65534), None).unwrap();
+            assert!(fault(&file).contains("belongs to the user 65534"), "{}", fault(&file));
+        }
     }
 }

@@ -1,0 +1,230 @@
+//! How a follower's command connects to its leader.
+
+use std::{
+    net::{IpAddr, SocketAddr, TcpStream},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_transport::Error;
+use nix::{
+    errno::Errno,
+    fcntl::{FcntlArg, OFlag, fcntl},
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::socket::{
+        AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, socket, sockopt,
+    },
+    unistd::Uid,
+};
+use snow::TransportState;
+
+use crate::{
+    LeaderAddress,
+    greeting::Greeting,
+    noise::{self, Arriving, EncryptedStream, Handshake, framed},
+    secret::Secret,
+    socket_file::connect_now,
+    tunnel::{self, Side},
+    users::AllowedUsers,
+};
+
+/// How long the leader may take to accept a connection and to answer the greeting.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a frame to the leader may wait for room.
+const SEND_LIMIT: Duration = Duration::from_secs(5);
+
+/// The connection to a leader that has accepted this follower.
+pub(crate) struct LeaderConnection {
+    pub frames: FrameSocket,
+    pub origin: Origin,
+}
+
+/// Who the leader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A process of this user on this machine.
+    Local(Uid),
+    /// Somebody who knows the secret, on a host that reaches this one at the address.
+    Remote(IpAddr),
+}
+
+/// What came of one attempt to connect.
+pub(crate) enum Attempt {
+    Connected(LeaderConnection),
+    /// Nobody listens there, or the user interrupts.
+    Absent,
+    /// Somebody listens, and closed the connection without an answer.
+    Dropped,
+}
+
+/// Connects once.
+///
+/// # Errors
+/// Who listens there is no leader that this follower can serve.
+pub(crate) fn connect_to(
+    leader: &LeaderAddress,
+    is_silent: bool,
+    interrupt: &UnixStream,
+) -> Result<Attempt, Error> {
+    let wait = Wait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
+    let greeting = Greeting::of_follower(is_silent);
+    match leader {
+        LeaderAddress::Socket(path, users) => connect_local(path, users, &greeting, &wait),
+        LeaderAddress::Tcp(address, secret) => connect_remote(*address, secret, &greeting, &wait),
+    }
+}
+
+/// Waits for a descriptor, as long as the user does not interrupt.
+struct Wait<'a> {
+    interrupt: &'a UnixStream,
+    deadline: Instant,
+}
+
+impl Wait<'_> {
+    /// True once there is something to read, or to write; false if the user interrupts.
+    fn until(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<bool, Error> {
+        loop {
+            let mut wanted =
+                [PollFd::new(fd, events), PollFd::new(self.interrupt.as_fd(), PollFlags::POLLIN)];
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let most = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            match poll(&mut wanted, most) {
+                Err(Errno::EINTR) => continue,
+                other => other.map_err(|e| Error::os("wait for", "the leader", e))?,
+            };
+            match wanted.map(|fd| fd.any().unwrap_or(true)) {
+                [_, true] => return Ok(false),
+                [true, _] => return Ok(true),
+                _ if left.is_zero() => return Err(no_answer()),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn no_answer() -> Error {
+    let cause = format!("it did not answer within {} s", ANSWER_LIMIT.as_secs());
+    Error::new("join", "the leader", cause)
+}
+
+fn connect_local(
+    path: &Path,
+    users: &AllowedUsers,
+    greeting: &[u8],
+    wait: &Wait<'_>,
+) -> Result<Attempt, Error> {
+    let fd = match connect_now(path) {
+        Ok(fd) => fd,
+        Err(Errno::ENOENT | Errno::ECONNREFUSED | Errno::EAGAIN) => return Ok(Attempt::Absent),
+        Err(errno) => {
+            return Err(Error::os(
+                "connect to",
+                format!("the leader at {}", path.display()),
+                errno,
+            ));
+        }
+    };
+    // Whoever bound the path may be anybody: it learns nothing before its user is known.
+    let user = users.check(&fd)?;
+    fcntl(&fd, FcntlArg::F_SETFL(OFlag::empty()))
+        .map_err(|e| Error::os("set up", "a connection", e))?;
+    let frames = FrameSocket::from(fd);
+    frames.set_timeout(SEND_LIMIT)?;
+    let greeted = frames.send(greeting, &[]);
+    if !wait.until(frames.as_fd(), PollFlags::POLLIN)? {
+        return Ok(Attempt::Absent);
+    }
+    match frames.receive() {
+        Ok((answer, _)) => Greeting::read(&answer, "leader")?,
+        // It dropped the connection among too many, or was just ending.
+        Err(error) if error.is_peer_gone() => return Ok(Attempt::Dropped),
+        Err(error) => return Err(error),
+    };
+    greeted?;
+    Ok(Attempt::Connected(LeaderConnection { frames, origin: Origin::Local(user) }))
+}
+
+fn connect_remote(
+    address: SocketAddr,
+    secret: &Secret,
+    greeting: &[u8],
+    wait: &Wait<'_>,
+) -> Result<Attempt, Error> {
+    let Some(stream) = reach(address, wait)? else { return Ok(Attempt::Absent) };
+    let local = stream.local_addr().map_err(|e| Error::os("find out", "the own address", e))?;
+    let Some(keys) = shake_hands(&stream, secret, greeting, wait)? else {
+        return Ok(Attempt::Dropped);
+    };
+    let frames = tunnel::start(EncryptedStream::new(stream, keys)?, Side::Follower)?;
+    let origin = Origin::Remote(local.ip().to_canonical());
+    Ok(Attempt::Connected(LeaderConnection { frames, origin }))
+}
+
+/// A connection on which nothing sleeps; none while nobody listens there.
+fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Error> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket: OwnedFd = socket(family, SockType::Stream, flags, None)
+        .map_err(|e| Error::scarce("make", "a socket", e))?;
+    match connect(socket.as_raw_fd(), &SockaddrStorage::from(address)) {
+        Ok(()) => {}
+        Err(Errno::EINPROGRESS) => {
+            // One that is not answered at all is tried again.
+            let limit = Wait { deadline: Instant::now() + SEND_LIMIT, ..*wait };
+            if !matches!(limit.until(socket.as_fd(), PollFlags::POLLOUT), Ok(true)) {
+                return Ok(None);
+            }
+        }
+        Err(_) => return Ok(None),
+    }
+    let is_connected = getsockopt(&socket, sockopt::SocketError).is_ok_and(|error| error == 0);
+    Ok(is_connected.then(|| socket.into()))
+}
+
+/// The keys that this side and the leader agree on; none if the leader drops the connection or the user
+/// interrupts.
+fn shake_hands(
+    stream: &TcpStream,
+    secret: &Secret,
+    greeting: &[u8],
+    wait: &Wait<'_>,
+) -> Result<Option<TransportState>, Error> {
+    let mut handshake = Handshake::of_follower(secret)?;
+    if !send(stream, &handshake.write(greeting)?) {
+        return Ok(None);
+    }
+    let Some(message) = receive(stream, wait)? else { return Ok(None) };
+    let answer = handshake.read(&message).ok_or_else(|| match message.is_empty() {
+        true => noise::wrong_secret("leader"),
+        false => Error::new("understand", "the leader", "it is no ipcmark, or has another secret"),
+    })?;
+    Greeting::read(&answer, "leader")?;
+    let mut keys = handshake.finish()?;
+    let proof = noise::proof(&mut keys)?;
+    Ok(send(stream, &proof).then_some(keys))
+}
+
+/// Sends what always fits into the empty buffer of a new connection; false if the other side is gone.
+fn send(mut stream: &TcpStream, message: &[u8]) -> bool {
+    use std::io::Write;
+    stream.write_all(&framed(message)).is_ok()
+}
+
+/// A message of the handshake; none if the other side is gone or the user interrupts.
+fn receive(stream: &TcpStream, wait: &Wait<'_>) -> Result<Option<Vec<u8>>, Error> {
+    let mut arriving = Arriving::default();
+    while wait.until(stream.as_fd(), PollFlags::POLLIN)? {
+        match arriving.read(stream) {
+            Ok(None) => {}
+            Err(error) if error.is_peer_gone() || error.os_error().is_some() => return Ok(None),
+            message => return message,
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,94 @@
+//! One session of a follower: the leader's orders go to a keeper, as far as they are admitted, and the keeper's
+//! reports go back.
+
+use std::os::fd::AsFd;
+
+use ipcmark_engine::{KeeperProcess, KeeperReport, Order};
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_transport::{Error, RunId};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
+
+use super::{
+    admission::Admission,
+    orders::{order, out_of_turn, report},
+    spec::Follower,
+};
+
+/// Serves a session until the leader ends it, its keeper has ended, or the user interrupts.
+pub(super) fn serve(
+    follower: &Follower<'_>,
+    leader: &FrameSocket,
+    admission: &mut Admission<'_>,
+    run: RunId,
+) -> Result<(), Error> {
+    let start = admission.start(run)?;
+    let mut session =
+        Session { leader, admission, keeper: KeeperProcess::start()?, spawned: false };
+    send(&session.keeper.frames, &start, &[])?;
+    loop {
+        let mut wanted = [
+            PollFd::new(leader.as_fd(), PollFlags::POLLIN),
+            PollFd::new(session.keeper.frames.as_fd(), PollFlags::POLLIN),
+            PollFd::new(follower.interrupt.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut wanted, PollTimeout::NONE) {
+            Err(Errno::EINTR) => continue,
+            other => other.map_err(|e| Error::os("wait for", "a session", e))?,
+        };
+        let [ordered, reported, interrupted] = wanted.map(|fd| fd.any().unwrap_or(false));
+        if interrupted || (reported && !session.pass_report()?) || (ordered && session.obey()?) {
+            return Ok(());
+        }
+    }
+}
+
+struct Session<'a, 'f> {
+    leader: &'a FrameSocket,
+    admission: &'a Admission<'f>,
+    keeper: KeeperProcess,
+    /// True once the worker was ordered: there is one.
+    spawned: bool,
+}
+
+impl Session<'_, '_> {
+    /// Passes a report of the keeper on; false if the keeper has ended. The leader sees its worker's end, and
+    /// says why.
+    fn pass_report(&self) -> Result<bool, Error> {
+        match self.keeper.frames.receive() {
+            Ok((report, _)) => self.leader.send(&report, &[]).map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Obeys an order; true after the last, when nothing of the session is left.
+    fn obey(&mut self) -> Result<bool, Error> {
+        let Ok((bytes, fds)) = self.leader.receive() else { return Ok(true) };
+        match order(&bytes)? {
+            Order::Spawn { workers, transport, .. } if !self.spawned => {
+                self.spawned = true;
+                let spawn = self.admission.spawn(&workers, transport, &fds)?;
+                let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+                send(&self.keeper.frames, &spawn, &fds).map(|()| false)
+            }
+            Order::Inspect => send(&self.keeper.frames, &Order::Inspect, &[]).map(|()| false),
+            Order::End => {
+                send(&self.keeper.frames, &Order::End, &[])?;
+                self.keeper.end();
+                report(self.leader, &KeeperReport::Ended).map(|()| true)
+            }
+            Order::Start { .. } | Order::Spawn { .. } => Err(out_of_turn()),
+        }
+    }
+}
+
+fn send(
+    keeper: &FrameSocket,
+    order: &Order,
+    fds: &[std::os::fd::BorrowedFd<'_>],
+) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(order).map_err(|e| Error::new("write", "an order", e))?;
+    keeper.send(&bytes, fds)
+}

@@ -1,0 +1,141 @@
+//! The followers of a run, as its leader sees them.
+
+use std::{
+    cell::RefCell,
+    net::IpAddr,
+    os::{fd::AsFd, unix::net::UnixStream},
+    time::{Duration, Instant},
+};
+
+use ipcmark_engine::{FollowerKeeper, FollowerSource};
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_transport::Error;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::{
+    LOOK, LeaderAddress,
+    greeter::Greeter,
+    is_interrupted,
+    listener::Listener,
+    pending::{Accepted, Connection},
+    tunnel::{self, Side},
+};
+
+/// A follower's command that serves this run.
+struct Follower {
+    frames: FrameSocket,
+    /// True if it answers nothing that is measured.
+    is_silent: bool,
+    /// The address at which it reached the leader, if it can be on another host.
+    leader_address: Option<IpAddr>,
+}
+
+impl Follower {
+    fn new(accepted: Accepted) -> Result<Self, Error> {
+        let (frames, leader_address) = match accepted.connection {
+            Connection::Local(frames) => (frames, None),
+            Connection::Remote(stream, leader) => {
+                (tunnel::start(*stream, Side::Leader)?, Some(leader))
+            }
+        };
+        Ok(Self { frames, is_silent: accepted.is_silent, leader_address })
+    }
+
+    /// Its connection, for one session.
+    fn keeper(&self) -> Result<FollowerKeeper, Error> {
+        let frames = self.frames.try_clone()?;
+        Ok(FollowerKeeper { frames, leader_address: self.leader_address })
+    }
+
+    /// True unless its end is known to be closed.
+    fn is_connected(&self) -> bool {
+        let mut wanted = [PollFd::new(self.frames.as_fd(), PollFlags::empty())];
+        let _ = poll(&mut wanted, PollTimeout::ZERO);
+        !wanted[0].any().unwrap_or(true)
+    }
+}
+
+/// The followers of a run: those that are connected, and the listener where more can connect.
+pub struct RemoteFollowers {
+    greeter: Greeter,
+    address: String,
+    is_remote: bool,
+    connected: RefCell<Vec<Follower>>,
+    count: usize,
+}
+
+impl RemoteFollowers {
+    /// Listens for the `count` followers of a run. Called while this process has one thread.
+    ///
+    /// # Errors
+    /// The address cannot be listened at.
+    pub fn listen(address: &LeaderAddress, count: u32) -> Result<Self, Error> {
+        let listener = Listener::open(address)?;
+        Ok(Self {
+            address: listener.address.clone(),
+            greeter: Greeter::start(listener)?,
+            is_remote: matches!(address, LeaderAddress::Tcp(..)),
+            connected: RefCell::default(),
+            count: count as usize,
+        })
+    }
+
+    /// Where followers can connect.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Waits until all followers are connected; false if the user interrupts.
+    ///
+    /// # Errors
+    /// No follower can be accepted any more.
+    pub fn gather(&self, interrupt: &UnixStream) -> Result<bool, Error> {
+        let forever = Duration::from_secs(u64::from(u32::MAX));
+        self.complete(interrupt, forever)
+    }
+
+    /// The number of connected followers that answer nothing: the last of them.
+    pub fn silent(&self) -> u32 {
+        self.connected.borrow().iter().filter(|follower| follower.is_silent).count() as u32
+    }
+
+    /// Waits until nobody is missing; false if the time is up or the user interrupts.
+    fn complete(&self, interrupt: &UnixStream, patience: Duration) -> Result<bool, Error> {
+        let deadline = Instant::now() + patience;
+        let mut connected = self.connected.borrow_mut();
+        connected.retain(Follower::is_connected);
+        while connected.len() < self.count {
+            let accepted = self.greeter.next(LOOK)?;
+            connected.extend(accepted.map(Follower::new).transpose()?);
+            connected.retain(Follower::is_connected);
+            if is_interrupted(interrupt) || Instant::now() >= deadline {
+                break;
+            }
+        }
+        // Silent followers are the last, whenever they connected.
+        connected.sort_by_key(|follower| follower.is_silent);
+        Ok(connected.len() == self.count)
+    }
+}
+
+impl FollowerSource for RemoteFollowers {
+    fn is_remote(&self) -> bool {
+        self.is_remote
+    }
+
+    fn keepers(
+        &self,
+        interrupt: &UnixStream,
+        patience: Duration,
+    ) -> Result<Option<Vec<FollowerKeeper>>, Error> {
+        if self.complete(interrupt, patience)? {
+            let connected = self.connected.borrow();
+            return connected.iter().map(Follower::keeper).collect::<Result<_, _>>().map(Some);
+        }
+        if is_interrupted(interrupt) {
+            return Ok(None);
+        }
+        let cause = format!("it is gone, and no other came within {} s", patience.as_secs_f64());
+        Err(Error::new("reach", "the follower's command", cause))
+    }
+}

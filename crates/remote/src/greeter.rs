@@ -1,0 +1,220 @@
+//! One thread that hears everybody who connects to the leader, at once and without ever waiting for one: a
+//! stranger that says nothing, or little by little, costs a descriptor and holds nobody up.
+
+use std::{
+    io::{self, Write},
+    mem,
+    os::{fd::AsFd, unix::net::UnixStream},
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use ipcmark_transport::Error;
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::resource::{Resource, getrlimit},
+};
+
+use crate::{
+    listener::Listener,
+    pending::{Accepted, Pending, Progress},
+};
+
+/// The most connections on which a greeting is under way; of more the oldest is dropped.
+const MAX_PENDING: usize = 256;
+
+/// The most followers that are accepted before they are needed.
+const MAX_WAITING: usize = 64;
+
+/// The most rejections that are reported: more would hide all other messages.
+const MAX_REPORTED: usize = 5;
+
+/// How long to leave connections in the system's queue when no descriptor is left for one.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The thread, which ends with this.
+pub(crate) struct Greeter {
+    accepted: Receiver<Accepted>,
+    /// Closed to end the thread.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Greeter {
+    /// Starts to hear whoever connects.
+    ///
+    /// # Errors
+    /// The system has no thread or descriptor left.
+    pub(crate) fn start(listener: Listener) -> Result<Self, Error> {
+        let failed = |e| Error::scarce("start", "a thread that accepts followers", e);
+        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let (sender, accepted) = sync_channel(MAX_WAITING);
+        let mut hearing = Hearing {
+            listener,
+            stopped,
+            accepted: sender,
+            pending: Vec::new(),
+            max_pending: max_pending(),
+            paused_until: None,
+            rejected: 0,
+        };
+        let thread = thread::Builder::new().name("ipcmark-greet".into());
+        let thread = thread.spawn(move || hearing.hear()).map_err(failed)?;
+        Ok(Self { accepted, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The next follower, if one has been accepted or is within `patience`.
+    ///
+    /// # Errors
+    /// The thread has ended.
+    pub(crate) fn next(&self, patience: Duration) -> Result<Option<Accepted>, Error> {
+        match self.accepted.recv_timeout(patience) {
+            Ok(accepted) => Ok(Some(accepted)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Error::new("accept", "a follower", "the listener has failed"))
+            }
+        }
+    }
+}
+
+impl Drop for Greeter {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A quarter of the descriptors that this process may have: the rest is for its own work.
+fn max_pending() -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft);
+    usize::try_from(limit / 4).unwrap_or(MAX_PENDING).clamp(1, MAX_PENDING)
+}
+
+/// The work of the thread.
+struct Hearing {
+    listener: Listener,
+    /// Readable when the thread is to end.
+    stopped: UnixStream,
+    accepted: SyncSender<Accepted>,
+    /// The oldest first.
+    pending: Vec<Pending>,
+    max_pending: usize,
+    /// Until when no connection is accepted, for want of descriptors.
+    paused_until: Option<Instant>,
+    rejected: usize,
+}
+
+/// What has become ready.
+struct Ready {
+    stopped: bool,
+    listener: bool,
+    pending: Vec<bool>,
+}
+
+impl Hearing {
+    fn hear(&mut self) {
+        loop {
+            let ready = self.wait();
+            if ready.stopped {
+                return;
+            }
+            self.advance(&ready.pending);
+            if ready.listener {
+                self.accept();
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Ready {
+        let now = Instant::now();
+        self.paused_until = self.paused_until.filter(|until| *until > now);
+        let accepts =
+            if self.paused_until.is_none() { PollFlags::POLLIN } else { PollFlags::empty() };
+        let mut wanted = vec![
+            PollFd::new(self.stopped.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), accepts),
+        ];
+        wanted.extend(self.pending.iter().map(|one| PollFd::new(one.as_fd(), PollFlags::POLLIN)));
+        if poll(&mut wanted, self.timeout(now)).is_err() {
+            // Interrupted, or short of memory for a moment.
+            thread::sleep(Duration::from_millis(1));
+            return Ready {
+                stopped: false,
+                listener: false,
+                pending: vec![false; self.pending.len()],
+            };
+        }
+        let ready: Vec<bool> = wanted.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        Ready { stopped: ready[0], listener: ready[1], pending: ready[2..].to_vec() }
+    }
+
+    /// Until the first deadline.
+    fn timeout(&self, now: Instant) -> PollTimeout {
+        let deadlines = self.pending.iter().map(|one| one.deadline).chain(self.paused_until);
+        let Some(first) = deadlines.min() else { return PollTimeout::NONE };
+        // Rounded up: a poll that returns too early would be repeated without a pause.
+        let left = first.saturating_duration_since(now) + Duration::from_millis(1);
+        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+    }
+
+    /// Goes on with the greetings that have something to read, and drops those whose time is over.
+    fn advance(&mut self, ready: &[bool]) {
+        let now = Instant::now();
+        for (pending, is_ready) in mem::take(&mut self.pending).into_iter().zip(ready) {
+            if !is_ready {
+                self.pending.extend((pending.deadline > now).then_some(pending));
+                continue;
+            }
+            let peer = pending.peer.clone();
+            match pending.advance() {
+                Ok(Progress::Waiting(pending)) => self.pending.push(pending),
+                // One too many is dropped, and connects again.
+                Ok(Progress::Accepted(follower)) => _ = self.accepted.try_send(follower),
+                Err(error) => self.reject(&peer, &error),
+            }
+        }
+    }
+
+    /// Accepts what waits, as much at a time as can be pending.
+    fn accept(&mut self) {
+        for _ in 0..self.max_pending {
+            match self.listener.accept() {
+                Ok(Some(fd)) => match Pending::new(fd, &self.listener.admission) {
+                    Ok(pending) => self.pending.push(pending),
+                    Err(error) => self.reject("this machine", &error),
+                },
+                Ok(None) => return,
+                // No descriptor is left, or no memory: the oldest gives way, or all wait a little.
+                Err(_) if self.pending.is_empty() => {
+                    self.paused_until = Some(Instant::now() + PAUSE);
+                    return;
+                }
+                Err(_) => self.drop_oldest(),
+            }
+            if self.pending.len() > self.max_pending {
+                self.drop_oldest();
+            }
+        }
+    }
+
+    /// The oldest that has proved nothing goes first.
+    fn drop_oldest(&mut self) {
+        let oldest = self.pending.iter().position(|one| !one.is_probable()).unwrap_or(0);
+        self.pending.remove(oldest);
+    }
+
+    fn reject(&mut self, peer: &str, error: &Error) {
+        self.rejected = self.rejected.saturating_add(1);
+        let message = match self.rejected {
+            ..=MAX_REPORTED => format!("ipcmark: rejected a connection from {peer}: {error}\n"),
+            n if n == MAX_REPORTED + 1 => "ipcmark: further rejections are not reported\n".into(),
+            _ => return,
+        };
+        // Nobody may read it.
+        let _ = io::stderr().write_all(message.as_bytes());
+    }
+}

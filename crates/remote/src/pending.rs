@@ -1,0 +1,203 @@
+//! Connections on which the greeting is not over. They are many and anybody's: none is ever waited for.
+
+use std::{
+    net::{IpAddr, TcpStream},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_transport::Error;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use snow::TransportState;
+
+use crate::{
+    greeting::Greeting,
+    listener::{Admission, peer_of},
+    noise::{self, Arriving, EncryptedStream, Handshake, framed},
+    secret::Secret,
+    users::AllowedUsers,
+};
+
+/// How long a follower's whole greeting may take.
+const GREETING_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a frame to a follower's command may wait for room.
+const SEND_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection on which the greeting is under way.
+pub(crate) struct Pending {
+    stage: Stage,
+    /// When its time is over.
+    pub deadline: Instant,
+    /// Where it comes from, for people.
+    pub peer: String,
+}
+
+/// What is to come.
+enum Stage {
+    /// The greeting of a command of this machine.
+    LocalGreeting(FrameSocket),
+    /// The first message of the handshake.
+    Handshake(TcpStream, Arriving, Box<Handshake>),
+    /// The proof that the first message was not a recorded one.
+    Proof { stream: TcpStream, arriving: Arriving, keys: Box<TransportState>, is_silent: bool },
+}
+
+/// A follower whose greeting is over.
+pub(crate) struct Accepted {
+    pub connection: Connection,
+    /// True if it answers nothing that is measured.
+    pub is_silent: bool,
+}
+
+/// The connection to a follower's command.
+pub(crate) enum Connection {
+    Local(FrameSocket),
+    /// With the address at which the follower reached the leader.
+    Remote(Box<EncryptedStream>, IpAddr),
+}
+
+/// What came of looking at a connection.
+pub(crate) enum Progress {
+    Waiting(Pending),
+    Accepted(Accepted),
+}
+
+impl Pending {
+    /// A connection that was just accepted.
+    ///
+    /// # Errors
+    /// Its user is not allowed.
+    pub(crate) fn new(fd: OwnedFd, admission: &Admission) -> Result<Self, Error> {
+        let (stage, peer) = match admission {
+            Admission::Users(users) => {
+                (Stage::LocalGreeting(admitted(fd, users)?), "this machine".into())
+            }
+            Admission::Secret(secret) => {
+                let stream = TcpStream::from(fd);
+                let peer = peer_of(&stream);
+                (first_stage(stream, secret)?, peer)
+            }
+        };
+        Ok(Self { stage, deadline: Instant::now() + GREETING_LIMIT, peer })
+    }
+
+    /// True if it has sent what cannot be sent without the secret or a recording of who knows it.
+    pub(crate) fn is_probable(&self) -> bool {
+        matches!(self.stage, Stage::Proof { .. })
+    }
+
+    /// Takes what has arrived.
+    ///
+    /// # Errors
+    /// It is no follower.
+    pub(crate) fn advance(self) -> Result<Progress, Error> {
+        let Self { stage, deadline, peer } = self;
+        let waiting = |stage| Ok(Progress::Waiting(Self { stage, deadline, peer }));
+        match stage {
+            Stage::LocalGreeting(frames) => greet_local(frames).map(Progress::Accepted),
+            Stage::Handshake(stream, mut arriving, handshake) => match arriving.read(&stream)? {
+                None => waiting(Stage::Handshake(stream, arriving, handshake)),
+                Some(message) => waiting(answer_handshake(stream, *handshake, &message)?),
+            },
+            Stage::Proof { stream, mut arriving, mut keys, is_silent } => {
+                match arriving.read(&stream)? {
+                    None => waiting(Stage::Proof { stream, arriving, keys, is_silent }),
+                    Some(message) if noise::is_proof(&mut keys, &message) => {
+                        accept_remote(stream, *keys, is_silent).map(Progress::Accepted)
+                    }
+                    Some(_) => Err(replayed()),
+                }
+            }
+        }
+    }
+}
+
+impl AsFd for Pending {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stage {
+            Stage::LocalGreeting(frames) => frames.as_fd(),
+            Stage::Handshake(stream, ..) | Stage::Proof { stream, .. } => stream.as_fd(),
+        }
+    }
+}
+
+/// A connection of a user that is allowed; any other is told why not.
+fn admitted(fd: OwnedFd, users: &AllowedUsers) -> Result<FrameSocket, Error> {
+    // Its only record is there before it is read, and an answer always fits.
+    fcntl(&fd, FcntlArg::F_SETFL(OFlag::empty()))
+        .map_err(|e| Error::os("set up", "a connection", e))?;
+    let refused = users.check(&fd).err();
+    let frames = FrameSocket::from(fd);
+    frames.set_timeout(SEND_LIMIT)?;
+    match refused {
+        None => Ok(frames),
+        Some(reason) => {
+            let _ = frames.send(&Greeting::of_refusal(&reason), &[]);
+            Err(reason)
+        }
+    }
+}
+
+fn greet_local(frames: FrameSocket) -> Result<Accepted, Error> {
+    let (greeting, _) = frames.receive()?;
+    // Another version is told ours all the same.
+    frames.send(&Greeting::of_leader(), &[])?;
+    let is_silent = Greeting::read(&greeting, "follower")?.is_silent;
+    Ok(Accepted { connection: Connection::Local(frames), is_silent })
+}
+
+fn first_stage(stream: TcpStream, secret: &Secret) -> Result<Stage, Error> {
+    let handshake = Box::new(Handshake::of_leader(secret)?);
+    Ok(Stage::Handshake(stream, Arriving::default(), handshake))
+}
+
+fn answer_handshake(
+    stream: TcpStream,
+    mut handshake: Handshake,
+    message: &[u8],
+) -> Result<Stage, Error> {
+    let Some(greeting) = handshake.read(message) else {
+        return Err(refuse(&stream, message));
+    };
+    // Another version is told ours all the same: it knows the secret.
+    send_now(&stream, &framed(&handshake.write(&Greeting::of_leader())?))?;
+    let greeting = Greeting::read(&greeting, "follower")?;
+    let keys = Box::new(handshake.finish()?);
+    let (arriving, is_silent) = (Arriving::default(), greeting.is_silent);
+    Ok(Stage::Proof { stream, arriving, keys, is_silent })
+}
+
+/// Tells whoever may have another secret so, and nothing else.
+fn refuse(stream: &TcpStream, message: &[u8]) -> Error {
+    if !noise::may_be_handshake(message) {
+        return Error::new("understand", "the other command", "it is no ipcmark");
+    }
+    let _ = send_now(stream, &framed(&[]));
+    noise::wrong_secret("follower")
+}
+
+fn replayed() -> Error {
+    Error::new("accept", "the follower", "it repeats the recorded greeting of another")
+}
+
+fn accept_remote(
+    stream: TcpStream,
+    keys: TransportState,
+    is_silent: bool,
+) -> Result<Accepted, Error> {
+    let leader = stream
+        .local_addr()
+        .map_err(|e| Error::os("find out", "the address of a connection", e))?
+        .ip()
+        .to_canonical();
+    let stream = Box::new(EncryptedStream::new(stream, keys)?);
+    Ok(Accepted { connection: Connection::Remote(stream, leader), is_silent })
+}
+
+/// Sends what always fits into the empty buffer of a new connection.
+fn send_now(mut stream: &TcpStream, bytes: &[u8]) -> Result<(), Error> {
+    use std::io::Write;
+    stream.write_all(bytes).map_err(|e| Error::os("answer", "a greeting", e))
+}

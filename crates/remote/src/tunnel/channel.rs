@@ -1,0 +1,170 @@
+//! One channel of a tunnel: a descriptor that is read and written without ever sleeping.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{ErrorKind, Read, Write},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use ipcmark_transport::Error;
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    poll::PollFlags,
+    sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socketpair, sockopt},
+    unistd::pipe2,
+};
+
+/// The most bytes that wait for a reader on this host. To leave more with the other host would be to leave its
+/// end there too: it comes behind them.
+const MAX_BACKLOG: usize = 16 << 20;
+
+/// The kind of descriptor at both ends of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Stream = 0,
+    Packets = 1,
+    /// The writing end of a pipe.
+    Pipe = 2,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Kind::Stream, Kind::Packets, Kind::Pipe];
+
+    pub(super) fn of(fd: &OwnedFd) -> Self {
+        match getsockopt(fd, sockopt::SockType) {
+            Ok(SockType::SeqPacket) => Kind::Packets,
+            Ok(_) => Kind::Stream,
+            Err(_) => Kind::Pipe,
+        }
+    }
+
+    /// Two ends: the tunnel's own, and one to hand over.
+    pub(super) fn pair(self) -> Result<(OwnedFd, OwnedFd), Error> {
+        let made = match self {
+            Kind::Stream => socket_pair(SockType::Stream),
+            Kind::Packets => socket_pair(SockType::SeqPacket),
+            Kind::Pipe => pipe2(OFlag::O_CLOEXEC),
+        };
+        made.map_err(|e| Error::scarce("make", "a channel", e))
+    }
+
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+fn socket_pair(kind: SockType) -> nix::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)
+}
+
+/// A channel: this host's end of it.
+pub(super) struct Channel {
+    file: File,
+    /// False for the writing end of a pipe, out of which nothing ever comes.
+    is_read: bool,
+    /// What is to be written, a packet each where there are packets.
+    backlog: VecDeque<Vec<u8>>,
+    backlog_bytes: usize,
+    /// The other host has closed its end: nothing comes after the backlog.
+    is_closing: bool,
+}
+
+/// What was read from a channel at once.
+pub(super) enum Input {
+    Data(Vec<u8>),
+    Nothing,
+    End,
+}
+
+impl Channel {
+    pub(super) fn new(fd: OwnedFd, is_read: bool) -> Result<Self, Error> {
+        fcntl(&fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+            .map_err(|e| Error::os("set up", "a channel", e))?;
+        Ok(Self {
+            file: fd.into(),
+            is_read,
+            backlog: VecDeque::new(),
+            backlog_bytes: 0,
+            is_closing: false,
+        })
+    }
+
+    /// What to wait for.
+    pub(super) fn events(&self) -> PollFlags {
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::POLLIN, self.is_read);
+        events.set(PollFlags::POLLOUT, !self.backlog.is_empty());
+        events
+    }
+
+    /// Takes nothing more from either side; true once nothing waits to be written.
+    pub(super) fn close(&mut self) -> bool {
+        self.is_closing = true;
+        self.is_read = false;
+        self.is_done()
+    }
+
+    /// True if the other host has closed its end, and all that it sent before is written.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_closing && self.backlog.is_empty()
+    }
+
+    /// Reads at most so many bytes: of packets, one whole.
+    pub(super) fn read(&mut self, most: usize) -> Input {
+        let mut bytes = vec![0; most];
+        let read = if self.is_read { self.file.read(&mut bytes) } else { Ok(0) };
+        match read {
+            Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {
+                Input::Nothing
+            }
+            Ok(0) | Err(_) => Input::End,
+            Ok(read) => {
+                bytes.truncate(read);
+                Input::Data(bytes)
+            }
+        }
+    }
+
+    /// Writes, and keeps what there is no room for; false if nobody can read it any more.
+    ///
+    /// # Errors
+    /// So much waits already that the reader has stopped reading.
+    pub(super) fn write(&mut self, bytes: Vec<u8>) -> Result<bool, Error> {
+        // An empty packet would be taken for the end of the connection.
+        if !bytes.is_empty() && !self.is_closing {
+            self.backlog_bytes += bytes.len();
+            self.backlog.push_back(bytes);
+        }
+        let is_open = self.flush();
+        if self.backlog_bytes + self.backlog.len() * size_of::<Vec<u8>>() > MAX_BACKLOG {
+            return Err(Error::new("write to", "a channel", "its reader does not read"));
+        }
+        Ok(is_open)
+    }
+
+    /// Writes what waits, as far as there is room; false if nobody can read it any more.
+    pub(super) fn flush(&mut self) -> bool {
+        while let Some(first) = self.backlog.front_mut() {
+            match self.file.write(first) {
+                Ok(written) => {
+                    self.backlog_bytes -= written;
+                    first.drain(..written);
+                    if first.is_empty() {
+                        self.backlog.pop_front();
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return e.kind() == ErrorKind::WouldBlock,
+            }
+        }
+        true
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

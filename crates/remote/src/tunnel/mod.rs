@@ -1,0 +1,324 @@
+//! Orders, reports and descriptors between commands on different hosts. A descriptor cannot travel, but what is
+//! sent on it can: each that is handed over becomes a *channel*, and at the other end a descriptor of the same
+//! kind takes its place. The leader hands descriptors over; a follower does not.
+
+mod channel;
+mod message;
+
+use std::{
+    collections::BTreeMap,
+    os::fd::{AsFd, OwnedFd},
+    thread,
+    time::Duration,
+};
+
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_transport::Error;
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
+
+use crate::noise::{EncryptedStream, MAX_PLAINTEXT_BYTES};
+use channel::{Channel, Input, Kind};
+use message::{DATA_HEAD, Message};
+
+/// More channels than the worker of a follower has.
+const MAX_CHANNELS: usize = 16;
+
+/// What is read from a channel at once: a whole packet, for none is longer.
+const MAX_READ: usize = MAX_PLAINTEXT_BYTES - DATA_HEAD;
+
+/// How long a frame may wait until the thread takes it.
+const SEND_LIMIT: Duration = Duration::from_secs(5);
+
+/// The side of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Leader,
+    Follower,
+}
+
+/// Lets a frame socket end at the other host: what is sent to its other half arrives at a command there. A
+/// thread of its own, one for each follower that was accepted, carries everything until one side ends.
+pub(crate) fn start(remote: EncryptedStream, side: Side) -> Result<FrameSocket, Error> {
+    let (ours, local) = FrameSocket::pair()?;
+    ours.set_timeout(SEND_LIMIT)?;
+    let mut tunnel = Tunnel { side, local, remote, channels: BTreeMap::new(), next: 0 };
+    let carry = move || {
+        // Whatever ends it, both sides see the end: sockets and channels are closed with it.
+        let _ = tunnel.carry();
+        tunnel.local.close();
+    };
+    thread::Builder::new()
+        .name("ipcmark-tunnel".into())
+        .spawn(carry)
+        .map_err(|e| Error::scarce("start", "a thread that carries a connection", e))?;
+    Ok(ours)
+}
+
+struct Tunnel {
+    side: Side,
+    local: FrameSocket,
+    remote: EncryptedStream,
+    channels: BTreeMap<u32, Channel>,
+    /// The number of the next channel that is handed over here.
+    next: u32,
+}
+
+/// What has become ready.
+struct Ready {
+    local: bool,
+    remote: bool,
+    /// What each channel can do.
+    channels: Vec<(u32, PollFlags)>,
+}
+
+impl Tunnel {
+    fn carry(&mut self) -> Result<(), Error> {
+        loop {
+            let Some(ready) = self.wait()? else { continue };
+            if ready.local {
+                self.send_frame()?;
+            }
+            for (number, events) in ready.channels {
+                self.serve(number, events)?;
+            }
+            if ready.remote {
+                self.deliver()?;
+            }
+        }
+    }
+
+    /// Waits for anything; nothing if a signal came.
+    fn wait(&self) -> Result<Option<Ready>, Error> {
+        let mut wanted = vec![
+            PollFd::new(self.local.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.remote.stream.as_fd(), PollFlags::POLLIN),
+        ];
+        let channels = self.channels.values();
+        wanted.extend(channels.map(|channel| PollFd::new(channel.as_fd(), channel.events())));
+        match poll(&mut wanted, PollTimeout::NONE) {
+            Err(Errno::EINTR) => return Ok(None),
+            other => other.map_err(|e| Error::os("wait for", "the other command", e))?,
+        };
+        let mut events = wanted.iter().map(|fd| fd.revents().unwrap_or(PollFlags::all()));
+        let mut is_ready = || events.next().is_some_and(|events| !events.is_empty());
+        let (local, remote) = (is_ready(), is_ready());
+        let channels = self.channels.keys().copied().zip(events);
+        let channels = channels.filter(|(_, events)| !events.is_empty()).collect();
+        Ok(Some(Ready { local, remote, channels }))
+    }
+
+    fn send_frame(&mut self) -> Result<(), Error> {
+        let (bytes, fds) = self.local.receive()?;
+        let mut channels = Vec::new();
+        for fd in fds {
+            let kind = Kind::of(&fd);
+            channels.push((self.next, kind));
+            self.add(self.next, fd, kind != Kind::Pipe)?;
+            self.next = self.next.wrapping_add(1);
+        }
+        self.remote.send(&Message::Frame(channels, bytes).encode())
+    }
+
+    fn add(&mut self, number: u32, fd: OwnedFd, is_read: bool) -> Result<(), Error> {
+        let cause = match self.channels.contains_key(&number) {
+            true => "there is one of its number",
+            false if self.channels.len() >= MAX_CHANNELS => "there are too many",
+            false => {
+                self.channels.insert(number, Channel::new(fd, is_read)?);
+                return Ok(());
+            }
+        };
+        Err(Error::new("open", "a channel", cause))
+    }
+
+    /// Writes to a channel what waits for it, and sends what came from it.
+    fn serve(&mut self, number: u32, events: PollFlags) -> Result<(), Error> {
+        let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
+        if !channel.flush() {
+            return self.close(number);
+        }
+        if channel.is_done() {
+            self.channels.remove(&number);
+            return Ok(());
+        }
+        if events == PollFlags::POLLOUT {
+            return Ok(());
+        }
+        match channel.read(MAX_READ) {
+            Input::Nothing => Ok(()),
+            Input::Data(bytes) => self.remote.send(&Message::Data(number, bytes).encode()),
+            Input::End => self.close(number),
+        }
+    }
+
+    /// Closes a channel, and tells the other side.
+    fn close(&mut self, number: u32) -> Result<(), Error> {
+        self.channels.remove(&number);
+        self.remote.send(&Message::Closed(number).encode())
+    }
+
+    /// Does what a message of the other side says.
+    fn deliver(&mut self) -> Result<(), Error> {
+        let message = self.remote.receive()?;
+        let message = Message::decode(&message)
+            .ok_or_else(|| Error::new("understand", "the other command", "it is no message"))?;
+        match message {
+            Message::Frame(channels, bytes) => self.hand_over(&channels, &bytes),
+            Message::Closed(number) => {
+                if self.channels.get_mut(&number).is_some_and(Channel::close) {
+                    self.channels.remove(&number);
+                }
+                Ok(())
+            }
+            Message::Data(number, bytes) => {
+                // To a channel that was closed here, what was under way goes nowhere.
+                let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
+                if channel.write(bytes)? { Ok(()) } else { self.close(number) }
+            }
+        }
+    }
+
+    fn hand_over(&mut self, channels: &[(u32, Kind)], bytes: &[u8]) -> Result<(), Error> {
+        if self.side == Side::Leader && !channels.is_empty() {
+            return Err(Error::new("take", "a descriptor", "a follower hands none over"));
+        }
+        let mut theirs = Vec::new();
+        for (number, kind) in channels {
+            let (ours, given) = kind.pair()?;
+            self.add(*number, ours, true)?;
+            theirs.push(given);
+        }
+        let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
+        self.local.send(bytes, &fds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::File,
+        io::{Read, Write},
+        net::{TcpListener, TcpStream},
+        os::unix::net::UnixStream,
+    };
+
+    use super::*;
+    use crate::{
+        noise::{self, Handshake},
+        secret::Secret,
+    };
+
+    fn streams() -> (EncryptedStream, EncryptedStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let other = listener.accept().unwrap().0;
+        let secret = Secret([5; 32]);
+        let mut follower = Handshake::of_follower(&secret).unwrap();
+        let mut leader = Handshake::of_leader(&secret).unwrap();
+        leader.read(&follower.write(b"").unwrap()).unwrap();
+        follower.read(&leader.write(b"").unwrap()).unwrap();
+        let (mut keys, mut others) = (follower.finish().unwrap(), leader.finish().unwrap());
+        assert!(noise::is_proof(&mut others, &noise::proof(&mut keys).unwrap()));
+        let leader = EncryptedStream::new(other, others).unwrap();
+        (leader, EncryptedStream::new(one, keys).unwrap())
+    }
+
+    /// A frame socket of the leader, and the one that its frames come out of at the follower.
+    fn tunnel() -> (FrameSocket, FrameSocket) {
+        let (leader, follower) = streams();
+        (start(leader, Side::Leader).unwrap(), start(follower, Side::Follower).unwrap())
+    }
+
+    #[test]
+    fn what_is_sent_on_a_descriptor_arrives_at_the_other_end() {
+        let (here, there) = tunnel();
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let (packets, far_packets) = FrameSocket::pair().unwrap();
+        let (reader, writer) = Kind::Pipe.pair().unwrap();
+        here.send(b"order", &[far.as_fd(), far_packets.as_fd(), writer.as_fd()]).unwrap();
+        drop((far, far_packets, writer));
+        let (bytes, fds) = there.receive().unwrap();
+        assert_eq!((bytes.as_slice(), fds.len()), (&b"order"[..], 3));
+        let mut fds = fds.into_iter();
+        let mut stream = File::from(fds.next().unwrap());
+        let their_packets = FrameSocket::from(fds.next().unwrap());
+        let mut pipe = File::from(fds.next().unwrap());
+
+        near.write_all(&[1; 100_000]).unwrap();
+        let mut received = vec![0; 100_000];
+        stream.read_exact(&mut received).unwrap();
+        assert!(received.iter().all(|byte| *byte == 1));
+        stream.write_all(b"answer").unwrap();
+        let mut answer = [0; 6];
+        near.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"answer");
+
+        for text in [&b""[..], b"one", b"two"] {
+            packets.send(text, &[]).unwrap();
+        }
+        for text in [&b""[..], b"one", b"two"] {
+            assert_eq!(their_packets.receive().unwrap().0, text);
+        }
+
+        pipe.write_all(b"the end").unwrap();
+        drop((pipe, stream, their_packets));
+        let mut text = String::new();
+        File::from(reader).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "the end");
+        assert_eq!(near.read(&mut answer).unwrap(), 0, "its end arrives too");
+        assert!(packets.receive().is_err());
+    }
+
+    #[test]
+    fn the_end_of_one_side_is_the_end_of_the_other() {
+        let (here, there) = tunnel();
+        drop(here);
+        assert!(there.receive().is_err());
+    }
+
+    /// All that is written before a channel is closed arrives, however slowly it is read.
+    #[test]
+    fn what_a_slow_reader_has_not_read_yet_outlives_the_channel() {
+        let (here, there) = tunnel();
+        let (mut near, far) = UnixStream::pair().unwrap();
+        here.send(b"order", &[far.as_fd()]).unwrap();
+        drop(far);
+        let mut stream = File::from(there.receive().unwrap().1.remove(0));
+        let writer = thread::spawn(move || {
+            near.write_all(&[7; 900_000]).unwrap();
+        });
+        writer.join().unwrap();
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).unwrap();
+        assert_eq!(received.len(), 900_000);
+    }
+
+    /// The thread slept in a write, and noticed nothing else any more.
+    #[test]
+    fn a_reader_that_never_reads_ends_the_tunnel() {
+        let (mut leader, follower) = streams();
+        let there = start(follower, Side::Follower).unwrap();
+        leader.send(&Message::Frame(vec![(0, Kind::Stream)], b"order".into()).encode()).unwrap();
+        let (_, unread) = there.receive().unwrap();
+        while leader.send(&Message::Data(0, vec![1; MAX_READ]).encode()).is_ok() {}
+        assert!(there.receive().unwrap_err().is_peer_gone());
+        drop(unread);
+    }
+
+    #[test]
+    fn a_follower_hands_no_descriptor_over_and_a_number_is_used_once() {
+        let (leader, mut follower) = streams();
+        let here = start(leader, Side::Leader).unwrap();
+        follower.send(&Message::Frame(vec![(0, Kind::Pipe)], Vec::new()).encode()).unwrap();
+        assert!(here.receive().unwrap_err().is_peer_gone());
+
+        let (mut leader, follower) = streams();
+        let there = start(follower, Side::Follower).unwrap();
+        let twice = vec![(7, Kind::Pipe), (7, Kind::Stream)];
+        leader.send(&Message::Frame(twice, Vec::new()).encode()).unwrap();
+        assert!(there.receive().unwrap_err().is_peer_gone());
+    }
+}
