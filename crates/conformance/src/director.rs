@@ -1,4 +1,4 @@
-//! Runs one check of one transport with one wait: sets the stage, and looks at what is left after.
+//! What stands around one check of one transport with one wait: sets the stage, and looks at what is left after.
 
 use std::{
     env, fs,
@@ -10,20 +10,19 @@ use std::{
 use ipcmark_transport::{SessionName, Wait};
 
 use crate::{
-    checks::{Check, is_all_ours},
     failure::Failure,
     pair::{Ended, Pair},
     part::{Part, directory},
     stamp::{Side, mix},
-    suite::Suite,
+    suite::{Suite, is_all_ours},
     traces::{self, Horizon},
 };
 
-/// Runs one check.
+/// What stands around one check.
 pub struct Director<'a> {
     suite: &'a Suite,
     wait: Wait,
-    check: Check,
+    check: &'static str,
     watchdog: Duration,
     horizon: Horizon,
     root: Root,
@@ -52,11 +51,11 @@ fn next_number() -> u32 {
 }
 
 impl<'a> Director<'a> {
-    /// For one check. What runs longer than `watchdog` is ended.
+    /// For the check of this name. What runs longer than `watchdog` is ended.
     pub fn new(
         suite: &'a Suite,
         wait: Wait,
-        check: Check,
+        check: &'static str,
         watchdog: Duration,
     ) -> Result<Self, Failure> {
         let number = next_number();
@@ -64,14 +63,6 @@ impl<'a> Director<'a> {
         fs::create_dir(&root)?;
         let (horizon, root) = (Horizon::narrow(), Root(root));
         Ok(Self { suite, wait, check, watchdog, horizon, root })
-    }
-
-    /// Runs the check; the failure names transport, wait and check.
-    pub fn run(&self) -> Result<(), Failure> {
-        let name = &self.suite.definition().name;
-        self.check.direct(self).map_err(|failure| {
-            failure.during(format_args!("{name}/{}/{}", self.wait, self.check.name()))
-        })
     }
 
     /// How the ends wait.
@@ -93,7 +84,7 @@ impl<'a> Director<'a> {
         let part = Part {
             transport: self.suite.definition().name.to_string(),
             wait: self.wait,
-            check: self.check,
+            check: self.check.to_owned(),
             scene,
             side: Side::Leader,
             name: session.name.clone(),
@@ -124,15 +115,15 @@ impl<'a> Director<'a> {
         outcome.map_err(|failure| failure.during("after both ends were closed"))
     }
 
-    /// Does after a crash what the command does: removes what the transport knows of by name, and
-    /// the session's directory. Nothing is left then.
+    /// Does after a crash what the command does: removes what has the session's name, what the transport
+    /// names beyond that, and the session's directory. Nothing is left then.
     pub fn clear(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {
         self.suite.remove(&session.name)?;
         let directory = directory(&self.root.0, &session.name);
         fs::remove_dir_all(&directory)?;
         fs::create_dir(&directory)?;
         self.left_nothing(session, ended)
-            .map_err(|failure| failure.during("after the transport was told to remove"))
+            .map_err(|failure| failure.during("after what is known was removed"))
     }
 
     fn left_nothing(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {

@@ -19,7 +19,8 @@
 //! A test target runs in namespaces of its own, where the system allows them.
 
 mod allocation;
-mod checks;
+mod check;
+pub mod checks;
 mod director;
 mod end;
 mod failure;
@@ -43,7 +44,7 @@ use std::{
 use ipcmark_transport::{Availability, Wait};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-pub use checks::Check;
+pub use check::Check;
 pub use failure::Failure;
 pub use suite::{Suite, Suites};
 use wanted::Wanted;
@@ -100,7 +101,7 @@ pub fn play_part(list: List) -> Option<ExitCode> {
 
 /// Runs one check of one transport with one wait.
 pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Result<(), Failure> {
-    director::Director::new(suite, wait, check, watchdog)?.run()
+    check.run(suite, wait, watchdog)
 }
 
 /// A transport and the right to use it: its tests run one after the other, for what the system
@@ -126,7 +127,7 @@ fn subjects(suites: Vec<Suite>) -> Vec<Arc<Subject>> {
 
 /// All tests, those of one transport far apart, so that threads seldom wait for each other.
 fn trials(subjects: Vec<Arc<Subject>>) -> Vec<Trial> {
-    let kinds = Check::ALL.iter().flat_map(|check| Wait::ALL.iter().map(|wait| (*check, *wait)));
+    let kinds = checks::ALL.iter().flat_map(|check| Wait::ALL.iter().map(|wait| (*check, *wait)));
     kinds
         .flat_map(|(check, wait)| subjects.iter().map(move |subject| (check, wait, subject)))
         .filter(|(_, wait, subject)| subject.suite.definition().capabilities.waits.contains(wait))
@@ -135,7 +136,7 @@ fn trials(subjects: Vec<Arc<Subject>>) -> Vec<Trial> {
 }
 
 fn trial(subject: Arc<Subject>, wait: Wait, check: Check) -> Trial {
-    let name = format!("{}/{wait}/{}", subject.suite.definition().name, check.name());
+    let name = format!("{}/{wait}/{}", subject.suite.definition().name, check.name);
     Trial::ignorable_test(name, move || {
         if let Some(reason) = reason_to_skip(&subject.suite, wait, check) {
             return Ok(Completion::ignored_with(reason));

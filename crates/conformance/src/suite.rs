@@ -1,7 +1,9 @@
 //! The transports under test, each as something that can be run.
 
+use ipcmark_machine::leftovers;
 use ipcmark_transport::{
-    Availability, Collect, Definition, Endpoint, Error, Rendezvous, Settings, Transport,
+    Availability, Collect, Definition, Endpoint, Error, Leftover, Rendezvous, SessionName,
+    Settings, Transport,
 };
 
 /// One transport under test.
@@ -38,9 +40,11 @@ impl Suite {
         self.0.open(settings, peers)
     }
 
-    /// Removes what a killed session left.
+    /// Removes what a killed session left, as the engine does.
     pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
-        self.0.remove(name)
+        let mut outcome = leftovers::remove(&self.0.leftovers(name)?);
+        outcome.extend(leftovers::remove_named(name));
+        outcome.faults.into_iter().next().map_or(Ok(()), Err)
     }
 }
 
@@ -54,7 +58,7 @@ trait Subject: Send + Sync {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Box<dyn Endpoint>, Error>;
-    fn remove(&self, name: &str) -> Result<(), Error>;
+    fn leftovers(&self, name: &str) -> Result<Vec<Leftover>, Error>;
 }
 
 impl<T: Transport> Subject for T {
@@ -74,7 +78,12 @@ impl<T: Transport> Subject for T {
         Ok(Box::new(Transport::open(self, settings, peers)?))
     }
 
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        Transport::remove(self, name)
+    fn leftovers(&self, name: &str) -> Result<Vec<Leftover>, Error> {
+        Transport::leftovers(self, &[SessionName::new(name)?])
     }
+}
+
+/// Whether there is no library behind it: what a library keeps, allocates and prints is its own.
+pub(crate) fn is_all_ours(definition: &Definition) -> bool {
+    definition.family == "os"
 }

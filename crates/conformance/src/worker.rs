@@ -9,6 +9,7 @@ use nix::{
 };
 
 use crate::{
+    checks,
     failure::Failure,
     part::Part,
     progress::{Phase, Progress},
@@ -40,7 +41,9 @@ fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
         .ok_or_else(|| Failure::new(format!("no transport {}", part.transport)))?;
     let progress = Progress::create(&part.progress())?;
     progress.phase(Phase::Starting);
-    part.check.play(&mut Stage::new(suite, &part, rendezvous()?, progress))
+    let check = checks::named(&part.check)
+        .ok_or_else(|| Failure::new(format!("no check {}", part.check)))?;
+    (check.play)(&mut Stage::new(suite, &part, rendezvous()?, progress))
 }
 
 /// The socket to the other process comes as standard input; it is moved away from there, so that

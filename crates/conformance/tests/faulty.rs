@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_conformance::{Check, Suite, Suites, WATCHDOG, play_part, run};
+use ipcmark_conformance::{Check, Suite, Suites, WATCHDOG, checks, play_part, run};
 use ipcmark_faulty::{Act, Fault, Faulty, Ill, Moment, Side, Which};
 use ipcmark_transport::{Collect, Wait};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -45,43 +45,43 @@ const fn process(moment: Moment, act: Act) -> Fault {
 /// Name, fault, the check that finds it, what it says, how long it takes at most.
 #[rustfmt::skip]
 const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
-    use Check::*;
+    use ipcmark_conformance::checks::*;
     use Fault::*;
     use Ill::*;
     use Moment::*;
     use Wait::*;
     let always = Which::From(1);
     &[
-        ("corrupts-a-byte", message(Corrupted, NOW_AND_THEN), Spin, Sizes, "it was corrupted", WATCHDOG),
-        ("loses-a-message", message(Lost, NOW_AND_THEN), Spin, BackPressure, "lost or was overtaken", WATCHDOG),
-        ("loses-a-message-blocking", message(Lost, NOW_AND_THEN), Block, Sizes, "the watchdog ended it", SHORT),
-        ("duplicates", message(Doubled, NOW_AND_THEN), Spin, Varied, "it came twice or late", WATCHDOG),
-        ("reorders", message(Overtaken, NOW_AND_THEN), Block, BackPressure, "lost or was overtaken", WATCHDOG),
-        ("truncates", message(Cut, Which::Longer(100)), Spin, Sizes, "the length changed on the way", WATCHDOG),
-        ("rounds-up", message(RoundedUp, always), Block, Sizes, "the length changed on the way", WATCHDOG),
-        ("one-queue", OneQueue, Spin, OwnMessage, "took its own message", WATCHDOG),
-        ("one-queue-blocking", OneQueue, Block, OwnMessage, "took its own message", WATCHDOG),
-        ("shared-by-sessions", SharedBySessions, Spin, TwoSessions, "expected", SHORT),
-        ("drops-when-full", DropsWhenFull, Spin, BackPressure, "nothing, though", WATCHDOG),
-        ("overwrites-the-taken", message(Overwriting, always), Spin, Held, "not released", WATCHDOG),
-        ("fails-when-full", FailsWhenFull, Spin, BackPressure, "it is full", WATCHDOG),
-        ("both-full-fails", FailsWhenFull, Spin, BothFull, "it is full", WATCHDOG),
-        ("never-delivers", NeverDelivers, Spin, Sizes, "taking a message", SHORT),
-        ("leaves-a-file", LeavesAFile, Spin, OpenClose, "no name in the file system", WATCHDOG),
-        ("leaves-a-file-at-the-end", LeavesAFile, Spin, Varied, "nothing left", WATCHDOG),
-        ("needs-a-file", NeedsAFile, Block, Crash, "nothing left in the system", WATCHDOG),
-        ("needs-a-file-early", NeedsAFile, Block, CrashOpening, "nothing left", WATCHDOG),
-        ("leaks-a-descriptor", process(Open, Act::LeakDescriptor), Spin, OpenClose, "the open descriptor", WATCHDOG),
-        ("leaks-a-thread", process(Open, Act::LeakThread), Spin, OpenClose, "threads instead of", WATCHDOG),
-        ("leaks-memory", process(Open, Act::LeakMemory), Spin, OpenClose, "bytes allocated", WATCHDOG),
-        ("allocates", message(Allocating, always), Spin, Steady, "no allocation", WATCHDOG),
-        ("untouched-buffers", UntouchedBuffers, Spin, Steady, "page faults", WATCHDOG),
-        ("prints", process(Open, Act::Print), Spin, Varied, "no word on standard error", WATCHDOG),
-        ("claims-loans", ClaimsLoans, Spin, Capabilities, "it is copied", WATCHDOG),
-        ("claims-to-wake", ClaimsToWake, Block, Capabilities, "taking a message", SHORT),
-        ("misnamed", Misnamed, Spin, Capabilities, "a name of lower-case words", WATCHDOG),
-        ("hangs-in-drop", process(DropAlone, Act::Hang), Spin, Crash, "closing its end", SHORT),
-        ("aborts", process(Publish(15), Act::Signal(6)), Spin, Varied, "signal: 6", WATCHDOG),
+        ("corrupts-a-byte", message(Corrupted, NOW_AND_THEN), Spin, SIZES, "it was corrupted", WATCHDOG),
+        ("loses-a-message", message(Lost, NOW_AND_THEN), Spin, BACK_PRESSURE, "lost or was overtaken", WATCHDOG),
+        ("loses-a-message-blocking", message(Lost, NOW_AND_THEN), Block, SIZES, "the watchdog ended it", SHORT),
+        ("duplicates", message(Doubled, NOW_AND_THEN), Spin, VARIED, "it came twice or late", WATCHDOG),
+        ("reorders", message(Overtaken, NOW_AND_THEN), Block, BACK_PRESSURE, "lost or was overtaken", WATCHDOG),
+        ("truncates", message(Cut, Which::Longer(100)), Spin, SIZES, "the length changed on the way", WATCHDOG),
+        ("rounds-up", message(RoundedUp, always), Block, SIZES, "the length changed on the way", WATCHDOG),
+        ("one-queue", OneQueue, Spin, OWN_MESSAGE, "took its own message", WATCHDOG),
+        ("one-queue-blocking", OneQueue, Block, OWN_MESSAGE, "took its own message", WATCHDOG),
+        ("shared-by-sessions", SharedBySessions, Spin, TWO_SESSIONS, "expected", SHORT),
+        ("drops-when-full", DropsWhenFull, Spin, BACK_PRESSURE, "nothing, though", WATCHDOG),
+        ("overwrites-the-taken", message(Overwriting, always), Spin, HELD, "not released", WATCHDOG),
+        ("fails-when-full", FailsWhenFull, Spin, BACK_PRESSURE, "it is full", WATCHDOG),
+        ("both-full-fails", FailsWhenFull, Spin, BOTH_FULL, "it is full", WATCHDOG),
+        ("never-delivers", NeverDelivers, Spin, SIZES, "taking a message", SHORT),
+        ("leaves-a-file", LeavesAFile, Spin, OPEN_CLOSE, "no name in the file system", WATCHDOG),
+        ("leaves-a-file-at-the-end", LeavesAFile, Spin, VARIED, "nothing left", WATCHDOG),
+        ("needs-a-file", NeedsAFile, Block, CRASH, "nothing left in the system", WATCHDOG),
+        ("needs-a-file-early", NeedsAFile, Block, CRASH_OPENING, "nothing left", WATCHDOG),
+        ("leaks-a-descriptor", process(Open, Act::LeakDescriptor), Spin, OPEN_CLOSE, "the open descriptor", WATCHDOG),
+        ("leaks-a-thread", process(Open, Act::LeakThread), Spin, OPEN_CLOSE, "threads instead of", WATCHDOG),
+        ("leaks-memory", process(Open, Act::LeakMemory), Spin, OPEN_CLOSE, "bytes allocated", WATCHDOG),
+        ("allocates", message(Allocating, always), Spin, STEADY, "no allocation", WATCHDOG),
+        ("untouched-buffers", UntouchedBuffers, Spin, STEADY, "page faults", WATCHDOG),
+        ("prints", process(Open, Act::Print), Spin, VARIED, "no word on standard error", WATCHDOG),
+        ("claims-loans", ClaimsLoans, Spin, CAPABILITIES, "it is copied", WATCHDOG),
+        ("claims-to-wake", ClaimsToWake, Block, CAPABILITIES, "taking a message", SHORT),
+        ("misnamed", Misnamed, Spin, CAPABILITIES, "a name of lower-case words", WATCHDOG),
+        ("hangs-in-drop", process(DropAlone, Act::Hang), Spin, CRASH, "closing its end", SHORT),
+        ("aborts", process(Publish(15), Act::Signal(6)), Spin, VARIED, "signal: 6", WATCHDOG),
     ]
 };
 
@@ -134,7 +134,7 @@ fn asked_for() -> impl Iterator<Item = Trial> {
 /// One test a fault: it must be found.
 fn wrong_ones() -> impl Iterator<Item = Trial> {
     WRONG.iter().map(|(name, fault, wait, check, words, watchdog)| {
-        Trial::test(format!("{name}/{wait}/{}", check.name()), move || {
+        Trial::test(format!("{name}/{wait}/{}", check.name), move || {
             let suite = Suites.item(faulty(name, *fault));
             match run(&suite, *wait, *check, *watchdog) {
                 Err(failure) => names_it(&failure.to_string(), name, words),
@@ -156,12 +156,12 @@ fn right_ones() -> impl Iterator<Item = Trial> {
     RIGHT.iter().flat_map(|(name, fault)| {
         let waits = Suites.item(faulty(name, *fault)).definition().capabilities.waits.clone();
         let waits = waits.into_owned().into_iter();
-        waits.flat_map(move |wait| Check::ALL.map(|check| right_one(name, *fault, wait, check)))
+        waits.flat_map(move |wait| checks::ALL.map(|check| right_one(name, *fault, wait, check)))
     })
 }
 
 fn right_one(name: &'static str, fault: Fault, wait: Wait, check: Check) -> Trial {
-    Trial::ignorable_test(format!("{name}/{wait}/{}", check.name()), move || {
+    Trial::ignorable_test(format!("{name}/{wait}/{}", check.name), move || {
         let suite = Suites.item(faulty(name, fault));
         if let Some(reason) = check.exempt(suite.definition(), wait) {
             return Ok(Completion::ignored_with(reason));

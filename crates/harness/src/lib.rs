@@ -18,33 +18,14 @@
 
 mod namespaces;
 mod play;
+mod test;
 mod visible;
 
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 
-/// A test: it fails by panicking.
-pub struct Test {
-    name: String,
-    body: Box<dyn FnOnce() -> Verdict + Send>,
-}
-
-impl Test {
-    /// The test of this name.
-    pub fn new<V: Into<Verdict>>(
-        name: impl Into<String>,
-        body: impl FnOnce() -> V + Send + 'static,
-    ) -> Self {
-        Self { name: name.into(), body: Box::new(|| body().into()) }
-    }
-
-    /// The same test, as one of a group.
-    #[must_use]
-    pub fn of(self, group: &str) -> Self {
-        Self { name: format!("{group}::{}", self.name), ..self }
-    }
-}
+pub use test::{Test, Verdict};
 
 /// Defines `tests()`: one test of each function, under the function's name.
 #[macro_export]
@@ -55,31 +36,6 @@ macro_rules! tests {
             vec![$($crate::Test::new(stringify!($function), $function)),+]
         }
     };
-}
-
-/// The outcome of a test that did not panic.
-pub enum Verdict {
-    /// It holds.
-    Holds,
-    /// It cannot be found out on this machine, and why.
-    Skipped(String),
-    /// It does not hold, and why.
-    Fails(String),
-}
-
-impl From<()> for Verdict {
-    fn from((): ()) -> Self {
-        Verdict::Holds
-    }
-}
-
-impl From<Result<(), Failed>> for Verdict {
-    fn from(result: Result<(), Failed>) -> Self {
-        match result {
-            Ok(()) => Verdict::Holds,
-            Err(failed) => Verdict::Fails(failed.message().unwrap_or("no reason").into()),
-        }
-    }
 }
 
 /// The `main` of a test target. It must be called before the process has a second thread.

@@ -3,8 +3,9 @@
 
 use std::{thread, time::Duration};
 
-use ipcmark_transport::{Step, Wait};
+use ipcmark_transport::{Definition, Step, Wait};
 
+use crate::check::{Check, one_scene};
 use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage, stamp::Side};
 
 /// How many messages at most, and how long they are.
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// When nothing has come for so long, what may be lost is lost.
 const QUIET: Duration = Duration::from_millis(150);
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     for (count, lengths) in ROUNDS {
         let lengths = lengths.at_most(stage.capabilities().max_payload);
         let mut end = stage.open(lengths.payload())?;
@@ -121,3 +122,11 @@ fn something_came(count: u32) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
+    definition.capabilities.alternating.then_some("its ends take turns")
+}
+
+/// A full queue makes the sender wait, and loses nothing.
+pub const BACK_PRESSURE: Check =
+    Check { name: "back-pressure", exempt, play, direct: one_scene, kills: false };

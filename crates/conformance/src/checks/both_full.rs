@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use ipcmark_transport::Step;
+use ipcmark_transport::{Definition, Step, Wait};
 
+use crate::check::{Check, one_scene};
 use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage};
 
 /// How many messages each end sends, and how long they are.
@@ -17,7 +18,7 @@ const ROUNDS: [(u32, Lengths); 4] = [
 /// When nothing has come for so long, what may be lost is lost.
 const QUIET: Duration = Duration::from_millis(150);
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     for (count, lengths) in ROUNDS {
         let lengths = lengths.at_most(stage.capabilities().max_payload);
         let mut end = stage.open(lengths.payload())?;
@@ -45,3 +46,16 @@ fn exchange(end: &mut End, lengths: Lengths, count: u32, reliable: bool) -> Resu
     }
     Ok(())
 }
+
+fn exempt(definition: &Definition, wait: Wait) -> Option<&'static str> {
+    match definition.capabilities.alternating {
+        true => Some("its ends take turns"),
+        false => {
+            (wait != Wait::Spin).then_some("an end that sleeps in publish cannot take in between")
+        }
+    }
+}
+
+/// Both ends publish into full queues and take in between.
+pub const BOTH_FULL: Check =
+    Check { name: "both-full", exempt, play, direct: one_scene, kills: false };

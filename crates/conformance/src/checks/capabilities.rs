@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use ipcmark_transport::{Definition, MAX_PAYLOAD, MIN_PAYLOAD, Pattern, Span, Step};
 
+use crate::check::{Check, none_exempt, one_scene};
 use crate::{end::End, failure::Failure, footprint::is_shared, stage::Stage};
 
 /// The longest summary: it stands in one line of `ipcmark list`.
 const MAX_SUMMARY: usize = 100;
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     well_formed(stage.suite().definition())?;
     let mut end = stage.open(4096)?;
     stage.meet("both are open")?;
@@ -113,6 +114,10 @@ fn lies_in_shared_memory(what: &str, bytes: &[u8]) -> Result<(), Failure> {
         "it in memory of the process's own: it is copied",
     )
 }
+
+/// What the transport says about itself holds.
+pub const CAPABILITIES: Check =
+    Check { name: "capabilities", exempt: none_exempt, play, direct: one_scene, kills: false };
 
 #[cfg(test)]
 mod tests {

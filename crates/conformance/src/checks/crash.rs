@@ -1,9 +1,10 @@
 //! `crash`: a process is killed at the worst moments. The survivor drops its end without hanging,
-//! the transport removes what stayed, and the same name can be used again.
+//! what stayed is found and removed, and the same name can be used again.
 
 use ipcmark_transport::{Step, Wait};
 use nix::sys::signal::{Signal, raise};
 
+use crate::check::{Check, none_exempt};
 use crate::{
     director::Director, end::End, failure::Failure, pair::Ended, stage::Stage, stamp::Side,
 };
@@ -40,7 +41,7 @@ const MESSAGES: u64 = 30;
 /// How often a survivor tries to go on before it gives up.
 const TRIES: u32 = 200;
 
-pub fn direct(director: &Director<'_>) -> Result<(), Failure> {
+fn direct(director: &Director<'_>) -> Result<(), Failure> {
     let session = director.session()?;
     for (scene, (victim, moment)) in SCENES.into_iter().enumerate() {
         if moment == Moment::Publishing && director.wait() != Wait::Spin {
@@ -85,7 +86,7 @@ pub fn died_as_planned(ended: &Ended, victim: Option<Side>) -> Result<(), Failur
     Ok(())
 }
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let scene = stage.part().scene;
     let mut end = stage.open(stage.at_most(PAYLOAD))?;
     stage.meet("both are open")?;
@@ -162,3 +163,6 @@ fn flow_for_ever(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
         stage.echo(end, &[16, 700, 70_000, 64, 300_000, 9000].map(|len| stage.at_most(len)))?;
     }
 }
+
+/// A process is killed while messages flow; afterwards the name can be used again.
+pub const CRASH: Check = Check { name: "crash", exempt: none_exempt, play, direct, kills: true };

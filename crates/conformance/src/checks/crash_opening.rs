@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use ipcmark_transport::{Error, Rendezvous};
 use nix::sys::signal::{Signal, raise};
 
+use crate::check::{Check, none_exempt};
 use crate::{
     checks::crash::{AFTERWARDS, died_as_planned},
     director::Director,
@@ -19,7 +20,7 @@ use crate::{
 const MAX_FRAMES: u32 = 32;
 const PAYLOAD: usize = 65_536;
 
-pub fn direct(director: &Director<'_>) -> Result<(), Failure> {
+fn direct(director: &Director<'_>) -> Result<(), Failure> {
     for victim in [Side::Follower, Side::Leader] {
         let session = director.session()?;
         for frame in 0..MAX_FRAMES {
@@ -45,7 +46,7 @@ fn scene(victim: Side, frame: u32) -> u32 {
     frame * 2 + u32::from(victim == Side::Follower)
 }
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let part = stage.part();
     if part.scene == AFTERWARDS {
         let mut end = stage.open(PAYLOAD)?;
@@ -101,3 +102,7 @@ impl<R: Rendezvous> Rendezvous for Mortal<'_, R> {
         self.inner.receive(peer)
     }
 }
+
+/// A process is killed while the ends open.
+pub const CRASH_OPENING: Check =
+    Check { name: "crash-opening", exempt: none_exempt, play, direct, kills: true };

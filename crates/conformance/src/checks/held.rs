@@ -1,8 +1,9 @@
 //! `held`: a message that was taken stays what it is until it is released, whatever its sender and its
 //! receiver do meanwhile; and one on loan until it is published.
 
-use ipcmark_transport::{Step, Wait};
+use ipcmark_transport::{Definition, Step, Wait};
 
+use crate::check::{Check, one_scene};
 use crate::{
     checks::{back_pressure::fill, varied::Lengths},
     end::End,
@@ -17,7 +18,7 @@ const ROUNDS: [(u32, Lengths); 3] =
 /// How often an end tries to get room while an answer is due. A transport may have none to give.
 const TRIES: u32 = 500;
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     for (count, lengths) in ROUNDS {
         let lengths = lengths.at_most(stage.capabilities().max_payload);
         let mut end = stage.open(lengths.payload())?;
@@ -112,3 +113,10 @@ fn overrun_alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Fail
     end.send(lengths.of(end.sent()))?;
     end.receive().map(drop)
 }
+
+fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
+    (!definition.capabilities.reliable).then_some("it may lose what is waited for")
+}
+
+/// A message that was taken stays as it is until it is released.
+pub const HELD: Check = Check { name: "held", exempt, play, direct: one_scene, kills: false };

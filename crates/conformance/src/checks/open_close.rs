@@ -1,11 +1,12 @@
 //! `open-close`: ten times in a row under one name, with every payload, and nothing stays: no name
 //! once the ends are open, no descriptor, mapping or thread once they are closed.
 
-use crate::{checks::is_all_ours, failure::Failure, footprint::Footprint, stage::Stage, traces};
+use crate::check::{Check, none_exempt, one_scene};
+use crate::{failure::Failure, footprint::Footprint, stage::Stage, suite::is_all_ours, traces};
 
 const ROUNDS: usize = 10;
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     // The first time loads what is loaded once for the life of the process.
     once(stage, 64)?;
     let before = Footprint::take()?;
@@ -39,3 +40,7 @@ fn no_name_stays(stage: &Stage<'_>) -> Result<(), Failure> {
     let seen = names.join(", ");
     Err(Failure::expected("no name in the file system once both ends are open", seen))
 }
+
+/// Ten times opened and closed, nothing stays.
+pub const OPEN_CLOSE: Check =
+    Check { name: "open-close", exempt: none_exempt, play, direct: one_scene, kills: false };

@@ -3,8 +3,9 @@
 
 use std::{thread, time::Duration};
 
-use ipcmark_transport::Wait;
+use ipcmark_transport::{Definition, Span, Wait};
 
+use crate::check::{Check, one_scene};
 use crate::{end::End, failure::Failure, stage::Stage, stamp::Side};
 
 /// How often an end looks for a message when there must be none.
@@ -12,7 +13,7 @@ const POLLS: u32 = 3000;
 /// How long the other end leaves a message lying, in which a sleeping end could take it back.
 const SLOW: Duration = Duration::from_millis(10);
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let mut end = stage.open(64)?;
     stage.meet("both are open")?;
     // Where the ends take turns, the leader has the first word and the follower answers.
@@ -65,3 +66,12 @@ fn nothing_comes(end: &mut End) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
+    (definition.capabilities.span == Span::None)
+        .then_some("its own messages are all that an end ever takes")
+}
+
+/// An end never takes what it published.
+pub const OWN_MESSAGE: Check =
+    Check { name: "own-message", exempt, play, direct: one_scene, kills: false };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::{Check, none_exempt, one_scene};
 use crate::{failure::Failure, stage::Stage};
 
 /// A length at which something may change, and how far around it to look.
@@ -26,7 +27,7 @@ const LIMITS: [(usize, usize); 12] = [
     (1 << 20, 1),
 ];
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let payloads: Vec<usize> = stage.payloads().collect();
     for payload in payloads {
         let mut end = stage.open(payload)?;
@@ -46,6 +47,10 @@ fn lengths(payload: usize) -> Vec<usize> {
         around.chain(largest).filter(|len| (16..=payload).contains(len)).collect();
     all.into_iter().collect()
 }
+
+/// Lengths around every limit arrive whole.
+pub const SIZES: Check =
+    Check { name: "sizes", exempt: none_exempt, play, direct: one_scene, kills: false };
 
 #[cfg(test)]
 mod tests {

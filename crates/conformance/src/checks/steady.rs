@@ -3,13 +3,17 @@
 
 use nix::sys::resource::{UsageWho, getrusage};
 
+use ipcmark_transport::{Definition, Wait};
+
+use crate::check::{Check, one_scene};
+use crate::suite::is_all_ours;
 use crate::{failure::Failure, stage::Stage};
 
 const PAYLOAD: usize = 1 << 20;
 /// Faults that are no one's fault: code that runs for the first time, the stack that grows.
 const PAGES_FORGIVEN: i64 = (PAYLOAD / 4096 / 4) as i64;
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let payload = stage.at_most(PAYLOAD);
     let mut end = stage.open(payload)?;
     // Runs the code once, without the far ends of the buffers.
@@ -41,6 +45,14 @@ fn page_faults() -> Result<i64, Failure> {
         .map_err(|errno| Failure::new(format!("cannot read the page faults: {errno}")))?;
     Ok(usage.minor_page_faults())
 }
+
+fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
+    (!is_all_ours(definition))
+        .then_some("how a library treats its memory is a part of what is measured")
+}
+
+/// Nothing is allocated and no page is new between open and close.
+pub const STEADY: Check = Check { name: "steady", exempt, play, direct: one_scene, kills: false };
 
 #[cfg(test)]
 mod tests {

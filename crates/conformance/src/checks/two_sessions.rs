@@ -3,13 +3,16 @@
 
 use std::{fs, thread, time::Duration};
 
+use ipcmark_transport::{Definition, Wait};
+
+use crate::check::Check;
 use crate::{checks::varied::lengths, director::Director, failure::Failure, stage::Stage};
 
 const SESSIONS: usize = 2;
 const PAYLOAD: usize = 16_384;
 const MESSAGES: u64 = 300;
 
-pub fn direct(director: &Director<'_>) -> Result<(), Failure> {
+fn direct(director: &Director<'_>) -> Result<(), Failure> {
     let one = director.session()?;
     let other = director.session()?;
     let (first, second) = (director.start(&one, 0)?, director.start(&other, 0)?);
@@ -18,7 +21,7 @@ pub fn direct(director: &Director<'_>) -> Result<(), Failure> {
     director.passed_cleanly(&other, &second)
 }
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let payload = stage.at_most(PAYLOAD);
     let mut end = stage.open(payload)?;
     stage.meet("both are open")?;
@@ -42,3 +45,13 @@ fn wait_for_all(stage: &Stage<'_>, point: &str) -> Result<(), Failure> {
         thread::sleep(Duration::from_millis(1));
     }
 }
+
+fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
+    definition
+        .capabilities
+        .exclusive
+        .then_some("outside a sandbox one session of its family can run at a time")
+}
+
+/// Two sessions at once never see each other.
+pub const TWO_SESSIONS: Check = Check { name: "two-sessions", exempt, play, direct, kills: false };

@@ -1,11 +1,12 @@
 //! `varied`: lengths in an order that no one would choose, short and long mixed.
 
+use crate::check::{Check, none_exempt, one_scene};
 use crate::{failure::Failure, stage::Stage, stamp::mix};
 
 /// Payload of the ends, number of messages.
 const ROUNDS: [(usize, u64); 3] = [(1000, 200), (65_536, 200), (1 << 20, 20)];
 
-pub fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     for (payload, count) in ROUNDS {
         let payload = stage.at_most(payload);
         let mut end = stage.open(payload)?;
@@ -63,6 +64,10 @@ fn length(payload: usize, index: u64) -> usize {
     let scale = 16 << (number % u64::from((payload / 16).ilog2() + 1));
     (scale + (number >> 32) as usize % scale).min(payload)
 }
+
+/// Lengths in any order arrive whole.
+pub const VARIED: Check =
+    Check { name: "varied", exempt: none_exempt, play, direct: one_scene, kills: false };
 
 #[cfg(test)]
 mod tests {
