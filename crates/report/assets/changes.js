@@ -18,9 +18,9 @@ function change(ratio) {
   return `${ratio < 1 ? "−" : "+"}${figure(Math.abs(ratio - 1) * 100)} %`;
 }
 
-/** The verdict on a row, which is one on its p50 and on nothing else. */
+/** The verdict on a row, which is one on its mean and on nothing else. */
 function verdict(row) {
-  return measureWord() === "p50" ? row.verdict : "not known";
+  return measureWord() === "mean" ? row.verdict : "cannot tell";
 }
 
 /** Grey, unless the trials carry more. */

@@ -153,7 +153,7 @@ function costSeries(rows, wait, width) {
 function drawCost(width) {
   const rows = shown({ payload: choice.payload });
   const waits = distinct(data.rows.map((row) => row.wait));
-  const xAxis = { type: "log", name: "CPU time a message, both sides", ...ends(rows.map((row) => row.cpu)), axisLabel: { color: color("soft"), hideOverlap: true, formatter: tick } };
+  const xAxis = { type: "log", name: "CPU time a message, all processes", ...ends(rows.map((row) => row.cpu)), axisLabel: { color: color("soft"), hideOverlap: true, formatter: tick } };
   return {
     options: { ...frame(width, xAxis, timeAxis(rows.map(time))), series: waits.map((wait) => costSeries(rows, wait, width)) },
     summary: waits.map((wait) => `${wait}: ${span(rows.filter((row) => row.wait === wait))}`).join(" "),

@@ -1,22 +1,24 @@
 //! The columns of a table for people: what each is called and what stands in it.
 
+use ipcmark_results::{Figure, Group, Pattern, Row};
+
 use crate::{
-    rows::{Group, Row},
-    units::{Unit, align_points, count, figure},
+    plain::words,
+    units::{Unit, align_points, figure},
 };
 
 /// One column beside the name of the transport.
 pub struct Column {
-    /// What stands over it.
+    /// The label over it.
     pub label: &'static str,
-    /// Where there is no room for all columns, those with the highest number give way.
+    /// Its rank: columns with the highest numbers are left out first where there is no room.
     pub rank: u8,
-    /// What it means, in a sentence or two.
+    /// Its meaning, in a sentence or two.
     pub meaning: &'static str,
     cell: fn(&Row, Scale) -> String,
 }
 
-/// How a group shows a time of its rows.
+/// The unit and the share in which a group shows the times of its rows.
 #[derive(Clone, Copy)]
 pub struct Scale {
     unit: Unit,
@@ -24,25 +26,32 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of a group: one unit for all its times, after their p50.
+    /// The scale of a group: one unit for all its times, after their means.
     pub fn of(group: &Group) -> Self {
-        let factor = if group.half { 0.5 } else { 1.0 };
-        let times = || group.rows.iter().map(|row| row.p50 * factor);
-        let (least, greatest) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+        let locations = group.rows.iter().filter_map(Row::location);
+        Self::of_times(group.key.pattern, locations.map(|figure| figure.value))
+    }
+
+    /// The scale for these round trips of a pattern.
+    pub fn of_times(pattern: Pattern, round_trips_ns: impl Iterator<Item = f64>) -> Self {
+        let factor = if pattern == Pattern::Latency { 0.5 } else { 1.0 };
+        let times: Vec<f64> = round_trips_ns.map(|time| time * factor).collect();
+        let least = times.iter().copied().fold(f64::MAX, f64::min);
+        let greatest = times.iter().copied().fold(0.0, f64::max);
         Self { unit: Unit::of_range(least, greatest), factor }
     }
 
-    /// What the times of the group are: `½ round trip in µs`.
+    /// The kind of the times and their unit: `½ round trip in µs`.
     pub fn caption(self) -> String {
         format!("{} in {}", self.what(), self.unit.sign())
     }
 
-    /// What the times of the group are, without their unit.
+    /// The kind of the times: `½ round trip`.
     pub fn what(self) -> &'static str {
         if self.factor < 1.0 { "½ round trip" } else { "round trip" }
     }
 
-    /// What of a round trip is shown: a half or the whole.
+    /// The share of a round trip that is shown: a half or the whole.
     pub fn factor(self) -> f64 {
         self.factor
     }
@@ -56,87 +65,105 @@ impl Scale {
 /// Every column, in its order from left to right.
 pub const COLUMNS: &[Column] = &[
     Column {
-        label: "p50",
+        label: "rank",
+        rank: 2,
+        meaning: "The place among the rows of the table. Rows that the trials do not tell apart share one, and = stands \
+            behind it.",
+        cell: |row, _| rank(row),
+    },
+    Column {
+        label: "mean",
         rank: 0,
-        meaning: "The median: half of all round trips took at most this long.",
-        cell: |row, scale| scale.trip(row.p50),
+        meaning: "The clock-free mean: of blocks in which the clock is read at both ends only. Rows are ranked by it.",
+        cell: |row, scale| shown(row.location(), scale),
+    },
+    Column {
+        label: "±",
+        rank: 1,
+        meaning: "How far the mean can be off, in percent of it, with 95 % confidence: from how the trials differ.",
+        cell: |row, _| uncertainty(row.location()),
+    },
+    Column {
+        label: "p50",
+        rank: 4,
+        meaning: "The median: half of all round trips took at most this long. Each is timed by itself, which \
+            costs a reading of the clock.",
+        cell: |row, scale| shown(row.percentile(0.5), scale),
     },
     Column {
         label: "p99",
-        rank: 1,
+        rank: 3,
         meaning: "99 of 100 round trips took at most this long.",
-        cell: |row, scale| scale.trip(row.p99),
+        cell: |row, scale| shown(row.percentile(0.99), scale),
     },
     Column {
         label: "p99.9",
-        rank: 5,
-        meaning: "999 of 1,000 round trips took at most this long. With fewer samples than that it \
-            is the longest of them.",
-        cell: |row, scale| scale.trip(row.p99_9),
+        rank: 6,
+        meaning: "999 of 1,000 round trips took at most this long. – where there are too few samples to tell.",
+        cell: |row, scale| shown(row.percentile(0.999), scale),
     },
     Column {
         label: "max",
-        rank: 4,
-        meaning: "The longest of all round trips. It is one sample, often a time slice of \
-            something else, and not reproducible.",
-        cell: |row, scale| scale.trip(row.max),
+        rank: 7,
+        meaning: "The longest of all round trips of all trials, wherever the processors stood. It is one \
+            sample, often a time slice of something else, and not reproducible.",
+        cell: |row, scale| scale.trip(row.max() as f64),
     },
     Column {
         label: "CPU/msg",
-        rank: 2,
+        rank: 1,
         meaning: "CPU time of all processes of the case for one message, the kernel's work for them \
             included. A spinning pair pays two cores all the time.",
-        cell: |row, scale| scale.unit.time(row.cpu_per_message),
+        cell: |row, scale| scale.unit.time(row.cpu_per_message()),
     },
     Column {
         label: "× floor",
-        rank: 3,
-        meaning: "p50 against the floor: the round trip of one bare cache line between the same two \
-            processes, measured right before the case.",
-        cell: |row, _| floor_multiple(row),
+        rank: 5,
+        meaning: "The mean against the floor, the round trip of a bare cache line between the same two processes: \
+            each block is divided by the probes around it.",
+        cell: |row, _| multiple(row.floor_multiple()),
     },
     Column {
-        label: "p50 range",
-        rank: 6,
-        meaning: "The least and the greatest p50 among the trials. What lies within it is no \
-            difference.",
-        cell: p50_range,
+        label: "× bare",
+        rank: 8,
+        meaning: "The mean against the least that such a row must do, two bare processes that took turns with it: \
+            one futex a hop where the ends sleep, the write and the read of every byte where all are touched.",
+        cell: |row, _| multiple(row.reference_multiple()),
     },
     Column {
         label: "carrier",
-        rank: 7,
+        rank: 10,
         meaning: "What carried the messages, found from the running processes: memory that all of \
             them map, a network interface, or the kernel.",
-        cell: |row, _| row.carrier.clone(),
+        cell: |row, _| carrier(row),
     },
     Column {
         label: "switches/msg",
-        rank: 8,
+        rank: 11,
         meaning: "Context switches of all processes of the case for one message, voluntary and not.",
-        cell: |row, _| figure(row.switches_per_message),
+        cell: |row, _| figure(row.switches_per_message()),
     },
     Column {
-        label: "bulk mean",
-        rank: 9,
-        meaning: "Mean of a pass of its own in which the clock is not read with each round trip.",
-        cell: |row, scale| scale.trip(row.bulk_mean),
-    },
-    Column {
-        label: "messages/s",
-        rank: 10,
-        meaning: "Messages a second in the sampled pass, both directions counted.",
-        cell: |row, _| count(row.messages_per_second.round() as u64),
+        label: "samples",
+        rank: 12,
+        meaning: "Round trips that the percentiles are made of.",
+        cell: |row, _| row.samples().to_string(),
     },
 ];
 
 impl Column {
-    /// Whether it says anything about these groups.
+    /// True if it says anything about these groups.
     pub fn is_of_use(&self, groups: &[Group]) -> bool {
-        let trials = groups.iter().flat_map(|group| &group.rows).any(|row| row.trials > 1);
-        trials || self.label != "p50 range"
+        let mut rows = groups.iter().flat_map(|group| &group.rows);
+        match self.label {
+            "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),
+            "±" => rows.any(|row| row.trials.len() > 1),
+            "× bare" => rows.any(|row| row.reference_multiple().is_some()),
+            _ => true,
+        }
     }
 
-    /// Whether it belongs to a table on the narrowest of usual terminals.
+    /// True if it belongs to a table on the narrowest of usual terminals.
     pub fn is_for_every_width(&self) -> bool {
         self.rank < 6
     }
@@ -144,22 +171,35 @@ impl Column {
     /// Its cells in a group, their points aligned.
     pub fn cells(&self, group: &Group, scale: Scale) -> Vec<String> {
         let mut cells: Vec<String> = group.rows.iter().map(|row| (self.cell)(row, scale)).collect();
-        if self.label != "p50 range" {
-            align_points(&mut cells);
-        }
+        align_points(&mut cells);
         cells
     }
 }
 
-fn floor_multiple(row: &Row) -> String {
-    row.floor_multiple.map_or_else(|| "–".into(), figure)
+/// A figure that the samples may not carry.
+fn shown(figure: Option<Figure>, scale: Scale) -> String {
+    figure.map_or_else(|| "–".into(), |figure| scale.trip(figure.value))
 }
 
-fn p50_range(row: &Row, scale: Scale) -> String {
-    let (least, greatest) = row.p50_range;
-    if row.trials < 2 {
-        "–".into()
-    } else {
-        format!("{}–{}", scale.trip(least), scale.trip(greatest))
-    }
+fn uncertainty(figure: Option<Figure>) -> String {
+    let width = figure.and_then(|figure| figure.relative_half_width());
+    width.map_or_else(|| "–".into(), crate::units::percent)
+}
+
+/// `2`, or `2=` where rows share it.
+fn rank(row: &Row) -> String {
+    row.rank.map_or_else(
+        || "–".into(),
+        |rank| format!("{}{}", rank.number, if rank.shared { "=" } else { "" }),
+    )
+}
+
+/// The carrier that the first trial found.
+fn carrier(row: &Row) -> String {
+    let first = row.trials.first().map(|trial| trial.session.carrier.found);
+    first.map_or_else(String::new, |found| words(found.as_str()))
+}
+
+fn multiple(multiple: Option<f64>) -> String {
+    multiple.map_or_else(|| "–".into(), figure)
 }

@@ -2,15 +2,16 @@
 //! same in every group, so that the eye finds a column where it was above.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width, presets::NOTHING};
+use ipcmark_results::Group;
 use textwrap::core::display_width;
 
 use crate::{
     columns::{COLUMNS, Column, Scale},
-    rows::Group,
+    names,
 };
 
-/// What stands over the names.
-const NAMES: &str = "transport";
+/// The label over the names.
+pub const NAMES: &str = "transport";
 
 /// All groups of a result, laid out.
 pub struct Grid<'a> {
@@ -46,27 +47,13 @@ impl<'a> Grid<'a> {
 
     /// The lines of a group: the labels, then a line a row.
     pub fn lines(&self, sheet: &Sheet) -> Vec<String> {
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_header(self.labels());
-        for (at, name) in sheet.names.iter().enumerate() {
+        let labels: Vec<&str> =
+            std::iter::once(NAMES).chain(self.columns.iter().map(|column| column.label)).collect();
+        let rows = sheet.names.iter().enumerate().map(|(at, name)| {
             let cells = sheet.columns.iter().map(|column| column[at].clone());
-            table.add_row(std::iter::once(cut(name, self.widths[0])).chain(cells));
-        }
-        for (at, width) in self.widths.iter().enumerate() {
-            let Some(column) = table.column_mut(at) else { continue };
-            let width = Width::Fixed((width + self.gap) as u16);
-            column.set_padding((self.gap as u16, 0));
-            column.set_constraint(ColumnConstraint::Absolute(width));
-            if at > 0 {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        table.lines().map(|line| line.trim_end().to_string()).collect()
-    }
-
-    fn labels(&self) -> Vec<Cell> {
-        let labels = self.columns.iter().map(|column| column.label);
-        std::iter::once(NAMES).chain(labels).map(Cell::new).collect()
+            std::iter::once(cut(name, self.widths[0])).chain(cells).collect()
+        });
+        drawn(&labels, rows, &self.widths, self.gap)
     }
 
     fn fit(&mut self, width: usize) {
@@ -104,10 +91,33 @@ impl<'a> Sheet<'a> {
         let scale = Scale::of(group);
         Self {
             group,
-            names: group.rows.iter().map(|row| row.marked_name()).collect(),
+            names: group.rows.iter().map(names::marked).collect(),
             columns: columns.iter().map(|column| column.cells(group, scale)).collect(),
         }
     }
+}
+
+/// A table without lines: the labels, then a line a row, all but the first column to the right.
+pub fn drawn(
+    labels: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+    widths: &[usize],
+    gap: usize,
+) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(labels.iter().map(Cell::new));
+    rows.for_each(|row| {
+        table.add_row(row);
+    });
+    for (at, width) in widths.iter().enumerate() {
+        let Some(column) = table.column_mut(at) else { continue };
+        column.set_padding((gap as u16, 0));
+        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed((width + gap) as u16)));
+        if at > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_string()).collect()
 }
 
 fn widths(columns: &[&Column], sheets: &[Sheet]) -> Vec<usize> {
@@ -118,12 +128,13 @@ fn widths(columns: &[&Column], sheets: &[Sheet]) -> Vec<usize> {
     std::iter::once(names).chain(columns.iter().enumerate().map(column)).collect()
 }
 
-fn widest<'a>(label: &str, cells: impl Iterator<Item = &'a String>) -> usize {
+/// The width of a column.
+pub fn widest<'a>(label: &str, cells: impl Iterator<Item = &'a String>) -> usize {
     cells.map(|cell| display_width(cell)).max().unwrap_or(0).max(display_width(label))
 }
 
 /// A name cut to a width, which happens where the name alone is nearly as wide as the terminal.
-fn cut(name: &str, width: usize) -> String {
+pub fn cut(name: &str, width: usize) -> String {
     if display_width(name) <= width {
         return name.into();
     }

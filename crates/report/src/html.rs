@@ -4,29 +4,23 @@
 mod cases;
 mod changes;
 mod charts;
-mod curve;
 mod definitions;
 mod policy;
+mod source;
 mod summary;
 
-use ipcmark_results::RunResult;
+use ipcmark_results::groups;
 use minijinja::{Environment, Value, context, value::Serde};
 use serde::Serialize;
 
 use crate::{
     columns::{COLUMNS, Column},
     plain::plain,
-    remarks, rows,
+    remarks,
 };
 use charts::Charts;
 
-/// A result and the name that the page has for it.
-pub struct Source<'a> {
-    /// The name of its file.
-    pub name: String,
-    /// The result.
-    pub result: &'a RunResult,
-}
+pub use source::Source;
 
 const TEMPLATE: &str = include_str!("../assets/page.html");
 
@@ -70,7 +64,7 @@ fn describe(error: &minijinja::Error) -> String {
 
 fn content(sources: &[Source], charts: String) -> Value {
     let results = || sources.iter().map(|source| source.result).enumerate();
-    let groups: Vec<_> = results().flat_map(|(_, result)| rows::groups(result)).collect();
+    let groups: Vec<_> = results().flat_map(|(_, result)| groups(result)).collect();
     let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(&groups)).collect();
     let base = sources.first().map(|source| source.result);
     context! {

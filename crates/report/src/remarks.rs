@@ -1,31 +1,34 @@
-//! What is said around the tables: the head, the cases that were not measured, the legend.
+//! The text around the tables: the head, the cases that were not measured, the legend.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Case, RunResult, Status};
+use ipcmark_results::{Case, Identity, RunDistance, RunResult, Status, Touch};
 
 use crate::{
     plain::plain,
-    units::{count, duration, size},
+    units::{count, duration, figure, size},
 };
 
-/// What the columns mean.
+/// The meaning of the columns.
 pub const LEGEND: &str = "½ round trip: there and back, divided by two; no clock was compared \
-between processes. CPU/msg: CPU time of both processes a message, in the unit of the group. \
-× floor: p50 against the floor right before it.";
+between processes. CPU/msg: CPU time of all processes a message, in the unit of the group. \
+rank: rows that the trials do not tell apart share one, with =. ± is half the 95 % interval of the mean. × floor: each block against the bare round trips right before and after \
+it. –: too few samples to tell.";
 
 /// The first line: the program, and how much of the plan the result holds.
 pub fn heading(result: &RunResult) -> String {
-    let measured = result.cases.iter().filter(|case| case.status == Status::Ok).count();
+    let measured = result.cases.iter().filter(|case| case.status() == Status::Ok).count();
     let cases = count(measured as u64);
     let planned = count(result.planned_cases);
     format!("ipcmark {} · {cases} of {planned} cases measured", plain(&result.run.version))
 }
 
-/// What is wrong with a result that does not hold the whole plan.
+/// The sentence about a result that does not hold the whole plan.
 pub fn incomplete(result: &RunResult) -> Option<String> {
-    let left = result.planned_cases.saturating_sub(result.cases.len() as u64);
-    let sentence = format!("incomplete: {} of the cases were not reached", count(left));
+    let sentence = match result.planned_cases.saturating_sub(result.cases.len() as u64) {
+        0 => "incomplete: the last trials were not reached".into(),
+        left => format!("incomplete: {} of the cases were not reached", count(left)),
+    };
     (!result.complete).then_some(sentence)
 }
 
@@ -37,7 +40,7 @@ pub fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
         ("kernel", joined(&[&place.kernel, &place.os])),
         ("hypervisor", plain(&place.hypervisor)),
         ("placement", plain(&place.placement)),
-        ("floor", floor(result)),
+        ("distances", distances(result)),
         ("clock", clock(result)),
     ];
     facts.retain(|(_, fact)| !fact.is_empty());
@@ -52,12 +55,28 @@ fn cpu(result: &RunResult) -> String {
     joined(&[&place.cpu_model, &usable, governor.as_deref().unwrap_or_default()])
 }
 
-fn floor(result: &RunResult) -> String {
-    let Some(floor) = &result.floor else { return "not measured".into() };
-    let [whole, half, lowest, highest] =
-        [floor.round_trip_ns, floor.round_trip_ns / 2.0, floor.lowest_ns, floor.highest_ns]
-            .map(duration);
-    format!("{whole} a round trip ({lowest} to {highest} over the run), half {half}")
+/// The distances with their shares, the one at which rows are compared first: `127 ns, 94 % of blocks; 412 ns, 3 %`.
+fn distances(result: &RunResult) -> String {
+    let Some(distances) = &result.distances else { return "not probed".into() };
+    let mut order: Vec<usize> = (0..distances.all.len()).collect();
+    order.sort_by_key(|at| Some(*at as u32) != distances.reference);
+    let is_there = |distance: &&RunDistance| distance.share > 0.0;
+    let seen = order.iter().map(|at| &distances.all[*at]).filter(is_there);
+    let mut parts: Vec<String> = seen.map(distance).collect();
+    if distances.mixed_share > 0.0 {
+        parts.push(format!("mixed, {} %", figure(distances.mixed_share * 100.0)));
+    }
+    format!("{} of the blocks", parts.join("; "))
+}
+
+fn distance(distance: &RunDistance) -> String {
+    let share = figure(distance.share * 100.0);
+    match distance.apart {
+        true => format!("apart, {share} %"),
+        false => {
+            format!("at {} a bare round trip, {share} %", duration(distance.floor_round_trip_ns))
+        }
+    }
 }
 
 fn clock(result: &RunResult) -> String {
@@ -72,39 +91,45 @@ fn joined(parts: &[&str]) -> String {
     parts.join(" · ")
 }
 
-/// One status that is not `ok`, and what has it.
+/// One status that is not `ok`, and its cases.
 pub struct Unmeasured {
     /// `failed`, `unsupported` or `unavailable`.
-    pub status: &'static str,
+    pub status: Status,
     /// One line a reason: `fifo · block: the leader was killed by signal 9`.
     pub lines: Vec<String>,
 }
 
+/// The statuses of cases that were not measured, in the order in which people are shown them.
+pub const UNMEASURED: [Status; 3] = [Status::Failed, Status::Unsupported, Status::Unavailable];
+
 /// The cases that were not measured. Cases with the same reason share a line, which names the
-/// payloads, touches, waits and trials only where others of the transport ended otherwise.
+/// payloads, touches and waits only where others of the transport ended otherwise.
 pub fn unmeasured(cases: &[Case]) -> Vec<Unmeasured> {
-    let kinds = [
-        ("failed", Status::Failed),
-        ("unsupported", Status::Unsupported),
-        ("unavailable", Status::Unavailable),
-    ];
-    kinds
+    UNMEASURED
         .into_iter()
-        .map(|(word, status)| Unmeasured { status: word, lines: lines(cases, status) })
+        .map(|status| Unmeasured { status, lines: lines(cases, status) })
         .filter(|unmeasured| !unmeasured.lines.is_empty())
         .collect()
 }
 
+/// The reason why a case was not measured.
+pub fn reason(case: &Case) -> String {
+    match plain(case.reason().unwrap_or_default()) {
+        reason if reason.is_empty() => "no reason was given".into(),
+        reason => reason,
+    }
+}
+
 fn lines(cases: &[Case], status: Status) -> Vec<String> {
-    let mut by_transport: BTreeMap<(&str, String), Vec<&Case>> = BTreeMap::new();
-    for case in cases.iter().filter(|case| case.status == status) {
-        let reason = plain(case.reason.as_deref().unwrap_or("no reason was given"));
-        by_transport.entry((&case.transport, reason)).or_default().push(case);
+    let mut by_transport: BTreeMap<(&str, String), Vec<&Identity>> = BTreeMap::new();
+    for case in cases.iter().filter(|case| case.status() == status) {
+        let key = (case.identity.transport.as_str(), reason(case));
+        by_transport.entry(key).or_default().push(&case.identity);
     }
     let mut by_reason: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for ((transport, reason), these) in by_transport {
-        let where_to = extent(cases, transport, &these);
-        by_reason.entry((where_to, reason)).or_default().push(plain(transport));
+        let extent = extent(cases, transport, &these);
+        by_reason.entry((extent, reason)).or_default().push(plain(transport));
     }
     let line = |((extent, reason), names): (_, Vec<String>)| {
         format!("{}{extent}: {reason}", names.join(", "))
@@ -114,25 +139,30 @@ fn lines(cases: &[Case], status: Status) -> Vec<String> {
     lines
 }
 
-/// Which cases of a transport these are, as far as it has others: ` · 64 B, 4 KiB · spin`.
-fn extent(cases: &[Case], transport: &str, these: &[&Case]) -> String {
-    let all: Vec<&Case> = cases.iter().filter(|case| case.transport == transport).collect();
+/// The part of a transport's cases that these are; empty for all of them: ` · 64 B, 4 KiB · spin`.
+fn extent(cases: &[Case], transport: &str, these: &[&Identity]) -> String {
+    let identities = cases.iter().map(|case| &case.identity);
+    let all: Vec<&Identity> =
+        identities.filter(|identity| identity.transport == transport).collect();
     [
-        part(&all, these, |case| (case.payload_bytes, payload(case))),
-        part(&all, these, |case| (0, plain(&case.wait))),
-        part(&all, these, |case| (case.trial.into(), format!("trial {}", case.trial))),
+        part(&all, these, |identity| (identity.payload_bytes, payload(identity))),
+        part(&all, these, |identity| (identity.wait as u64, identity.wait.to_string())),
     ]
     .concat()
 }
 
-fn payload(case: &Case) -> String {
-    let size = size(case.payload_bytes);
-    if case.touch == "head" { size } else { format!("{size} touch {}", plain(&case.touch)) }
+fn payload(identity: &Identity) -> String {
+    let size = size(identity.payload_bytes);
+    match identity.touch {
+        Touch::Head => size,
+        touch => format!("{size} touch {touch}"),
+    }
 }
 
 /// The values that these cases have of a property, unless they are all there are.
-fn part(all: &[&Case], these: &[&Case], value: fn(&Case) -> (u64, String)) -> String {
-    let values = |cases: &[&Case]| cases.iter().map(|case| value(case)).collect::<BTreeSet<_>>();
+fn part(all: &[&Identity], these: &[&Identity], value: fn(&Identity) -> (u64, String)) -> String {
+    let values =
+        |cases: &[&Identity]| cases.iter().map(|case| value(case)).collect::<BTreeSet<_>>();
     let here = values(these);
     if here == values(all) {
         return String::new();

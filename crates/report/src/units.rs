@@ -1,4 +1,4 @@
-//! How numbers are written for people: three significant digits, thousands apart, a unit.
+//! Numbers written for people: three significant digits, thousands apart, a unit.
 
 /// The unit of the times of one group, so that they compare at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +81,17 @@ pub fn figure(value: f64) -> String {
     with_separators(&text)
 }
 
-/// How many digits a text may have: three, and those that are no significant ones.
+/// The number of digits that a text may have: three, and those that are not significant.
 fn digits(text: &str) -> usize {
     let zeros = text.bytes().take_while(|byte| matches!(byte, b'0' | b'.'));
     3 + zeros.filter(|byte| *byte == b'0').count()
+}
+
+/// A part in percent, for what is itself uncertain: `0.6 %`, `3 %`, `260 %`.
+pub fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    let text = if percent < 0.95 { format!("{percent:.1}") } else { format!("{percent:.0}") };
+    format!("{text} %")
 }
 
 /// A count: `1,234,567`.

@@ -1,26 +1,25 @@
-//! The table of all cases: the groups of the other formats, then what was not measured.
+//! The table of all cases: the groups of the other formats, then the cases that were not measured.
 
-use std::collections::BTreeMap;
-
-use ipcmark_results::{Case, RunResult, Status};
+use ipcmark_results::{Case, Group, Identity, Row, RunResult, Status, Touch, groups};
 use serde::Serialize;
 
 use crate::{
     columns::{Column, Scale},
+    names::{self, Titles},
     plain::plain,
-    rows::{self, Group, Row},
+    remarks::{UNMEASURED, reason},
     units,
 };
 
 /// One block of rows under a heading of its own.
 #[derive(Serialize)]
 pub struct Block {
-    /// What its rows have in common.
+    /// The title of the group, or the status.
     title: String,
-    /// What its times are; empty where nothing was measured.
+    /// The unit and kind of its times; empty where nothing was measured.
     caption: String,
     rows: Vec<Line>,
-    losses: Vec<String>,
+    footnotes: Vec<String>,
 }
 
 /// One row, with what it can be found by.
@@ -34,7 +33,7 @@ struct Line {
     reason: String,
 }
 
-/// What the rows can be filtered by.
+/// The properties by which rows can be filtered.
 #[derive(Serialize)]
 struct Traits {
     file: usize,
@@ -48,75 +47,71 @@ struct Traits {
 
 impl Traits {
     fn of(file: usize, case: &Case) -> Self {
+        let identity = &case.identity;
         Self {
             file,
-            pattern: plain(&case.pattern),
-            payload: units::size(case.payload_bytes),
-            wait: plain(&case.wait),
-            touch: plain(&case.touch),
-            family: plain(&case.family),
-            status: case.status.as_str(),
+            pattern: identity.pattern.to_string(),
+            payload: units::size(identity.payload_bytes),
+            wait: identity.wait.to_string(),
+            touch: identity.touch.to_string(),
+            family: plain(&identity.family),
+            status: case.status().as_str(),
         }
     }
 }
 
 /// All rows of a file.
 pub fn blocks(file: usize, result: &RunResult, columns: &[&Column]) -> Vec<Block> {
-    let groups = rows::groups(result);
-    let mut blocks: Vec<Block> = groups.iter().map(|group| block(file, group, columns)).collect();
-    for status in [Status::Failed, Status::Unsupported, Status::Unavailable] {
+    let titles = Titles::of(result);
+    let groups = groups(result);
+    let mut blocks: Vec<Block> =
+        groups.iter().map(|group| block(file, group, titles.title(group), columns)).collect();
+    for status in UNMEASURED {
         let rows = unmeasured(file, result, status);
         if !rows.is_empty() {
             let (title, caption) = (status.to_string(), String::new());
-            blocks.push(Block { title, caption, rows, losses: Vec::new() });
+            blocks.push(Block { title, caption, rows, footnotes: Vec::new() });
         }
     }
     blocks
 }
 
-fn block(file: usize, group: &Group, columns: &[&Column]) -> Block {
+fn block(file: usize, group: &Group, title: String, columns: &[&Column]) -> Block {
     let scale = Scale::of(group);
     let cells: Vec<Vec<String>> = columns.iter().map(|column| column.cells(group, scale)).collect();
     let line = |(at, row): (usize, &Row)| Line {
-        name: row.marked_name(),
-        traits: Traits::of(file, row.cases[0]),
+        name: names::marked(row),
+        traits: Traits::of(file, row.case),
         cells: cells.iter().map(|column| column[at].trim_end().into()).collect(),
         reason: String::new(),
     };
     Block {
-        title: group.title.clone(),
+        title,
         caption: scale.caption(),
         rows: group.rows.iter().enumerate().map(line).collect(),
-        losses: group.rows.iter().flat_map(Row::footnotes).collect(),
+        footnotes: names::footnotes(group),
     }
 }
 
-/// The cases with this status; trials that ended alike share a row.
+/// The cases with this status.
 fn unmeasured(file: usize, result: &RunResult, status: Status) -> Vec<Line> {
-    let mut found: BTreeMap<_, (&Case, usize)> = BTreeMap::new();
-    for case in result.cases.iter().filter(|case| case.status == status) {
-        let reason = plain(case.reason.as_deref().unwrap_or("no reason was given"));
-        let name = rows::transport_of(case);
-        let key = (name, case.payload_bytes, case.wait.as_str(), case.touch.as_str(), reason);
-        found.entry(key).or_insert((case, 0)).1 += 1;
-    }
-    let lines = found.into_iter().map(|((name, _, _, _, reason), (case, trials))| Line {
-        name,
+    let line = |case: &Case| Line {
+        name: names::transport(&case.identity),
         traits: Traits::of(file, case),
         cells: Vec::new(),
-        reason: format!("{}: {reason}", extent(case, trials)),
-    });
-    lines.collect()
+        reason: format!("{}: {}", extent(&case.identity), reason(case)),
+    };
+    let mut lines: Vec<Line> =
+        result.cases.iter().filter(|case| case.status() == status).map(line).collect();
+    lines.sort_by(|a, b| (&a.name, &a.reason).cmp(&(&b.name, &b.reason)));
+    lines
 }
 
-fn extent(case: &Case, trials: usize) -> String {
-    let size = units::size(case.payload_bytes);
-    let mut parts = vec![plain(&case.pattern), size, plain(&case.wait)];
-    if case.touch != "head" {
-        parts.push(format!("touch {}", plain(&case.touch)));
-    }
-    if trials > 1 {
-        parts.push(format!("{trials} trials"));
-    }
-    parts.join(" · ")
+fn extent(identity: &Identity) -> String {
+    let size = units::size(identity.payload_bytes);
+    let touch = match identity.touch {
+        Touch::Head => String::new(),
+        touch => format!(" · touch {touch}"),
+    };
+    format!("{} · {size} · {}{touch}", identity.pattern, identity.wait)
 }

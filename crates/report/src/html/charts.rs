@@ -1,28 +1,24 @@
-//! What the charts draw: one entry a row, as data for the report's script.
+//! The data of the charts: one entry a row, for the report's script.
 
-use ipcmark_results::{Case, RoundTrip, RunResult};
+use ipcmark_results::{Change, GRID, Group, Row, RunResult, Times, compare_runs, curve, groups};
 use serde::Serialize;
 
 use crate::{
     columns::Scale,
-    html::{
-        Source,
-        changes::{self, Index},
-        curve, definitions,
-    },
+    html::{definitions, source::Source},
+    names,
     plain::plain,
-    rows::{self, Group, Row},
     units,
 };
 
 /// Everything that is drawn.
 #[derive(Serialize)]
 pub struct Charts {
-    /// Where the curves have their points: see [`curve::GRID`].
+    /// The points of the curves: see [`GRID`].
     grid: &'static [f64],
     /// Names of the files.
     files: Vec<String>,
-    /// What can stand on the axis of times.
+    /// The statistics that can stand on the axis of times.
     measures: Vec<Measure>,
     /// One entry a row of the tables.
     rows: Vec<Plotted>,
@@ -50,21 +46,21 @@ struct Plotted {
     /// Several followers in words, or nothing.
     subscribers: String,
     trials: usize,
-    /// What its times are: `½ round trip`.
+    /// The kind of its times: `½ round trip`.
     what: &'static str,
     /// One time for each measure.
     times: Vec<f64>,
     cpu: f64,
     curve: Vec<f64>,
-    /// What can be said of its p50 against that of the first file.
+    /// The verdict on its mean against that of the first file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<&'static str>,
+    verdict: Option<String>,
 }
 
 /// Thirty years, in ns.
 const LONGEST: f64 = 1e18;
 
-type Statistic = fn(&RoundTrip) -> f64;
+type Statistic = fn(&Times) -> f64;
 
 const MEASURES: &[(&str, Statistic)] = &[
     ("p50", |times| times.p50 as f64),
@@ -77,19 +73,20 @@ const MEASURES: &[(&str, Statistic)] = &[
 ];
 
 impl Charts {
-    /// What the charts draw of these results. The error names the file and its case.
+    /// The data of these results. The error names the file and its case.
     pub fn of(sources: &[Source]) -> Result<Self, String> {
         let mut rows = Vec::new();
-        let base = sources.first().map_or_else(Vec::new, |source| rows::groups(source.result));
-        let base = changes::index(&base);
+        let base = sources.first().map(|source| source.result);
         for (file, source) in sources.iter().enumerate() {
-            let plotted = plotted(file, source.result, &base)
+            let base = base.filter(|_| file > 0);
+            let change = base.map(|base| compare_runs(&[base], &[source.result]));
+            let plotted = plotted(file, source.result, change.as_ref())
                 .map_err(|cause| format!("cannot draw {}: {cause}; measure again", source.name))?;
             rows.extend(plotted);
         }
         let measure = |(word, _): &(&'static str, _)| Measure { word, key: definitions::key(word) };
         Ok(Self {
-            grid: &curve::GRID,
+            grid: &GRID,
             files: sources.iter().map(|source| plain(&source.name)).collect(),
             measures: MEASURES.iter().map(measure).collect(),
             rows,
@@ -113,37 +110,45 @@ impl Charts {
     }
 }
 
-fn plotted(file: usize, result: &RunResult, base: &Index) -> Result<Vec<Plotted>, String> {
-    let groups = rows::groups(result);
-    let row = |group: &Group, row: &Row| {
-        let old = base.get(&changes::identity(row)).filter(|_| file > 0);
-        let verdict = old.map(|old| changes::verdict(old, row));
-        Ok(Plotted { verdict, ..plot(file, Scale::of(group), row)? })
-    };
-    groups.iter().flat_map(|group| group.rows.iter().map(move |each| row(group, each))).collect()
+fn plotted(
+    file: usize,
+    result: &RunResult,
+    change: Option<&Change>,
+) -> Result<Vec<Plotted>, String> {
+    let mut plotted = Vec::new();
+    for group in groups(result) {
+        let scale = Scale::of(&group);
+        for new in &group.rows {
+            let pair = change.and_then(|change| change.of_new(&new.case.identity));
+            let verdict = pair.map(|pair| names::verdict(&pair.comparison).to_owned());
+            plotted.push(Plotted { verdict, ..plot(file, &group, scale, new)? });
+        }
+    }
+    Ok(plotted)
 }
 
-fn plot(file: usize, scale: Scale, row: &Row) -> Result<Plotted, String> {
-    let case: &Case = row.cases[0];
-    let points = curve::curve(&row.cases)?;
+fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, String> {
+    let identity = &row.case.identity;
+    let points = curve(row.trials)
+        .map_err(|cause| format!("the histogram of {} is {cause}", identity.transport))?;
     Ok(Plotted {
         file,
-        name: rows::transport_of(case),
-        family: plain(&case.family),
-        pattern: plain(&case.pattern),
-        payload: case.payload_bytes,
-        size: units::size(case.payload_bytes),
-        wait: plain(&case.wait),
-        touch: plain(&case.touch),
-        span: plain(&case.span),
-        subscribers: match case.subscribers {
+        name: names::transport(identity),
+        family: plain(&identity.family),
+        pattern: identity.pattern.to_string(),
+        payload: identity.payload_bytes,
+        size: units::size(identity.payload_bytes),
+        wait: identity.wait.to_string(),
+        touch: identity.touch.to_string(),
+        span: identity.span.to_string(),
+        subscribers: match group.key.subscribers {
             0 | 1 => String::new(),
-            several => rows::followers(several, case.silent_subscribers),
+            several => names::followers(several, group.key.silent_subscribers),
         },
-        trials: row.trials,
+        trials: row.trials.len(),
         what: scale.what(),
         times: MEASURES.iter().map(|(_, of)| rounded(time(row, *of) * scale.factor())).collect(),
-        cpu: rounded(row.cpu_per_message),
+        cpu: rounded(row.cpu_per_message()),
         curve: points.into_iter().map(|ns| ns as f64 * scale.factor()).collect(),
         verdict: None,
     })
@@ -151,8 +156,7 @@ fn plot(file: usize, scale: Scale, row: &Row) -> Result<Plotted, String> {
 
 /// The median over the trials of a row.
 fn time(row: &Row, statistic: Statistic) -> f64 {
-    let figures = row.cases.iter().filter_map(|case| case.figures.as_ref());
-    rows::median(figures.map(|figures| statistic(&figures.round_trip_ns)))
+    row.median(|trial| statistic(&trial.round_trip_ns))
 }
 
 /// Tenths of a ns: finer than any clock. What is longer than any run is drawn as that, for a file of

@@ -1,4 +1,4 @@
-//! What every word and figure of the report means: one list, to which all hints point.
+//! The meaning of every word and figure of the report: one list, to which all hints point.
 
 use serde::Serialize;
 
@@ -7,11 +7,11 @@ use crate::columns::COLUMNS;
 /// A word and its meaning.
 #[derive(Serialize)]
 pub struct Definition {
-    /// What hints refer to it by; part of an `id`.
+    /// The key by which hints refer to it; part of an `id`.
     pub key: String,
     /// The word as it is shown.
     pub word: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -25,11 +25,9 @@ const WORDS: &[(&str, &str)] = &[
     (
         "transport",
         "One way of moving messages between processes, with its settings where they are not its \
-         defaults. A ! says that something must be known of the row, and the sentence below its \
-         group what: round trips were lost, something else than it says carried the messages, or \
-         it should have slept and did not.",
+         defaults. A ! marks a row to be careful with: the sentence below its group says why.",
     ),
-    ("family", "Whose the transport is: os is what the operating system offers, else the library."),
+    ("family", "The origin of the transport: os is the operating system, else the library."),
     ("pattern", "The shape of the traffic. latency is a ping-pong: one message under way."),
     ("payload", "Bytes of one message, its head of 16 bytes included. Binary: 1 KiB is 1,024 B."),
     (
@@ -53,22 +51,18 @@ const WORDS: &[(&str, &str)] = &[
         "9,999 of 10,000 round trips took at most this long. With fewer samples than that it is \
          the longest of them.",
     ),
-    ("mean", "Mean of all round trips of the sampled pass."),
     (
         "percentile",
         "The share of round trips that took at most this long. A curve shows all samples of all \
          trials together and ends where they end: 1,000 samples carry p99.9 and no more. Each \
          value is true to one part in a thousand.",
     ),
+    ("trials", "Independent repetitions, each in fresh processes. They make the intervals."),
     (
-        "trials",
-        "Independent repetitions, each in fresh processes. Every figure of a row is the median over \
-         its trials.",
-    ),
-    (
-        "floor",
-        "The least that a hop costs: two bare processes passing one cache line to and fro on the \
-         processors that were used, without any transport. Median over the run.",
+        "distances",
+        "How far the two processors are from one another, told by probes between all blocks: the round trip of a bare \
+         cache line between the same two processes. On a virtual machine that changes several times a second. Rows are \
+         compared at the distance with most blocks.",
     ),
     (
         "clock",
@@ -77,16 +71,14 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "ratio",
-        "The figure of the new result divided by that of the base, medians over their trials. Below 1 \
+        "The figure of the new result divided by that of the base. Below 1 \
          is less than before.",
     ),
     (
         "verdict",
-        "slower or faster: no p50 of one result's trials reaches into the range of the other's, and \
-         with so many trials that would happen by chance to at most one unchanged case in twenty. \
-         within noise: at least three trials on each side, and each median lies within the range of \
-         the other's trials. not known: neither can be said; more trials (--trials 5) help. It \
-         knows nothing of what changed between the two runs as a whole: see the environment.",
+        "slower or faster: the means differ at the level of 1 %. same: the 90 % interval of their ratio lies within 2 %. \
+         cannot tell: neither can be said. Two files are two moments of a machine and never tell; ipcmark compare takes \
+         three runs a side, or measures two plans in turns.",
     ),
 ];
 
@@ -100,7 +92,7 @@ fn definition(word: &'static str, meaning: &'static str) -> Definition {
     Definition { key: key(word), word, meaning }
 }
 
-/// What stands in an `id` for a word: `p99.9` is `p99-9`, `× floor` is `x-floor`.
+/// The part of an `id` for a word: `p99.9` is `p99-9`, `× floor` is `x-floor`.
 pub fn key(word: &str) -> String {
     let spoken = word.to_lowercase().replace('×', "x").replace('½', "half");
     let letter = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };

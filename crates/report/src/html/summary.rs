@@ -1,21 +1,20 @@
-//! What stands above the charts: the best of each way of waiting, and the environments.
+//! The summary: the best rows of each way of waiting, and the environments.
 
-use ipcmark_results::RunResult;
+use ipcmark_results::{Figure, Row, RunResult, best};
 use serde::Serialize;
 
 use crate::{
     columns::Scale,
-    html::{Source, definitions},
+    html::{definitions, source::Source},
+    names::{self, Titles},
     plain::plain,
-    remarks,
-    rows::{self, Group, Row},
-    units,
+    remarks, units,
 };
 
 /// The best rows of one group.
 #[derive(Serialize)]
 pub struct Card {
-    /// Where the group stands among the files.
+    /// Number of the result among the files.
     file: usize,
     title: String,
     caption: String,
@@ -39,53 +38,50 @@ struct Best {
 #[derive(Serialize)]
 pub struct Fact {
     name: &'static str,
-    /// Whether it has a definition.
+    /// The key of its definition, where it has one.
     key: Option<&'static str>,
     values: Vec<String>,
-    /// Whether the runs were set up differently in it.
+    /// True if the runs differ in it.
     differs: bool,
 }
 
 /// Facts that no two runs have in common, so that it says nothing where they differ.
-const MEASURED: [&str; 3] = ["started", "floor", "clock"];
+const MEASURED: [&str; 3] = ["started", "distances", "clock"];
 
-/// What decides who is best: what for, which figure, and how it reads in a scale.
-type Respect = (&'static str, &'static str, fn(&Row) -> f64, fn(Scale) -> f64);
-
-const RESPECTS: [Respect; 3] = [
-    ("fastest", "p50", |row| row.p50, Scale::factor),
-    ("steadiest", "p99.9", |row| row.p99_9, Scale::factor),
-    ("cheapest", "CPU/msg", |row| row.cpu_per_message, |_| 1.0),
-];
-
-/// For each wait the best rows at the smallest payload between two processes.
+/// The best rows of each payload and wait between two processes.
 pub fn cards(file: usize, result: &RunResult) -> Vec<Card> {
-    let smallest = |group: &&Group| {
-        let (case, wait) = (group.rows[0].cases[0], &group.rows[0].cases[0].wait);
-        let rivals = result.cases.iter().filter(|other| other.wait == *wait);
-        let least = rivals.filter(|other| is_hop(other)).map(|other| other.payload_bytes).min();
-        is_hop(case) && Some(case.payload_bytes) == least
-    };
-    rows::groups(result).iter().filter(smallest).map(|group| card(file, group)).collect()
+    let titles = Titles::of(result);
+    best(result).iter().map(|best| card(file, best, &titles)).collect()
 }
 
-fn is_hop(case: &ipcmark_results::Case) -> bool {
-    case.figures.is_some() && case.span == "process" && case.touch == "head"
+fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
+    let scale = Scale::of(&best.group);
+    let time = |figure: Figure| units::duration(figure.value * scale.factor());
+    let shown = |figure: Option<Figure>| figure.map_or_else(|| "–".into(), time);
+    let cpu = units::duration(best.cheapest.cpu_per_message());
+    let fastest = shown(best.fastest[0].location());
+    let steadiest = best.steadiest.iter().map(|row| {
+        named("steadiest", "p99", std::slice::from_ref(row), shown(row.percentile(0.99)))
+    });
+    let cheapest = named("cheapest", "CPU/msg", std::slice::from_ref(&best.cheapest), cpu);
+    Card {
+        file,
+        title: titles.title(&best.group),
+        caption: scale.what().into(),
+        best: std::iter::once(named("fastest", "mean", &best.fastest, fastest))
+            .chain(steadiest)
+            .chain([cheapest])
+            .collect(),
+    }
 }
 
-fn card(file: usize, group: &Group) -> Card {
-    let scale = Scale::of(group);
-    let best = RESPECTS.iter().filter_map(|respect| best(group, scale, respect)).collect();
-    Card { file, title: group.title.clone(), caption: scale.what().into(), best }
+/// The rows that are best, by name; several where the trials do not tell them apart.
+fn named(word: &'static str, by: &'static str, rows: &[Row], figure: String) -> Best {
+    let names: Vec<String> = rows.iter().map(names::marked).collect();
+    Best { word, by, key: definitions::key(by), name: names.join(", "), figure }
 }
 
-fn best(group: &Group, scale: Scale, (word, by, of, factor): &Respect) -> Option<Best> {
-    let row = group.rows.iter().min_by(|a, b| of(a).total_cmp(&of(b)))?;
-    let figure = units::duration(of(row) * factor(scale));
-    Some(Best { word, by, key: definitions::key(by), name: row.marked_name(), figure })
-}
-
-/// What is known about each run and its machine, side by side.
+/// The facts about each run and its machine, side by side.
 pub fn facts(sources: &[Source]) -> Vec<Fact> {
     let all: Vec<Vec<(&str, String)>> =
         sources.iter().map(|source| facts_of(source.result)).collect();
@@ -105,7 +101,7 @@ fn fact(name: &'static str, all: &[Vec<(&str, String)>]) -> Fact {
     };
     let values: Vec<String> = all.iter().map(value).collect();
     let differs = !MEASURED.contains(&name) && values.iter().any(|value| *value != values[0]);
-    let key = ["floor", "clock"].into_iter().find(|known| *known == name);
+    let key = ["distances", "clock"].into_iter().find(|known| *known == name);
     Fact { name, key, values, differs }
 }
 

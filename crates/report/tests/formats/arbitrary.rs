@@ -3,7 +3,7 @@
 use ipcmark_results::*;
 use proptest::prelude::*;
 
-use crate::sample::{case, run, unmeasured};
+use crate::sample::{case, lose, measured, run, set, times, trial, unmeasured};
 
 /// A result with up to 30 cases.
 pub fn result() -> impl Strategy<Value = RunResult> {
@@ -11,11 +11,19 @@ pub fn result() -> impl Strategy<Value = RunResult> {
     let notes = prop::collection::vec(text(), 0..3);
     (cases, notes, text(), prop::option::of(0.0..1e9), any::<bool>()).prop_map(
         |(cases, notes, cpu_model, floor, complete)| {
-            let mut result = run(cases);
+            let mut result = run(vec![]);
+            for case in cases {
+                if result.case(&case.identity).is_none() {
+                    result.cases.push(case);
+                }
+            }
             result.notes = notes;
             result.environment.cpu_model = cpu_model;
-            result.floor =
-                floor.map(|ns| Floor { round_trip_ns: ns, lowest_ns: ns, highest_ns: ns });
+            if let (Some(ns), Some(distances)) = (floor, &mut result.distances) {
+                distances.all[0].floor_round_trip_ns = ns;
+            } else {
+                result.distances = None;
+            }
             (result.complete, result.planned_cases) = (complete, 40);
             result
         },
@@ -38,17 +46,21 @@ fn any_case() -> impl Strategy<Value = Case> {
         4 => prop::sample::select(&["pipe", "tcp", "shm-slot", "null"][..]).prop_map(String::from),
         1 => text(),
     ];
-    let waits = prop::sample::select(&["spin", "block", "hybrid"][..]);
+    let waits = prop::sample::select(Wait::ALL);
     let payloads = prop_oneof![Just(64), Just(4_096), Just(1 << 20), any::<u64>()];
-    let setting = (prop::bool::ANY, prop::option::of(text()), 1..4_u32);
-    (names, payloads, waits, times(), extremes(), setting, status()).prop_map(
-        |(name, payload, wait, p50, extremes, (all, option, trial), status)| {
-            let mut case = case(&name, payload, wait, p50);
-            case.touch = if all { "all" } else { "head" }.into();
-            case.span = if name == "null" { "none" } else { "process" }.into();
-            case.options.extend(option.map(|value| ("capacity".to_string(), value)));
-            case.trial = trial;
-            extremes.apply(case.figures.as_mut().expect("it is measured"));
+    let settings = (prop::bool::ANY, prop::option::of(text()), any::<bool>());
+    (names, payloads, waits, any_trials(), settings, status()).prop_map(
+        |(name, payload, wait, trials, (all, option, fans_out), status)| {
+            let mut case = case(&name, payload, wait, 1);
+            let identity = &mut case.identity;
+            identity.touch = if all { Touch::All } else { Touch::Head };
+            identity.span = if name == "null" { Span::None } else { Span::Process };
+            identity.options.extend(option.map(|value| ("capacity".to_string(), value)));
+            if fans_out {
+                (identity.pattern, identity.subscribers) = (Pattern::FanOut, 3);
+                identity.silent_subscribers = 1;
+            }
+            case.outcome = measured(trials);
             match status {
                 (Status::Ok, _) => case,
                 (status, reason) => unmeasured(case, status, &reason),
@@ -57,7 +69,23 @@ fn any_case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn times() -> impl Strategy<Value = u64> {
+/// One trial, or several.
+fn any_trials() -> impl Strategy<Value = Vec<RoundTripTrial>> {
+    let one = (prop::sample::select(Wait::ALL), time(), extremes());
+    prop::collection::vec(one, 1..4).prop_map(|several| {
+        let numbered = several.into_iter().enumerate();
+        numbered
+            .map(|(at, (wait, p50, extremes))| {
+                let mut trial = trial(wait, p50);
+                trial.number = at as u32 + 1;
+                extremes.apply(&mut trial);
+                trial
+            })
+            .collect()
+    })
+}
+
+fn time() -> impl Strategy<Value = u64> {
     (0..42_u32, any::<u64>()).prop_map(|(bits, x)| x % (1 << (bits + 1)))
 }
 
@@ -65,26 +93,28 @@ fn times() -> impl Strategy<Value = u64> {
 #[derive(Clone, Debug)]
 struct Extremes {
     times: [u64; 4],
-    rate: f64,
+    elapsed_ns: u64,
     lost: u64,
+    cpu_ns: u64,
 }
 
 impl Extremes {
-    fn apply(self, figures: &mut Figures) {
-        let trip = &mut figures.round_trip_ns;
+    fn apply(self, trial: &mut RoundTripTrial) {
         let [p99, p99_9, max, switches] = self.times;
-        (trip.p99, trip.p99_9, trip.max) = (p99, p99_9, max);
-        figures.messages_per_second = self.rate;
-        figures.cpu_ns_per_message.follower = self.rate / 3.0;
-        (figures.lost, figures.lost_wait_ns) = (self.lost, self.lost / 7);
-        figures.context_switches.leader.voluntary = switches;
+        let p50 = trial.round_trip_ns.p50;
+        set(trial, times(p50, p99, p99_9, max), p99 as f64 + 0.5);
+        trial.elapsed_ns = self.elapsed_ns;
+        let leader = &mut trial.session.processes[0];
+        (leader.cpu_ns, leader.context_switches.voluntary) = (self.cpu_ns, switches);
+        trial.session.losses.sent = trial.round_trip_ns.count.saturating_add(self.lost);
+        lose(trial, self.lost.min(u64::MAX - trial.round_trip_ns.count), self.lost / 7);
     }
 }
 
 fn extremes() -> impl Strategy<Value = Extremes> {
-    let rates = prop_oneof![0.0..1e9, 0.0..f64::MAX];
-    (prop::array::uniform4(times()), rates, prop_oneof![Just(0), any::<u64>()])
-        .prop_map(|(times, rate, lost)| Extremes { times, rate, lost })
+    let lost = prop_oneof![Just(0), any::<u64>()];
+    (prop::array::uniform4(time()), time(), lost, any::<u64>())
+        .prop_map(|(times, elapsed_ns, lost, cpu_ns)| Extremes { times, elapsed_ns, lost, cpu_ns })
 }
 
 fn status() -> impl Strategy<Value = (Status, String)> {

@@ -1,54 +1,83 @@
 //! CSV and JSON carry every figure as it is.
 
-use crate::{
-    arbitrary,
-    sample::{case, run, unmeasured},
-};
-use ipcmark_report::{Format, Style, render};
-use ipcmark_results::{RunResult, Status};
+use std::collections::HashMap;
+
+use ipcmark_report::FORMATS;
+use ipcmark_results::{ProcessRecord, RoundTripTrial, RunResult, Status, Wait};
 use proptest::prelude::*;
 
-const STYLE: Style = Style { width: 80, color: true };
+use crate::{
+    arbitrary,
+    sample::{case, first, run, unmeasured},
+    shown,
+};
 
-type Record = std::collections::HashMap<String, String>;
+type Record = HashMap<String, String>;
 
 fn records(result: &RunResult) -> Vec<Record> {
-    let text = render(result, Format::Csv, STYLE);
+    let text = shown(result, "csv");
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader.deserialize().map(|record| record.expect("every line reads")).collect()
 }
 
-/// Whether a cell holds this text: word for word, where it is harmless.
+/// True if a cell holds this text: word for word, where it is harmless.
 fn holds(cell: &str, text: &str) -> bool {
     let harmless = text.chars().all(|char| matches!(char, '!'..='~' | 'µ')) || text.is_empty();
     !harmless || cell == text || cell.strip_prefix('\'') == Some(text)
 }
 
+/// The name of a cell, and its text for a trial.
+type Cell = (&'static str, fn(&RoundTripTrial) -> String);
+
+fn sum(trial: &RoundTripTrial, of: fn(&ProcessRecord) -> u64) -> String {
+    let sum: u64 = trial.session.processes[1..].iter().map(of).sum();
+    sum.to_string()
+}
+
+const CELLS: &[Cell] = &[
+    ("trial", |trial| trial.number.to_string()),
+    ("round_trip_ns_count", |trial| trial.round_trip_ns.count.to_string()),
+    ("round_trip_ns_mean", |trial| trial.round_trip_ns.mean.to_string()),
+    ("round_trip_ns_p50", |trial| trial.round_trip_ns.p50.to_string()),
+    ("round_trip_ns_p99_9", |trial| trial.round_trip_ns.p99_9.to_string()),
+    ("round_trip_ns_max", |trial| trial.round_trip_ns.max.to_string()),
+    ("clock_free_mean_ns", |trial| trial.clock_free_mean_ns.to_string()),
+    ("elapsed_ns", |trial| trial.elapsed_ns.to_string()),
+    ("losses_sent", |trial| trial.session.losses.sent.to_string()),
+    ("losses_lost", |trial| trial.session.losses.lost.to_string()),
+    ("carrier_found", |trial| trial.session.carrier.found.to_string()),
+    ("leader_cpu_ns", |trial| trial.session.processes[0].cpu_ns.to_string()),
+    ("leader_context_switches_voluntary", |trial| {
+        trial.session.processes[0].context_switches.voluntary.to_string()
+    }),
+    ("others_cpu_ns", |trial| sum(trial, |process| process.cpu_ns)),
+    ("others_system_ns", |trial| sum(trial, |process| process.system_ns)),
+    ("others_received", |trial| sum(trial, |process| process.ends[0].received)),
+];
+
 proptest! {
     #[test]
-    fn every_case_is_a_line_with_the_figures_of_the_result(result in arbitrary::result()) {
+    fn every_trial_is_a_line_with_the_figures_of_the_result(result in arbitrary::result()) {
         let records = records(&result);
-        prop_assert_eq!(records.len(), result.cases.len());
-        for (record, case) in records.iter().zip(&result.cases) {
-            prop_assert!(holds(&record["transport"], &case.transport));
-            prop_assert_eq!(&record["payload_bytes"], &case.payload_bytes.to_string());
-            prop_assert_eq!(&record["status"], case.status.as_str());
-            prop_assert!(holds(&record["reason"], case.reason.as_deref().unwrap_or("")));
-            let Some(figures) = &case.figures else {
-                prop_assert!(record["round_trip_ns_p50"].is_empty());
-                continue;
-            };
-            let number = |name: &str| record[name].parse::<f64>().unwrap();
-            prop_assert_eq!(&record["round_trip_ns_p50"], &figures.round_trip_ns.p50.to_string());
-            prop_assert_eq!(&record["round_trip_ns_max"], &figures.round_trip_ns.max.to_string());
-            prop_assert_eq!(&record["lost"], &figures.lost.to_string());
-            prop_assert_eq!(number("round_trip_ns_mean"), figures.round_trip_ns.mean);
-            prop_assert_eq!(number("messages_per_second"), figures.messages_per_second);
-            prop_assert_eq!(
-                number("cpu_ns_per_message_follower"),
-                figures.cpu_ns_per_message.follower
-            );
+        let mut lines = records.iter();
+        for case in &result.cases {
+            let entries = case.round_trips().iter().map(Some).chain(case.round_trips().is_empty().then_some(None));
+            for trial in entries {
+                let record = lines.next().expect("there is a line for each");
+                let identity = &case.identity;
+                prop_assert!(holds(&record["transport"], &identity.transport));
+                prop_assert_eq!(&record["payload_bytes"], &identity.payload_bytes.to_string());
+                prop_assert_eq!(&record["wait"], identity.wait.as_str());
+                prop_assert_eq!(&record["touch"], identity.touch.as_str());
+                prop_assert_eq!(&record["subscribers"], &identity.subscribers.to_string());
+                prop_assert_eq!(&record["status"], case.status().as_str());
+                prop_assert!(holds(&record["reason"], case.reason().unwrap_or("")));
+                for (name, cell) in CELLS {
+                    prop_assert_eq!(&record[*name], &trial.map_or_else(String::new, cell), "{}", name);
+                }
+            }
         }
+        prop_assert_eq!(lines.next(), None);
     }
 
     #[test]
@@ -61,55 +90,58 @@ proptest! {
 
     #[test]
     fn json_reads_back_as_the_result(result in arbitrary::result()) {
-        let text = render(&result, Format::Json, STYLE);
+        let text = shown(&result, "json");
         prop_assert_eq!(serde_json::from_str::<RunResult>(&text).unwrap(), result);
     }
 }
 
 #[test]
 fn the_first_line_of_a_csv_is_stable() {
-    let text = render(&run(vec![]), Format::Csv, STYLE);
-    assert_eq!(
-        text,
-        "transport,family,library_version,pattern,payload_bytes,wait,touch,span,subscribers,trial,\
-         options,status,reason,round_trips,round_trip_ns_mean,round_trip_ns_stdev,\
-         round_trip_ns_min,round_trip_ns_p50,round_trip_ns_p90,round_trip_ns_p99,\
-         round_trip_ns_p99_9,round_trip_ns_p99_99,round_trip_ns_max,round_trip_ns_bulk_mean,\
-         messages_per_second,bytes_per_second,lost,lost_wait_ns,cpu_ns_per_message_leader,\
-         cpu_ns_per_message_follower,context_switches_leader_voluntary,\
-         context_switches_leader_involuntary,context_switches_follower_voluntary,\
-         context_switches_follower_involuntary,peak_memory_bytes_leader,\
-         peak_memory_bytes_follower,setup_ns,placement_leader_cpu,\
-         placement_follower_cpus,floor_round_trip_ns,path_carrier,path_declared,\
-         path_loopback_bytes_per_message,path_shared_bytes,silent_subscribers\r\n"
-    );
+    let process = |whose: &str| {
+        let figures = "cpu_ns,user_ns,system_ns,context_switches_voluntary,\
+            context_switches_involuntary,page_faults_minor,page_faults_major,peak_memory_bytes,\
+            sent,received";
+        figures.split(',').map(|name| format!(",{whose}_{name}")).collect::<String>()
+    };
+    let head = "transport,family,library_version,pattern,payload_bytes,wait,touch,load,span,\
+        subscribers,silent_subscribers,options,placement,status,reason,trial,\
+        round_trip_ns_count,round_trip_ns_mean,round_trip_ns_stdev,round_trip_ns_min,\
+        round_trip_ns_p50,round_trip_ns_p90,round_trip_ns_p99,round_trip_ns_p99_9,\
+        round_trip_ns_p99_99,round_trip_ns_max,clock_free_mean_ns,elapsed_ns,lost_wait_ns,setup_ns,\
+        round,reference_multiple,messages,losses_sent,losses_received,losses_lost,losses_late,\
+        losses_duplicated,losses_reordered,carrier_found,carrier_declared,\
+        carrier_loopback_bytes_per_message,carrier_shared_bytes,cpus";
+    let expected = format!("{head}{}{}\r\n", process("leader"), process("others"));
+    assert_eq!(shown(&run(vec![]), "csv"), expected);
 }
 
 #[test]
 fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
-    let mut one = case("pipe", 64, "spin", 2_000);
-    one.options = [("a".into(), "1".into()), ("b".into(), "2".into())].into();
-    one.library_version = Some("4.3.4".into());
-    one.figures.as_mut().unwrap().placement.follower_cpus = vec![1, 2];
+    let mut one = case("pipe", 64, Wait::Spin, 2_000);
+    one.identity.options = [("a".into(), "1".into()), ("b".into(), "2".into())].into();
+    one.identity.library_version = Some("4.3.4".into());
+    first(&mut one).session.carrier.declared = None;
     let failed =
-        unmeasured(case("fifo", 64, "block", 1), Status::Failed, "one, \"two\"\nthree\x1b[2J");
-    let text = render(&run(vec![one, failed]), Format::Csv, STYLE);
+        unmeasured(case("fifo", 64, Wait::Block, 1), Status::Failed, "one, \"two\"\nthree\x1b[2J");
+    let text = shown(&run(vec![one, failed]), "csv");
     let body = &text[text.find("\r\n").unwrap() + 2..];
-    assert_eq!(
-        body,
-        "pipe,os,4.3.4,latency,64,spin,head,process,1,1,a=1 b=2,ok,,10000,2100,800,1800,2000,2200,\
-         2600,8000,18000,55415,1960,952380.9523809524,60952380.952380955,0,0,1020,980,0,3,0,1,\
-         3000000,2000000,250000,0,1 2,206,kernel,kernel,0,0,0\r\n\
-         fifo,os,,latency,64,block,head,process,1,1,,failed,\"one, \"\"two\"\" three\\u{1b}[2J\",\
-         ,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,0\r\n"
-    );
+    let expected = "pipe,os,4.3.4,latency,64,spin,all,closed,process,1,0,a=1 b=2,auto,ok,,1,\
+        10000,2100,800,1800,2000,2200,2600,8000,18000,55415,1960,21000000,0,250000,0,,20000,\
+        10000,10000,0,0,0,0,kernel,,0,0,0 1,\
+        20400000,15300000,5100000,0,3,7,0,3000000,10000,10000,\
+        19600000,14700000,4900000,0,1,7,0,2000000,10000,10000\r\n\
+        fifo,os,,latency,64,block,all,closed,process,1,0,,auto,failed,\
+        \"one, \"\"two\"\" three\\u{1b}[2J\"";
+    assert_eq!(body, format!("{expected}{}\r\n", ",".repeat(49)));
 }
 
 #[test]
 fn formats_have_the_words_of_the_command_line() {
-    let words: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+    let words: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let own = ["table", "markdown", "csv", "json", "html"];
     let styles = ["iceperf", "ipc-bench", "fastdds", "ipc-performance"];
-    assert_eq!(words, [&["table", "markdown", "csv", "json"][..], &styles].concat());
-    assert!(Format::ALL.iter().all(|format| format.as_str().parse() == Ok(*format)));
-    assert_eq!("html".parse::<Format>(), Err(()));
+    assert_eq!(words, [&own[..], &styles].concat());
+    assert!(words.iter().all(|word| ipcmark_report::format(word).is_some()));
+    assert!(FORMATS.iter().all(|format| !format.summary.is_empty()));
+    assert!(ipcmark_report::format("xml").is_none());
 }

@@ -2,68 +2,163 @@
 
 use ipcmark_results::*;
 
-/// A measured case of this p50, with figures as they go with it.
-pub fn case(transport: &str, payload_bytes: u64, wait: &str, p50: u64) -> Case {
+/// A case measured in one trial of this p50, with figures as they go with it.
+pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
     Case {
-        transport: transport.into(),
-        family: "os".into(),
-        library_version: None,
-        pattern: "latency".into(),
-        payload_bytes,
-        wait: wait.into(),
-        touch: "head".into(),
-        span: "process".into(),
-        subscribers: 1,
-        silent_subscribers: 0,
-        trial: 1,
-        options: Default::default(),
-        status: Status::Ok,
-        reason: None,
-        figures: Some(figures(payload_bytes, wait, p50)),
+        identity: Identity {
+            transport: transport.into(),
+            family: "os".into(),
+            library_version: None,
+            pattern: Pattern::Latency,
+            payload_bytes,
+            wait,
+            touch: Touch::All,
+            load: Load::Closed,
+            span: Span::Process,
+            subscribers: 1,
+            silent_subscribers: 0,
+            options: Default::default(),
+            placement: PlacementPolicy::Auto,
+        },
+        outcome: measured(vec![trial(wait, p50)]),
     }
 }
 
-/// Percentiles, costs and rates that a round trip of this p50 may well have.
-pub fn figures(payload_bytes: u64, wait: &str, p50: u64) -> Figures {
+/// The outcome of a case of which these trials were measured.
+pub fn measured(trials: Vec<RoundTripTrial>) -> Outcome {
+    Outcome::Ok { measurement: Measurement::RoundTrips(RoundTrips { trials }) }
+}
+
+/// The first trial of a measured case, to change it.
+pub fn first(case: &mut Case) -> &mut RoundTripTrial {
+    match &mut case.outcome {
+        Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials[0],
+        other => panic!("it was not measured: {other:?}"),
+    }
+}
+
+/// Percentiles and costs that round trips of this p50 may well have, all measured at one distance.
+pub fn trial(wait: Wait, p50: u64) -> RoundTripTrial {
     let time = p50.max(1) as f64;
-    let sleeps = if wait == "spin" { 0 } else { 10_000 };
-    Figures {
-        round_trips: 10_000,
-        round_trip_ns: RoundTrip {
-            mean: time * 1.05,
-            stdev: time * 0.4,
-            min: p50 * 9 / 10,
-            p50,
-            p90: p50 * 11 / 10,
-            p99: p50 * 13 / 10,
-            p99_9: p50 * 4,
-            p99_99: p50 * 9,
-            max: p50 * 12 + 31_415,
-            bulk_mean: time * 0.98,
-        },
-        floor_round_trip_ns: 206.0,
-        messages_per_second: 2e9 / (time * 1.05),
-        bytes_per_second: 2e9 * payload_bytes as f64 / (time * 1.05),
-        lost: 0,
+    let round_trip_ns = times(p50, p50 * 13 / 10, p50 * 4, p50 * 12 + 31_415);
+    RoundTripTrial {
+        number: 1,
+        clock_free_mean_ns: time * 0.98,
+        elapsed_ns: (time * 1.05) as u64 * 10_000,
         lost_wait_ns: 0,
-        per_subscriber: Vec::new(),
-        path: Path { carrier: "kernel".into(), declared: Some("kernel".into()), ..Path::default() },
-        cpu_ns_per_message: CpuPerMessage { leader: time * 0.51, follower: time * 0.49 },
-        context_switches: Switches {
-            leader: SwitchCount { voluntary: sleeps, involuntary: 3 },
-            follower: SwitchCount { voluntary: sleeps, involuntary: 1 },
+        answers: Vec::new(),
+        round: 0,
+        reference_multiple: (wait == Wait::Block).then_some(1.25),
+        blocks: Blocks {
+            turn: vec![0],
+            start_ns: vec![0],
+            clock_free: vec![true],
+            round_trips: vec![10_000],
+            elapsed_ns: vec![p50 * 9_800],
+            lost: vec![0],
+            probe_before_ns: vec![206.0],
+            probe_after_ns: vec![206.0],
         },
-        peak_memory_bytes: PeakMemory { leader: 3_000_000, follower: 2_000_000 },
+        by_distance: vec![AtDistance {
+            distance: 0,
+            blocks: 1,
+            location_ns: Some(time * 0.98),
+            floor_multiple: Some(time * 0.98 / 206.0),
+            reference_multiple: None,
+            settled: None,
+            round_trip_ns: round_trip_ns.clone(),
+        }],
+        round_trip_ns,
+        session: session(wait, time),
+    }
+}
+
+/// Ten thousand times with these percentiles.
+pub fn times(p50: u64, p99: u64, p99_9: u64, max: u64) -> Times {
+    let mut histogram = new_histogram();
+    for (time, count) in [(p50, 9_800), (p99, 185), (p99_9, 14), (max, 1)] {
+        histogram.saturating_record_n(time, count);
+    }
+    let time = p50.max(1) as f64;
+    Times {
+        count: 10_000,
+        mean: time * 1.05,
+        stdev: time * 0.4,
+        min: p50 * 9 / 10,
+        p50,
+        p90: p50 * 11 / 10,
+        p99,
+        p99_9,
+        p99_99: p50 * 9,
+        max,
+        histogram: encode(&histogram),
+    }
+}
+
+/// Has a trial measured these times, and this clock-free mean, at its distance as overall.
+pub fn set(trial: &mut RoundTripTrial, times: Times, mean_ns: f64) {
+    trial.by_distance[0].location_ns = Some(mean_ns);
+    trial.by_distance[0].floor_multiple = Some(mean_ns / 206.0);
+    trial.by_distance[0].round_trip_ns = times.clone();
+    (trial.round_trip_ns, trial.clock_free_mean_ns) = (times, mean_ns);
+}
+
+fn session(wait: Wait, time: f64) -> SessionRecord {
+    SessionRecord {
         setup_ns: 250_000,
         configuration: Default::default(),
-        placement: Placement { leader_cpu: Some(0), follower_cpus: vec![1] },
-        histogram: String::new(),
+        messages: 20_000,
+        losses: Losses { sent: 10_000, received: 10_000, ..Losses::default() },
+        carrier: CarrierEvidence {
+            found: Carrier::Kernel,
+            declared: Some(Carrier::Kernel),
+            loopback_bytes_per_message: 0.0,
+            shared_bytes: 0,
+            objects: Vec::new(),
+        },
+        processes: vec![
+            process(Role::Leader, 0, wait, time * 0.51, 3),
+            process(Role::Follower(0), 1, wait, time * 0.49, 1),
+        ],
+        parts_per_message: Some(1.0),
+        idle_share: 0.0,
     }
+}
+
+/// A process of one end that has 20,000 messages of this cost.
+fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> ProcessRecord {
+    let voluntary = if wait == Wait::Spin { 0 } else { 10_000 };
+    let share = |part: f64| (cost_ns * 20_000.0 * part) as u64;
+    let thread = ThreadRecord { cpu_ns: share(0.9), run_delay_ns: 0, sleeps: voluntary };
+    ProcessRecord {
+        name: "ipcmark".into(),
+        ends: vec![EndRecord { role, cpu: Some(cpu), sent: 10_000, received: 10_000, thread }],
+        cpu_ns: share(1.0),
+        user_ns: share(0.75),
+        system_ns: share(0.25),
+        context_switches: ContextSwitches { voluntary, involuntary },
+        page_faults: PageFaults { minor: 7, major: 0 },
+        peak_memory_bytes: 3_000_000 - u64::from(cpu) * 1_000_000,
+    }
+}
+
+/// Has a trial lose round trips.
+pub fn lose(trial: &mut RoundTripTrial, lost: u64, wait_ns: u64) {
+    let sent = trial.session.losses.sent;
+    trial.session.losses = Losses { sent, received: sent - lost, lost, ..Losses::default() };
+    (trial.round_trip_ns.count, trial.lost_wait_ns) = (sent - lost, wait_ns);
 }
 
 /// The case, not measured.
 pub fn unmeasured(case: Case, status: Status, reason: &str) -> Case {
-    Case { status, reason: Some(reason.into()), figures: None, ..case }
+    let reason = reason.into();
+    let outcome = match status {
+        Status::Ok => panic!("it needs a measurement"),
+        Status::Failed => Outcome::Failed { reason },
+        Status::Unavailable => Outcome::Unavailable { reason },
+        Status::Unsupported => Outcome::Unsupported { reason },
+    };
+    Case { outcome, ..case }
 }
 
 /// A run of these cases.
@@ -91,52 +186,65 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             sandbox: "namespaces".into(),
             placement: "leader on cpu 0, follower on cpu 1, two cores of one package".into(),
         },
-        floor: Some(Floor { round_trip_ns: 206.0, lowest_ns: 180.0, highest_ns: 250.0 }),
         clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
+        distances: Some(RunDistances {
+            all: vec![distance(206.0, 0.94), distance(412.0, 0.05)],
+            reference: Some(0),
+            mixed_share: 0.01,
+        }),
+        rounds: vec![],
         notes: vec![],
         cases,
     }
 }
 
+fn distance(floor_round_trip_ns: f64, share: f64) -> RunDistance {
+    RunDistance { floor_round_trip_ns, apart: false, share }
+}
+
 /// A whole run: every wait of 19 transports at the payloads of a default run, with rows that lost
 /// messages, failed, or could not be measured.
 pub fn whole_run() -> RunResult {
-    let sizes = [(64, "head"), (4_096, "head"), (1 << 20, "head"), (1 << 20, "all")];
+    let (head, all) = (Touch::Head, Touch::All);
+    let sizes = [(64, all), (4_096, all), (1 << 20, head), (1 << 20, all)];
     let mut cases = Vec::new();
     for (transport, spin, block, per_byte) in TRANSPORTS {
         for (bytes, touch) in sizes {
-            let copies = if touch == "all" { per_byte + 0.16 } else { *per_byte };
+            let copies = if bytes > 4_096 && touch == all { per_byte + 0.16 } else { *per_byte };
             let at = |ns: f64| (2.0 * (ns + copies * bytes as f64)) as u64;
-            cases.extend(spin.map(|ns| touched(case(transport, bytes, "spin", at(ns)), touch)));
-            cases.extend(block.map(|ns| touched(case(transport, bytes, "block", at(ns)), touch)));
+            cases.extend(spin.map(|ns| touched(case(transport, bytes, Wait::Spin, at(ns)), touch)));
+            cases.extend(
+                block.map(|ns| touched(case(transport, bytes, Wait::Block, at(ns)), touch)),
+            );
         }
     }
     with_accidents(run(cases))
 }
 
-fn touched(case: Case, touch: &str) -> Case {
-    let span = if case.transport == "null" { "none" } else { "process" };
-    Case { touch: touch.into(), span: span.into(), ..case }
+fn touched(mut case: Case, touch: Touch) -> Case {
+    let is_null = case.identity.transport == "null";
+    (case.identity.touch, case.identity.span) =
+        (touch, if is_null { Span::None } else { Span::Process });
+    case
 }
 
 fn with_accidents(mut result: RunResult) -> RunResult {
     for case in &mut result.cases {
-        let is_lossy = case.transport == "udp" && case.payload_bytes > 4_096;
-        if let Some(figures) = case.figures.as_mut().filter(|_| is_lossy) {
-            (figures.lost, figures.lost_wait_ns) = (3, 150_000_000);
-        }
-        if case.transport == "fifo" && case.wait == "block" {
+        let identity = &case.identity;
+        if identity.transport == "udp" && identity.payload_bytes > 4_096 {
+            lose(first(case), 3, 150_000_000);
+        } else if identity.transport == "fifo" && identity.wait == Wait::Block {
             let reason = "the leader was killed by signal 9 (SIGKILL) while it was measuring";
             *case = unmeasured(case.clone(), Status::Failed, reason);
         }
     }
     for transport in ["sysv-mq", "posix-mq", "pipe"] {
         let reason = "it has no wait `hybrid`; it has `spin` and `block`";
-        let case = case(transport, 64, "hybrid", 1);
+        let case = case(transport, 64, Wait::Hybrid, 1);
         result.cases.push(unmeasured(case, Status::Unsupported, reason));
     }
     let reason = "cannot find the library libiceoryx_posh.so: no such file; install it with `apt-get install libiceoryx-posh-dev`";
-    let case = case("iceoryx-cpp", 64, "spin", 1);
+    let case = case("iceoryx-cpp", 64, Wait::Spin, 1);
     result.cases.push(unmeasured(case, Status::Unavailable, reason));
     result.notes.push("The processor's frequency governor is `powersave`: figures vary with the load before; set `performance`.".into());
     result.planned_cases = result.cases.len() as u64;

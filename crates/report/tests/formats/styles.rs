@@ -3,13 +3,5 @@
 mod looks;
 mod parsed;
 
-use ipcmark_report::{Format, Style, render};
-use ipcmark_results::RunResult;
-
 /// The styles of other benchmarks.
-const STYLES: [Format; 4] =
-    [Format::Iceperf, Format::IpcBench, Format::FastDds, Format::IpcPerformance];
-
-fn styled(result: &RunResult, format: Format) -> String {
-    render(result, format, Style { width: 80, color: true })
-}
+const STYLES: [&str; 4] = ["iceperf", "ipc-bench", "fastdds", "ipc-performance"];

@@ -1,20 +1,26 @@
-//! What the table and its Markdown show, and that it keeps to the terminal.
+//! The table and its Markdown: their figures, their order, and that no line is wider than the terminal.
 
-use crate::{
-    arbitrary,
-    sample::{case, run, unmeasured, whole_run},
-};
-use ipcmark_report::{Format, Style, render};
-use ipcmark_results::{RunResult, Status};
+use ipcmark_report::Terminal;
+use ipcmark_results::{Carrier, RoundTripTrial, RunResult, Span, Status, Touch, Wait};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
+use crate::{
+    arbitrary,
+    sample::{case, first, lose, measured, run, set, times, trial, unmeasured, whole_run},
+    shown, shown_on,
+};
+
 fn table(result: &RunResult, width: usize) -> String {
-    render(result, Format::Table, Style { width, color: false })
+    shown_on(result, "table", Terminal { width, color: false })
+}
+
+fn painted(result: &RunResult) -> String {
+    shown_on(result, "table", Terminal { width: 80, color: true })
 }
 
 fn markdown(result: &RunResult) -> String {
-    render(result, Format::Markdown, Style { width: 80, color: false })
+    shown(result, "markdown")
 }
 
 /// The words of the first line that begins with a transport's name.
@@ -29,11 +35,10 @@ fn position(text: &str, part: &str) -> usize {
 
 #[test]
 fn a_small_result_looks_like_this() {
-    let mut lossy = case("udp", 64, "spin", 12_600);
-    let figures = lossy.figures.as_mut().unwrap();
-    (figures.round_trips, figures.lost, figures.lost_wait_ns) = (9_997, 3, 150_000_000);
-    let failed = unmeasured(case("pipe", 64, "block", 1), Status::Failed, "killed by signal 9");
-    let mut result = run(vec![lossy, case("shm-slot", 64, "spin", 224), failed]);
+    let mut lossy = case("udp", 64, Wait::Spin, 12_600);
+    lose(first(&mut lossy), 3, 150_000_000);
+    let failed = unmeasured(case("pipe", 64, Wait::Block, 1), Status::Failed, "killed by signal 9");
+    let mut result = run(vec![lossy, case("shm-slot", 64, Wait::Spin, 224), failed]);
     result.notes.push("The governor is `powersave`.".into());
     let expected = "\
 ipcmark 0.1.0 · 2 of 3 cases measured
@@ -41,24 +46,33 @@ ipcmark 0.1.0 · 2 of 3 cases measured
   kernel      Linux 6.1.0-18-cloud-amd64 · Debian GNU/Linux 12 (bookworm)
   hypervisor  KVM
   placement   leader on cpu 0, follower on cpu 1, two cores of one package
-  floor       206 ns a round trip (180 ns to 250 ns over the run), half 103 ns
+  distances   at 206 ns a bare round trip, 94.0 %; at 412 ns a bare round trip,
+              5.00 %; mixed, 1.00 % of the blocks
   clock       tsc, 21.7 ns a reading, in steps of 10 ns
 
 latency · 64 B · spin   ½ round trip in µs
-  transport    p50    p99   p99.9   max  CPU/msg  × floor  carrier  switches/msg
-  shm-slot   0.112  0.145   0.448  17.1    0.224     1.09   kernel         0.000
-  udp !      6.30   8.19   25.2    91.3   12.6      61.2    kernel         0.000
+  transport   mean    p50    p99   p99.9   max  CPU/msg  × floor  carrier
+  shm-slot   0.110  0.112  0.146   0.448  17.1    0.224     1.07   kernel
+  udp !      6.17   6.30   8.19   25.2    91.3   12.6      59.9    kernel
   ! udp: 3 of 10,000 round trips lost, 150 ms spent waiting for them
 
 ½ round trip: there and back, divided by two; no clock was compared between
-processes. CPU/msg: CPU time of both processes a message, in the unit of the
-group. × floor: p50 against the floor right before it.
+processes. CPU/msg: CPU time of all processes a message, in the unit of the
+group. rank: rows that the trials do not tell apart share one, with =. ± is half
+the 95 % interval of the mean. × floor: each block against the bare round trips
+right before and after it. –: too few samples to tell.
 
 failed
   - pipe: killed by signal 9
 
 notes
   - The governor is `powersave`.
+
+findings
+  64 B · spin  fastest in its one trial shm-slot, 110 ns; least CPU shm-slot,
+               224 ns a message
+  machine      2 distances: a bare cache line took 206 ns to 412 ns there and
+               back; rows are compared at 206 ns, in 94.0 % of the blocks
 ";
     assert_eq!(table(&result, 80), expected);
 }
@@ -66,39 +80,103 @@ notes
 #[test]
 fn a_whole_run_fits_80_columns_with_every_column_that_matters() {
     let text = table(&whole_run(), 80);
-    let labels = "transport p50 p99 p99.9 max CPU/msg × floor".split(' ').collect::<Vec<_>>();
-    assert_eq!(row(&text, "transport"), labels);
+    let labels = "transport mean p50 p99 CPU/msg × floor".split(' ').collect::<Vec<_>>();
+    let words = row(&text, "transport");
+    assert!(
+        labels.iter().all(|label| label.split(' ').all(|word| words.contains(&word))),
+        "{words:?}"
+    );
     assert!(!text.contains('…'));
 }
 
 #[test]
 fn a_wide_terminal_shows_more_columns() {
     let words = row(&table(&whole_run(), 140), "transport").join(" ");
-    assert!(words.ends_with("× floor carrier switches/msg bulk mean messages/s"), "{words}");
+    assert!(words.ends_with("× floor × bare carrier switches/msg samples"), "{words}");
 }
 
 #[test]
 fn figures_are_those_of_the_result() {
-    let mut one = case("pipe", 64, "block", 81_200);
-    let figures = one.figures.as_mut().unwrap();
-    (figures.round_trip_ns.p99, figures.round_trip_ns.p99_9) = (90_000, 1_234_000);
-    (figures.round_trip_ns.max, figures.round_trip_ns.bulk_mean) = (24_690_000, 80_000.0);
-    (figures.cpu_ns_per_message.leader, figures.cpu_ns_per_message.follower) = (3_000.0, 4_500.0);
-    figures.messages_per_second = 24_631.4;
+    let mut one = case("pipe", 64, Wait::Block, 81_200);
+    let trial = first(&mut one);
+    set(trial, times(81_200, 90_000, 1_234_000, 24_690_000), 80_000.0);
+    let [leader, follower] = &mut trial.session.processes[..] else { panic!("there are two") };
+    (leader.cpu_ns, follower.cpu_ns) = (3_000 * 20_000, 4_500 * 20_000);
     let result = run(vec![one]);
     let words = [
-        "pipe", "40.6", "45.0", "617", "12,345", "7.50", "394", "kernel", "1.00", "40.0", "24,631",
+        "pipe", "40.0", "40.6", "45.0", "617", "12,345", "7.50", "388", "1.25", "kernel", "1.00",
+        "10000",
     ];
     assert_eq!(row(&table(&result, 140), "pipe"), words);
     assert!(markdown(&result).contains(&format!("| {} |\n", words.join(" | "))));
 }
 
 #[test]
+fn what_cannot_be_measured_is_a_dash() {
+    let mut one = case("pipe", 64, Wait::Spin, 2_000);
+    let trial = first(&mut one);
+    trial.by_distance.clear();
+    let text = table(&run(vec![one]), 200);
+    // Nothing of it was measured at the reference distance; the longest of all is what it was.
+    assert_eq!(row(&text, "pipe")[..6], ["pipe", "–", "–", "–", "–", "27,708"], "{text}");
+}
+
+#[test]
+fn a_row_that_cannot_be_says_so() {
+    let mut one = case("pipe", 64, Wait::Spin, 2_000);
+    first(&mut one).by_distance[0].floor_multiple = Some(0.31);
+    let text = table(&run(vec![one]), 100);
+    assert!(text.contains("! pipe: suspect: 0.310 of the floor"), "{text}");
+}
+
+/// Two rows that differ by less than their trials, and one that is far slower.
+fn tie() -> RunResult {
+    let of = |name, mean: f64| {
+        let mut one = case(name, 64, Wait::Spin, 2_000);
+        let numbered = [-1.0, 2.0, -2.0, 1.0].iter().enumerate().map(|(at, change)| {
+            let mut trial = RoundTripTrial { number: at as u32 + 1, ..trial(Wait::Spin, 2_000) };
+            let turned = if name == "memfd" { -change } else { *change };
+            set(&mut trial, times(2_000, 2_100, 2_200, 9_000), mean * (1.0 + turned / 100.0));
+            trial
+        });
+        one.outcome = measured(numbered.collect());
+        one
+    };
+    run(vec![of("shm-ring", 1_000.0), of("pipe", 9_000.0), of("memfd", 1_006.0)])
+}
+
+#[test]
+fn rows_that_are_not_told_apart_share_a_rank() {
+    let text = table(&tie(), 120);
+    let ranks = ["memfd", "shm-ring", "pipe"].map(|name| row(&text, name)[1].to_string());
+    assert_eq!(ranks, ["1=", "1=", "3"], "{text}");
+    assert!(text.contains("latency · 64 B · spin · 4 trials"), "{text}");
+}
+
+#[test]
+fn findings_name_ties_and_what_the_machine_did() {
+    for text in [table(&tie(), 120), markdown(&tie())] {
+        let findings = &text[position(&text, "findings")..];
+        assert!(
+            findings.contains("fastest, not told apart: shm-ring, memfd, 500 ns to 503 ns"),
+            "{text}"
+        );
+        let machine = "2 distances: a bare cache line took 206 ns to 412 ns there and back; rows are compared at 206 ns";
+        assert!(
+            findings.split_whitespace().collect::<Vec<_>>().join(" ").contains(machine),
+            "{text}"
+        );
+    }
+    let alone = table(&run(vec![case("pipe", 64, Wait::Spin, 2_000)]), 120);
+    assert!(!alone.contains("findings"), "one row answers nothing: {alone}");
+}
+
+#[test]
 fn a_row_that_fell_back_says_so() {
-    let mut one = case("fast", 64, "spin", 2_000);
-    let path = &mut one.figures.as_mut().unwrap().path;
-    (path.declared, path.carrier) = (Some("shared-memory".into()), "network".into());
-    let result = run(vec![one, case("pipe", 64, "spin", 3_000)]);
+    let mut one = case("fast", 64, Wait::Spin, 2_000);
+    let carrier = &mut first(&mut one).session.carrier;
+    (carrier.declared, carrier.found) = (Some(Carrier::SharedMemory), Carrier::Network);
+    let result = run(vec![one, case("pipe", 64, Wait::Spin, 3_000)]);
     let sentence = "fast: it fell back: network carried the messages, not shared memory";
     for text in [table(&result, 80), markdown(&result)] {
         assert!(text.contains(sentence) && text.contains("fast !"), "{text}");
@@ -110,12 +188,12 @@ fn a_row_that_fell_back_says_so() {
 fn a_row_that_should_have_slept_and_did_not_says_so() {
     let sleepless = |wait| {
         let mut one = case("eager", 64, wait, 2_000);
-        let figures = one.figures.as_mut().unwrap();
-        figures.context_switches.leader.voluntary = figures.round_trips / 20;
-        figures.context_switches.follower.voluntary = figures.round_trips / 20;
+        for process in &mut first(&mut one).session.processes {
+            process.ends[0].thread.sleeps = 500;
+        }
         one
     };
-    for (wait, is_marked) in [("block", true), ("spin", false), ("hybrid", false)] {
+    for (wait, is_marked) in [(Wait::Block, true), (Wait::Spin, false), (Wait::Hybrid, false)] {
         let result = run(vec![sleepless(wait), case("pipe", 64, wait, 40_000)]);
         for text in [table(&result, 80), markdown(&result)] {
             assert_eq!(text.contains("eager: it did not sleep in nine"), is_marked, "{text}");
@@ -123,13 +201,6 @@ fn a_row_that_should_have_slept_and_did_not_says_so() {
             assert!(!text.contains("pipe !"), "{text}");
         }
     }
-}
-
-#[test]
-fn without_a_floor_there_is_no_multiple_of_it() {
-    let mut result = run(vec![case("pipe", 64, "spin", 2_000)]);
-    result.cases[0].figures.as_mut().unwrap().floor_round_trip_ns = 0.0;
-    assert_eq!(row(&table(&result, 80), "pipe")[6], "–");
 }
 
 #[test]
@@ -143,7 +214,7 @@ fn spin_and_block_never_stand_in_one_ranking() {
 #[test]
 fn the_fastest_comes_first() {
     let cases = [("slow", 9_000), ("fast", 1_000), ("even", 1_000)];
-    let text = table(&run(cases.map(|(name, p50)| case(name, 64, "spin", p50)).to_vec()), 80);
+    let text = table(&run(cases.map(|(name, p50)| case(name, 64, Wait::Spin, p50)).to_vec()), 80);
     let places = ["even", "fast", "slow"].map(|name| position(&text, name));
     assert!(places.is_sorted(), "{text}");
 }
@@ -151,12 +222,12 @@ fn the_fastest_comes_first() {
 #[test]
 fn groups_follow_payload_touch_and_wait() {
     let mut cases = vec![
-        case("pipe", 1 << 20, "block", 9_000),
-        case("pipe", 1 << 20, "spin", 9_000),
-        case("pipe", 64, "hybrid", 9_000),
-        case("pipe", 64, "spin", 9_000),
+        case("pipe", 1 << 20, Wait::Block, 9_000),
+        case("pipe", 1 << 20, Wait::Spin, 9_000),
+        case("pipe", 64, Wait::Hybrid, 9_000),
+        case("pipe", 64, Wait::Spin, 9_000),
     ];
-    cases[0].touch = "all".into();
+    cases[1].identity.touch = Touch::Head;
     let titles = [
         "latency · 64 B · spin ",
         "latency · 64 B · hybrid ",
@@ -169,39 +240,31 @@ fn groups_follow_payload_touch_and_wait() {
 
 #[test]
 fn what_does_not_travel_between_processes_stands_apart_and_says_so() {
-    let mut cases: Vec<_> = [64, 4_096].map(|bytes| case("null", bytes, "spin", 8)).into();
-    cases.iter_mut().for_each(|case| case.span = "none".into());
-    cases.push(case("queue", 64, "spin", 300));
-    cases[2].span = "thread".into();
-    cases.push(case("pipe", 64, "spin", 2_000));
+    let mut cases: Vec<_> = [64, 4_096].map(|bytes| case("null", bytes, Wait::Spin, 8)).into();
+    for case in &mut cases {
+        (case.identity.span, case.identity.touch) = (Span::None, Touch::Head);
+    }
+    cases.push(case("queue", 64, Wait::Spin, 300));
+    cases[2].identity.span = Span::Thread;
+    cases.push(case("pipe", 64, Wait::Spin, 2_000));
     let text = table(&run(cases), 80);
     let titles = [
-        "latency · 64 B · spin   ½ round trip in µs\n",
-        "latency · 64 B · spin · one process   ½ round trip in µs\n",
+        "latency · 64 B · touch all · spin   ½ round trip in µs\n",
+        "latency · 64 B · touch all · spin · one process   ½ round trip in µs\n",
         "latency · spin · no hop: the harness itself   ½ round trip in ns\n",
     ];
     assert!(titles.map(|title| position(&text, title)).is_sorted(), "{text}");
-    assert_eq!(row(&text, "null 64 B")[..4], ["null", "64", "B", "4.00"]);
-    assert_eq!(row(&text, "null 4 KiB")[..4], ["null", "4", "KiB", "4.00"]);
-}
-
-#[test]
-fn trials_become_one_row_with_their_median_and_range() {
-    let mut cases: Vec<_> = [3_000, 1_000, 2_000].map(|p50| case("pipe", 64, "spin", p50)).into();
-    (0..3).for_each(|at| cases[at].trial = at as u32 + 1);
-    let text = table(&run(cases), 140);
-    assert!(text.contains("latency · 64 B · spin · 3 trials"), "{text}");
-    let words = row(&text, "pipe");
-    assert_eq!((words[1], words[7]), ("1.00", "0.500–1.50"), "{text}");
+    assert_eq!(row(&text, "null 64 B")[..4], ["null", "64", "B", "3.92"]);
+    assert_eq!(row(&text, "null 4 KiB")[..4], ["null", "4", "KiB", "3.92"]);
 }
 
 #[test]
 fn settings_make_rows_of_their_own() {
-    let mut cases = vec![case("pipe", 64, "spin", 3_000), case("pipe", 64, "spin", 1_000)];
-    cases[0].options.insert("capacity".into(), "1048576".into());
+    let mut cases = vec![case("pipe", 64, Wait::Spin, 3_000), case("pipe", 64, Wait::Spin, 1_000)];
+    cases[0].identity.options.insert("capacity".into(), "1048576".into());
     let text = table(&run(cases), 80);
-    assert_eq!(row(&text, "pipe capacity=1048576")[2], "1.50");
-    assert!(!text.contains("trials"));
+    assert_eq!(row(&text, "pipe capacity=1048576")[2], "1.47");
+    assert!(!text.contains("2 trials"));
 }
 
 #[test]
@@ -211,12 +274,12 @@ fn cases_with_one_reason_share_a_line() {
     };
     let text = table(
         &run(vec![
-            bad("tcp", 64, "hybrid"),
-            bad("tcp", 4_096, "hybrid"),
-            bad("udp", 64, "hybrid"),
-            bad("udp", 4_096, "hybrid"),
-            case("udp", 64, "spin", 1_000),
-            case("udp", 4_096, "spin", 1_000),
+            bad("tcp", 64, Wait::Hybrid),
+            bad("tcp", 4_096, Wait::Hybrid),
+            bad("udp", 64, Wait::Hybrid),
+            bad("udp", 4_096, Wait::Hybrid),
+            case("udp", 64, Wait::Spin, 1_000),
+            case("udp", 4_096, Wait::Spin, 1_000),
         ]),
         80,
     );
@@ -225,8 +288,16 @@ fn cases_with_one_reason_share_a_line() {
 }
 
 #[test]
+fn a_result_without_its_last_trials_says_so() {
+    let mut result = run(vec![case("pipe", 64, Wait::Spin, 1_000)]);
+    result.complete = false;
+    let sentence = "incomplete: the last trials were not reached";
+    assert!(table(&result, 80).contains(sentence) && markdown(&result).contains(sentence));
+}
+
+#[test]
 fn an_incomplete_result_says_so() {
-    let mut result = run(vec![case("pipe", 64, "spin", 1_000)]);
+    let mut result = run(vec![case("pipe", 64, Wait::Spin, 1_000)]);
     (result.complete, result.planned_cases) = (false, 60);
     let text = table(&result, 80);
     assert!(
@@ -239,7 +310,7 @@ fn an_incomplete_result_says_so() {
 #[test]
 fn markdown_takes_no_text_for_a_mark() {
     let reason = "a|b <script> `x` *y*\n# z";
-    let failed = unmeasured(case("pipe", 64, "spin", 1), Status::Failed, reason);
+    let failed = unmeasured(case("pipe", 64, Wait::Spin, 1), Status::Failed, reason);
     let text = markdown(&run(vec![failed]));
     assert!(text.contains(r"- pipe: a\|b \<script\> \`x\` \*y\* \# z"), "{text}");
 }
@@ -247,7 +318,7 @@ fn markdown_takes_no_text_for_a_mark() {
 #[test]
 fn colour_is_only_there_where_it_is_asked_for() {
     let result = whole_run();
-    let painted = render(&result, Format::Table, Style { width: 80, color: true });
+    let painted = painted(&result);
     assert!(painted.contains("\x1b[1mlatency") && painted.contains("\x1b[31mfailed\x1b[0m"));
     assert_eq!(unpainted(&painted), table(&result, 80));
 }
@@ -256,6 +327,92 @@ fn unpainted(text: &str) -> String {
     ["0", "1", "2", "31"]
         .iter()
         .fold(text.to_string(), |text, look| text.replace(&format!("\x1b[{look}m"), ""))
+}
+
+/// The geometric mean of a figure of each trial.
+fn mean(trials: &[RoundTripTrial], figure: impl Fn(&RoundTripTrial) -> f64) -> f64 {
+    let sum: f64 = trials.iter().map(|trial| figure(trial).ln()).sum();
+    (sum / trials.len() as f64).exp()
+}
+
+/// The middle of some figures, or the mean of the middle two.
+fn median(trials: &[RoundTripTrial], figure: impl Fn(&RoundTripTrial) -> f64) -> f64 {
+    let mut figures: Vec<f64> = trials.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[(figures.len() - 1) / 2].midpoint(figures[figures.len() / 2])
+}
+
+/// Figures of a row, each with its label and whether it is a time in the unit of the group.
+fn figures(case: &ipcmark_results::Case) -> [(&'static str, f64, bool); 4] {
+    let all = case.round_trips();
+    let share = if case.identity.subscribers == 1 { 0.5 } else { 1.0 };
+    let sum = |of: fn(&ipcmark_results::ProcessRecord) -> u64| {
+        let of_trial = |trial: &RoundTripTrial| -> f64 {
+            let processes = trial.session.processes.iter();
+            processes.map(|process| of(process) as f64).sum::<f64>()
+        };
+        median(all, |trial| of_trial(trial) / trial.session.messages as f64)
+    };
+    let longest = all.iter().map(|trial| trial.round_trip_ns.max).max().unwrap_or(0);
+    let switches =
+        sum(|process| process.context_switches.voluntary + process.context_switches.involuntary);
+    [
+        ("mean", mean(all, |trial| trial.clock_free_mean_ns) * share, true),
+        ("max", longest as f64 * share, true),
+        ("CPU/msg", sum(|process| process.cpu_ns), true),
+        ("switches/msg", switches, false),
+    ]
+}
+
+/// A row of a table in Markdown.
+struct Shown {
+    name: String,
+    /// The ns of the group's unit.
+    unit: f64,
+    /// The cells behind the name, each with its label.
+    cells: Vec<(String, String)>,
+}
+
+fn rows_of_markdown(text: &str) -> Vec<Shown> {
+    let (mut unit, mut labels, mut rows) = (1.0, Vec::new(), Vec::new());
+    for line in text.lines() {
+        let sign = line.strip_prefix("½ round trip in ").or(line.strip_prefix("round trip in "));
+        unit = sign.map_or(unit, |sign| match sign {
+            "ns" => 1.0,
+            "µs" => 1e3,
+            "ms" => 1e6,
+            _ => 1e9,
+        });
+        let cells = || line.trim_end_matches(" |").split(" | ").map(String::from);
+        if line.starts_with("| transport ") {
+            labels = cells().collect();
+        } else if line.starts_with("| case-") {
+            let name = cells().next().unwrap_or_default();
+            let name = name.trim_start_matches("| ").trim_end_matches(" !").into();
+            rows.push(Shown {
+                name,
+                unit,
+                cells: labels.iter().cloned().zip(cells()).skip(1).collect(),
+            });
+        }
+    }
+    rows
+}
+
+/// True if a cell is a figure with three significant digits.
+fn is_rounded(cell: &str, exact: f64) -> bool {
+    let read: f64 = cell.replace(',', "").parse().unwrap_or(f64::NAN);
+    (read - exact).abs() <= exact.abs() * 0.005_001 + 0.000_501
+}
+
+/// The result with a name of its own for every case.
+fn each_its_own(mut result: RunResult) -> RunResult {
+    for (at, case) in result.cases.iter_mut().enumerate() {
+        case.identity.transport = format!("case-{at:03}");
+        case.identity.options.clear();
+        case.identity.span = Span::Process;
+    }
+    result
 }
 
 proptest! {
@@ -270,20 +427,40 @@ proptest! {
     }
 
     #[test]
+    fn every_figure_shown_is_one_of_the_file(result in arbitrary::result().prop_map(each_its_own)) {
+        let rows = rows_of_markdown(&markdown(&result));
+        let measured = result.cases.iter().filter(|case| case.status() == Status::Ok).count();
+        prop_assert_eq!(rows.len(), measured);
+        let table = table(&result, 400);
+        for shown in rows {
+            let case = result.cases.iter().find(|case| case.identity.transport == shown.name).unwrap();
+            for (label, exact, is_time) in figures(case) {
+                let (_, cell) = shown.cells.iter().find(|(name, _)| name == label).unwrap();
+                let exact = if is_time { exact / shown.unit } else { exact };
+                prop_assert!(is_rounded(cell, exact), "{label}: {cell} for {exact}");
+            }
+            let cells: Vec<&str> =
+                shown.cells.iter().flat_map(|(_, cell)| cell.split_whitespace()).collect();
+            let words = row(&table, &shown.name);
+            prop_assert_eq!(&words[words.len() - cells.len()..], &cells[..]);
+        }
+    }
+
+    #[test]
     fn no_control_character_reaches_the_terminal(result in arbitrary::result()) {
         for text in [table(&result, 80), markdown(&result)] {
             let raw = text.chars().find(|char| char.is_control() && *char != '\n');
             prop_assert_eq!(raw, None);
         }
-        let painted = render(&result, Format::Table, Style { width: 80, color: true });
+        let painted = painted(&result);
         prop_assert_eq!(unpainted(&painted), table(&result, 80));
     }
 
     #[test]
-    fn half_of_the_p50_is_shown(p50 in 200_u64..20_000_000) {
-        let text = table(&run(vec![case("pipe", 64, "spin", p50)]), 80);
+    fn half_of_the_mean_is_shown(p50 in 200_u64..20_000_000) {
+        let text = table(&run(vec![case("pipe", 64, Wait::Spin, p50)]), 80);
         let shown: f64 = row(&text, "pipe")[1].replace(',', "").parse().unwrap();
-        let exact = p50 as f64 / 2_000.0;
+        let exact = p50 as f64 * 0.98 / 2_000.0;
         prop_assert!((shown - exact).abs() <= exact / 200.0, "{} for {}", shown, exact);
     }
 }

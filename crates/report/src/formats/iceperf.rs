@@ -2,15 +2,19 @@
 //!
 //! iceperf reads the clock before and after all round trips of a payload and divides by the number
 //! of messages, two a round trip: its "average latency" is half of the mean round trip. The figure
-//! that comes about in the same way is the mean of the bulk pass, and half of that is shown, in µs
+//! that comes about in the same way is the mean of the clock-free blocks, and half of that is shown, in µs
 //! with two significant digits. Where all payloads are whole kB the table has iceperf's column
 //! `Payload Size [kB]`, else each payload carries its unit, as in its later versions.
 
-use ipcmark_results::{Case, RunResult};
+use ipcmark_results::RunResult;
 
-use super::{figures, half_us, notes, remarks, sections, subject};
+use crate::{
+    entries::{Entry, half_us, notes, remarks, sections, subject},
+    format::Format,
+    plain::plain,
+};
 
-/// What iceperf measures, in its order: our name, and its banner.
+/// The transports of iceperf, in its order: our name, and its banner.
 const BANNERS: [(&str, &str); 5] = [
     ("posix-mq", "   MESSAGE QUEUE    "),
     ("uds-dgram", " UNIX DOMAIN SOCKET "),
@@ -21,27 +25,24 @@ const BANNERS: [(&str, &str); 5] = [
 
 const KB: u64 = 1024;
 
-/// The whole result: a banner and a table for each transport and manner of measuring.
-pub fn render(result: &RunResult) -> String {
-    let result = result.settled();
-    let parts = sections(&result, rank).into_iter().map(|section| part(&result, &section));
-    parts.collect::<Vec<_>>().join("\n") + &notes(&result, "Note: ")
+/// A banner and a table for each transport and way of measuring.
+fn tables(result: &RunResult) -> String {
+    let parts = sections(result, rank).into_iter().map(|section| part(result, &section));
+    parts.collect::<Vec<_>>().join("\n") + &notes(result, "Note: ")
 }
 
 fn rank(transport: &str) -> usize {
     BANNERS.iter().position(|(name, _)| *name == transport).unwrap_or(BANNERS.len())
 }
 
-fn part(result: &RunResult, cases: &[&Case]) -> String {
-    let (banner, subject) = (banner(&cases[0].transport), subject(result, cases[0]));
-    let remarks = remarks(cases, |case| named(case.payload_bytes))
-        .into_iter()
-        .map(|remark| format!("\n{remark}\n"));
-    let remarks: String = remarks.collect();
-    let measured = if cases.iter().any(|case| figures(case).is_ok()) {
-        measurement(cases)
-    } else {
-        String::new()
+fn part(result: &RunResult, entries: &[Entry]) -> String {
+    let banner = banner(&entries[0].identity().transport);
+    let subject = subject(result, &entries[0]);
+    let remarks = remarks(entries, |entry| named(entry.identity().payload_bytes));
+    let remarks: String = remarks.into_iter().map(|remark| format!("\n{remark}\n")).collect();
+    let measured = match entries.iter().any(|entry| entry.trial.is_some()) {
+        true => measurement(entries),
+        false => String::new(),
     };
     format!("******{banner}********\n{subject}\n{measured}{remarks}\nFinished!\n")
 }
@@ -50,31 +51,28 @@ fn part(result: &RunResult, cases: &[&Case]) -> String {
 fn banner(transport: &str) -> String {
     let known = BANNERS.iter().find(|(name, _)| *name == transport);
     known.map_or_else(
-        || format!("{:^20}", crate::plain::plain(transport).to_uppercase()),
+        || format!("{:^20}", plain(transport).to_uppercase()),
         |(_, banner)| (*banner).to_owned(),
     )
 }
 
-fn measurement(cases: &[&Case]) -> String {
-    let in_kb = cases.iter().all(|case| case.payload_bytes.is_multiple_of(KB));
-    let payloads: Vec<String> = cases.iter().map(|case| payload(case, in_kb)).collect();
+fn measurement(entries: &[Entry]) -> String {
+    let in_kb = entries.iter().all(|entry| entry.identity().payload_bytes.is_multiple_of(KB));
+    let payloads = entries.iter().map(|entry| payload(entry.identity().payload_bytes, in_kb));
     format!(
         "Waiting for: subscription, subscriber [ success ]\n\
          Measurement for: {}\n\
          Waiting for: unsubscribe  [ finished ]\n\n\
          #### Measurement Result ####\n{}\n\n{}",
-        payloads.join(", "),
-        round_trips(cases),
-        table(cases, in_kb)
+        payloads.collect::<Vec<_>>().join(", "),
+        round_trips(entries),
+        table(entries, in_kb)
     )
 }
 
 /// `1 kB` where all are whole kB, else `16 [B]`.
-fn payload(case: &Case, in_kb: bool) -> String {
-    if in_kb {
-        return format!("{} kB", case.payload_bytes / KB);
-    }
-    named(case.payload_bytes)
+fn payload(bytes: u64, in_kb: bool) -> String {
+    if in_kb { format!("{} kB", bytes / KB) } else { named(bytes) }
 }
 
 /// `16 [B]`.
@@ -93,26 +91,26 @@ fn scaled(bytes: u64) -> (u64, &'static str) {
     }
 }
 
-/// How many there were, which is not one number where time was the limit.
-fn round_trips(cases: &[&Case]) -> String {
-    let counts = || cases.iter().filter_map(|case| Some(figures(case).ok()?.round_trips));
+/// The number of round trips, which differs between payloads where time was the limit.
+fn round_trips(entries: &[Entry]) -> String {
+    let counts = || entries.iter().filter_map(|entry| Some(entry.trial?.round_trip_ns.count));
     let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let number = if least == most { most.to_string() } else { format!("{least} to {most}") };
     format!("{number} round trips for each payload.")
 }
 
-fn table(cases: &[&Case], in_kb: bool) -> String {
+fn table(entries: &[Entry], in_kb: bool) -> String {
     let mut text = String::from(if in_kb {
         "| Payload Size [kB] | Average Latency [µs] |\n|------------------:|---------------------:|\n"
     } else {
         "| Payload Size | Average Latency [µs] |\n|-------------:|---------------------:|\n"
     });
-    for case in cases {
-        let latency = figures(case).map_or_else(
+    for entry in entries {
+        let latency = entry.figures().map_or_else(
             |absence| absence.word.to_owned(),
-            |figures| general(half_us(figures.round_trip_ns.bulk_mean)),
+            |trial| general(half_us(trial.clock_free_mean_ns)),
         );
-        text += &format!("| {} | {latency:>20} |\n", cell(case.payload_bytes, in_kb));
+        text += &format!("| {} | {latency:>20} |\n", cell(entry.identity().payload_bytes, in_kb));
     }
     text
 }
@@ -142,6 +140,14 @@ fn general(value: f64) -> String {
 fn shortened(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
+
+/// iceperf's banners and tables.
+pub(super) const FORMAT: Format = Format {
+    name: "iceperf",
+    summary: "iceperf's banners and its Markdown table",
+    for_terminals: true,
+    text: |result, _| Ok(tables(result)),
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,30 +1,38 @@
 //! The tables in GitHub's Markdown, with every column.
 
-use ipcmark_results::RunResult;
+use ipcmark_results::{Group, RunResult, groups};
 
 use crate::{
     columns::{COLUMNS, Column, Scale},
-    plain::plain,
+    findings::findings,
+    format::Format,
+    names::{self, Titles},
+    plain::markdown as escaped,
     remarks::{self, LEGEND},
-    rows::{self, Group, Row},
 };
 
-/// The whole result.
-pub fn render(result: &RunResult) -> String {
-    let groups = rows::groups(result);
+fn tables(result: &RunResult) -> String {
+    let (groups, titles) = (groups(result), Titles::of(result));
     let mut text = head(result);
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.is_of_use(&groups)).collect();
     for group in &groups {
-        text += &table(group, &columns);
+        text += &table(group, &titles.title(group), &columns);
     }
     if !groups.is_empty() {
         text += &format!("\n{LEGEND}\n");
     }
     for unmeasured in remarks::unmeasured(&result.cases) {
-        text += &list(unmeasured.status, unmeasured.lines.iter());
+        text += &list(unmeasured.status.as_str(), unmeasured.lines.iter());
     }
     if !result.notes.is_empty() {
         text += &list("notes", result.notes.iter());
+    }
+    let findings = findings(result);
+    let findings =
+        findings.iter().map(|finding| format!("{}: {}", finding.question, finding.answer));
+    let findings: Vec<String> = findings.collect();
+    if !findings.is_empty() {
+        text += &list("findings", findings.iter());
     }
     text
 }
@@ -40,19 +48,19 @@ fn head(result: &RunResult) -> String {
     text
 }
 
-fn table(group: &Group, columns: &[&Column]) -> String {
+fn table(group: &Group, title: &str, columns: &[&Column]) -> String {
     let scale = Scale::of(group);
-    let mut text = format!("\n### {}\n\n{}\n\n", escaped(&group.title), scale.caption());
+    let mut text = format!("\n### {}\n\n{}\n\n", escaped(title), scale.caption());
     text += &line(std::iter::once("transport").chain(columns.iter().map(|column| column.label)));
     text += &line(std::iter::once("---").chain(columns.iter().map(|_| "---:")));
     let cells: Vec<Vec<String>> = columns.iter().map(|column| column.cells(group, scale)).collect();
     for (at, row) in group.rows.iter().enumerate() {
-        let name = escaped(&row.marked_name());
+        let name = escaped(&names::marked(row));
         let figures = cells.iter().map(|column| column[at].trim_end());
         text += &line(std::iter::once(name.as_str()).chain(figures));
     }
-    for loss in group.rows.iter().flat_map(Row::footnotes) {
-        text += &format!("\n! {}\n", escaped(&loss));
+    for footnote in names::footnotes(group) {
+        text += &format!("\n! {}\n", escaped(&footnote));
     }
     text
 }
@@ -70,14 +78,10 @@ fn list<'a>(title: &str, lines: impl Iterator<Item = &'a String>) -> String {
     text
 }
 
-/// Text on one line with nothing in it that Markdown takes for a mark of its own.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for char in plain(text).chars() {
-        if matches!(char, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&') {
-            escaped.push('\\');
-        }
-        escaped.push(char);
-    }
-    escaped
-}
+/// The tables in GitHub's Markdown.
+pub(super) const FORMAT: Format = Format {
+    name: "markdown",
+    summary: "the same tables in GitHub's Markdown, with every column",
+    for_terminals: true,
+    text: |result, _| Ok(tables(result)),
+};

@@ -1,0 +1,154 @@
+//! Entries: one a trial, for the formats that show every trial for itself, as other benchmarks do. The words
+//! around them stand here once.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use ipcmark_results::{Case, Identity, Outcome, RoundTripTrial, RunResult, caveats_of};
+
+use crate::{caveats::sentence, names, plain::plain, remarks};
+
+/// One trial of a case, or a case that has none to show.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// The trial.
+    pub trial: Option<&'a RoundTripTrial>,
+}
+
+/// The reason why an entry has no figures.
+pub struct Absence {
+    /// One word or two for a cell.
+    pub word: &'static str,
+    /// The sentence, which begins with that word.
+    pub sentence: String,
+}
+
+/// All entries of a result: of each case its trials.
+pub fn entries(result: &RunResult) -> Vec<Entry<'_>> {
+    result.cases.iter().flat_map(entries_of).collect()
+}
+
+fn entries_of(case: &Case) -> Vec<Entry<'_>> {
+    match case.round_trips() {
+        [] => vec![Entry { case, trial: None }],
+        trials => trials.iter().map(|trial| Entry { case, trial: Some(trial) }).collect(),
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// The identity of its case.
+    pub fn identity(&self) -> &'a Identity {
+        &self.case.identity
+    }
+
+    /// The trial, or why there is none to show.
+    pub fn figures(&self) -> Result<&'a RoundTripTrial, Absence> {
+        self.trial.ok_or_else(|| match &self.case.outcome {
+            Outcome::Ok { .. } => {
+                let pattern = self.identity().pattern;
+                absence("not shown", &format!("the pattern {pattern} measures no round trips"))
+            }
+            outcome => absence(outcome.status().as_str(), &remarks::reason(self.case)),
+        })
+    }
+
+    /// The sentences that belong beside its figures, or instead of them.
+    pub fn remarks(&self) -> Vec<String> {
+        match self.figures() {
+            Ok(trial) => {
+                let caveats = caveats_of(self.identity().wait, std::slice::from_ref(trial));
+                caveats.iter().map(sentence).collect()
+            }
+            Err(absence) => vec![absence.sentence],
+        }
+    }
+
+    /// Number of its trial; a case that has none stands with the first.
+    fn number(&self) -> u32 {
+        self.trial.map_or(1, |trial| trial.number)
+    }
+}
+
+fn absence(word: &'static str, reason: &str) -> Absence {
+    Absence { word, sentence: format!("{word}: {reason}") }
+}
+
+/// The sentences that belong to these entries, each once, behind the names of its entries.
+pub fn remarks(entries: &[Entry], name: impl Fn(&Entry) -> String) -> Vec<String> {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for entry in entries {
+        for sentence in entry.remarks() {
+            let name = name(entry);
+            match said.iter_mut().find(|(known, _)| *known == sentence) {
+                Some((_, names)) => names.push(name),
+                None => said.push((sentence, vec![name])),
+            }
+        }
+    }
+    said.into_iter().map(|(sentence, names)| format!("{}: {sentence}", names.join(", "))).collect()
+}
+
+/// The entries that differ in their payloads only, smallest first.
+pub type Section<'a> = Vec<Entry<'a>>;
+
+/// All entries, in sections ordered by `rank` and then by name.
+pub fn sections(result: &RunResult, rank: fn(&str) -> usize) -> Vec<Section<'_>> {
+    let mut found: BTreeMap<_, Section> = BTreeMap::new();
+    for entry in entries(result) {
+        let identity = entry.identity();
+        let (transport, options) = (&identity.transport, &identity.options);
+        let key = (rank(transport), transport, options, circumstances(identity), entry.number());
+        found.entry(key).or_default().push(entry);
+    }
+    let mut sections: Vec<Section> = found.into_values().collect();
+    for section in &mut sections {
+        section.sort_by_key(|entry| entry.identity().payload_bytes);
+    }
+    sections
+}
+
+/// The order and the identity of a case beyond its transport, options and payload.
+pub fn circumstances(identity: &Identity) -> impl Ord + use<> {
+    let followers = (identity.subscribers, identity.silent_subscribers);
+    let (span, touch) = (Reverse(identity.span), identity.touch);
+    (identity.pattern, span, followers, touch, identity.wait, identity.load)
+}
+
+/// An entry in words: `pipe, wait spin, touch head`.
+pub fn subject(result: &RunResult, entry: &Entry) -> String {
+    let identity = entry.identity();
+    format!("{}, {}{}", names::transport(identity), setting(identity), trial(result, entry))
+}
+
+/// The wait, the touch, and everything out of the ordinary, in words.
+pub fn setting(identity: &Identity) -> String {
+    let mut parts = vec![format!("wait {}", identity.wait), format!("touch {}", identity.touch)];
+    if identity.subscribers > 1 {
+        parts.push(names::followers(identity.subscribers, identity.silent_subscribers));
+    }
+    parts.extend(names::span(identity.span).map(Into::into));
+    parts.join(", ")
+}
+
+/// The number of the trial, where there are several.
+pub fn trial(result: &RunResult, entry: &Entry) -> String {
+    let is_repeated = entries(result).iter().any(|entry| entry.number() > 1);
+    match entry.trial.filter(|_| is_repeated) {
+        Some(trial) => format!(", trial {}", trial.number),
+        None => String::new(),
+    }
+}
+
+/// The notes of the whole result, a line each behind `mark`; empty where there are none.
+pub fn notes(result: &RunResult, mark: &str) -> String {
+    let notes = result.notes.iter().map(|note| plain(note));
+    let lines = remarks::incomplete(result).into_iter().chain(notes);
+    let text: String = lines.map(|line| format!("{mark}{line}\n")).collect();
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// Half of a round trip in µs.
+pub fn half_us(round_trip_ns: f64) -> f64 {
+    round_trip_ns / 2e3
+}

@@ -1,0 +1,51 @@
+//! The definition of a format.
+
+use std::fmt;
+
+use ipcmark_results::RunResult;
+
+/// A form in which a result is shown or written.
+pub struct Format {
+    /// The word for it on the command line.
+    pub name: &'static str,
+    /// A description in a few words.
+    pub summary: &'static str,
+    /// True if a terminal can show it.
+    pub for_terminals: bool,
+    /// Makes its text, which ends in a line feed. The error says what cannot be shown, and why.
+    pub(crate) text: fn(&RunResult, Terminal) -> Result<String, String>,
+}
+
+/// The properties of a terminal to which the table fits itself; other formats ignore them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns of the terminal. No line is longer, unless they are fewer than 40.
+    pub width: usize,
+    /// True if escape sequences may be written: bold, dim, red.
+    pub color: bool,
+}
+
+impl Format {
+    /// The result in this format.
+    pub fn render(&self, result: &RunResult, terminal: Terminal) -> Result<String, String> {
+        (self.text)(&result.settled(), terminal)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}

@@ -1,0 +1,31 @@
+//! Every format, one file each: what `--format` shows and `--export` writes.
+
+mod csv;
+mod fastdds;
+mod html;
+mod iceperf;
+mod ipc_bench;
+mod ipc_performance;
+mod json;
+mod markdown;
+mod table;
+
+use crate::format::Format;
+
+/// Every format, in the order in which people are shown them.
+pub const FORMATS: &[&Format] = &[
+    &table::FORMAT,
+    &markdown::FORMAT,
+    &csv::FORMAT,
+    &json::FORMAT,
+    &html::FORMAT,
+    &iceperf::FORMAT,
+    &ipc_bench::FORMAT,
+    &fastdds::FORMAT,
+    &ipc_performance::FORMAT,
+];
+
+/// The format of this name.
+pub fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.name == name)
+}

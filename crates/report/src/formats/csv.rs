@@ -1,0 +1,171 @@
+//! One line a trial with every figure, in the units of the result file, for a spreadsheet or a
+//! program; a case that was not measured has one line. Quoted as RFC 4180 says.
+
+use csv::{Terminator, WriterBuilder};
+use ipcmark_results::{Case, PlacementPolicy, ProcessRecord, Role, RoundTripTrial, RunResult};
+
+use crate::{
+    entries::{Entry, entries},
+    format::Format,
+    plain::plain,
+};
+
+/// A column: its name, and its cell for one `T`.
+type Column<T> = (&'static str, fn(&T) -> String);
+
+/// The columns of every case.
+const CASE: &[Column<Case>] = &[
+    ("transport", |case| text(&case.identity.transport)),
+    ("family", |case| text(&case.identity.family)),
+    ("library_version", |case| optional(case.identity.library_version.as_ref())),
+    ("pattern", |case| case.identity.pattern.to_string()),
+    ("payload_bytes", |case| case.identity.payload_bytes.to_string()),
+    ("wait", |case| case.identity.wait.to_string()),
+    ("touch", |case| case.identity.touch.to_string()),
+    ("load", |case| case.identity.load.to_string()),
+    ("span", |case| case.identity.span.to_string()),
+    ("subscribers", |case| case.identity.subscribers.to_string()),
+    ("silent_subscribers", |case| case.identity.silent_subscribers.to_string()),
+    ("options", options),
+    ("placement", placement),
+    ("status", |case| case.status().to_string()),
+    ("reason", |case| optional(case.reason())),
+];
+
+/// The columns of a trial: their names are those of the result file, joined by `_`.
+const TRIAL: &[Column<RoundTripTrial>] = &[
+    ("trial", |trial| trial.number.to_string()),
+    ("round_trip_ns_count", |trial| trial.round_trip_ns.count.to_string()),
+    ("round_trip_ns_mean", |trial| trial.round_trip_ns.mean.to_string()),
+    ("round_trip_ns_stdev", |trial| trial.round_trip_ns.stdev.to_string()),
+    ("round_trip_ns_min", |trial| trial.round_trip_ns.min.to_string()),
+    ("round_trip_ns_p50", |trial| trial.round_trip_ns.p50.to_string()),
+    ("round_trip_ns_p90", |trial| trial.round_trip_ns.p90.to_string()),
+    ("round_trip_ns_p99", |trial| trial.round_trip_ns.p99.to_string()),
+    ("round_trip_ns_p99_9", |trial| trial.round_trip_ns.p99_9.to_string()),
+    ("round_trip_ns_p99_99", |trial| trial.round_trip_ns.p99_99.to_string()),
+    ("round_trip_ns_max", |trial| trial.round_trip_ns.max.to_string()),
+    ("clock_free_mean_ns", |trial| trial.clock_free_mean_ns.to_string()),
+    ("elapsed_ns", |trial| trial.elapsed_ns.to_string()),
+    ("lost_wait_ns", |trial| trial.lost_wait_ns.to_string()),
+    ("setup_ns", |trial| trial.session.setup_ns.to_string()),
+    ("round", |trial| trial.round.to_string()),
+    ("reference_multiple", |trial| optional(trial.reference_multiple)),
+    ("messages", |trial| trial.session.messages.to_string()),
+    ("losses_sent", |trial| trial.session.losses.sent.to_string()),
+    ("losses_received", |trial| trial.session.losses.received.to_string()),
+    ("losses_lost", |trial| trial.session.losses.lost.to_string()),
+    ("losses_late", |trial| trial.session.losses.late.to_string()),
+    ("losses_duplicated", |trial| trial.session.losses.duplicated.to_string()),
+    ("losses_reordered", |trial| trial.session.losses.reordered.to_string()),
+    ("carrier_found", |trial| trial.session.carrier.found.to_string()),
+    ("carrier_declared", |trial| optional(trial.session.carrier.declared)),
+    ("carrier_loopback_bytes_per_message", |trial| {
+        trial.session.carrier.loopback_bytes_per_message.to_string()
+    }),
+    ("carrier_shared_bytes", |trial| trial.session.carrier.shared_bytes.to_string()),
+    ("cpus", cpus),
+];
+
+/// A figure of a process, with its name.
+type Figure = (&'static str, fn(&ProcessRecord) -> u64);
+
+/// The columns of a process. Each stands twice: of the leader's process, and of all others together.
+const PROCESS: &[Figure] = &[
+    ("cpu_ns", |process| process.cpu_ns),
+    ("user_ns", |process| process.user_ns),
+    ("system_ns", |process| process.system_ns),
+    ("context_switches_voluntary", |process| process.context_switches.voluntary),
+    ("context_switches_involuntary", |process| process.context_switches.involuntary),
+    ("page_faults_minor", |process| process.page_faults.minor),
+    ("page_faults_major", |process| process.page_faults.major),
+    ("peak_memory_bytes", |process| process.peak_memory_bytes),
+    ("sent", |process| process.ends.iter().fold(0, |sum, end| end.sent.saturating_add(sum))),
+    ("received", |process| {
+        process.ends.iter().fold(0, |sum, end| end.received.saturating_add(sum))
+    }),
+];
+
+fn lines(result: &RunResult) -> Result<String, String> {
+    let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
+    let lines = entries(result).into_iter().map(|entry| cells(&entry));
+    for line in std::iter::once(head()).chain(lines) {
+        writer.write_record(line).map_err(|e| e.to_string())?;
+    }
+    let bytes = writer.into_inner().map_err(|e| e.to_string())?;
+    String::from_utf8(bytes).map_err(|e| e.to_string())
+}
+
+fn head() -> Vec<String> {
+    let case = CASE.iter().map(|(name, _)| name.to_string());
+    let trial = TRIAL.iter().map(|(name, _)| name.to_string());
+    let process = |whose| PROCESS.iter().map(move |(name, _)| format!("{whose}_{name}"));
+    case.chain(trial).chain(process("leader")).chain(process("others")).collect()
+}
+
+fn cells(entry: &Entry) -> Vec<String> {
+    let case = CASE.iter().map(|(_, cell)| cell(entry.case));
+    let trial = match entry.trial {
+        Some(trial) => figures(trial),
+        None => vec![String::new(); TRIAL.len() + 2 * PROCESS.len()],
+    };
+    case.chain(trial).collect()
+}
+
+fn figures(trial: &RoundTripTrial) -> Vec<String> {
+    let own = TRIAL.iter().map(|(_, cell)| cell(trial));
+    let leader = sums(trial.session.leader().into_iter().collect());
+    own.chain(leader).chain(sums(trial.session.others().collect())).collect()
+}
+
+/// The figures of some processes together.
+fn sums(processes: Vec<&ProcessRecord>) -> impl Iterator<Item = String> {
+    PROCESS.iter().map(move |(_, figure)| {
+        let sum = processes.iter().fold(0, |sum: u64, process| sum.saturating_add(figure(process)));
+        sum.to_string()
+    })
+}
+
+fn options(case: &Case) -> String {
+    let options = case.identity.options.iter();
+    let options: Vec<String> = options.map(|(option, value)| format!("{option}={value}")).collect();
+    text(&options.join(" "))
+}
+
+fn placement(case: &Case) -> String {
+    match &case.identity.placement {
+        PlacementPolicy::Auto => "auto".into(),
+        PlacementPolicy::Cpus(cpus) => {
+            cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+        }
+        PlacementPolicy::Off => "off".into(),
+    }
+}
+
+/// The processors of the ends that were pinned: the leader's first.
+fn cpus(trial: &RoundTripTrial) -> String {
+    let ends = || trial.session.processes.iter().flat_map(|process| &process.ends);
+    let leader = ends().filter(|end| end.role == Role::Leader);
+    let all = leader.chain(ends().filter(|end| end.role != Role::Leader));
+    let cpus: Vec<String> = all.filter_map(|end| end.cpu).map(|cpu| cpu.to_string()).collect();
+    cpus.join(" ")
+}
+
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| text(&value.to_string()))
+}
+
+/// A text on one line that neither a terminal obeys nor a spreadsheet takes for a formula: one that
+/// begins like a formula gets an apostrophe before it.
+fn text(text: &str) -> String {
+    let text = plain(text);
+    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text }
+}
+
+/// One line a trial, with every figure.
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    summary: "one line a trial, with every figure",
+    for_terminals: true,
+    text: |result, _| lines(result),
+};

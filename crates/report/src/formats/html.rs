@@ -1,0 +1,14 @@
+//! The page for the browser, of this one result.
+
+use crate::{
+    format::Format,
+    html::{Source, page},
+};
+
+/// The page for the browser.
+pub(super) const FORMAT: Format = Format {
+    name: "html",
+    summary: "a self-contained page for the browser, as `ipcmark report` makes it",
+    for_terminals: false,
+    text: |result, _| page(&[Source { name: format!("run {}", result.run.id), result }]),
+};

@@ -1,0 +1,63 @@
+//! The RESULTS block of IPC-Bench, one for each trial.
+//!
+//! A "duration" of IPC-Bench is a whole round trip, and its "message rate" counts round trips, not
+//! messages: the block shows them so. "Total duration" is the whole sampled pass, waiting for lost
+//! messages included. IPC-Bench prints no name; here one stands over each block, and in the block of
+//! a case without figures the reason stands in their place.
+
+use ipcmark_results::{RoundTripTrial, RunResult};
+
+use crate::{
+    entries::{Entry, notes, sections, subject},
+    format::Format,
+};
+
+fn blocks(result: &RunResult) -> String {
+    let entries = sections(result, |_| 0).into_iter().flatten();
+    let blocks: String = entries.map(|entry| block(result, &entry)).collect();
+    blocks.trim_start_matches('\n').to_owned() + &notes(result, "Note: ")
+}
+
+fn block(result: &RunResult, entry: &Entry) -> String {
+    let (lines, remarks) = match entry.figures() {
+        Ok(trial) => (lines(trial), entry.remarks()),
+        Err(absence) => (absence.sentence + "\n", Vec::new()),
+    };
+    let remarks: String = remarks.into_iter().map(|remark| remark + "\n").collect();
+    format!(
+        "\n{}\n============ RESULTS ================\n\
+         Message size:       {}\n{lines}\
+         =====================================\n{remarks}",
+        subject(result, entry),
+        entry.identity().payload_bytes
+    )
+}
+
+fn lines(trial: &RoundTripTrial) -> String {
+    let trip = &trial.round_trip_ns;
+    let elapsed_ns = trial.elapsed_ns as f64;
+    let rate = if elapsed_ns > 0.0 { trip.count as f64 / elapsed_ns * 1e9 } else { 0.0 };
+    [
+        format!("Message count:      {}\n", trip.count),
+        line("Total duration:", elapsed_ns / 1e6, "ms"),
+        line("Average duration:", trip.mean / 1e3, "us"),
+        line("Minimum duration:", trip.min as f64 / 1e3, "us"),
+        line("Maximum duration:", trip.max as f64 / 1e3, "us"),
+        line("Standard deviation:", trip.stdev / 1e3, "us"),
+        format!("{:<20}{rate:<11.0}\tmsg/s\n", "Message rate:"),
+    ]
+    .concat()
+}
+
+/// A figure with its unit, a tab between them as in IPC-Bench's own.
+fn line(name: &str, value: f64, unit: &str) -> String {
+    format!("{name:<20}{value:<11.3}\t{unit}\n")
+}
+
+/// The RESULTS block of IPC-Bench.
+pub(super) const FORMAT: Format = Format {
+    name: "ipc-bench",
+    summary: "the RESULTS block of IPC-Bench",
+    for_terminals: true,
+    text: |result, _| Ok(blocks(result)),
+};

@@ -1,0 +1,113 @@
+//! The table of IPC Performance Benchmarks: a line an implementation.
+//!
+//! Its programs show whole round trips in µs. Their throughput is the inverse of the average: both
+//! messages of a round trip, divided by the time it takes. The column says so, for with one message
+//! under way nothing is known of what a transport can carry. The table of each payload and way of
+//! measuring is one of its own, fastest first; what was not measured or was lost is said below it.
+
+use std::collections::BTreeMap;
+
+use ipcmark_results::{Identity, RoundTripTrial, RunResult};
+
+use crate::{
+    entries::{Entry, circumstances, entries, notes, remarks, setting, trial},
+    format::Format,
+    names::transport,
+    plain::markdown as escaped,
+    units::{count, size},
+};
+
+/// The implementations of the benchmarks: our name, and theirs.
+const NAMES: [(&str, &str); 10] = [
+    ("shm-ring", "Shared Memory"),
+    ("cpp-ipc-channel", "cpp-ipc chan"),
+    ("cpp-ipc-route", "cpp-ipc route"),
+    ("boost-mq", "Boost MQ"),
+    ("boost-shm", "Boost SHM"),
+    ("zeromq-ipc", "ZeroMQ (IPC)"),
+    ("zeromq-tcp", "ZeroMQ (TCP)"),
+    ("nng-ipc", "NNG (IPC)"),
+    ("nng-tcp", "NNG (TCP)"),
+    ("alephzero-rpc", "AlephZero"),
+];
+
+fn tables(result: &RunResult) -> String {
+    let mut tables: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
+    for entry in entries(result) {
+        let identity = entry.identity();
+        let key = (identity.pattern, identity.payload_bytes, circumstances(identity));
+        tables.entry(key).or_default().push(entry);
+    }
+    let tables = tables.into_values().map(|entries| table(result, entries));
+    tables.collect::<Vec<_>>().join("\n") + &notes(result, "Note: ")
+}
+
+fn table(result: &RunResult, mut entries: Vec<Entry>) -> String {
+    let mean = |entry: &Entry| entry.trial.map_or(f64::INFINITY, |trial| trial.round_trip_ns.mean);
+    entries.sort_by(|a, b| {
+        let names = || a.identity().transport.cmp(&b.identity().transport);
+        mean(a).total_cmp(&mean(b)).then_with(names)
+    });
+    let name = |entry: &Entry| name(entry.identity()) + &trial(result, entry);
+    let rows: String = entries.iter().map(|entry| row(&escaped(&name(entry)), entry)).collect();
+    let remarks = remarks(&entries, name).into_iter();
+    let remarks: String = remarks.map(|remark| format!("\n{}\n", escaped(&remark))).collect();
+    let identity = entries[0].identity();
+    let (payload, setting) = (size(identity.payload_bytes), escaped(&setting(identity)));
+    let head = head(identity.messages_per_round_trip());
+    format!("### Latency (microseconds)\n\n{payload}, {setting}\n\n{head}{rows}{remarks}")
+}
+
+/// Their columns; the last is headed as what it is.
+fn head(messages: u64) -> String {
+    let rate = format!("{messages} / Average (msg/s)");
+    format!(
+        "| Implementation | Average | P50    | P90    | P99     | Min    | Max     | {rate:<19} |\n\
+         |---------------|---------|--------|--------|---------|---------|---------|{:-<21}|\n",
+        ""
+    )
+}
+
+/// Their name for it where they have one, and the settings that are not its defaults.
+fn name(identity: &Identity) -> String {
+    let name = transport(identity);
+    match NAMES.iter().find(|(ours, _)| *ours == identity.transport) {
+        Some((ours, theirs)) => name.replacen(ours, theirs, 1),
+        None => name,
+    }
+}
+
+fn row(name: &str, entry: &Entry) -> String {
+    let [average, p50, p90, p99, min, max, rate] = match entry.figures() {
+        Ok(trial) => cells(trial, entry.identity().messages_per_round_trip()),
+        Err(absence) => [absence.word, "–", "–", "–", "–", "–", "–"].map(Into::into),
+    };
+    format!(
+        "| {name:<13} | {average:<7} | {p50:<6} | {p90:<6} | {p99:<7} | {min:<7} | {max:<7} | \
+         {rate:<19} |\n"
+    )
+}
+
+fn cells(trial: &RoundTripTrial, messages: u64) -> [String; 7] {
+    let trip = &trial.round_trip_ns;
+    let us = |ns: f64| format!("{:.2}", ns / 1e3);
+    let whole = |ns: u64| us(ns as f64);
+    let rate = messages as f64 / trip.mean * 1e9;
+    [
+        us(trip.mean),
+        whole(trip.p50),
+        whole(trip.p90),
+        whole(trip.p99),
+        whole(trip.min),
+        whole(trip.max),
+        if rate.is_finite() { count(rate.round() as u64) } else { "–".into() },
+    ]
+}
+
+/// The table of IPC Performance Benchmarks.
+pub(super) const FORMAT: Format = Format {
+    name: "ipc-performance",
+    summary: "the table of IPC Performance Benchmarks",
+    for_terminals: true,
+    text: |result, _| Ok(tables(result)),
+};

@@ -1,0 +1,13 @@
+//! The result as its file holds it.
+
+use ipcmark_results::to_json;
+
+use crate::format::Format;
+
+/// The result as its file holds it.
+pub(super) const FORMAT: Format = Format {
+    name: "json",
+    summary: "the result file itself, every sample included",
+    for_terminals: true,
+    text: |result, _| Ok(to_json(result)),
+};

@@ -1,0 +1,95 @@
+//! A table for a terminal: a head, the groups, what was not measured, notes, and last what was found.
+
+use ipcmark_results::{Group, RunResult, Status};
+use textwrap::core::display_width;
+
+use crate::{
+    columns::Scale,
+    findings::findings,
+    format::{Format, Terminal},
+    grid::Grid,
+    names::{self, Titles},
+    page::{BOLD, DIM, Page, RED},
+    plain::plain,
+    remarks::{self, LEGEND},
+};
+
+fn table(result: &RunResult, terminal: Terminal) -> String {
+    let mut page = Page::of(terminal);
+    head(&mut page, result);
+    groups(&mut page, &ipcmark_results::groups(result), &Titles::of(result));
+    unmeasured(&mut page, result);
+    notes(&mut page, result);
+    found(&mut page, result);
+    page.text
+}
+
+fn head(page: &mut Page, result: &RunResult) {
+    page.wrapped(BOLD, "", &remarks::heading(result));
+    if let Some(sentence) = remarks::incomplete(result) {
+        page.wrapped(RED, "", &sentence);
+    }
+    for (name, fact) in remarks::facts(result) {
+        page.wrapped("", &format!("  {name:<10}  "), &fact);
+    }
+}
+
+fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
+    let grid = Grid::of(groups, page.width);
+    for sheet in &grid.sheets {
+        page.line("", "");
+        page.title(&titles.title(sheet.group), &Scale::of(sheet.group).caption());
+        for (at, line) in grid.lines(sheet).iter().enumerate() {
+            page.line(if at == 0 { DIM } else { "" }, line);
+        }
+        for footnote in names::footnotes(sheet.group) {
+            page.wrapped("", "  ! ", &footnote);
+        }
+    }
+    if !groups.is_empty() {
+        page.line("", "");
+        page.wrapped(DIM, "", LEGEND);
+    }
+}
+
+fn unmeasured(page: &mut Page, result: &RunResult) {
+    for unmeasured in remarks::unmeasured(&result.cases) {
+        page.line("", "");
+        let look = if unmeasured.status == Status::Failed { RED } else { BOLD };
+        page.line(look, unmeasured.status.as_str());
+        for line in &unmeasured.lines {
+            page.wrapped("", "  - ", line);
+        }
+    }
+}
+
+fn notes(page: &mut Page, result: &RunResult) {
+    if !result.notes.is_empty() {
+        page.line("", "");
+        page.line(BOLD, "notes");
+    }
+    for note in &result.notes {
+        page.wrapped("", "  - ", &plain(note));
+    }
+}
+
+fn found(page: &mut Page, result: &RunResult) {
+    let findings = findings(result);
+    if findings.is_empty() {
+        return;
+    }
+    page.line("", "");
+    page.line(BOLD, "findings");
+    let width = findings.iter().map(|finding| display_width(&finding.question)).max().unwrap_or(0);
+    for finding in &findings {
+        page.wrapped("", &format!("  {:<width$}  ", finding.question), &finding.answer);
+    }
+}
+
+/// The tables for a terminal.
+pub(super) const FORMAT: Format = Format {
+    name: "table",
+    summary: "tables for a terminal",
+    for_terminals: true,
+    text: |result, terminal| Ok(table(result, terminal)),
+};

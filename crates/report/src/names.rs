@@ -1,0 +1,136 @@
+//! Names of rows and titles of groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipcmark_results::{
+    Group, Identity, Key, Row, RunResult, Span, Touch, caveats,
+    stats::{Comparison, Verdict},
+};
+
+use crate::{caveats::sentence, plain::plain, units};
+
+/// The name of a row: the transport with its settings, and the payload where its group has several.
+pub fn row(row: &Row) -> String {
+    let identity = &row.case.identity;
+    match Key::of(identity).payload {
+        Some(_) => transport(identity),
+        None => {
+            let size = units::size(identity.payload_bytes);
+            format!("{} {size}{}", plain(&identity.transport), settings(&identity.options))
+        }
+    }
+}
+
+/// The name, with a mark where there is a footnote.
+pub fn marked(row: &Row) -> String {
+    let name = self::row(row);
+    if caveats(row).is_empty() { name } else { format!("{name} !") }
+}
+
+/// The caveats of the rows of a group: each sentence once, behind the names of its rows.
+pub fn footnotes(group: &Group) -> Vec<String> {
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &group.rows {
+        for sentence in caveats(row).iter().map(sentence) {
+            match notes.iter_mut().find(|(known, _)| *known == sentence) {
+                Some((_, names)) => names.push(self::row(row)),
+                None => notes.push((sentence, vec![self::row(row)])),
+            }
+        }
+    }
+    notes.into_iter().map(|(sentence, names)| format!("{}: {sentence}", names.join(", "))).collect()
+}
+
+/// A row that stands alone: `tcp (latency · 64 B · all · spin)`.
+pub fn alone(identity: &Identity) -> String {
+    let Identity { pattern, touch, wait, .. } = identity;
+    let size = units::size(identity.payload_bytes);
+    format!("{} ({pattern} · {size} · {touch} · {wait})", transport(identity))
+}
+
+/// The transport of a case, with its settings where they are not its defaults.
+pub fn transport(identity: &Identity) -> String {
+    plain(&identity.transport) + &settings(&identity.options)
+}
+
+fn settings(options: &BTreeMap<String, String>) -> String {
+    let setting =
+        |(option, value): (&String, &String)| format!(" {}={}", plain(option), plain(value));
+    options.iter().map(setting).collect()
+}
+
+/// Several followers in words.
+pub fn followers(subscribers: u32, silent: u32) -> String {
+    match silent {
+        0 => format!("{subscribers} subscribers"),
+        _ => format!("{subscribers} subscribers, {silent} of them silent"),
+    }
+}
+
+/// The reach of a message in words, where it is not from process to process.
+pub fn span(span: Span) -> Option<&'static str> {
+    match span {
+        Span::Process => None,
+        Span::Thread => Some("one process"),
+        Span::None => Some("no hop: the harness itself"),
+    }
+}
+
+/// The titles of a result's groups: `latency · 64 B · spin`.
+pub struct Titles {
+    /// Payloads of which some case touches the head only.
+    untouched: BTreeSet<u64>,
+}
+
+impl Titles {
+    /// The titles of the groups of this result.
+    pub fn of(result: &RunResult) -> Self {
+        Self::of_rows(result.cases.iter().map(|case| &case.identity))
+    }
+
+    /// The titles of the groups of these rows.
+    pub fn of_rows<'a>(rows: impl Iterator<Item = &'a Identity>) -> Self {
+        let untouched = rows.filter(|identity| identity.touch == Touch::Head);
+        Self { untouched: untouched.map(|identity| identity.payload_bytes).collect() }
+    }
+
+    /// The part of a title that tells a group from others of its pattern: `64 B · spin`.
+    pub fn short(&self, key: &Key) -> String {
+        let mut parts = self.payload(key);
+        parts.push(key.wait.to_string());
+        parts.join(" · ")
+    }
+
+    fn payload(&self, key: &Key) -> Vec<String> {
+        let Some((bytes, touch)) = key.payload else { return Vec::new() };
+        let touch = self.untouched.contains(&bytes).then(|| format!("touch {touch}"));
+        std::iter::once(units::size(bytes)).chain(touch).collect()
+    }
+
+    /// The title of a group.
+    pub fn title(&self, group: &Group) -> String {
+        let Key { pattern, span: distance, subscribers, silent_subscribers, wait, .. } = group.key;
+        let mut parts = vec![pattern.to_string()];
+        parts.extend(self.payload(&group.key));
+        if subscribers > 1 {
+            parts.push(followers(subscribers, silent_subscribers));
+        }
+        parts.push(wait.to_string());
+        parts.extend(span(distance.0).map(Into::into));
+        let trials = group.rows.iter().map(|row| row.trials.len()).max().unwrap_or(1);
+        if trials > 1 {
+            parts.push(format!("{trials} trials"));
+        }
+        parts.join(" · ")
+    }
+}
+
+/// The word for a verdict.
+pub fn verdict(comparison: &Comparison) -> &'static str {
+    match comparison.verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Same => "same",
+        Verdict::CannotTell { .. } => "cannot tell",
+    }
+}
