@@ -10,7 +10,7 @@ use std::{
 };
 
 use ipcmark_engine::Pinning;
-use ipcmark_remote::{Follower, LeaderAddress, Secret, Served};
+use ipcmark_remote::{AllowedUsers, Follower, LeaderAddress, Secret, Served};
 use ipcmark_transport::Error;
 use nix::unistd::getuid;
 
@@ -21,12 +21,12 @@ use crate::{
     },
     definition::Outcome,
     interrupts::Interrupts,
-    measurement, output, registry,
+    measurement, output, registry, transport_options,
 };
 
 /// Waits for the followers and measures.
 pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
-    let address = leader_address(&place.socket, &place.listen, &place.secret)?;
+    let address = leader_address(&place.socket, &place.allow_user, &place.listen, &place.secret)?;
     let transports = registry::look(&run.module)?;
     let ended = measurement::measure(run, Some(&address), &transports);
     leave();
@@ -35,14 +35,22 @@ pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
 
 /// Serves one leader, or one after another.
 pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
-    let leader = leader_address(&arguments.socket, &arguments.connect, &arguments.secret)?;
+    let FollowerArguments { socket, allow_user, connect, secret, .. } = arguments;
+    let leader = leader_address(socket, allow_user, connect, secret)?;
     // Its keepers find the modules that this finds.
-    registry::look(&arguments.module)?;
+    let registry = registry::look(&arguments.module)?.registry;
+    let paths = transport_options::local_paths(&arguments.set, &registry)?;
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
     pinning.check(0).map_err(|error| error.to_string())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-    let follower =
-        Follower { leader, pinning, is_silent: arguments.silent, interrupt: &interrupts.readable };
+    let follower = Follower {
+        leader,
+        registry: &registry,
+        paths,
+        pinning,
+        is_silent: arguments.silent,
+        interrupt: &interrupts.readable,
+    };
     let status = serve(&follower, arguments.forever, &interrupts);
     leave();
     Ok(status)
@@ -79,6 +87,7 @@ fn serve(follower: &Follower<'_>, forever: bool, interrupts: &Interrupts) -> Exi
 
 fn leader_address(
     socket: &Option<PathBuf>,
+    allow_user: &[String],
     address: &Option<String>,
     secret: &Option<PathBuf>,
 ) -> Result<LeaderAddress, String> {
@@ -88,15 +97,17 @@ fn leader_address(
     }
     if secret.is_some() {
         return Err(
-            "--secret goes with the address of a leader: at a socket its permissions decide \
-                    who may connect"
+            "--secret goes with the address of a leader: at a socket the system says which \
+                    user is at the other end"
                 .into(),
         );
     }
-    match socket {
-        Some(path) => Ok(LeaderAddress::Socket(path.clone())),
-        None => own_socket().map(LeaderAddress::Socket).map_err(|error| error.to_string()),
-    }
+    let users = AllowedUsers::named(allow_user).map_err(|error| error.to_string())?;
+    let path = match socket {
+        Some(path) => path.clone(),
+        None => own_socket().map_err(|error| error.to_string())?,
+    };
+    Ok(LeaderAddress::Socket(path, users))
 }
 
 fn resolved(address: &str) -> Result<SocketAddr, String> {
@@ -112,8 +123,7 @@ fn own_directory() -> PathBuf {
     }
 }
 
-/// The socket that leader and follower of one user meet at, in a directory that nobody else can
-/// write to.
+/// The socket of a leader and its followers of one user, in a directory that nobody else can write to.
 fn own_socket() -> Result<PathBuf, Error> {
     let (user, directory) = (getuid().as_raw(), own_directory());
     let failed = |error| Error::os("create", directory.display().to_string(), error);

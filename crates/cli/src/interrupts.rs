@@ -10,12 +10,17 @@ use std::{
     },
 };
 
+use ipcmark_machine::inherited::is_ignored;
 use ipcmark_transport::Error;
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM},
     flag,
     low_level::pipe,
 };
+
+/// Signals that end a run. An alarm is a time limit that was set before the command was executed. Signals
+/// that were ignored stay ignored: nohup, and a shell's background job.
+const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGALRM];
 
 /// Tells when the user wants to stop, and by which signal.
 pub(crate) struct Interrupts {
@@ -33,7 +38,7 @@ impl Interrupts {
     fn register() -> io::Result<Self> {
         let (readable, written) = UnixStream::pair()?;
         let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGINT, SIGTERM, SIGHUP] {
+        for number in SIGNALS.into_iter().filter(|number| !is_ignored(*number)) {
             flag::register_usize(number, Arc::clone(&signal), number as usize)?;
             pipe::register(number, written.try_clone()?)?;
         }

@@ -9,8 +9,10 @@ mod definition;
 mod interrupts;
 mod measurement;
 mod output;
+mod progress;
 mod registry;
 mod selection;
+mod text;
 mod translation;
 mod transport_options;
 
@@ -18,8 +20,14 @@ use std::{ffi::OsString, process::ExitCode};
 
 use ipcmark_abi::{Found, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
+use ipcmark_machine::inherited;
 
 fn main() -> ExitCode {
+    inherited::with_known_state(part)
+}
+
+/// The command itself, or the part of it that it has started as a process.
+fn part() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1).and_then(|word| word.to_str()) {
         Some(KEEPER_COMMAND) => ipcmark_engine::keep(&registry::of(&Found::inherited())),

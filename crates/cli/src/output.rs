@@ -6,10 +6,10 @@ use std::{
     process::ExitCode,
 };
 
-use ipcmark_report::Style;
+use ipcmark_report::Terminal;
 
 /// Columns where neither the terminal nor `COLUMNS` tells.
-const DEFAULT_COLUMNS: usize = 100;
+pub(crate) const DEFAULT_COLUMNS: usize = 100;
 
 /// Prints to standard output; false where that failed.
 #[must_use]
@@ -46,11 +46,11 @@ pub(crate) fn failed(what: impl Display) -> ExitCode {
 }
 
 /// How tables look where standard output goes.
-pub(crate) fn style() -> Style {
-    let terminal = io::stdout().is_terminal();
+pub(crate) fn terminal() -> Terminal {
+    let is_terminal = io::stdout().is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    Style { width: columns(), color: terminal && !plain }
+    Terminal { width: columns(), color: is_terminal && !plain }
 }
 
 fn columns() -> usize {

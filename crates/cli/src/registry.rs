@@ -15,16 +15,25 @@ use crate::output;
 pub(crate) struct Transports {
     pub registry: Registry,
     is_whole: bool,
+    /// The variable of the environment by which keepers find the same modules, and its value.
+    inherited: (&'static str, String),
 }
 
 impl Transports {
+    /// Makes keepers that start from now on find these transports, and not those of another list.
+    pub(crate) fn hand_on(&self) {
+        let (variable, value) = &self.inherited;
+        // SAFETY: whoever calls it has one thread, so nobody reads the environment meanwhile.
+        unsafe { std::env::set_var(variable, value) };
+    }
+
     /// The exit status of what was done with them: no success where a module that was named is refused.
     pub(crate) fn status(&self, done: ExitCode) -> ExitCode {
         if self.is_whole || done != ExitCode::SUCCESS { done } else { ExitCode::FAILURE }
     }
 }
 
-/// Looks for modules and lists everything. An error is one of the command line.
+/// Looks for modules and lists everything, while the command has one thread. An error is one of the command line.
 pub(crate) fn look(named: &[PathBuf]) -> Result<Transports, String> {
     for file in named {
         File::open(file).map_err(|e| format!("cannot read the module {}: {e}", file.display()))?;
@@ -34,10 +43,9 @@ pub(crate) fn look(named: &[PathBuf]) -> Result<Transports, String> {
         output::say(format_args!("the module {}: {fault}", path.display()));
     }
     let is_whole = complain_of_refused(named, &found);
-    let (variable, value) = found.to_inherit();
-    // SAFETY: the command has one thread as yet, so nobody reads the environment meanwhile.
-    unsafe { std::env::set_var(variable, value) };
-    Ok(Transports { registry: of(&found), is_whole })
+    let transports = Transports { registry: of(&found), is_whole, inherited: found.to_inherit() };
+    transports.hand_on();
+    Ok(transports)
 }
 
 /// Says why modules that were named cannot be used; whether all can.

@@ -11,12 +11,17 @@ pub(crate) struct Translation {
     pub settings: Vec<String>,
 }
 
+/// Flags that say how often everything is repeated.
+const REPETITIONS: [&str; 3] = ["--trials", "--budget", "--precision"];
+
 impl Translation {
     /// The flags that every tool has, with what was written behind `--`, which comes last and so
-    /// overrides.
+    /// overrides. All of them measure once.
     pub(crate) fn new(flags: &[(&str, &str)], rest: &[String]) -> Self {
         let flags = flags.iter().map(|(flag, value)| format!("--{flag}={value}"));
-        let words = flags.chain(rest.iter().cloned()).collect();
+        let repeats = |word: &String| REPETITIONS.iter().any(|flag| word.starts_with(flag));
+        let once = (!rest.iter().any(repeats)).then(|| "--trials=1".to_owned());
+        let words = flags.chain(once).chain(rest.iter().cloned()).collect();
         Self { words, settings: Vec::new() }
     }
 

@@ -101,6 +101,23 @@ pub(crate) fn paths(options: &Options, registry: &Registry) -> Vec<PathBuf> {
     paths.map(|(_, (_, value))| Path::new(value).to_owned()).collect()
 }
 
+/// What a follower's user sets: files and directories of its host, by transport and key.
+pub(crate) fn local_paths(
+    words: &[String],
+    registry: &Registry,
+) -> Result<BTreeMap<String, BTreeMap<String, String>>, String> {
+    let mut paths = BTreeMap::new();
+    for (at, options) in read(words, registry)? {
+        let candidate = registry[at].as_ref();
+        let is_path = |key, value| spec(candidate, key).is_some_and(|spec| spec.is_path(value));
+        if let Some((key, _)) = options.iter().find(|(key, value)| !is_path(key, value)) {
+            return Err(format!("{}.{key} is the leader's to set", candidate.definition().name));
+        }
+        paths.insert(candidate.definition().name.to_string(), options);
+    }
+    Ok(paths)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

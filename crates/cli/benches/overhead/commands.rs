@@ -31,11 +31,13 @@ pub(crate) fn by_hand_p50_ns(name: &str, wait: Wait) -> f64 {
 }
 
 fn p50_ns(command: &mut Command, name: &str, wait: Wait) -> f64 {
-    command.args(["-t", name, "-w", wait.as_str(), "-s", "64", "-d", "200ms", "--format", "json"]);
+    command.args(["-t", name, "-w", wait.as_str(), "-s", "64"]);
+    command.args(["-d", "200ms", "--trials", "1", "--format", "json"]);
     let output = command.stderr(Stdio::null()).output().expect("the command runs");
     let result: RunResult = serde_json::from_slice(&output.stdout).expect("a result");
     let case = &result.cases[0];
-    let figures = case.figures.as_ref();
-    let figures = figures.unwrap_or_else(|| panic!("{name} {wait}: {:?}", case.reason));
-    figures.round_trip_ns.p50 as f64
+    match case.round_trips() {
+        [trial] => trial.round_trip_ns.p50 as f64,
+        _ => panic!("{name} {wait}: {:?}", case.reason()),
+    }
 }

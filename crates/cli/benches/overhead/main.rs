@@ -21,17 +21,13 @@ use std::process::ExitCode;
 
 use bare::Mechanism;
 use ipcmark_abi::{Found, MODULE_COMMAND};
-use ipcmark_engine::{KEEPER_COMMAND, Touch};
+use ipcmark_engine::KEEPER_COMMAND;
+use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
-use measured::{Engine, Latency, median};
+use measured::{Engine, median};
 
 /// Rounds of each comparison; odd, so that the median is one of them.
 const ROUNDS: usize = 11;
-
-/// Runs of which the fastest counts where a mean is compared with the floor, which is itself the
-/// fastest of several: one interruption of a few milliseconds would be in the one and not in the
-/// other.
-const SHORT_RUNS: usize = 7;
 
 /// What is compared with a bare program.
 const PROGRAMS: &[(&str, Wait)] = &[
@@ -115,14 +111,12 @@ fn paired(round: usize, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) -> f64
 /// (b) At most 1.5; 1.15 is where it should go.
 fn against_the_floor(engine: &Engine) {
     println!(
-        "\n(b) round trip of 32 B, spinning ÷ floor: fastest of {SHORT_RUNS} short runs (bulk mean)"
+        "\n(b) round trip of 32 B, spinning ÷ floor: clock-free blocks by the probes around them"
     );
     for name in ["shm-slot", "shm-ring"] {
-        let ratios = (0..ROUNDS).map(|_| {
-            let runs: Vec<_> = (0..SHORT_RUNS).map(|_| engine.short(name, 32)).collect();
-            let fastest = |of: fn(&Latency) -> f64| runs.iter().map(of).fold(f64::MAX, f64::min);
-            fastest(|run| run.bulk_mean) / fastest(|run| run.floor)
-        });
+        // A run of which no block lies between two equal probes has no such figure.
+        let ratios = (0..ROUNDS)
+            .filter_map(|_| engine.latency(name, Wait::Spin, 32, Touch::Head).floor_multiple);
         let limit = if name == "shm-slot" { "1.5" } else { "-" };
         show(name, limit, ratios.collect());
     }
@@ -146,7 +140,7 @@ fn the_harness(engine: &Engine) {
     let rounds: Vec<_> =
         (0..ROUNDS).map(|_| engine.latency("null", Wait::Spin, 64, Touch::Head)).collect();
     show("sampled, with its clock reading (p50)", "-", rounds.iter().map(|r| r.p50).collect());
-    show("in bulk (mean)", "-", rounds.iter().map(|r| r.bulk_mean).collect());
+    show("clock-free (mean)", "-", rounds.iter().map(|r| r.clock_free_mean).collect());
     show("one clock reading", "-", rounds.iter().map(|r| r.clock).collect());
 }
 
@@ -165,10 +159,10 @@ fn the_contract(engine: &Engine) {
         "\n(e) round trip of null-module less that of null: four calls of the C contract, in ns"
     );
     let less = (0..ROUNDS).map(|_| {
-        let native = engine.latency("null", Wait::Spin, 64, Touch::Head).bulk_mean;
-        engine.latency("null-module", Wait::Spin, 64, Touch::Head).bulk_mean - native
+        let native = engine.latency("null", Wait::Spin, 64, Touch::Head).clock_free_mean;
+        engine.latency("null-module", Wait::Spin, 64, Touch::Head).clock_free_mean - native
     });
-    show("in bulk (mean)", "-", less.collect());
+    show("clock-free (mean)", "-", less.collect());
 }
 
 /// (f) At most 1.05.
@@ -212,6 +206,9 @@ fn by_hand(_: &Engine) {
 }
 
 fn show(name: &str, limit: &str, mut values: Vec<f64>) {
+    if values.is_empty() {
+        return println!("  {name:40} no figure");
+    }
     values.sort_by(f64::total_cmp);
     let (low, high) = (values[0], values[values.len() - 1]);
     let middle = median(&values);

@@ -2,11 +2,12 @@
 
 use std::{os::unix::net::UnixStream, time::Duration};
 
-use ipcmark_engine::{
-    Budget, Observer, Plan, PlanRequest, PlannedCase, PlannedSession, Registry, RunOptions, Touch,
-};
-use ipcmark_results::{Figures, RunResult};
+use ipcmark_engine::{Length, Observer, Plan, PlanRequest, Registry, RunOptions, Waits};
+use ipcmark_results::{Role, RoundTripTrial, RunResult, Touch};
 use ipcmark_transport::{Error, Pattern, Wait};
+
+/// How long a case is measured.
+const TIME: Duration = Duration::from_millis(200);
 
 /// The engine with its transports.
 pub(crate) struct Engine(Registry);
@@ -14,8 +15,9 @@ pub(crate) struct Engine(Registry);
 /// A case's round trip and what it is compared with, in ns.
 pub(crate) struct Latency {
     pub p50: f64,
-    pub bulk_mean: f64,
-    pub floor: f64,
+    pub clock_free_mean: f64,
+    /// Each clock-free block divided by the probes around it, where most blocks were measured at one distance.
+    pub floor_multiple: Option<f64>,
     pub clock: f64,
     /// The processors of leader and follower.
     pub cpus: (u32, u32),
@@ -26,40 +28,27 @@ impl Engine {
         Self(registry)
     }
 
-    /// Measures one case for as long as a default run does.
+    /// Measures one case for [`TIME`].
     pub(crate) fn latency(&self, name: &str, wait: Wait, payload: usize, touch: Touch) -> Latency {
-        self.latency_within(Duration::from_millis(200), name, wait, payload, touch)
-    }
-
-    /// Measures one case, spinning, for no longer than a scheduler's slice or two.
-    pub(crate) fn short(&self, name: &str, payload: usize) -> Latency {
-        self.latency_within(Duration::from_millis(20), name, Wait::Spin, payload, Touch::Head)
-    }
-
-    fn latency_within(
-        &self,
-        time: Duration,
-        name: &str,
-        wait: Wait,
-        payload: usize,
-        touch: Touch,
-    ) -> Latency {
-        let (result, figures) = self.measure(name, wait, payload, touch, Budget::Time(time));
-        let placement = &figures.placement;
+        let result = self.measure(name, wait, payload, touch, Length::Time(TIME));
+        let trial = only(&result);
+        let cpu = |role| trial.session.end(role).and_then(|(_, end)| end.cpu).unwrap_or(0);
+        let reference = result.distances.as_ref().and_then(|distances| distances.reference);
         Latency {
-            p50: figures.round_trip_ns.p50 as f64,
-            bulk_mean: figures.round_trip_ns.bulk_mean,
-            floor: figures.floor_round_trip_ns,
+            p50: trial.round_trip_ns.p50 as f64,
+            clock_free_mean: trial.clock_free_mean_ns,
+            floor_multiple: trial.at(reference).and_then(|at| at.floor_multiple),
             clock: result.clock.read_ns,
-            cpus: (placement.leader_cpu.unwrap_or(0), placement.follower_cpus[0]),
+            cpus: (cpu(Role::Leader), cpu(Role::Follower(0))),
         }
     }
 
     /// The most memory that the leader had by the end of so many round trips.
     pub(crate) fn leader_peak_bytes(&self, name: &str, round_trips: u64) -> f64 {
-        let budget = Budget::RoundTrips(round_trips);
-        let (_, figures) = self.measure(name, Wait::Spin, 64, Touch::Head, budget);
-        figures.peak_memory_bytes.leader as f64
+        let length = Length::RoundTrips(round_trips);
+        let result = self.measure(name, Wait::Spin, 64, Touch::Head, length);
+        let leader = only(&result).session.leader().expect("the leader reports");
+        leader.peak_memory_bytes as f64
     }
 
     fn measure(
@@ -68,26 +57,30 @@ impl Engine {
         wait: Wait,
         payload: usize,
         touch: Touch,
-        budget: Budget,
-    ) -> (RunResult, Figures) {
+        length: Length,
+    ) -> RunResult {
         let at = self.0.iter().position(|candidate| candidate.definition().name == name);
         let request = PlanRequest {
             transports: vec![at.expect("the transport is in the list")],
             patterns: vec![Pattern::Latency],
             payloads: vec![(payload, vec![touch])],
-            waits: Some(vec![wait]),
-            budget,
+            waits: Waits::These(vec![wait]),
+            length: Some(length),
             ..PlanRequest::default()
         };
         let plan = Plan::new(&self.0, &request);
         let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
-        let result =
-            ipcmark_engine::run(&self.0, &plan, &RunOptions::default(), &interrupt, &mut Silent)
-                .expect("the engine runs");
-        let case = &result.cases[0];
-        let figures = case.figures.clone();
-        let figures = figures.unwrap_or_else(|| panic!("{name}: {:?}", case.reason));
-        (result, figures)
+        ipcmark_engine::run(&self.0, &plan, &RunOptions::default(), &interrupt, &mut Silent)
+            .expect("the engine runs")
+    }
+}
+
+/// The one trial of the one case.
+fn only(result: &RunResult) -> &RoundTripTrial {
+    let case = &result.cases[0];
+    match case.round_trips() {
+        [trial] => trial,
+        _ => panic!("{}: {:?}", case.identity.transport, case.reason()),
     }
 }
 
@@ -95,8 +88,8 @@ struct Silent;
 
 impl Observer for Silent {
     fn begun(&mut self, _: &RunResult) {}
-    fn starting(&mut self, _: &str, _: &PlannedSession, _: &PlannedCase) {}
-    fn finished(&mut self, _: &RunResult) -> Result<(), Error> {
+    fn progress(&mut self, _: &str, _: f64) {}
+    fn recorded(&mut self, _: &RunResult) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -7,10 +7,13 @@ use clap::Args;
 /// Where a leader is found.
 #[derive(Args, Default)]
 pub(crate) struct LeaderPlace {
-    /// Unix socket to wait for followers at; its permissions decide who may connect [default:
-    /// leader.sock in a directory of this user]
+    /// Unix socket to wait for followers at [default: leader.sock in a directory of this user]
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     pub socket: Option<PathBuf>,
+
+    /// Accept this user's followers at the socket too, beside your own and root's; a name or a number
+    #[arg(long, value_name = "USER,…", value_delimiter = ',', conflicts_with = "listen")]
+    pub allow_user: Vec<String>,
 
     /// Wait for followers on other hosts here; --secret is needed
     #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
@@ -29,6 +32,10 @@ pub(crate) struct FollowerArguments {
     #[arg(long, value_name = "PATH", conflicts_with = "connect")]
     pub socket: Option<PathBuf>,
 
+    /// Serve this user's leader at the socket too, beside your own and root's; a name or a number
+    #[arg(long, value_name = "USER,…", value_delimiter = ',', conflicts_with = "connect")]
+    pub allow_user: Vec<String>,
+
     /// Address of a leader on another host; --secret is needed
     #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
     pub connect: Option<String>,
@@ -36,6 +43,10 @@ pub(crate) struct FollowerArguments {
     /// File with the secret that the leader has too
     #[arg(long, value_name = "FILE", requires = "connect")]
     pub secret: Option<PathBuf>,
+
+    /// An option that names a file of this host; the leader sets all others
+    #[arg(long, value_name = "TRANSPORT.KEY=VALUE", value_delimiter = ',')]
+    pub set: Vec<String>,
 
     /// Only listen: answer no measured message. At least one other follower must answer
     #[arg(long)]

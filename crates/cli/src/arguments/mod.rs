@@ -2,7 +2,9 @@
 //! that command's file.
 
 pub(crate) mod by_hand;
+pub(crate) mod export;
 pub(crate) mod plan_file;
 pub(crate) mod run;
 pub(crate) mod sizes;
-mod values;
+mod text_file;
+pub(crate) mod values;

@@ -2,45 +2,75 @@
 
 use std::{
     ffi::OsString,
-    fs,
     path::{Path, PathBuf},
 };
 
 use clap::FromArgMatches;
 
-use super::run::RunArguments;
+use super::{
+    run::{Key, RunArguments},
+    text_file,
+};
 use crate::definition::{Failure, Invocation};
 
 /// Keys that say the same thing in two ways: one on the command line replaces both.
-const RIVALS: [[&str; 2]; 2] = [["round-trips", "duration"], ["cpus", "no-pin"]];
+const RIVALS: [[&str; 2]; 4] = [
+    ["round-trips", "duration"],
+    ["cpus", "no-pin"],
+    ["trials", "budget"],
+    ["trials", "precision"],
+];
+
+/// A plan as its file holds it.
+pub(crate) struct PlanFile {
+    name: String,
+    plan: toml::Table,
+}
 
 /// The flags of a command that takes a plan. The words of the plan stand in front of the user's flags, so
 /// that they go through the same checks; what the user has written is left out of the plan.
 pub(crate) fn arguments<A: FromArgMatches>(invocation: &Invocation<'_>) -> Result<A, Failure> {
     match invocation.flags.get_one::<PathBuf>("plan") {
         None => invocation.arguments(),
-        Some(plan) => invocation.arguments_after(words(plan, &|flag| invocation.has(flag))?),
+        Some(plan) => {
+            let words = PlanFile::read(plan)?.words(&|flag| invocation.has(flag))?;
+            invocation.arguments_after(words)
+        }
     }
 }
 
-fn words(path: &Path, is_given: &dyn Fn(&str) -> bool) -> Result<Vec<OsString>, String> {
-    let name = path.display();
-    let text = fs::read_to_string(path).map_err(|e| format!("cannot read the plan {name}: {e}"))?;
-    let plan: toml::Table =
-        text.parse().map_err(|e| format!("cannot understand the plan {name}: {e}"))?;
-    let known = RunArguments::keys();
-    let mut words = Vec::new();
-    if let Some(key) = plan.keys().find(|key| !known.contains(key)) {
-        let keys = known.join(", ");
-        return Err(format!("the plan {name} has the key {key}; the keys are {keys}"));
+impl PlanFile {
+    /// Reads a plan.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let text =
+            text_file::read(path).map_err(|e| format!("cannot read the plan {name}: {e}"))?;
+        let plan = text.parse().map_err(|e| format!("cannot understand the plan {name}: {e}"))?;
+        Ok(Self { name, plan })
     }
-    for (key, value) in plan.iter().filter(|(key, _)| !is_overridden(key, is_given)) {
-        let flag = flag(key, value);
-        words.extend(flag.ok_or_else(|| {
-            format!("in the plan {name}, {key} must be a string, integer, list or boolean")
-        })?);
+
+    /// True if it has this key, a flag with its hyphens.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.plan.contains_key(key)
     }
-    Ok(words.into_iter().map(OsString::from).collect())
+
+    /// Its keys as words of a command line, without those that are given elsewhere.
+    pub(crate) fn words(&self, is_given: &dyn Fn(&str) -> bool) -> Result<Vec<OsString>, String> {
+        let (name, known) = (&self.name, RunArguments::keys());
+        let mut words = Vec::new();
+        for (key, value) in &self.plan {
+            let known = known.iter().find(|known| known.name == *key).ok_or_else(|| {
+                let keys: Vec<&str> = known.iter().map(|key| key.name.as_str()).collect();
+                format!("the plan {name} has the key {key}; the keys are {}", keys.join(", "))
+            })?;
+            if !is_overridden(key, is_given) {
+                words.extend(flags(known, value).ok_or_else(|| {
+                    format!("in the plan {name}, {key} must be a string, integer, list or boolean")
+                })?);
+            }
+        }
+        Ok(words.into_iter().map(OsString::from).collect())
+    }
 }
 
 fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
@@ -49,16 +79,21 @@ fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
     given(key) || rivals.into_iter().any(|rival| given(rival))
 }
 
-/// One key as a flag; a key that is `false` gives none.
-fn flag(key: &str, value: &toml::Value) -> Option<Option<String>> {
+/// One key as flags; a key that is `false` gives none.
+fn flags(key: &Key, value: &toml::Value) -> Option<Vec<String>> {
+    let name = &key.name;
+    let flag = |value: String| format!("--{name}={value}");
     match value {
-        toml::Value::Boolean(false) => Some(None),
-        toml::Value::Boolean(true) => Some(Some(format!("--{key}"))),
+        toml::Value::Boolean(false) => Some(Vec::new()),
+        toml::Value::Boolean(true) => Some(vec![format!("--{name}")]),
         toml::Value::Array(items) => {
-            let items: Option<Vec<String>> = items.iter().map(scalar).collect();
-            items.map(|items| Some(format!("--{key}={}", items.join(","))))
+            let items: Vec<String> = items.iter().map(scalar).collect::<Option<_>>()?;
+            Some(match key.repeats {
+                true => items.into_iter().map(flag).collect(),
+                false => vec![flag(items.join(","))],
+            })
         }
-        value => scalar(value).map(|text| Some(format!("--{key}={text}"))),
+        value => Some(vec![flag(scalar(value)?)]),
     }
 }
 
@@ -76,16 +111,25 @@ mod tests {
 
     #[test]
     fn keys_become_flags() {
-        let plan: toml::Table =
-            "sizes = [64, \"4k\"]\nno-pin = true\ntrials = 3\nduration = \"1s\"".parse().unwrap();
-        let flags: Vec<String> =
-            plan.iter().filter_map(|(key, value)| flag(key, value).flatten()).collect();
-        let mut expected = ["--sizes=64,4k", "--no-pin", "--trials=3", "--duration=1s"];
-        expected.sort();
-        let mut flags = flags;
-        flags.sort();
-        assert_eq!(flags, expected);
-        assert_eq!(flag("seed", &toml::Value::Float(0.5)), None);
+        let plan: toml::Table = "sizes = [64, \"4k\"]\nno-pin = true\ntrials = 3\n\
+            export = [\"csv=a,b\", \"json=c\"]\nset = [\"a.b=1\", \"a.c=2\"]"
+            .parse()
+            .unwrap();
+        let known = RunArguments::keys();
+        let of = |name: &str| known.iter().find(|key| key.name == name).unwrap();
+        let mut words: Vec<String> =
+            plan.iter().flat_map(|(key, value)| flags(of(key), value).unwrap()).collect();
+        words.sort();
+        let expected = [
+            "--export=csv=a,b",
+            "--export=json=c",
+            "--no-pin",
+            "--set=a.b=1,a.c=2",
+            "--sizes=64,4k",
+            "--trials=3",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(flags(of("seed"), &toml::Value::Float(0.5)), None);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Flags of `ipcmark run`, which `ipcmark leader` and the command lines of other benchmarks have too.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, FromArgMatches, ValueEnum, error::ErrorKind};
-use ipcmark_engine::Touch;
+use clap::{ArgAction, Args, FromArgMatches, ValueEnum, error::ErrorKind};
 use ipcmark_report::Format;
-use ipcmark_transport::{Pattern, Wait};
+use ipcmark_results::Touch;
+use ipcmark_transport::Pattern;
 
-use super::{sizes::Sizes, values};
+use super::{
+    export::Export,
+    values::{self, WaitWord},
+};
 
 /// How to measure.
 #[derive(Args)]
@@ -23,16 +26,16 @@ pub(crate) struct RunArguments {
 
     /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), the presets iceperf, ipc-bench, fastdds, or
     /// @FILE with 16;32;64 [default: 64,4k,1M]
-    #[arg(short, long, value_name = "SIZE,…", value_parser = Sizes::parse)]
-    #[arg(allow_negative_numbers = true)]
-    pub sizes: Option<Sizes>,
+    // Not parsed here: with a plan the words are parsed twice, and a pipe can be read once.
+    #[arg(short, long, value_name = "SIZE,…", allow_negative_numbers = true)]
+    pub sizes: Option<String>,
 
-    /// Round trips to sample in each case
+    /// Round trips to sample of each row in each trial
     #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "duration")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub round_trips: Option<u64>,
 
-    /// Time to measure each case for, with its unit [default: 200ms]
+    /// Time to measure each row for in each trial, with its unit [default: what the budget leaves]
     #[arg(short, long, value_name = "DURATION", value_parser = values::duration)]
     pub duration: Option<Duration>,
 
@@ -41,11 +44,11 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = values::pattern)]
     pub patterns: Option<Vec<Pattern>>,
 
-    /// How the ends wait: spin, block, hybrid [default: all that a transport has]
+    /// How the ends wait: spin, block, hybrid, all [default: spin and block, where a transport has them]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = values::wait)]
-    pub waits: Option<Vec<Wait>>,
+    pub waits: Option<Vec<WaitWord>>,
 
-    /// An option of a transport, a family or a glob; `ipcmark list TRANSPORT` shows what there is
+    /// An option of a transport, a family or a glob; `ipcmark list TRANSPORT` shows the options
     #[arg(long, value_name = "TRANSPORT.KEY=VALUE", value_delimiter = ',')]
     pub set: Vec<String>,
 
@@ -59,13 +62,27 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub silent: u32,
 
-    /// Independent repetitions of everything, in fresh processes
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    /// Time for the whole run: as many trials as fit, at least 3 [default: 2m for everything, less for less]
+    #[arg(long, value_name = "DURATION", value_parser = values::budget, conflicts_with = "trials")]
+    pub budget: Option<Duration>,
 
-    /// Bytes written and read within the timed part [default: head; without --sizes, 1 MiB is
-    /// measured both ways]
+    /// Independent repetitions of everything, in fresh processes and in an order of its own each [default: as many as
+    /// fit into the budget; 3 with --round-trips or --duration]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
+
+    /// As many trials as it takes until the mean of every row is known to this part of it, as 2%, within the budget
+    /// [default of that: 10m]
+    #[arg(long, value_name = "PERCENT", value_parser = values::precision, conflicts_with = "trials")]
+    pub precision: Option<f64>,
+
+    /// Compare rows at the distance whose bare round trip is nearest to this time, as 72ns; `ipcmark doctor` shows those
+    /// that there are [default: the one with most blocks]
+    #[arg(long, value_name = "TIME", value_parser = values::distance)]
+    pub distance: Option<Duration>,
+
+    /// Bytes written and read within the timed part: head, the first 16 alone, or all [default: all]
     #[arg(long, value_enum)]
     pub touch: Option<TouchWord>,
 
@@ -81,16 +98,19 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, default_value = "auto")]
     pub sandbox: SandboxWord,
 
-    /// How the result is shown on standard output: table, markdown, csv, json, or as another
-    /// benchmark shows it: iceperf, ipc-bench, fastdds, ipc-performance
-    #[arg(long, value_name = "FORMAT", value_parser = values::format, default_value = "table")]
-    pub format: Format,
+    /// How the result is shown on standard output
+    #[arg(long, value_name = "FORMAT", value_parser = values::formats(), default_value = "table")]
+    pub format: &'static Format,
 
-    /// Also write the result file here, after every case
+    /// Also write the result to a file in any of these formats, at the end; can be repeated
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = Export::parse)]
+    pub export: Vec<Export>,
+
+    /// Also write the result file here, during the run and at its end
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Number that the order of the sessions and the checked payloads are made from
+    /// Seed of every random order and of the checked payloads [default: random]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
@@ -130,11 +150,19 @@ impl From<TouchWord> for Touch {
     }
 }
 
+/// A key of a plan.
+pub(super) struct Key {
+    pub name: String,
+    /// True if each item of a list is a flag of its own; else they are one, parted by commas.
+    pub repeats: bool,
+}
+
 impl RunArguments {
     /// The flags of `ipcmark run` in `words`, without the name of a command.
-    pub(crate) fn of_words(words: &[String]) -> Result<Self, clap::Error> {
+    pub(crate) fn of_words<W: Into<OsString> + Clone>(words: &[W]) -> Result<Self, clap::Error> {
         let mut run = Self::augment_args(clap::Command::new("ipcmark run").no_binary_name(true));
-        let arguments = Self::from_arg_matches(&run.try_get_matches_from_mut(words)?)?;
+        let arguments =
+            Self::from_arg_matches(&run.try_get_matches_from_mut(words.iter().cloned())?)?;
         match &arguments.plan {
             None => Ok(arguments),
             Some(plan) => {
@@ -148,8 +176,13 @@ impl RunArguments {
     }
 
     /// The long flags: the keys of a plan.
-    pub(super) fn keys() -> Vec<String> {
+    pub(super) fn keys() -> Vec<Key> {
         let run = Self::augment_args(clap::Command::new("run"));
-        run.get_arguments().filter_map(|flag| flag.get_long().map(Into::into)).collect()
+        let key = |flag: &clap::Arg| {
+            let is_repeated = matches!(flag.get_action(), ArgAction::Append);
+            let repeats = is_repeated && flag.get_value_delimiter().is_none();
+            Some(Key { name: flag.get_long()?.into(), repeats })
+        };
+        run.get_arguments().filter_map(key).collect()
     }
 }

@@ -1,8 +1,10 @@
 //! Payload sizes as people write them.
 
-use std::fs;
+use std::path::Path;
 
 use ipcmark_transport::{MAX_PAYLOAD, MIN_PAYLOAD};
+
+use super::text_file;
 
 /// Payloads in bytes, in the order given, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +22,7 @@ impl Sizes {
 
     /// Reads a file of payloads in the form of Fast DDS's LatencyTest: `16;32;64`.
     fn read(path: &str) -> Result<Self, String> {
-        let text = fs::read_to_string(path)
+        let text = text_file::read(Path::new(path))
             .map_err(|e| format!("cannot read the payloads in {path}: {e}"))?;
         // Its own lists may end in a separator, and have a line break at the end.
         let list = text.trim().trim_end_matches(';');
@@ -91,6 +93,8 @@ fn size(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn sizes(text: &str) -> Vec<usize> {

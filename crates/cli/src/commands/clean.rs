@@ -1,6 +1,9 @@
 //! `ipcmark clean`: removes what a killed run without a sandbox left behind.
 
+use std::process::ExitCode;
+
 use clap::Args;
+use ipcmark_transport::plain;
 
 use crate::{
     definition::{Definition, Invocation, NoFlags, Outcome},
@@ -8,16 +11,16 @@ use crate::{
 };
 
 fn run(_: &Invocation<'_>) -> Outcome {
-    match ipcmark_engine::clean(&registry::look(&[])?.registry) {
-        Ok(removed) => Ok(output::printed(&lines(&removed))),
-        Err(error) => Ok(output::failed(error)),
-    }
+    let cleaned = ipcmark_engine::clean(&registry::look(&[])?.registry);
+    cleaned.faults.iter().for_each(|fault| output::say(plain(&fault.to_string())));
+    let told = output::printed(&lines(&cleaned.done));
+    Ok(if cleaned.faults.is_empty() { told } else { ExitCode::FAILURE })
 }
 
-fn lines(removed: &[String]) -> String {
-    match removed {
+fn lines(done: &[String]) -> String {
+    match done {
         [] => "nothing to remove\n".into(),
-        removed => removed.iter().map(|name| format!("removed {name}\n")).collect(),
+        done => done.iter().map(|line| format!("{}\n", plain(line))).collect(),
     }
 }
 

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(
             words("-n 100000 -t iceoryx-cpp-api").unwrap(),
             "--transports=iceoryx-cpp --touch=head --round-trips=100000 --sizes=iceperf \
-             --format=iceperf --waits=spin"
+             --format=iceperf --waits=spin --trials=1"
         );
     }
 

@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(
             words("domain -c 1000000 -s 100").unwrap(),
             "--transports=uds-stream --waits=block --touch=all --round-trips=1000000 --sizes=100 \
-             --format=ipc-bench"
+             --format=ipc-bench --trials=1"
         );
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn flags_of_run_come_last_and_so_override() {
         let words = words("tcp --busy -- --no-pin --format csv").unwrap();
         assert!(words.contains("--waits=spin "), "{words}");
-        assert!(words.ends_with(" --format=ipc-bench --no-pin --format csv"), "{words}");
+        assert!(words.ends_with(" --format=ipc-bench --trials=1 --no-pin --format csv"), "{words}");
     }
 
     #[test]

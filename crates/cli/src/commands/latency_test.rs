@@ -135,8 +135,10 @@ impl LatencyTest {
     fn follower(&self) -> FollowerArguments {
         FollowerArguments {
             socket: self.place.socket.clone(),
+            allow_user: self.place.allow_user.clone(),
             connect: self.connect.clone(),
             secret: self.place.secret.clone(),
+            set: Vec::new(),
             silent: !self.echo,
             forever: false,
             cpu: None,

@@ -52,8 +52,8 @@ fn write_all(command: &Command, directory: &Path) -> Result<(), String> {
 }
 
 fn write(command: &Command, path: &Path) -> Result<(), String> {
-    let written = page(command).and_then(|page| fs::write(path, page));
-    written.map_err(|e| format!("cannot write {}: {e}", path.display()))
+    let page = page(command).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+    ipcmark_results::write_text(path, &page).map_err(|e| e.to_string())
 }
 
 fn page(command: &Command) -> io::Result<String> {

@@ -1,7 +1,9 @@
 //! The commands: one file each, which ends in its definition.
 
 mod clean;
+mod compare;
 mod completions;
+mod doctor;
 mod follower;
 mod iceperf_follower;
 mod iceperf_leader;
@@ -22,7 +24,9 @@ pub(crate) const COMMANDS: &[Definition] = &[
     leader::DEFINITION,
     follower::DEFINITION,
     list::DEFINITION,
+    doctor::DEFINITION,
     report::DEFINITION,
+    compare::DEFINITION,
     schema::DEFINITION,
     ipc_bench::DEFINITION,
     latency_test::DEFINITION,

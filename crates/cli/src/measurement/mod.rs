@@ -1,6 +1,6 @@
 //! A run: from the flags to a plan, from the plan to a result, from the result to what is shown.
 
-mod progress;
+mod exports;
 mod recorder;
 mod request;
 
@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use ipcmark_engine::{FollowerLocation, Plan, Registry};
 use ipcmark_remote::{LeaderAddress, RemoteFollowers};
+use ipcmark_report::Format;
 use ipcmark_results::{RunResult, Status};
 use ipcmark_transport::Error;
 
@@ -16,7 +17,9 @@ use crate::{
     registry::Transports, selection::Selection,
 };
 
-use self::{recorder::Recorder, request::RunRequest};
+use self::recorder::Recorder;
+
+pub(crate) use self::request::RunRequest;
 
 /// Measures what the flags ask for, and shows it. With a leader's address, the followers are other
 /// commands that connect to it.
@@ -29,12 +32,10 @@ pub(crate) fn measure(
     let mut request = RunRequest::new(arguments, registry)?;
     request.plan.location = match address {
         None => FollowerLocation::ThisCommand,
-        Some(LeaderAddress::Socket(_)) => FollowerLocation::OtherCommands,
+        Some(LeaderAddress::Socket(..)) => FollowerLocation::OtherCommands,
         Some(LeaderAddress::Tcp(..)) => FollowerLocation::OtherHosts,
     };
-    if let Some(path) = &arguments.output {
-        ipcmark_results::check_writable(path).map_err(|e| e.to_string())?;
-    }
+    exports::check(arguments)?;
     let done = run(arguments, registry, request, address).unwrap_or_else(output::failed);
     Ok(transports.status(done))
 }
@@ -54,7 +55,7 @@ fn run(
         request.options.followers = Some(Box::new(followers));
     }
     let plan = Plan::new(registry, &request.plan);
-    let mut recorder = Recorder::new(arguments.output.clone(), &plan);
+    let mut recorder = Recorder::new(arguments.output.clone());
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
     recorder.clear();
@@ -67,9 +68,10 @@ fn gather(
     subscribers: u32,
     interrupts: &Interrupts,
 ) -> Result<Option<RemoteFollowers>, Error> {
-    let followers = if subscribers == 1 { "a follower" } else { "the followers" };
-    output::say(format_args!("waiting for {followers} at {address}"));
-    RemoteFollowers::gather(address, subscribers, &interrupts.readable)
+    let followers = RemoteFollowers::listen(address, subscribers)?;
+    let awaited = if subscribers == 1 { "a follower" } else { "the followers" };
+    output::say(format_args!("waiting for {awaited} at {}", followers.address()));
+    Ok(followers.gather(&interrupts.readable)?.then_some(followers))
 }
 
 /// How many of the followers that have come only listen. Not all may.
@@ -91,23 +93,37 @@ fn conclude(
 ) -> ExitCode {
     let path = arguments.output.as_ref();
     let written = path.map_or(Ok(()), |path| ipcmark_results::write_atomically(path, result));
-    let shown = output::print(&ipcmark_report::render(result, arguments.format, output::style()));
     if let Err(error) = &written {
         output::say(error);
     }
+    let exported = exports::write(&arguments.export, result);
+    let shown = show(arguments.format, result);
     if interrupts.signal().is_some() {
         return interrupts.exit_status();
     }
     let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
     let measured = all_measured(result, &names.collect::<Vec<_>>());
-    ExitCode::from(u8::from(written.is_err() || !shown || !measured))
+    ExitCode::from(u8::from(written.is_err() || !exported || !shown || !measured))
+}
+
+/// Prints the result; false where that failed.
+fn show(format: &Format, result: &RunResult) -> bool {
+    match format.render(result, output::terminal()) {
+        Ok(text) => output::print(&text),
+        Err(cause) => {
+            output::say(cause);
+            false
+        }
+    }
 }
 
 /// True if nothing failed and everything that was named is measured.
 fn all_measured(result: &RunResult, by_name: &[&str]) -> bool {
-    result.cases.iter().all(|case| match case.status {
+    result.cases.iter().all(|case| match case.status() {
         Status::Ok => true,
         Status::Failed => false,
-        Status::Unavailable | Status::Unsupported => !by_name.contains(&case.transport.as_str()),
+        Status::Unavailable | Status::Unsupported => {
+            !by_name.contains(&case.identity.transport.as_str())
+        }
     })
 }

@@ -1,26 +1,25 @@
-//! What happens while a run measures: progress is shown, and the result file written after every case.
+//! What happens while a run measures: progress is shown, and the result file written after every trial.
 
 use std::path::PathBuf;
 
-use ipcmark_engine::{Observer, Plan, PlannedCase, PlannedSession, expected_length};
+use ipcmark_engine::Observer;
 use ipcmark_results::RunResult;
 use ipcmark_transport::Error;
 
-use super::progress::Progress;
+use crate::progress::Progress;
 
-/// Shows progress and writes the result file after every case.
+/// Shows progress and writes the result file after every trial.
 pub(super) struct Recorder {
     output: Option<PathBuf>,
     progress: Progress,
 }
 
 impl Recorder {
-    /// A recorder of a plan whose result goes to `output`.
-    pub(super) fn new(output: Option<PathBuf>, plan: &Plan) -> Self {
+    /// A recorder of a run whose result goes to `output`.
+    pub(super) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get one whole result after the other: it gets the last one only.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
-        let expected = expected_length(plan.budget) * plan.measurable() as u32;
-        Self { output, progress: Progress::new(plan.len() as u64, expected) }
+        Self { output, progress: Progress::new() }
     }
 
     /// Removes the line of progress.
@@ -41,13 +40,11 @@ impl Observer for Recorder {
         self.write(result);
     }
 
-    fn starting(&mut self, name: &str, session: &PlannedSession, case: &PlannedCase) {
-        let (wait, payload, touch) = (session.wait, case.payload, case.touch.as_str());
-        self.progress.starting(&format!("{name} {wait} {payload} B touch {touch}"));
+    fn progress(&mut self, what: &str, done: f64) {
+        self.progress.show(what, done);
     }
 
-    fn finished(&mut self, result: &RunResult) -> Result<(), Error> {
-        self.progress.finished();
+    fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
         self.write(result);
         Ok(())
     }

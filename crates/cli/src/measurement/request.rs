@@ -1,12 +1,19 @@
 //! What the flags ask for, as the engine takes it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use ipcmark_engine::{Budget, Pinning, PlanRequest, Registry, RunOptions, Touch};
+use ipcmark_engine::{
+    FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trials, Waits,
+};
+use ipcmark_results::Touch;
 use ipcmark_transport::Pattern;
 
 use crate::{
-    arguments::run::{RunArguments, SandboxWord},
+    arguments::{
+        run::{RunArguments, SandboxWord},
+        sizes::Sizes,
+        values::WaitWord,
+    },
     selection::{self, Selection},
     transport_options,
 };
@@ -14,8 +21,11 @@ use crate::{
 /// What is measured where no sizes are given.
 const DEFAULT_SIZES: [usize; 3] = [64, 4 << 10, 1 << 20];
 
+/// The time for `--precision` where no budget is given.
+const MOST_FOR_PRECISION: Duration = Duration::from_secs(600);
+
 /// What the flags ask for.
-pub(super) struct RunRequest {
+pub(crate) struct RunRequest {
     pub selection: Selection,
     pub plan: PlanRequest,
     pub options: RunOptions,
@@ -23,13 +33,13 @@ pub(super) struct RunRequest {
 
 impl RunRequest {
     /// Reads and checks the flags. An error is one of the command line.
-    pub(super) fn new(arguments: &RunArguments, registry: &Registry) -> Result<Self, String> {
+    pub(crate) fn new(arguments: &RunArguments, registry: &Registry) -> Result<Self, String> {
         refuse_contradictions(arguments)?;
         let selection = selection::select(&arguments.transports, registry)?;
         let set = transport_options::read(&arguments.set, registry)?;
         let options = run_options(arguments, transport_options::paths(&set, registry));
         options.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
-        let plan = plan_request(arguments, &selection);
+        let plan = plan_request(arguments, &selection)?;
         Ok(Self { selection, plan: PlanRequest { options: set, ..plan }, options })
     }
 }
@@ -58,34 +68,54 @@ fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
     }
 }
 
-fn plan_request(arguments: &RunArguments, selection: &Selection) -> PlanRequest {
+fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanRequest, String> {
     let default = PlanRequest::default();
-    let counted = arguments.round_trips.map(Budget::RoundTrips);
-    let budget = counted.or_else(|| arguments.duration.map(Budget::Time));
-    PlanRequest {
+    let counted = arguments.round_trips.map(Length::RoundTrips);
+    Ok(PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
-        payloads: payloads(arguments),
-        waits: arguments.waits.clone(),
-        trials: arguments.trials,
-        budget: budget.unwrap_or(default.budget),
+        payloads: payloads(arguments)?,
+        waits: waits(arguments),
+        trials: trials(arguments),
+        length: counted.or_else(|| arguments.duration.map(Length::Time)),
         seed: arguments.seed.unwrap_or_else(random_seed),
         ..default
+    })
+}
+
+fn waits(arguments: &RunArguments) -> Waits {
+    let Some(words) = &arguments.waits else { return Waits::Usual };
+    let waits = words.iter().map(|word| match word {
+        WaitWord::One(wait) => Some(*wait),
+        WaitWord::All => None,
+    });
+    waits.collect::<Option<_>>().map_or(Waits::All, Waits::These)
+}
+
+/// Where nothing is said the run gets its time once it is known how much there is to measure.
+fn trials(arguments: &RunArguments) -> Trials {
+    if let Some(half_width) = arguments.precision {
+        return Trials::Until { half_width, most: arguments.budget.unwrap_or(MOST_FOR_PRECISION) };
+    }
+    let has_length = arguments.round_trips.is_some() || arguments.duration.is_some();
+    match (arguments.trials, arguments.budget) {
+        (Some(count), _) => Trials::Fixed(count),
+        (None, Some(budget)) => Trials::Within(budget),
+        (None, None) if has_length => Trials::Fixed(FEWEST_TRIALS),
+        (None, None) => Trials::Usual,
     }
 }
 
-/// A line of memory that nobody touches misleads where messages are large: unless told otherwise, 1 MiB is
-/// measured both ways.
-fn payloads(arguments: &RunArguments) -> Vec<(usize, Vec<Touch>)> {
-    let sizes = arguments.sizes.as_ref().map_or(&DEFAULT_SIZES[..], |sizes| &sizes.0);
-    let touches = |size: usize| match arguments.touch {
-        Some(word) => vec![word.into()],
-        None if arguments.sizes.is_none() && size >= 1 << 20 => vec![Touch::Head, Touch::All],
-        None => vec![Touch::Head],
-    };
-    sizes.iter().map(|size| (*size, touches(*size))).collect()
+/// A line of memory that nobody touches misleads where messages are large: unless told otherwise every byte is.
+fn payloads(arguments: &RunArguments) -> Result<Vec<(usize, Vec<Touch>)>, String> {
+    let read =
+        |text: &String| Sizes::parse(text).map_err(|why| format!("in --sizes {text}: {why}"));
+    let given = arguments.sizes.as_ref().map(read).transpose()?;
+    let sizes = given.as_ref().map_or(&DEFAULT_SIZES[..], |sizes| &sizes.0);
+    let touch = arguments.touch.map_or(Touch::All, Into::into);
+    Ok(sizes.iter().map(|size| (*size, vec![touch])).collect())
 }
 
 fn random_seed() -> u64 {
@@ -107,6 +137,7 @@ fn run_options(arguments: &RunArguments, visible: Vec<PathBuf>) -> RunOptions {
         pinning,
         sandbox: arguments.sandbox == SandboxWord::Auto,
         visible,
+        distance: arguments.distance,
         timeout: arguments.timeout,
         ..RunOptions::default()
     }

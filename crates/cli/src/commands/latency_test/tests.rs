@@ -33,7 +33,7 @@ fn defaults_are_latency_test_s() {
     assert_eq!(
         translation.words.join(" "),
         "--transports=fastdds-intra --waits=block --touch=head --round-trips=10000 \
-         --sizes=fastdds --subscribers=1 --format=fastdds"
+         --sizes=fastdds --subscribers=1 --format=fastdds --trials=1"
     );
     assert_eq!(translation.settings, ["fastdds-intra.reliability=best-effort"]);
     assert_eq!(parsed("both").unwrap().note(), None);

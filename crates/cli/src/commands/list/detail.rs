@@ -1,23 +1,21 @@
 //! One transport with all that is known of it.
 
-use ipcmark_report::Style;
+use ipcmark_report::Terminal;
 use ipcmark_transport::{Availability, OptionSpec};
 
-use super::{
-    row::{Row, waits},
-    table::{hanging, paint_bold},
-};
+use super::row::{Row, waits};
+use crate::text::{BOLD, hanging, paint};
 
 /// Every row in full, without the last line break.
-pub(super) fn details(rows: &[Row<'_>], style: Style) -> String {
-    let blocks: Vec<String> = rows.iter().map(|row| detail(row, style).join("\n")).collect();
+pub(super) fn details(rows: &[Row<'_>], terminal: Terminal) -> String {
+    let blocks: Vec<String> = rows.iter().map(|row| detail(row, terminal).join("\n")).collect();
     blocks.join("\n\n")
 }
 
-fn detail(row: &Row<'_>, style: Style) -> Vec<String> {
+fn detail(row: &Row<'_>, terminal: Terminal) -> Vec<String> {
     let definition = row.definition;
     let capabilities = &definition.capabilities;
-    let mut lines = vec![paint_bold(&definition.name, style)];
+    let mut lines = vec![paint(&definition.name, BOLD, terminal)];
     let patterns: Vec<&str> = capabilities.patterns.iter().map(|p| p.as_str()).collect();
     let mut facts = vec![
         ("what", definition.summary.to_string()),
@@ -34,8 +32,8 @@ fn detail(row: &Row<'_>, style: Style) -> Vec<String> {
     if capabilities.alternating {
         facts.push(("turns", "its ends take turns: request, reply, request, …".into()));
     }
-    lines.extend(facts.iter().flat_map(|(key, fact)| fact_lines(key, fact, style)));
-    lines.extend(options(&definition.name, row.options, style));
+    lines.extend(facts.iter().flat_map(|(key, fact)| fact_lines(key, fact, terminal)));
+    lines.extend(options(&definition.name, row.options, terminal));
     lines
 }
 
@@ -54,21 +52,21 @@ fn yes(is_so: bool, meaning: &str) -> String {
     if is_so { format!("yes: {meaning}") } else { "no".into() }
 }
 
-fn fact_lines(key: &str, fact: &str, style: Style) -> Vec<String> {
-    hanging(&format!("  {key:12}"), fact, style)
+fn fact_lines(key: &str, fact: &str, terminal: Terminal) -> Vec<String> {
+    hanging(&format!("  {key:12}"), fact, terminal)
 }
 
-fn options(name: &str, options: &[OptionSpec], style: Style) -> Vec<String> {
+fn options(name: &str, options: &[OptionSpec], terminal: Terminal) -> Vec<String> {
     if options.is_empty() {
-        return fact_lines("options", "none", style);
+        return fact_lines("options", "none", terminal);
     }
-    let mut lines = fact_lines("options", &format!("ipcmark run --set {name}.KEY=VALUE"), style);
+    let mut lines = fact_lines("options", &format!("ipcmark run --set {name}.KEY=VALUE"), terminal);
     let key = |option: &OptionSpec| format!("{}={}", option.key, option.accepts);
     let wide = options.iter().map(|option| key(option).len()).max().unwrap_or(0);
     for option in options {
         let start = format!("    {:wide$}  ", key(option));
         let text = format!("{} [default: {}]", option.summary, option.standard);
-        lines.extend(hanging(&start, &text, style));
+        lines.extend(hanging(&start, &text, terminal));
     }
     lines
 }

@@ -49,9 +49,9 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::new(&*registry[*at])).collect();
     let text = match arguments.format {
         ListFormat::Table if arguments.transports.is_empty() => {
-            table::table(&rows, output::style())
+            table::table(&rows, output::terminal())
         }
-        ListFormat::Table => detail::details(&rows, output::style()),
+        ListFormat::Table => detail::details(&rows, output::terminal()),
         ListFormat::Json => json(&rows)?,
     };
     Ok(output::printed(&format!("{text}\n")))

@@ -1,20 +1,20 @@
 //! The list for people: a block a family, with what can run here, and once why the rest cannot.
 
-use ipcmark_report::Style;
+use ipcmark_report::Terminal;
 use ipcmark_transport::{Availability, MAX_PAYLOAD};
-use textwrap::{Options, wrap};
 
 use super::row::{Row, waits};
+use crate::text::{BOLD, GREEN, RED, hanging, paint};
 
 /// The list as text, without the last line break.
-pub(super) fn table(rows: &[Row<'_>], style: Style) -> String {
+pub(super) fn table(rows: &[Row<'_>], terminal: Terminal) -> String {
     let columns = Columns::of(rows);
     let mut lines = vec![count(rows, "transports")];
     for family in families(rows) {
         lines.push(String::new());
         let rows: Vec<&Row<'_>> =
             rows.iter().filter(|row| row.definition.family == family).collect();
-        block(family, &rows, &columns, style, &mut lines);
+        block(family, &rows, &columns, terminal, &mut lines);
     }
     lines.push(String::new());
     lines.push("✓ can run here · ✗ cannot · measure one with: ipcmark run -t NAME".into());
@@ -57,31 +57,31 @@ fn block(
     family: &str,
     rows: &[&Row<'_>],
     columns: &Columns,
-    style: Style,
+    terminal: Terminal,
     lines: &mut Vec<String>,
 ) {
-    lines.push(heading(family, rows, style));
+    lines.push(heading(family, rows, terminal));
     let reasons = reasons(rows);
     let shared = reasons.len() == 1;
     if shared {
-        lines.extend(reasons.iter().flat_map(|reason| explain(*reason, 2, style)));
+        lines.extend(reasons.iter().flat_map(|reason| explain(*reason, 2, terminal)));
     }
     for row in rows {
-        lines.extend(transport(row, columns, style));
+        lines.extend(transport(row, columns, terminal));
         if let Some(reason) = reason(row).filter(|_| !shared) {
-            lines.extend(explain(reason, 6, style));
+            lines.extend(explain(reason, 6, terminal));
         }
     }
 }
 
 /// `zeromq 4.3.4: 4 of 4 can run here`.
-fn heading(family: &str, rows: &[&Row<'_>], style: Style) -> String {
+fn heading(family: &str, rows: &[&Row<'_>], terminal: Terminal) -> String {
     let version = rows.iter().find_map(|row| match &row.availability {
         Availability::Available { version } => version.as_deref(),
         Availability::Unavailable { .. } => None,
     });
     let name = version.map_or(family.to_owned(), |version| format!("{family} {version}"));
-    let name = paint(&name, BOLD, style);
+    let name = paint(&name, BOLD, terminal);
     format!("{name}: {}", count(rows.iter().copied(), ""))
 }
 
@@ -115,8 +115,8 @@ fn reasons<'a>(rows: &[&'a Row<'_>]) -> Vec<Reason<'a>> {
     reasons
 }
 
-fn explain((reason, install): Reason<'_>, indent: usize, style: Style) -> Vec<String> {
-    let mut lines = hanging(&format!("{:indent$}why:     ", ""), reason, style);
+fn explain((reason, install): Reason<'_>, indent: usize, terminal: Terminal) -> Vec<String> {
+    let mut lines = hanging(&format!("{:indent$}why:     ", ""), reason, terminal);
     if let Some(install) = install {
         // A command stays in one piece, to be copied.
         lines.push(format!("{:indent$}install: {install}", ""));
@@ -124,17 +124,17 @@ fn explain((reason, install): Reason<'_>, indent: usize, style: Style) -> Vec<St
     lines
 }
 
-fn transport(row: &Row<'_>, columns: &Columns, style: Style) -> Vec<String> {
+fn transport(row: &Row<'_>, columns: &Columns, terminal: Terminal) -> Vec<String> {
     let definition = row.definition;
     let mark = match reason(row) {
-        None => paint("✓", GREEN, style),
-        Some(_) => paint("✗", RED, style),
+        None => paint("✓", GREEN, terminal),
+        Some(_) => paint("✗", RED, terminal),
     };
     let (name, waits) = (&definition.name, waits_of(row));
     let (wide, wider) = (columns.name, columns.waits);
     // The paint has no width, and so the lines are broken without it.
     let start = format!("  ? {name:wide$}  {waits:wider$}  ");
-    let mut lines = hanging(&start, &summary(row), style);
+    let mut lines = hanging(&start, &summary(row), terminal);
     lines[0] = lines[0].replacen('?', &mark, 1);
     lines
 }
@@ -148,35 +148,13 @@ fn summary(row: &Row<'_>) -> String {
     }
 }
 
-/// A text behind a start, its further lines below its first word.
-pub(super) fn hanging(start: &str, text: &str, style: Style) -> Vec<String> {
-    let below = " ".repeat(textwrap::core::display_width(start));
-    let options = Options::new(style.width.max(below.len() + 20))
-        .initial_indent(start)
-        .subsequent_indent(&below);
-    wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
-}
-
-const BOLD: &str = "\x1b[1m";
-const GREEN: &str = "\x1b[32m";
-const RED: &str = "\x1b[31m";
-
-/// A heading.
-pub(super) fn paint_bold(text: &str, style: Style) -> String {
-    paint(text, BOLD, style)
-}
-
-fn paint(text: &str, color: &str, style: Style) -> String {
-    if style.color { format!("{color}{text}\x1b[0m") } else { text.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use ipcmark_transport::{Capabilities, Definition, Pattern, Span, Wait};
 
     use super::*;
 
-    const PLAIN: Style = Style { width: 80, color: false };
+    const PLAIN: Terminal = Terminal { width: 80, color: false };
 
     fn definition(name: &'static str, family: &'static str) -> Definition {
         Definition {
@@ -252,7 +230,7 @@ mod tests {
     fn paint_changes_no_line() {
         let definition = definition("a", "os");
         let rows = [Row { definition: &definition, options: &[], availability: here(None) }];
-        let painted = table(&rows, Style { color: true, ..PLAIN });
+        let painted = table(&rows, Terminal { color: true, ..PLAIN });
         let bare = [BOLD, GREEN, RED, "\x1b[0m"]
             .iter()
             .fold(painted.clone(), |text, paint| text.replace(paint, ""));

@@ -1,0 +1,71 @@
+//! Flags of `ipcmark compare`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Arg, Args, Command, ValueEnum};
+
+use crate::arguments::{run::RunArguments, values};
+
+const EXAMPLES: &str = "\
+Verdicts: faster, slower, same (within 2 %), cannot tell. Two files are two moments of a machine: they tell from three
+runs a side on, made in turns. With --run the two plans take turns within this command, and what differs is measured
+a second time before it is reported.
+
+Examples:
+  ipcmark compare a1.json,a2.json,a3.json b1.json,b2.json,b3.json
+  ipcmark compare --run a.toml b.toml --budget 5m      the same transports with other settings
+  ipcmark compare --run a.toml b.toml -t tcp -s 64,4k  only these rows of both plans
+
+Exit status: 0 nothing is slower; 1 a row is slower, failed, or nothing could be compared; 2 the command line is wrong;
+128 + signal after Ctrl-C or SIGTERM.";
+
+/// What to compare.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CompareArguments {
+    /// Result files of the base, parted by commas, each a run; with --run a plan
+    #[arg(value_name = "BASE")]
+    pub base: PathBuf,
+
+    /// Result files of the new side, parted by commas; with --run a plan
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+
+    /// Measure the plans BASE and NEW in turns; flags of `ipcmark run` override both
+    #[arg(long)]
+    pub run: bool,
+
+    /// Time for everything: as many pairs of trials as fit, at least 8 [default: 2m]
+    #[arg(long, value_name = "DURATION", value_parser = values::budget, requires = "run")]
+    #[arg(conflicts_with = "pairs")]
+    pub budget: Option<Duration>,
+
+    /// Pairs of trials, one of each plan; what differs takes as many again
+    #[arg(long, value_name = "N", requires = "run")]
+    #[arg(value_parser = clap::value_parser!(u32).range(8..=10_000))]
+    pub pairs: Option<u32>,
+
+    /// How the comparison is shown on standard output
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: FormatWord,
+}
+
+/// Words of `--format`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum FormatWord {
+    /// Tables for a terminal
+    Table,
+    /// For programs
+    Json,
+}
+
+/// Flags of `ipcmark run` that say how often it repeats, in which order, and what becomes of its result.
+pub(super) const OF_RUN_ALONE: [&str; 7] =
+    ["plan", "format", "export", "output", "trials", "budget", "precision"];
+
+/// The flags of `ipcmark run` that override those of both plans.
+pub(super) fn shared_flags() -> Vec<Arg> {
+    let run = RunArguments::augment_args(Command::new("run"));
+    let is_shared = |arg: &&Arg| !OF_RUN_ALONE.contains(&arg.get_id().as_str());
+    run.get_arguments().filter(is_shared).map(|arg| arg.clone().requires("run")).collect()
+}

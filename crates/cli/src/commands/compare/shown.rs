@@ -1,0 +1,26 @@
+//! A comparison shown on standard output.
+
+use std::process::ExitCode;
+
+use ipcmark_report::{ComparedSides, comparison_json, comparison_table};
+use ipcmark_results::stats::Verdict;
+
+use super::arguments::FormatWord;
+use crate::output;
+
+/// Shows a comparison; the exit status, which is no success where a row is slower or there is none.
+pub(super) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
+    let text = match format {
+        FormatWord::Table => comparison_table(sides, output::terminal()),
+        FormatWord::Json => comparison_json(sides),
+    };
+    let mut verdicts = sides.change.pairs().map(|pair| pair.comparison.verdict).peekable();
+    if verdicts.peek().is_none() {
+        output::say("cannot compare: no row was measured on both sides");
+        let _ = output::print(&text);
+        return ExitCode::FAILURE;
+    }
+    let slower = verdicts.any(|verdict| verdict == Verdict::Slower);
+    let shown = output::print(&text);
+    ExitCode::from(u8::from(slower || !shown))
+}

@@ -1,0 +1,94 @@
+//! One of two plans that are measured in turns.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use clap::{ArgAction, ArgMatches};
+use ipcmark_engine::{Plan, Trials};
+use ipcmark_results::Outcome;
+
+use super::arguments::{OF_RUN_ALONE, shared_flags};
+use crate::{
+    arguments::{plan_file::PlanFile, run::RunArguments},
+    definition::Failure,
+    measurement::RunRequest,
+    registry::{self, Transports},
+};
+
+/// A plan and what it is measured with.
+pub(super) struct Side {
+    pub name: String,
+    pub transports: Transports,
+    pub request: RunRequest,
+    /// All its rows.
+    pub plan: Plan,
+    /// Keys of the plan that a comparison does not use.
+    pub unused: Vec<&'static str>,
+}
+
+impl Side {
+    /// Reads a plan; flags that the user has written override it.
+    pub(super) fn read(path: &Path, flags: &ArgMatches) -> Result<Self, Failure> {
+        let file = PlanFile::read(path)?;
+        let given = given(flags);
+        let is_given = |flag: &str| OF_RUN_ALONE.contains(&flag) || has(flags, flag);
+        let words = [file.words(&is_given)?, given].concat();
+        let arguments = RunArguments::of_words(&words)?;
+        let transports = registry::look(&arguments.module)?;
+        let mut request = RunRequest::new(&arguments, &transports.registry)?;
+        request.plan.trials = Trials::Fixed(1);
+        request.options.command = command(&words);
+        let plan = Plan::new(&transports.registry, &request.plan);
+        let unused = OF_RUN_ALONE.into_iter().filter(|key| file.has(key)).collect();
+        Ok(Self { name: path.display().to_string(), transports, request, plan, unused })
+    }
+
+    /// True if it names a transport that cannot be measured.
+    pub(super) fn lacks_what_it_names(&self) -> bool {
+        let named = |session: usize| {
+            self.request.selection.by_name.contains(&self.plan.sessions[session].transport)
+        };
+        let is_lacking = |outcome: &Option<Outcome>| outcome.is_some();
+        self.plan.rows.iter().any(|row| is_lacking(&row.verdict) && named(row.session))
+    }
+}
+
+/// The words of `ipcmark run` that measure the same, for the record.
+fn command(words: &[OsString]) -> Vec<String> {
+    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    ["ipcmark".into(), "run".into()].into_iter().chain(words).collect()
+}
+
+fn has(flags: &ArgMatches, flag: &str) -> bool {
+    flags.ids().any(|id| id == flag)
+        && flags.value_source(flag) == Some(clap::parser::ValueSource::CommandLine)
+}
+
+/// The flags of `ipcmark run` that the user has written.
+fn given(flags: &ArgMatches) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for flag in shared_flags().iter().filter(|flag| has(flags, flag.get_id().as_str())) {
+        let Some(name) = flag.get_long() else { continue };
+        if matches!(flag.get_action(), ArgAction::SetTrue) {
+            words.push(format!("--{name}").into());
+            continue;
+        }
+        for value in flags.get_raw(flag.get_id().as_str()).into_iter().flatten() {
+            let mut word = OsString::from(format!("--{name}="));
+            word.push(value);
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// Both plans.
+pub(super) fn read(paths: [&PathBuf; 2], flags: &ArgMatches) -> Result<[Side; 2], Failure> {
+    let (base, mut new) = (Side::read(paths[0], flags)?, Side::read(paths[1], flags)?);
+    // Both members of a pair are measured in one order.
+    new.request.plan.seed = base.request.plan.seed;
+    new.plan.seed = base.plan.seed;
+    Ok([base, new])
+}

@@ -1,0 +1,303 @@
+//! Two plans measured in turns: pairs of trials, A B B A, each trial in fresh sessions.
+
+use std::{
+    collections::BTreeSet,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use ipcmark_engine::{Length, Observer, Plan};
+use ipcmark_report::ComparedSides;
+use ipcmark_results::{Change, Presence, RunResult, Status, compare_pairs};
+use ipcmark_transport::Error;
+
+use super::{
+    arguments::CompareArguments,
+    rows::{self, RowKey},
+    shown::show,
+    side::{self, Side},
+};
+use crate::{
+    definition::{Invocation, Outcome},
+    interrupts::Interrupts,
+    output,
+    progress::Progress,
+};
+
+/// The fewest pairs: with fewer, not even equal signs of all tell a difference.
+const FEWEST_PAIRS: u32 = 8;
+
+/// The pairs that a budget is to hold, where nobody says how long a trial is.
+const USUAL_PAIRS: u32 = 16;
+
+/// The time for everything, where nobody says.
+const BUDGET: Duration = Duration::from_secs(120);
+
+/// What a trial measures of a row at least and at most, where nobody says.
+const LENGTHS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
+
+/// What a trial takes for each turn of this length, with probes, starts and checks.
+const EXPECTED_FACTOR: u32 = 2;
+
+pub(super) fn compare(arguments: &CompareArguments, invocation: &Invocation<'_>) -> Outcome {
+    let sides = side::read([&arguments.base, &arguments.new], invocation.flags)?;
+    let shared = shared(&sides)?;
+    for side in sides.iter().filter(|side| !side.unused.is_empty()) {
+        let keys = side.unused.join(", ");
+        output::say(format_args!("not used of the plan {}: {keys}", side.name));
+    }
+    let done = measured(arguments, &sides, &shared).unwrap_or_else(output::failed);
+    Ok(sides.iter().fold(done, |done, side| side.transports.status(done)))
+}
+
+/// The rows that both plans can measure.
+fn shared(sides: &[Side; 2]) -> Result<BTreeSet<RowKey>, String> {
+    let keys = |side: &Side| -> BTreeSet<RowKey> {
+        rows::keys(&side.plan, &side.transports.registry).into_iter().collect()
+    };
+    let [base, new] = sides;
+    if keys(base).is_disjoint(&keys(new)) {
+        return Err(format!(
+            "cannot compare {} with {}: they have no row in common; rows match by transport, pattern, payload, touch, \
+             wait and followers",
+            base.name, new.name
+        ));
+    }
+    let measurable = |side: &Side| rows::measurable(&side.plan, &side.transports.registry);
+    Ok(&measurable(base) & &measurable(new))
+}
+
+fn measured(
+    arguments: &CompareArguments,
+    sides: &[Side; 2],
+    shared: &BTreeSet<RowKey>,
+) -> Result<ExitCode, Error> {
+    let interrupts = Interrupts::catch()?;
+    let mut turns = Turns::new(arguments, sides, &interrupts);
+    turns.plan(shared.len());
+    let first = turns.measure(shared.clone(), |plan, side| {
+        rows::restrict(plan, &side.transports.registry, shared);
+    })?;
+    let mut change = first.change();
+    let different: BTreeSet<RowKey> = change
+        .pairs()
+        .filter(|pair| pair.differs())
+        .map(|pair| RowKey::of_identity(&pair.new.case.identity))
+        .collect();
+    turns.most_pairs = turns.most_pairs.min(first.pairs().max(FEWEST_PAIRS));
+    let second = turns.measure(different.clone(), |plan, side| {
+        rows::retain(plan, &side.transports.registry, &different);
+    })?;
+    change.confirm(&second.change());
+    turns.observer.progress.clear();
+    Ok(conclude(arguments, sides, &change, &first, &interrupts))
+}
+
+fn conclude(
+    arguments: &CompareArguments,
+    sides: &[Side; 2],
+    change: &Change,
+    first: &Results,
+    interrupts: &Interrupts,
+) -> ExitCode {
+    let mut notes = first.notes();
+    if interrupts.signal().is_some() {
+        notes.push("Interrupted: differences that were not measured twice are not told.".into());
+    }
+    let [base, new] = sides.each_ref().map(|side| side.name.clone());
+    let shown = show(&ComparedSides { change, base, new, notes }, arguments.format);
+    if interrupts.signal().is_some() {
+        return interrupts.exit_status();
+    }
+    let is_lacking = has_failed(change) || sides.iter().any(Side::lacks_what_it_names);
+    if is_lacking { ExitCode::FAILURE } else { shown }
+}
+
+fn has_failed(change: &Change) -> bool {
+    let failed = |presence: &Presence| match presence {
+        Presence::Unmeasured(case) => case.status() == Status::Failed,
+        _ => false,
+    };
+    change.lone.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
+}
+
+/// The results of both sides, one a trial; those of one place are a pair.
+#[derive(Default)]
+struct Results([Vec<RunResult>; 2]);
+
+impl Results {
+    fn pairs(&self) -> u32 {
+        self.0[0].len().min(self.0[1].len()) as u32
+    }
+
+    /// Of what both sides have.
+    fn change(&self) -> Change<'_> {
+        let pairs = self.pairs() as usize;
+        let [base, new] = self.0.each_ref().map(|side| side[..pairs].iter().collect::<Vec<_>>());
+        compare_pairs(&base, &new)
+    }
+
+    /// What must be known of the machine, each note once.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.0.iter().filter_map(|side| side.first()).flat_map(|first| &first.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        notes
+    }
+
+    /// The rows of the last trial that failed.
+    fn failed(&self) -> BTreeSet<RowKey> {
+        let cases = self.0.iter().filter_map(|side| side.last()).flat_map(|last| &last.cases);
+        let failed = cases.filter(|case| case.status() == Status::Failed);
+        failed.map(|case| RowKey::of_identity(&case.identity)).collect()
+    }
+}
+
+/// Measures both sides in turns.
+struct Turns<'a> {
+    sides: &'a [Side; 2],
+    interrupts: &'a Interrupts,
+    observer: TurnObserver,
+    /// The pairs of each of the two measurements, where they are given.
+    given_pairs: Option<u32>,
+    most_pairs: u32,
+    budget: Duration,
+    /// What a trial measures of a row, where no plan says.
+    length: Length,
+    /// The number of the next pair: no two have the same order.
+    next: u32,
+    began: Instant,
+}
+
+impl<'a> Turns<'a> {
+    fn new(arguments: &CompareArguments, sides: &'a [Side; 2], interrupts: &'a Interrupts) -> Self {
+        let budget = arguments.budget.unwrap_or(BUDGET);
+        let expected = arguments.pairs.map(|pairs| 2 * pairs);
+        Self {
+            sides,
+            interrupts,
+            observer: TurnObserver::new(budget, expected),
+            given_pairs: arguments.pairs,
+            most_pairs: arguments.pairs.unwrap_or(u32::MAX),
+            budget,
+            length: Length::Time(LENGTHS[1]),
+            next: 1,
+            began: Instant::now(),
+        }
+    }
+
+    /// Chooses how long a trial measures each of so many rows. Half of the budget is for the second measurement.
+    fn plan(&mut self, rows: usize) {
+        let turns = 2 * USUAL_PAIRS * EXPECTED_FACTOR * rows.max(1) as u32;
+        let [least, most] = LENGTHS;
+        let time = if self.given_pairs.is_some() { most } else { self.budget / 2 / turns };
+        self.length = Length::Time(time.clamp(least, most));
+    }
+
+    /// Measures pairs of these rows until there are enough, or the time is over. A row that fails is not tried again.
+    fn measure(
+        &mut self,
+        mut wanted: BTreeSet<RowKey>,
+        prepare: impl Fn(&mut Plan, &Side),
+    ) -> Result<Results, Error> {
+        let mut plans = self.sides.each_ref().map(|side| {
+            let mut plan = side.plan.clone();
+            prepare(&mut plan, side);
+            plan.length = plan.length.or(Some(self.length));
+            plan
+        });
+        let until = if self.next == 1 { self.budget / 2 } else { self.budget };
+        let (mut results, mut longest) = (Results::default(), Duration::ZERO);
+        // Where nothing can be measured one pair says why.
+        let is_first = self.next == 1;
+        while (is_first && results.pairs() == 0) || !wanted.is_empty() {
+            let enough = self.given_pairs.unwrap_or(FEWEST_PAIRS).min(self.most_pairs);
+            let is_late = self.began.elapsed() + longest > until;
+            let pairs = results.pairs();
+            if pairs >= self.most_pairs || (pairs >= enough && is_late) {
+                break;
+            }
+            let began = Instant::now();
+            self.pair(&mut plans, &mut results)?;
+            longest = longest.max(began.elapsed());
+            if self.interrupts.signal().is_some() {
+                break;
+            }
+            let failed = results.failed();
+            if !failed.is_empty() {
+                wanted = &wanted - &failed;
+                for (plan, side) in plans.iter_mut().zip(self.sides) {
+                    rows::retain(plan, &side.transports.registry, &wanted);
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// One pair: A B, or B A where the last was A B. Both have one order of their rows, and one placement.
+    fn pair(&mut self, plans: &mut [Plan; 2], results: &mut Results) -> Result<(), Error> {
+        let order = if self.next % 2 == 1 { [0, 1] } else { [1, 0] };
+        for side in order {
+            plans[side].first_trial = self.next;
+            let Side { transports, request, name, .. } = &self.sides[side];
+            transports.hand_on();
+            self.observer.begin(self.next, name);
+            let (options, interrupt) = (&request.options, &self.interrupts.readable);
+            let registry = &transports.registry;
+            let result =
+                ipcmark_engine::run(registry, &plans[side], options, interrupt, &mut self.observer);
+            results.0[side].push(result?);
+            if self.interrupts.signal().is_some() {
+                break;
+            }
+        }
+        self.next += 1;
+        Ok(())
+    }
+}
+
+/// Shows how far the comparison is.
+struct TurnObserver {
+    progress: Progress,
+    began: Instant,
+    budget: Duration,
+    /// Trials of each side, where they are given.
+    expected: Option<u32>,
+    pair: u32,
+    side: String,
+}
+
+impl TurnObserver {
+    fn new(budget: Duration, expected: Option<u32>) -> Self {
+        let (progress, began) = (Progress::new(), Instant::now());
+        Self { progress, began, budget, expected, pair: 0, side: String::new() }
+    }
+
+    /// A trial of this pair begins.
+    fn begin(&mut self, pair: u32, side: &str) {
+        (self.pair, self.side) = (pair, side.into());
+    }
+
+    fn done(&self) -> f64 {
+        match self.expected {
+            Some(pairs) => f64::from(self.pair - 1) / f64::from(pairs),
+            None => (self.began.elapsed().as_secs_f64() / self.budget.as_secs_f64()).min(1.0),
+        }
+    }
+}
+
+impl Observer for TurnObserver {
+    fn begun(&mut self, _: &RunResult) {}
+
+    fn progress(&mut self, what: &str, _: f64) {
+        let done = self.done();
+        self.progress.show(&format!("pair {}, {}: {what}", self.pair, self.side), done);
+    }
+
+    fn recorded(&mut self, _: &RunResult) -> Result<(), Error> {
+        Ok(())
+    }
+}

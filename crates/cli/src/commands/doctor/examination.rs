@@ -1,0 +1,258 @@
+//! What is measured of the machine: several turns of hiccups, probes and hand-overs, so that every part sees
+//! the whole time.
+
+use std::time::Duration;
+
+use ipcmark_machine::{
+    clock,
+    conditions::{self, Conditions, Processes, Snapshot},
+    hiccups::{self, Hiccups},
+    pair,
+    placement::{self, Pinning},
+    topology::{Cpu, Relation},
+};
+use ipcmark_transport::Error;
+
+use super::distances::Division;
+use crate::progress::Progress;
+
+/// Turns of the time.
+const TURNS: u32 = 5;
+
+/// Parts of a turn, in percent; the rest is the canary's and that of threads that start.
+const HICCUPS: u32 = 38;
+const PROBES: u32 = 42;
+const HAND_OVERS: u32 = 15;
+
+/// The most hand-overs of a turn that are kept.
+const MOST_HAND_OVERS: usize = 100_000;
+
+/// A thread that uses this part of a processor is busy.
+const BUSY: f64 = 0.05;
+
+/// What was measured.
+pub(super) struct Examination {
+    /// The hiccups of each processor.
+    pub hiccups: Vec<Hiccups>,
+    /// Pairs of processors, first the one that `ipcmark run` takes.
+    pub pairs: Vec<Pair>,
+    /// Nanoseconds of round trips between sleeping threads on the first pair.
+    pub hand_overs_ns: Vec<u64>,
+    /// Nanoseconds of a step of the canary on the first processor, one for each turn and one at the end.
+    pub canary_ns: Vec<f64>,
+    /// What the machine took meanwhile.
+    pub conditions: Conditions,
+    /// The CPU time of this process meanwhile.
+    pub own_cpu_ns: u64,
+    /// Threads of other programs that were busy all the time, the busiest first.
+    pub others: Vec<Other>,
+}
+
+/// Two processors.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// Their numbers.
+    pub cpus: (u32, u32),
+    /// How the system says that they lie.
+    pub relation: Relation,
+    /// How many probes there were.
+    pub probes: usize,
+    /// Their distances.
+    pub division: Division,
+}
+
+/// A busy thread of another program.
+pub(super) struct Other {
+    /// The name of its process.
+    pub process: String,
+    /// Processors' worth of time.
+    pub share: f64,
+}
+
+/// Measures on these processors for about `duration`.
+///
+/// # Errors
+/// Threads cannot be started or pinned.
+pub(super) fn examine(cpus: &[Cpu], duration: Duration) -> Result<Examination, Error> {
+    let mut progress = Progress::new();
+    let mut measurement = Measurement::new(cpus)?;
+    for number in 0..TURNS {
+        let mut show = |what: &str, step: u32| {
+            progress.show(what, f64::from(3 * number + step) / f64::from(3 * TURNS));
+        };
+        measurement.turn(duration / TURNS, &mut show)?;
+    }
+    progress.clear();
+    measurement.finish()
+}
+
+/// A measurement under way.
+struct Measurement {
+    ids: Vec<u32>,
+    /// The pairs, each with its probes.
+    pairs: Vec<(Link, Vec<f64>)>,
+    hiccups: Vec<Hiccups>,
+    hand_overs_ns: Vec<u64>,
+    canary_ns: Vec<f64>,
+    start: Snapshot,
+    start_cpu_ns: u64,
+    others: Processes,
+}
+
+impl Measurement {
+    fn new(cpus: &[Cpu]) -> Result<Self, Error> {
+        Ok(Self {
+            ids: cpus.iter().map(|cpu| cpu.id).collect(),
+            pairs: links(cpus)?.into_iter().map(|link| (link, Vec::new())).collect(),
+            hiccups: Vec::new(),
+            hand_overs_ns: Vec::new(),
+            canary_ns: Vec::new(),
+            start: Snapshot::now(&[]),
+            start_cpu_ns: clock::process_cpu_ns(),
+            others: Processes::all(),
+        })
+    }
+
+    fn turn(&mut self, time: Duration, show: &mut dyn FnMut(&str, u32)) -> Result<(), Error> {
+        self.canary_ns.push(conditions::canary_on(self.ids[0])?);
+        show("hiccups of the processors", 0);
+        self.add_hiccups(hiccups::watch(&self.ids, time * HICCUPS / 100)?);
+        show("distances between processors", 1);
+        self.add_probes(time * PROBES / 100)?;
+        show("hand-overs between sleeping threads", 2);
+        self.add_hand_overs(time * HAND_OVERS / 100)?;
+        Ok(())
+    }
+
+    fn add_hiccups(&mut self, more: Vec<Hiccups>) {
+        match self.hiccups.is_empty() {
+            true => self.hiccups = more,
+            false => self.hiccups.iter_mut().zip(&more).for_each(|(all, more)| all.merge(more)),
+        }
+    }
+
+    /// The first pair has half of the time, or all of it.
+    fn add_probes(&mut self, time: Duration) -> Result<(), Error> {
+        let others = self.pairs.len().saturating_sub(1) as u32;
+        for (at, (link, probes)) in self.pairs.iter_mut().enumerate() {
+            let part = match (at, others) {
+                (0, 0) => time,
+                (0, _) => time / 2,
+                _ => time / (2 * others),
+            };
+            probes.extend(pair::probes(link.cpus, part)?);
+        }
+        Ok(())
+    }
+
+    fn add_hand_overs(&mut self, time: Duration) -> Result<(), Error> {
+        let cpus = self.pairs.first().map_or((self.ids[0], self.ids[0]), |(link, _)| link.cpus);
+        self.hand_overs_ns.extend(pair::hand_overs(cpus, time, MOST_HAND_OVERS)?);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Examination, Error> {
+        self.canary_ns.push(conditions::canary_on(self.ids[0])?);
+        let pair = |(link, probes): (Link, Vec<f64>)| Pair {
+            cpus: link.cpus,
+            relation: link.relation,
+            probes: probes.len(),
+            division: Division::of(&probes),
+        };
+        Ok(Examination {
+            conditions: Snapshot::now(&[]).since(&self.start),
+            own_cpu_ns: clock::process_cpu_ns() - self.start_cpu_ns,
+            others: others(&self.others),
+            pairs: self.pairs.into_iter().map(pair).collect(),
+            hiccups: self.hiccups,
+            hand_overs_ns: self.hand_overs_ns,
+            canary_ns: self.canary_ns,
+        })
+    }
+}
+
+/// Two processors to be probed.
+struct Link {
+    cpus: (u32, u32),
+    relation: Relation,
+}
+
+impl Link {
+    fn between(first: &Cpu, second: &Cpu) -> Self {
+        Self { cpus: (first.id, second.id), relation: first.relation(second) }
+    }
+}
+
+/// The processors that `ipcmark run` takes, and two more for each other relation; none with one processor.
+fn links(cpus: &[Cpu]) -> Result<Vec<Link>, Error> {
+    let Some((leader, follower)) = usual(cpus)? else { return Ok(Vec::new()) };
+    let mut links = vec![Link::between(leader, follower)];
+    for (at, first) in cpus.iter().enumerate() {
+        for second in &cpus[at + 1..] {
+            let link = Link::between(first, second);
+            if links.iter().all(|other| other.relation != link.relation) {
+                links.push(link);
+            }
+        }
+    }
+    Ok(links)
+}
+
+fn usual(cpus: &[Cpu]) -> Result<Option<(&Cpu, &Cpu)>, Error> {
+    let find = |id: Option<u32>| cpus.iter().find(|cpu| Some(cpu.id) == id);
+    let placement = placement::choose(&Pinning::Auto, 1)?;
+    let placed = find(placement.leader).zip(find(placement.followers[0]));
+    let given = cpus.first().zip(cpus.get(1));
+    Ok(placed.or(given).filter(|(leader, follower)| leader.id != follower.id))
+}
+
+fn others(earlier: &Processes) -> Vec<Other> {
+    let used = Processes::all().since(earlier);
+    let own = std::process::id() as i32;
+    let elapsed = used.elapsed_ns.max(1) as f64;
+    let busy = used.busy_threads(BUSY).into_iter().filter(|(process, _)| process.pid != own);
+    let mut others: Vec<Other> = busy
+        .map(|(process, thread)| Other {
+            process: process.name.clone(),
+            share: thread.time.cpu_ns as f64 / elapsed,
+        })
+        .collect();
+    others.sort_by(|a, b| b.share.total_cmp(&a.share));
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(id: u32, package: i64, core: i64, cache: &str) -> Cpu {
+        Cpu { id, package, core, cache: cache.into() }
+    }
+
+    #[test]
+    fn every_relation_has_one_pair() {
+        let cpus = [
+            cpu(10_000, 0, 0, "0-3"),
+            cpu(10_001, 0, 0, "0-3"),
+            cpu(10_002, 0, 1, "0-3"),
+            cpu(10_003, 1, 0, "4"),
+            cpu(10_004, 1, 1, "5"),
+        ];
+        let links = links(&cpus).unwrap();
+        let found: Vec<_> = links.iter().map(|link| (link.cpus, link.relation)).collect();
+        assert_eq!(
+            found,
+            [
+                ((10_000, 10_001), Relation::Core),
+                ((10_000, 10_002), Relation::Cache),
+                ((10_000, 10_003), Relation::Machine),
+                ((10_003, 10_004), Relation::Package),
+            ]
+        );
+    }
+
+    #[test]
+    fn one_processor_has_no_pair() {
+        assert!(links(&[cpu(10_000, 0, 0, "0")]).unwrap().is_empty());
+    }
+}

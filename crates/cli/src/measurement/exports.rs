@@ -1,0 +1,68 @@
+//! The result in further formats, each written into a file of its own.
+
+use std::{
+    fs,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+use ipcmark_report::Terminal;
+use ipcmark_results::{RunResult, check_writable, is_stream, write_text};
+
+use crate::{
+    arguments::{export::Export, run::RunArguments},
+    output,
+};
+
+/// Checks, before anything is measured, that the result can be shown and written as asked for.
+pub(super) fn check(arguments: &RunArguments) -> Result<(), String> {
+    let shown = arguments.format;
+    if !shown.for_terminals && io::stdout().is_terminal() {
+        return Err(format!(
+            "cannot show the format {shown} on a terminal: send standard output to a file, or use \
+             --export {shown}=FILE"
+        ));
+    }
+    let exports = arguments.export.iter().map(|export| &export.path);
+    let paths: Vec<&PathBuf> = arguments.output.iter().chain(exports).collect();
+    for (at, path) in paths.iter().enumerate() {
+        check_writable(path).map_err(|e| e.to_string())?;
+        if paths[..at].iter().any(|other| is_same(path, other)) {
+            return Err(format!(
+                "cannot write two forms of the result to {}: give each --export, and --output, a \
+                 file of its own",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// True if the second of two paths to be written would replace the first.
+fn is_same(one: &Path, other: &Path) -> bool {
+    !is_stream(one) && place(one) == place(other)
+}
+
+/// The path without links; of a file that is not there yet, by its directory.
+fn place(path: &Path) -> PathBuf {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let beside = || {
+        let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
+        Some(directory.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.into())
+}
+
+/// Writes every export; false where one failed, which is said.
+pub(super) fn write(exports: &[Export], result: &RunResult) -> bool {
+    let failures: Vec<String> =
+        exports.iter().filter_map(|export| write_one(export, result).err()).collect();
+    failures.iter().for_each(output::say);
+    failures.is_empty()
+}
+
+fn write_one(export: &Export, result: &RunResult) -> Result<(), String> {
+    let file = Terminal { width: output::DEFAULT_COLUMNS, color: false };
+    let text = export.format.render(result, file)?;
+    write_text(&export.path, &text).map_err(|e| e.to_string())
+}

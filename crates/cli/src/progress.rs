@@ -1,0 +1,52 @@
+//! The line of progress: what is being measured, how far the run is, how long it still takes. On standard error,
+//! and only on a terminal.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+/// The line of a run.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    began: Instant,
+}
+
+impl Progress {
+    /// The line of a run that begins now.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new(STEPS);
+        let style = ProgressStyle::with_template("[{percent:>3} %] {bar:24} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+        Self { bar, began: Instant::now() }
+    }
+
+    /// This is being measured now, and the run is so far, from 0 to 1.
+    pub(crate) fn show(&mut self, what: &str, done: f64) {
+        self.bar.set_position((done * STEPS as f64) as u64);
+        self.bar.set_message(match self.left(done) {
+            Some(left) => format!("{what}, {} left", words(left)),
+            None => what.to_owned(),
+        });
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// From what it took until now; nothing while that tells too little.
+    fn left(&self, done: f64) -> Option<Duration> {
+        (done > 0.02).then(|| self.began.elapsed().mul_f64((1.0 - done) / done))
+    }
+}
+
+fn words(left: Duration) -> String {
+    match left.as_secs() + 1 {
+        seconds @ 0..100 => format!("{seconds} s"),
+        seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
