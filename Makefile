@@ -3,21 +3,27 @@
 CARGO ?= cargo
 RESULT ?= results/bench.json
 RUNS ?= 20
+N ?= 10000
 REPORT ?= $(basename $(RESULT)).html
 MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
 
-.PHONY: help deps browser build modules bench test lint unit conformance soak loom miri doc overhead clean
+.PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture loom miri \
+    doc overhead honesty clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
 	@echo 'make test      all tests and lints'
 	@echo 'make conformance NAME=shm-ring  the suite for one transport'
+	@echo 'make check-transport NAME=shm-ring  all that a new transport needs, and what is missing'
 	@echo 'make soak RUNS=20  the end-to-end tests again and again, half of the time on a busy machine'
+	@echo 'make torture N=10000  random signals at random moments to random processes of random runs'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
-	@echo 'make modules   only the shared objects of the libraries that are there'
+	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
+	@echo 'make modules   only the shared objects of the libraries that are there; one of them: ONLY=zeromq'
 	@echo 'make deps      install what building and testing need'
+	@echo 'make format    the format of Rust, C and C++'
 	@echo 'make lint, make doc, make clean'
 
 deps:
@@ -27,15 +33,13 @@ build: deps
 	$(CARGO) build --release --locked --package ipcmark-cli
 	@$(MAKE) --no-print-directory modules MODULE_DIR=target/release/modules
 
-# One shared object a library that is there. Without CMake there is none, and the command says so.
+# One shared object a library that is there, or only that of ONLY=name.
 modules:
-	@if command -v cmake >/dev/null; then \
-	    cmake --log-level=NOTICE -S modules -B $(MODULE_BUILD) \
-	        -DIPCMARK_MODULE_DIR=$(abspath $(MODULE_DIR)) >/dev/null && \
-	    cmake --build $(MODULE_BUILD) --parallel 2 >/dev/null; \
-	else \
-	    echo 'modules: none, for this machine has no CMake'; \
-	fi
+	@sh scripts/modules.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD) $(ONLY)
+
+# The programs by hand that `make overhead` compares modules with.
+bare:
+	@sh scripts/modules.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD) --bare
 
 bench: build
 	@mkdir -p $(dir $(RESULT))
@@ -48,10 +52,19 @@ bench: build
 test:
 	@$(MAKE) --no-print-directory --keep-going lint unit loom miri
 
-lint: deps
+lint:
+	@sh scripts/deps.sh lint
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml --check
+	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+	@$(CARGO) run --quiet --locked --package ipcmark-imports
+	@sh scripts/lint-c.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD)
+
+format:
+	@sh scripts/deps.sh lint
+	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml
+	@sh scripts/lint-c.sh --fix
 
 # The report is looked at in a browser, and runs by hand cross networks, where the system offers them.
 browser:
@@ -64,9 +77,18 @@ unit: browser modules
 conformance: deps modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) sh scripts/conformance.sh $(NAME)
 
+# All that a new transport needs, in the development build, and a list of what is missing.
+check-transport: deps
+	@sh scripts/check-transport.sh $(or $(NAME),$(error NAME=… names the transport)) \
+	    $(abspath $(MODULE_DIR)) $(MODULE_BUILD)
+
 # The end-to-end tests again and again, every other time beside busy loops.
 soak: browser modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/soak.sh $(RUNS)
+
+# Random signals at random moments to random processes of random runs, over all transports.
+torture: modules
+	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/torture.sh $(N)
 
 # The rings under every interleaving that the memory model allows.
 loom: deps
@@ -85,9 +107,13 @@ miri: deps
 doc: deps
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps
 
-overhead: deps modules
+# What the figures of this machine can be trusted for; ten minutes.
+honesty: deps
+	$(CARGO) bench --locked --package ipcmark-cli --bench honesty
+
+overhead: deps modules bare
 	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) IPCMARK_BARE_DIR=$(abspath $(MODULE_BUILD)/bare) \
-	    $(CARGO) bench --locked --package ipcmark-cli -- $(SECTIONS)
+	    $(CARGO) bench --locked --package ipcmark-cli --bench overhead -- $(SECTIONS)
 
 clean:
 	$(CARGO) clean

@@ -1,33 +1,33 @@
 #!/bin/sh
-# Installs what building and testing ipcmark needs and is not there yet; with the word `browser` also
-# one to test the report in, and what makes networks to test runs by hand in. Touches no network when
-# nothing is missing.
+# Installs what building ipcmark needs and is not there yet. Touches no network when nothing is missing.
+#
+#   deps.sh           compilers, and the libraries that modules are built for
+#   deps.sh browser   also a browser to test the report in, and what makes networks to test runs by hand in
+#   deps.sh lint      also what checks C and C++
 set -eu
 
 packages='gcc g++ libc6-dev make cmake pkg-config'
 
-# The libraries that modules are built for. One that this system does not offer leaves its rows out
-# and stops nothing.
-libraries='libzmq3-dev libnng-dev libboost-dev libfastrtps-dev openssl
-    cyclonedds-dev cyclonedds-tools
-    iceoryx libiceoryx-posh-dev libiceoryx-hoofs-dev libiceoryx-binding-c-dev'
+# The packages of the libraries that modules are built for, as each module.toml names them. One that this system does
+# not offer leaves its transports out and stops nothing.
+libraries=$(sed -n 's/^install = "apt install \(.*\) && make build"$/\1/p' modules/*/module.toml |
+    tr ' ' '\n' | sort -u)
 
 # AlephZero is in no Debian package; the source package of PyPI brings headers and a static library.
 alephzero=0.3.17
 alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e9686
 
-# Without a browser the tests of the report say that they were not run.
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ "${1:-}" = browser ] && [ -z "$browser" ]; then
-    libraries="$libraries chromium"
-fi
-
-# Without these the test of a run by hand between two networks says that it was not run.
-if [ "${1:-}" = browser ]; then
+# Tests and checks that lack one of these say that they were not run.
+case ${1:-} in
+browser)
     libraries="$libraries iproute2 iptables"
-fi
+    { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null ||
+        libraries="$libraries chromium"
+    ;;
+lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
+esac
 
-# What was looked for in vain, so that the network is asked once only. `make clean` forgets it.
+# Packages that were looked for in vain, so that the network is asked once only. `make clean` forgets them.
 not_offered=target/not-offered
 
 missing() {
@@ -43,7 +43,7 @@ missing_libraries() {
     done
 }
 
-# Those of the packages that the system offers; the others are written down.
+# The packages that the system offers; the others are written down.
 offered() {
     for package in "$@"; do
         if apt-cache show "$package" >/dev/null 2>&1; then
@@ -74,7 +74,7 @@ has_pip() {
     python3 -m pip --version >/dev/null 2>&1
 }
 
-# Unpacks AlephZero in target/deps, checked. Whatever is in the way leaves its rows out.
+# Unpacks AlephZero in target/deps, checked. Without it its transports are left out.
 get_alephzero() {
     target=target/deps/alephzero-$alephzero
     [ "$(uname -m)" = x86_64 ] && [ ! -e "$target" ] || return 0

@@ -1,5 +1,7 @@
-// The module of AlephZero.
+// The module of AlephZero: alephzero-rpc and alephzero-pubsub.
 #include "alephzero.hpp"
+
+#include "shared/cpp/description.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -8,26 +10,18 @@ namespace alephzero {
 
 namespace {
 
-std::string root_of(const char *session) {
+std::string directory_of(const char *session) {
     return std::string("/dev/shm/") + session;
-}
-
-int remove_names(const ipcmark_transport *, const char *session, ipcmark_error *) {
-    if (*session)
-        remove_root(session);
-    return IPCMARK_DONE;
 }
 
 } // namespace
 
-std::string use_root(const char *session) {
-    const std::string root = root_of(session);
-    setenv("A0_ROOT", root.c_str(), 1);
-    return root;
+void use_directory(const char *session) {
+    setenv("A0_ROOT", directory_of(session).c_str(), 1);
 }
 
-void remove_root(const char *session) {
-    a0_file_remove_all(root_of(session).c_str());
+void remove_directory(const char *session) {
+    a0_file_remove_all(directory_of(session).c_str());
 }
 
 a0_file_options_t file_options(size_t bytes) {
@@ -42,17 +36,7 @@ int fail(ipcmark_error *error, a0_err_t why, const char *operation, const char *
 }
 
 ipcmark_transport describe(const char *name, const char *summary, uint32_t waits, uint32_t flags) {
-    ipcmark_transport transport{};
-    transport.size = sizeof transport;
-    transport.flags = flags | IPCMARK_IN_MEMORY;
-    transport.name = name;
-    transport.summary = summary;
-    transport.max_payload = 4 << 20;
-    transport.waits = waits;
-    transport.patterns = IPCMARK_LATENCY;
-    transport.max_subscribers = 1;
-    transport.remove = remove_names;
-    return transport;
+    return ipcmark::describe_transport(name, summary, waits, flags | IPCMARK_IN_MEMORY);
 }
 
 } // namespace alephzero
@@ -63,22 +47,11 @@ const char *library_version() {
     return alephzero::LIBRARY_VERSION;
 }
 
-const ipcmark_transport *const transports[] = {&alephzero_rpc, &alephzero_pubsub};
-
-struct ipcmark_module describe_module() {
-    struct ipcmark_module module{};
-    module.size = sizeof module;
-    module.abi_version = IPCMARK_ABI_VERSION;
-    module.family = "alephzero";
-    module.library_version = library_version;
-    module.transports = transports;
-    module.transport_count = 2;
-    return module;
-}
+const ipcmark_transport *const TRANSPORTS[] = {&alephzero_rpc, &alephzero_pubsub};
 
 } // namespace
 
 const struct ipcmark_module *ipcmark_module(void) {
-    static const struct ipcmark_module module = describe_module();
+    static const auto module = ipcmark::describe_module("alephzero", library_version, TRANSPORTS);
     return &module;
 }

@@ -1,7 +1,5 @@
-// What the two transports over AlephZero share: where their files are, how large, and errors.
+// What the transports over AlephZero share: the directory and size of their files, errors, and their description.
 #pragma once
-
-#include "../space.h"
 
 #include <ipcmark/transport.h>
 
@@ -17,19 +15,18 @@ namespace alephzero {
 
 constexpr const char *LIBRARY_VERSION = "0.3.17";
 
-// The directory of a session's files: a name of its own in /dev/shm. The library reads its root from
-// the environment.
-std::string use_root(const char *session);
+// Makes the library use a directory of the session's own in /dev/shm, through the environment, which it reads.
+void use_directory(const char *session);
 
-// Removes the directory with its files. Who has opened them keeps them.
-void remove_root(const char *session);
+// Removes the directory with its files. Ends that have opened them keep them.
+void remove_directory(const char *session);
 
-// Options of a file with an arena of so many bytes.
+// The options of a file with an arena of `bytes`.
 a0_file_options_t file_options(size_t bytes);
 
 int fail(ipcmark_error *error, a0_err_t why, const char *operation, const char *object);
 
-// A description with everything that both have in common.
+// A description without the functions that differ.
 ipcmark_transport describe(const char *name, const char *summary, uint32_t waits, uint32_t flags);
 
 } // namespace alephzero

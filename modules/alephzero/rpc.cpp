@@ -1,12 +1,14 @@
 // alephzero-rpc: a request and its reply over an arena in a shared file.
 //
-// - Mechanism: client and server write packets into one file; a thread of the library in each
-//   process reads it and calls back. The library's own send-and-wait does the same.
-// - Kernel objects: a file in /dev/shm, removed once both ends have opened it; futexes. Copies a
-//   message: two, into the arena and out of it by the library's thread.
+// - Mechanism: client and server write packets into one file; a thread of the library in each process reads it and
+//   calls back. The library's own send-and-wait does the same.
+// - Kernel objects: a file in /dev/shm, removed once both ends have opened it; futexes.
+// - Copies a message: two, into the arena and out of it by the library's thread.
 // - Blocks: on a condition that the library's thread wakes, 100 ms at most.
 // - Limits: request and reply take turns.
 #include "alephzero.hpp"
+
+#include "shared/c/space.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -21,51 +23,51 @@ namespace {
 
 using alephzero::fail;
 
-constexpr size_t PACKET_HEAD = 1024; // What the library adds to a payload, generously.
+constexpr size_t PACKET_HEAD = 1024; // An upper bound of the bytes that the library adds to a payload.
 constexpr std::chrono::milliseconds LONGEST_SLEEP{100};
 
 struct End {
     bool leads = false, is_open = false;
     a0_rpc_client_t client{};
     a0_rpc_server_t server{};
-    // What the library's thread has brought: guarded by the mutex until it is taken.
+    // The message that the library's thread has brought, guarded by the mutex until it is taken.
     std::mutex mutex;
     std::condition_variable arrived;
-    bool is_there = false;
+    bool has_arrived = false;
     a0_rpc_request_t request{};
     a0_buf_t payload{};
-    // Where the library unpacks packets: one message may be held and one have arrived while it looks
+    // The buffers into which the library unpacks packets: one message may be taken and one have arrived while it looks
     // at another, such as this end's own.
-    std::vector<uint8_t> rooms[3];
+    std::vector<uint8_t> buffers[3];
     int spare = 0;
     a0_rpc_request_t taken{};
 };
 
-// Set-up -----------------------------------------------------------------------------------------
+// Set-up and teardown ----------------------------------------------------------------------------
 
-// Some packets of each side: the old ones are evicted when they have long been read.
+// Some packets of each side. Old ones are evicted, long after they were read.
 size_t arena_for(uint64_t payload) {
     return (6 * (payload + PACKET_HEAD) + (1u << 20) + 4095) / 4096 * 4096;
 }
 
-a0_err_t lend_room(void *end, size_t size, a0_buf_t *out) {
+a0_err_t lend_buffer(void *end, size_t size, a0_buf_t *out) {
     auto &self = *static_cast<End *>(end);
-    auto &room = self.rooms[self.spare];
-    if (size > room.size())
+    auto &buffer = self.buffers[self.spare];
+    if (size > buffer.size())
         return A0_ERR_RANGE;
-    *out = {room.data(), size};
+    *out = {buffer.data(), size};
     return A0_OK;
 }
 
-a0_err_t take_room_back(void *, a0_buf_t) {
+a0_err_t take_buffer_back(void *, a0_buf_t) {
     return A0_OK;
 }
 
 void arrive(End &self, a0_buf_t payload) {
     {
-        std::lock_guard<std::mutex> guard(self.mutex);
+        const std::lock_guard<std::mutex> guard(self.mutex);
         self.payload = payload;
-        self.is_there = true;
+        self.has_arrived = true;
     }
     self.spare = (self.spare + 1) % 3;
     self.arrived.notify_one();
@@ -91,9 +93,9 @@ void close_end(void *end) {
 }
 
 int open_file(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
-    const a0_file_options_t options = alephzero::file_options(arena_for(settings.payload));
-    const a0_rpc_topic_t topic{"messages", &options};
-    const a0_alloc_t alloc{&end, lend_room, take_room_back};
+    const a0_file_options_t file = alephzero::file_options(arena_for(settings.payload));
+    const a0_rpc_topic_t topic{"messages", &file};
+    const a0_alloc_t alloc{&end, lend_buffer, take_buffer_back};
     const a0_err_t why = end.leads ? a0_rpc_client_init(&end.client, topic, alloc)
                                    : a0_rpc_server_init(&end.server, topic, alloc, {&end, on_request}, {});
     if (why != A0_OK)
@@ -104,29 +106,29 @@ int open_file(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
 
 // The server makes the file and listens before the client comes.
 int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    alephzero::use_root(settings.name);
-    if (int result = end.leads ? IPCMARK_DONE : open_file(end, settings, error))
+    alephzero::use_directory(settings.name);
+    if (const int result = end.leads ? IPCMARK_DONE : open_file(end, settings, error))
         return result;
-    if (int result = session->meet(session, error))
+    if (const int result = session->meet(session, error))
         return result;
-    if (int result = end.leads ? open_file(end, settings, error) : IPCMARK_DONE)
+    if (const int result = end.leads ? open_file(end, settings, error) : IPCMARK_DONE)
         return result;
     return session->meet(session, error);
 }
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
-    if (int result = ipcmark_check_space(arena_for(settings->payload), error))
+    if (const int result = ipcmark_check_space(arena_for(settings->payload), error))
         return result;
     auto *end = new (std::nothrow) End;
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     end->leads = settings->role == IPCMARK_LEADER;
-    for (auto &room : end->rooms)
-        room.assign(settings->payload + PACKET_HEAD, 0);
+    for (auto &buffer : end->buffers)
+        buffer.assign(settings->payload + PACKET_HEAD, 0);
     const int result = open_in_turn(*end, *settings, session, error);
     if (end->leads)
-        alephzero::remove_root(settings->name);
+        alephzero::remove_directory(settings->name);
     if (result != IPCMARK_DONE) {
         close_end(end);
         return result;
@@ -141,7 +143,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
 int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     a0_packet_t packet;
-    if (a0_err_t why = a0_packet_init(&packet))
+    if (const a0_err_t why = a0_packet_init(&packet))
         return fail(error, why, "make", "a packet of AlephZero");
     packet.payload = {static_cast<uint8_t *>(message), len};
     const a0_err_t why = self.leads ? a0_rpc_client_send(&self.client, packet, {&self, on_reply})
@@ -152,9 +154,9 @@ int publish(void *end, void *message, size_t len, ipcmark_error *error) {
 int take(void *end, const void **message, size_t *len, ipcmark_error *) {
     auto &self = *static_cast<End *>(end);
     std::unique_lock<std::mutex> lock(self.mutex);
-    if (!self.arrived.wait_for(lock, LONGEST_SLEEP, [&self] { return self.is_there; }))
+    if (!self.arrived.wait_for(lock, LONGEST_SLEEP, [&self] { return self.has_arrived; }))
         return IPCMARK_WOULD_BLOCK;
-    self.is_there = false;
+    self.has_arrived = false;
     self.taken = self.request;
     *message = self.payload.data;
     *len = self.payload.size;
@@ -164,9 +166,10 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *) {
 // The definition ---------------------------------------------------------------------------------
 
 ipcmark_transport describe() {
-    ipcmark_transport transport =
-        alephzero::describe("alephzero-rpc", "AlephZero's request and reply over an arena in a shared file, two copies and a thread each side",
-                            IPCMARK_BLOCK, IPCMARK_ALTERNATING);
+    ipcmark_transport transport = alephzero::describe(
+        "alephzero-rpc",
+        "AlephZero's request and reply over an arena in a shared file, two copies and a thread each side",
+        IPCMARK_BLOCK, IPCMARK_ALTERNATING);
     transport.open = open_end;
     transport.publish = publish;
     transport.take = take;

@@ -1,5 +1,5 @@
-// Two message queues of Boost.Interprocess, by hand: what boost-mq is compared with.
-#include "../bare/bare.h"
+// A bare program of two message queues of Boost.Interprocess, to compare boost-mq with.
+#include "shared/c/bare.h"
 
 #include <memory>
 #include <string>
@@ -70,6 +70,7 @@ static void bare_close(void *end) {
     delete static_cast<End *>(end);
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): an exception ends a bare program with its message.
 int main(int argc, char **argv) {
     return bare_main(argc, argv);
 }

@@ -1,18 +1,19 @@
-// The module of Boost.Interprocess.
+// The module of Boost.Interprocess: boost-mq and boost-shm.
 #include "boost.hpp"
+
+#include "shared/cpp/description.hpp"
 
 #include <boost/interprocess/shared_memory_object.hpp>
 #include <boost/version.hpp>
 
-int remove_names(const ipcmark_transport *, const char *session, ipcmark_error *) {
-    for (int direction : {0, 1})
+void remove_names(const char *session) {
+    for (const int direction : {0, 1})
         boost::interprocess::shared_memory_object::remove(object_name(session, direction).c_str());
-    return IPCMARK_DONE;
 }
 
 namespace {
 
-// Headers only: what was compiled is what runs.
+// The library has headers only: the version that was compiled is the one that runs.
 const char *library_version() {
     static const std::string text = std::to_string(BOOST_VERSION / 100000) + "." +
                                     std::to_string(BOOST_VERSION / 100 % 1000) + "." +
@@ -20,22 +21,11 @@ const char *library_version() {
     return text.c_str();
 }
 
-const ipcmark_transport *const transports[] = {&boost_mq, &boost_shm};
-
-struct ipcmark_module describe() {
-    struct ipcmark_module module{};
-    module.size = sizeof module;
-    module.abi_version = IPCMARK_ABI_VERSION;
-    module.family = "boost";
-    module.library_version = library_version;
-    module.transports = transports;
-    module.transport_count = 2;
-    return module;
-}
+const ipcmark_transport *const TRANSPORTS[] = {&boost_mq, &boost_shm};
 
 } // namespace
 
 const struct ipcmark_module *ipcmark_module(void) {
-    static const struct ipcmark_module module = describe();
+    static const auto module = ipcmark::describe_module("boost", library_version, TRANSPORTS);
     return &module;
 }

@@ -1,10 +1,7 @@
-// What the two transports over Boost.Interprocess share: names, space, and exceptions that become
-// errors.
+// What the transports over Boost.Interprocess share: the names of their objects, and errors.
 #pragma once
 
 #include <ipcmark/transport.h>
-
-#include "../space.h"
 
 #include <new>
 #include <string>
@@ -14,15 +11,15 @@
 extern const ipcmark_transport boost_mq;
 extern const ipcmark_transport boost_shm;
 
-// The name of a direction's object: what the leader sends has number 0.
+// The name of a direction's object. Direction 0 is the leader's to the follower.
 inline std::string object_name(const char *session, int direction) {
     return std::string(session) + (direction == 0 ? "-0" : "-1");
 }
 
-// Removes the names that a session killed while it opened may have left.
-int remove_names(const ipcmark_transport *, const char *session, ipcmark_error *);
+// Removes the names of the objects, which both ends have opened.
+void remove_names(const char *session);
 
-// Runs what may throw; nothing thrown leaves it.
+// Runs a body that may throw; no exception leaves.
 template <typename Body>
 int guarded(ipcmark_error *error, const char *operation, const char *object, Body body) noexcept {
     try {

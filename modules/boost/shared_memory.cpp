@@ -1,13 +1,16 @@
 // boost-shm: shared memory with a mutex and a condition variable, all of Boost.Interprocess.
 //
-// - Mechanism: one slot for each direction in one shared_memory_object; a flag under the slot's mutex
-//   says whether a message is in it, and its condition variable is notified when that changes.
-// - Kernel objects: one POSIX shared memory, unlinked once both ends have mapped it; futexes behind
-//   mutex and condition. Copies a message: none.
-// - Blocks: on the condition. Spinning, it tries the mutex and looks.
-// - Limits: one message a direction. The mutex is not robust: a process killed while it holds it
-//   stops the other.
+// - Mechanism: one slot for each direction in one shared_memory_object; a length under the slot's mutex says whether a
+//   message is in it, and its condition variable is notified when that changes.
+// - Kernel objects: one POSIX shared memory object, unlinked once both ends have mapped it; futexes behind mutex and
+//   condition.
+// - Copies a message: none.
+// - Blocks: on the condition. `spin` tries the mutex and looks.
+// - Limits: one message a direction. The mutex is not robust: a process killed while it holds it stops the other.
 #include "boost.hpp"
+
+#include "shared/c/space.h"
+#include "shared/cpp/description.hpp"
 
 #include <cstring>
 #include <memory>
@@ -39,6 +42,8 @@ struct End {
     bool spins;
 };
 
+// Set-up and teardown ----------------------------------------------------------------------------
+
 size_t slot_size(uint64_t payload) {
     return sizeof(Slot) + (payload + 63) / 64 * 64;
 }
@@ -48,12 +53,11 @@ ipc::shared_memory_object share(const ipcmark_settings &settings, bool leads) {
     if (!leads)
         return ipc::shared_memory_object(ipc::open_only, name.c_str(), ipc::read_write);
     ipc::shared_memory_object memory(ipc::create_only, name.c_str(), ipc::read_write);
-    memory.truncate(2 * slot_size(settings.payload));
+    memory.truncate(static_cast<ipc::offset_t>(2 * slot_size(settings.payload)));
     return memory;
 }
 
-// The leader fills every page, so that none faults in the measured loop; the follower's first touch
-// is a read of each.
+// The leader fills every page, so that none faults in the measured loop.
 void place(End &end, const ipcmark_settings &settings, bool leads) {
     auto *base = static_cast<unsigned char *>(end.region.get_address());
     auto *other = base + slot_size(settings.payload);
@@ -66,40 +70,44 @@ void place(End &end, const ipcmark_settings &settings, bool leads) {
     end.back = reinterpret_cast<Slot *>(leads ? other : base);
 }
 
-int map_slots(End &end, const ipcmark_settings &settings, ipcmark_session *session,
-              ipcmark_error *error) {
+int map_slots(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
     if (!leads)
-        if (int result = session->meet(session, error))
+        if (const int result = session->meet(session, error))
             return result;
     end.region = ipc::mapped_region(share(settings, leads), ipc::read_write);
     place(end, settings, leads);
     if (leads)
-        if (int result = session->meet(session, error))
+        if (const int result = session->meet(session, error))
             return result;
     return session->meet(session, error);
 }
 
-int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session,
-             void **opened, ipcmark_error *error) {
-    if (int result = ipcmark_check_space(2 * slot_size(settings->payload), error))
+int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
+             ipcmark_error *error) {
+    if (const int result = ipcmark_check_space(2 * slot_size(settings->payload), error))
         return result;
     return guarded(error, "open", "shared memory of Boost", [&] {
         auto end = std::make_unique<End>();
         end->spins = settings->wait == IPCMARK_SPIN;
         end->largest = settings->payload;
-        const int result = guarded(error, "open", "shared memory of Boost", [&] {
-            return map_slots(*end, *settings, session, error);
-        });
+        const int result = guarded(error, "open", "shared memory of Boost",
+                                   [&] { return map_slots(*end, *settings, session, error); });
         if (settings->role == IPCMARK_LEADER)
-            remove_names(nullptr, settings->name, error);
+            remove_names(settings->name);
         if (result == IPCMARK_DONE)
             *opened = end.release();
         return result;
     });
 }
 
-// Waits until the slot is full, or empty; the lock is held where it returns true.
+void close_end(void *end) {
+    delete static_cast<End *>(end);
+}
+
+// The hot path -----------------------------------------------------------------------------------
+
+// Waits until the slot is full, or empty; true if the lock is then held.
 bool await(Lock &lock, Slot &slot, bool spins, bool full) {
     if (spins)
         return lock.try_lock() && (slot.len != 0) == full;
@@ -163,27 +171,18 @@ int release(void *end, const void *, ipcmark_error *error) {
     });
 }
 
-void close_end(void *end) {
-    delete static_cast<End *>(end);
-}
+// The definition ---------------------------------------------------------------------------------
 
 ipcmark_transport describe() {
-    ipcmark_transport transport{};
-    transport.size = sizeof transport;
-    transport.flags = IPCMARK_LOANS | IPCMARK_IN_MEMORY;
-    transport.name = "boost-shm";
-    transport.summary = "Boost.Interprocess: shared memory, a mutex and condition variables, no copy";
-    transport.max_payload = 4 << 20;
-    transport.waits = IPCMARK_SPIN | IPCMARK_BLOCK;
-    transport.patterns = IPCMARK_LATENCY;
-    transport.max_subscribers = 1;
+    auto transport = ipcmark::describe_transport(
+        "boost-shm", "Boost.Interprocess: shared memory, a mutex and condition variables, no copy",
+        IPCMARK_SPIN | IPCMARK_BLOCK, IPCMARK_LOANS | IPCMARK_IN_MEMORY);
     transport.open = open_end;
     transport.publish = publish;
     transport.take = take;
     transport.close = close_end;
     transport.loan = loan;
     transport.release = release;
-    transport.remove = remove_names;
     return transport;
 }
 

@@ -1,21 +1,20 @@
 // cpp-ipc-channel, cpp-ipc-route: lock-free queues of cpp-ipc, one object for each direction.
 //
-// - Mechanism: a ring of 256 slots in shared memory. A message of up to 64 bytes lies in a slot; for
-//   a larger one the slot names one of 32 chunks, which both directions share.
-// - Kernel objects: shared memories that begin with the session's name, made as sizes come; the
-//   leader removes them when both ends have closed. Copies a message: one, into shared memory; a
-//   small one is copied out, too.
-// - Blocks: in try_send and recv, after some rounds of polling of the library's own, 100 ms at most:
-//   that is to be `hybrid`. It has no call that sleeps at once.
-// - Limits: what does not fit is overwritten after a while by `send`, so `try_send` is used, and no
-//   more messages are under way than there are chunks for.
-#include "../pair.hpp"
-#include "../space.h"
-
-#include <ipcmark/transport.h>
+// - Mechanism: a ring of 256 slots in shared memory. A message of up to 64 bytes lies in a slot; for a larger one the
+//   slot names one of 32 chunks, which both directions share.
+// - Kernel objects: shared memory objects that begin with the session's name, made when a size is first sent; the
+//   leader removes them when both ends have closed.
+// - Copies a message: one, into shared memory; a small one is copied out, too.
+// - Blocks: in try_send and recv, after some rounds of polling of the library's own, 100 ms at most: that is `hybrid`.
+//   It has no call that sleeps at once.
+// - Limits: `send` overwrites messages that were not read for a while, so `try_send` is used, and no more messages are
+//   under way than there are chunks for.
+#include "shared/c/space.h"
+#include "shared/cpp/description.hpp"
+#include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/within.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <new>
 #include <string>
@@ -27,21 +26,21 @@
 namespace {
 
 constexpr uint64_t LONGEST_SLEEP_MS = 100;
-constexpr std::chrono::seconds CONNECTED_WITHIN{5};
 
-// Messages in a slot, and those in chunks: both directions share 32, and each may hold one more.
+// Messages that fit in a slot, how many of them may be under way, and how many in chunks: both directions share 32 of
+// those, and each end may hold one more.
 constexpr uint64_t SLOT_BYTES = 64, SLOT_DEPTH = 64, CHUNK_DEPTH = 12;
 
 template <typename Channel> struct End {
     std::string name;
     bool leads;
     uint64_t sleep_ms;
-    ipcmark::Pair pair;
+    ipcmark::FlowControl flow;
     std::unique_ptr<Channel> out, in;
     ipc::buff_t taken;
 };
 
-// Set-up -----------------------------------------------------------------------------------------
+// Set-up and teardown ----------------------------------------------------------------------------
 
 uint64_t depth_for(uint64_t payload) {
     if (payload <= SLOT_BYTES)
@@ -50,15 +49,14 @@ uint64_t depth_for(uint64_t payload) {
 }
 
 // Removes everything whose name begins with the session's.
-int remove_names(const ipcmark_transport *, const char *session, ipcmark_error *) {
-    DIR *directory = *session ? opendir("/dev/shm") : nullptr;
+void remove_names(const std::string &session) {
+    DIR *directory = opendir("/dev/shm");
     if (!directory)
-        return IPCMARK_DONE;
+        return;
     while (const dirent *entry = readdir(directory))
         if (std::string(entry->d_name).rfind(session, 0) == 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
     closedir(directory);
-    return IPCMARK_DONE;
 }
 
 template <typename Channel> void close_end(void *end) {
@@ -67,23 +65,22 @@ template <typename Channel> void close_end(void *end) {
     self->in.reset();
     self->out.reset();
     if (self->leads) {
-        self->pair.await_other();
-        remove_names(nullptr, self->name.c_str(), nullptr);
+        self->flow.await_peer_close();
+        remove_names(self->name);
     }
     delete self;
 }
 
 // Both ends have made their objects; waits until each has found the other's receiver.
 template <typename Channel> int connect(End<Channel> &end, ipcmark_error *error) {
-    const auto deadline = std::chrono::steady_clock::now() + CONNECTED_WITHIN;
-    while (!end.out->wait_for_recv(1, LONGEST_SLEEP_MS))
-        if (std::chrono::steady_clock::now() > deadline)
-            return ipcmark_fail(error, "connect", "an object of cpp-ipc", "no receiver comes", nullptr);
+    const auto is_connected = [&] { return end.out->wait_for_recv(1, LONGEST_SLEEP_MS); };
+    if (!ipcmark::holds_within(std::chrono::seconds(5), is_connected))
+        return ipcmark_fail(error, "connect", "an object of cpp-ipc", "no receiver comes", nullptr);
     return IPCMARK_DONE;
 }
 
-// The library keeps chunks mapped to the end of the process, by name: a name that comes again would
-// find those that were removed. The leader counts.
+// The library keeps chunks mapped to the end of the process, by name: under a name that was used before it would find
+// chunks that were removed. So each opening has a number, which the leader counts.
 int agree_on_number(bool leads, unsigned *number, ipcmark_session *session, ipcmark_error *error) {
     static unsigned opened = 0;
     size_t len = sizeof *number, none = 0;
@@ -95,10 +92,10 @@ int agree_on_number(bool leads, unsigned *number, ipcmark_session *session, ipcm
 
 template <typename Channel>
 int open_objects(End<Channel> &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    if (int result = end.pair.open(end.leads, depth_for(settings.payload), session, error))
+    if (const int result = end.flow.open(end.leads, depth_for(settings.payload), session, error))
         return result;
     unsigned number = 0;
-    if (int result = agree_on_number(end.leads, &number, session, error))
+    if (const int result = agree_on_number(end.leads, &number, session, error))
         return result;
     // Chunks belong to a prefix, not to a name: two directions under one would take each other's.
     const std::string start = end.name + "-" + std::to_string(number);
@@ -108,9 +105,9 @@ int open_objects(End<Channel> &end, const ipcmark_settings &settings, ipcmark_se
     end.in = std::make_unique<Channel>(ipc::prefix{from.c_str()}, "messages", ipc::receiver);
     if (!end.out->valid() || !end.in->valid())
         return ipcmark_fail(error, "open", "an object of cpp-ipc", "the library does not say why", nullptr);
-    if (int result = session->meet(session, error))
+    if (const int result = session->meet(session, error))
         return result;
-    if (int result = connect(end, error))
+    if (const int result = connect(end, error))
         return result;
     return session->meet(session, error);
 }
@@ -119,7 +116,7 @@ template <typename Channel>
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
     const uint64_t depth = depth_for(settings->payload);
-    if (int result = ipcmark_check_space(2 * (depth + 2) * settings->payload + (4u << 20), error))
+    if (const int result = ipcmark_check_space(2 * (depth + 2) * settings->payload + (4u << 20), error))
         return result;
     const bool leads = settings->role == IPCMARK_LEADER;
     const uint64_t sleep_ms = settings->wait == IPCMARK_SPIN ? 0 : LONGEST_SLEEP_MS;
@@ -140,9 +137,9 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
 
 template <typename Channel> int publish(void *end, void *message, size_t len, ipcmark_error *) {
     auto &self = *static_cast<End<Channel> *>(end);
-    if (!self.pair.has_room() || !self.out->try_send(message, len, self.sleep_ms))
+    if (!self.flow.has_room() || !self.out->try_send(message, len, self.sleep_ms))
         return IPCMARK_WOULD_BLOCK;
-    self.pair.count_sent();
+    self.flow.count_sent();
     return IPCMARK_DONE;
 }
 
@@ -159,28 +156,19 @@ template <typename Channel> int take(void *end, const void **message, size_t *le
 template <typename Channel> int release(void *end, const void *, ipcmark_error *) {
     auto &self = *static_cast<End<Channel> *>(end);
     self.taken = {};
-    self.pair.count_released();
+    self.flow.count_released();
     return IPCMARK_DONE;
 }
 
 // The definition ---------------------------------------------------------------------------------
 
 template <typename Channel> ipcmark_transport describe(const char *name, const char *summary) {
-    ipcmark_transport transport{};
-    transport.size = sizeof transport;
-    transport.flags = IPCMARK_IN_MEMORY;
-    transport.name = name;
-    transport.summary = summary;
-    transport.max_payload = 4 << 20;
-    transport.waits = IPCMARK_SPIN | IPCMARK_HYBRID;
-    transport.patterns = IPCMARK_LATENCY;
-    transport.max_subscribers = 1;
+    auto transport = ipcmark::describe_transport(name, summary, IPCMARK_SPIN | IPCMARK_HYBRID, IPCMARK_IN_MEMORY);
     transport.open = open_end<Channel>;
     transport.publish = publish<Channel>;
     transport.take = take<Channel>;
     transport.release = release<Channel>;
     transport.close = close_end<Channel>;
-    transport.remove = remove_names;
     return transport;
 }
 
@@ -189,22 +177,12 @@ const ipcmark_transport channel = describe<ipc::channel>(
 const ipcmark_transport route = describe<ipc::route>(
     "cpp-ipc-route", "ipc::route, one writer and many readers, over a lock-free queue in shared memory");
 
-const ipcmark_transport *const transports[] = {&channel, &route};
-
-// The library does not say which version it is.
-struct ipcmark_module describe_module() {
-    struct ipcmark_module module{};
-    module.size = sizeof module;
-    module.abi_version = IPCMARK_ABI_VERSION;
-    module.family = "cpp-ipc";
-    module.transports = transports;
-    module.transport_count = 2;
-    return module;
-}
+const ipcmark_transport *const TRANSPORTS[] = {&channel, &route};
 
 } // namespace
 
 const struct ipcmark_module *ipcmark_module(void) {
-    static const struct ipcmark_module module = describe_module();
+    // The library has no function for its version, and nothing else tells it.
+    static const auto module = ipcmark::describe_module("cpp-ipc", nullptr, TRANSPORTS);
     return &module;
 }

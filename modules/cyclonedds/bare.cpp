@@ -1,16 +1,16 @@
-// Cyclone DDS over UDP, by hand: what cyclonedds is compared with. The settings are those of the module,
-// and so is the way to wait.
-#include "../bare/bare.h"
+// A bare program of Cyclone DDS over UDP, to compare cyclonedds with. The settings are those of the module, and so is
+// the way to wait.
+#include "shared/c/bare.h"
 
 #include "domain.hpp"
 #include "endpoint.hpp"
-#include "words.hpp"
+#include "log.hpp"
 
 using cyclonedds_module::End;
 
 namespace {
 
-cyclonedds_module::Plan plan_of(const bare &bare) {
+cyclonedds_module::Config configure(const bare &bare) {
     ipcmark_settings settings{};
     settings.size = sizeof settings;
     settings.role = bare.leads ? IPCMARK_LEADER : IPCMARK_FOLLOWER;
@@ -18,26 +18,26 @@ cyclonedds_module::Plan plan_of(const bare &bare) {
     settings.payload = bare.payload;
     settings.subscribers = 1;
     settings.name = bare.name;
-    return cyclonedds_module::make_plan(false, settings);
+    return cyclonedds_module::configure(false, settings);
 }
 
-// The leader chooses the place of both.
-cyclonedds_module::Leader agree_on_place(const bare &bare, const cyclonedds_module::Plan &plan) {
-    auto place = bare.leads ? cyclonedds_module::choose_place(plan) : cyclonedds_module::Leader{};
-    const bool agreed = bare.leads ? write(bare.peer, &place, sizeof place) == sizeof place
-                                   : read(bare.peer, &place, sizeof place) == sizeof place;
+// The leader chooses its address and tells the follower.
+cyclonedds_module::LeaderAddress agree_on_address(const bare &bare, const cyclonedds_module::Config &config) {
+    auto leader = bare.leads ? cyclonedds_module::choose_address(config) : cyclonedds_module::LeaderAddress{};
+    const bool agreed = bare.leads ? write(bare.peer, &leader, sizeof leader) == sizeof leader
+                                   : read(bare.peer, &leader, sizeof leader) == sizeof leader;
     if (!agreed)
-        bare_fail("agree on a place");
-    return place;
+        bare_fail("agree on an address");
+    return leader;
 }
 
 } // namespace
 
 static void *bare_open(const struct bare *bare) {
-    cyclonedds_module::listen_to_the_library();
-    auto *end = new End(plan_of(*bare));
+    cyclonedds_module::capture_log();
+    auto *end = new End(configure(*bare));
     try {
-        end->participant = make_participant(end->plan, agree_on_place(*bare, end->plan));
+        end->participant = make_participant(end->config, agree_on_address(*bare, end->config));
         end->make_endpoints();
         end->match();
     } catch (const ipcmark::Failure &failure) {
@@ -57,24 +57,24 @@ static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     }
 }
 
-// Polls or sleeps until something was reported.
+// Polls or sleeps until an arrival was reported.
 static void bare_await(End &self, bool spins) {
     if (!spins) {
-        dds_attach_t awake;
-        dds_waitset_wait(self.awaited, &awake, 1, DDS_SECS(1));
+        dds_attach_t triggered;
+        dds_waitset_wait(self.waitset, &triggered, 1, DDS_SECS(1));
         return;
     }
-    while (self.news.load(std::memory_order_acquire) == self.heard) {
+    while (self.arrivals.load(std::memory_order_acquire) == self.seen_arrivals) {
     }
-    self.heard = self.news.load(std::memory_order_acquire);
+    self.seen_arrivals = self.arrivals.load(std::memory_order_acquire);
 }
 
 static uint64_t bare_receive(void *end, const struct bare *bare) {
     auto &self = *static_cast<End *>(end);
     ipcmark_Message message{{static_cast<uint32_t>(bare->payload), 0, self.incoming.data(), false}};
-    void *place = &message;
+    void *sample = &message;
     dds_sample_info_t info;
-    while (dds_take(self.reader, &place, &info, 1, 1) <= 0)
+    while (dds_take(self.reader, &sample, &info, 1, 1) <= 0)
         bare_await(self, bare->spins);
     if (message.content._length != bare->payload)
         bare_fail("receive a whole message of Cyclone DDS");

@@ -1,13 +1,12 @@
-// Topics, writers and readers, and what is set of them.
 #include "endpoint.hpp"
 
-#include "domain.hpp"
-#include "room.hpp"
-#include "words.hpp"
+#include "log.hpp"
+
+#include "shared/cpp/within.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
+#include <cstddef>
 
 #include <dds/ddsc/dds_loan_api.h>
 
@@ -15,32 +14,90 @@ namespace cyclonedds_module {
 
 namespace {
 
-// How long ends may take to find one another.
-constexpr std::chrono::seconds PATIENCE(8);
-// How long a full history is waited for where an end may sleep.
-constexpr dds_duration_t WHILE_BLOCKING = DDS_MSECS(100);
+constexpr std::chrono::seconds MATCHED_WITHIN(8);
+// The longest sleep of an end that waits for room in a full history.
+constexpr dds_duration_t LONGEST_SLEEP = DDS_MSECS(100);
 
-// What a name of the library's stands for, or a failure.
-dds_entity_t made(dds_entity_t entity, const char *what) {
+static_assert(offsetof(FixedMessage, bytes) == FIXED_HEAD, "a message is aligned as a plain program's would be");
+
+dds_entity_t created(dds_entity_t entity, const char *what) {
     if (entity < 0)
-        throw Failure{"create", what, last_words(dds_strretcode(entity)), ""};
+        throw Failure{"create", what, last_error(dds_strretcode(entity)), ""};
     return entity;
 }
 
+// Topics ------------------------------------------------------------------------------------------
+
+// A topic's name has letters, digits and '_'.
+std::string topic_name(const Config &config, const char *direction) {
+    std::string name = "ipcmark-" + config.name + "-" + direction;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+// The descriptor that the IDL compiler would write for a struct of two numbers and an array of octets. It cannot:
+// the array's length is known only now.
+dds_entity_t make_fixed_topic(dds_entity_t participant, const char *name, uint64_t payload) {
+    const auto octets = static_cast<uint32_t>((payload + 3) / 4 * 4);
+    // NOLINTBEGIN(bugprone-suspicious-enum-usage): the library has the bits of an operation in several enums.
+    const uint32_t ops[] = {
+        DDS_OP_ADR | DDS_OP_TYPE_4BY,
+        offsetof(FixedMessage, len),
+        DDS_OP_ADR | DDS_OP_TYPE_4BY,
+        offsetof(FixedMessage, sender),
+        DDS_OP_ADR | DDS_OP_TYPE_ARR | DDS_OP_SUBTYPE_1BY,
+        FIXED_HEAD,
+        octets,
+        DDS_OP_RTS,
+    };
+    // NOLINTEND(bugprone-suspicious-enum-usage)
+    // Types of different sizes have different names.
+    const std::string type = "ipcmark::FixedMessage" + std::to_string(octets);
+    const dds_topic_descriptor_t descriptor = {
+        FIXED_HEAD + octets,   // m_size
+        alignof(FixedMessage), // m_align
+        DDS_TOPIC_FIXED_SIZE,  // m_flagset
+        0,                     // m_nkeys
+        type.c_str(),          // m_typename
+        nullptr,               // m_keys
+        4,                     // m_nops
+        ops,                   // m_ops
+        "",                    // m_meta
+        {},                    // type_information
+        {},                    // type_mapping
+        0,                     // restrict_data_representation
+    };
+    // The library copies all of that.
+    return dds_create_topic(participant, &descriptor, name, nullptr, nullptr);
+}
+
+dds_entity_t make_topic(const End &end, const char *direction) {
+    const auto name = topic_name(end.config, direction);
+    if (end.config.shares)
+        return created(make_fixed_topic(end.participant, name.c_str(), end.config.payload), "a topic of Cyclone DDS");
+    return created(dds_create_topic(end.participant, &ipcmark_Message_desc, name.c_str(), nullptr, nullptr),
+                   "a topic of Cyclone DDS");
+}
+
+// Writer and reader -------------------------------------------------------------------------------
+
 struct Qos {
     dds_qos_t *const qos = dds_create_qos();
+    Qos() = default;
+    Qos(const Qos &) = delete;
+    Qos &operator=(const Qos &) = delete;
     ~Qos() { dds_delete_qos(qos); }
 };
 
-// What a writer and a reader have in common. Over UDP a history keeps all, which makes a full one wait
-// where one that keeps the last would drop. The library shares memory with the other kind alone.
-void set_common(const Plan &plan, dds_qos_t *qos) {
+// The policies that a writer and a reader have in common. Over UDP a history keeps all, so that a full one makes the
+// writer wait; one that keeps the last would drop. The library shares memory only with histories that keep the last.
+void set_common(const Config &config, dds_qos_t *qos) {
     // A leader's reader keeps the messages of every follower in one history.
-    const auto depth = static_cast<int32_t>(plan.history * (plan.leads ? plan.followers : 1));
-    dds_qset_reliability(qos, plan.reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
-                         plan.spins ? 0 : WHILE_BLOCKING);
+    const auto depth = static_cast<int32_t>(config.history * (config.leads ? config.followers : 1));
+    dds_qset_reliability(qos, config.reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
+                         config.spins ? 0 : LONGEST_SLEEP);
     dds_qset_durability(qos, DDS_DURABILITY_VOLATILE);
-    if (plan.shares) {
+    if (config.shares) {
         dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, depth);
     } else {
         dds_qset_history(qos, DDS_HISTORY_KEEP_ALL, 0);
@@ -48,89 +105,64 @@ void set_common(const Plan &plan, dds_qos_t *qos) {
     }
 }
 
-// A thread of the library calls it, with the message in the reader's history.
-void count_news(dds_entity_t, void *news) {
-    static_cast<std::atomic<uint64_t> *>(news)->fetch_add(1, std::memory_order_release);
-}
-
-// Names of topics have letters, digits and '_'.
-std::string topic_name(const Plan &plan, const char *direction) {
-    std::string name = "ipcmark-" + plan.name + "-" + direction;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-}
-
-dds_entity_t make_topic(const End &end, const char *direction) {
-    const auto name = topic_name(end.plan, direction);
-    if (end.plan.shares)
-        return made(make_room_topic(end.participant, name.c_str(), end.plan.payload),
-                    "a topic of Cyclone DDS");
-    return made(dds_create_topic(end.participant, &ipcmark_Message_desc, name.c_str(), nullptr, nullptr),
-                "a topic of Cyclone DDS");
+// Called by a thread of the library, once the message is in the reader's history.
+void count_arrival(dds_entity_t, void *arrivals) {
+    static_cast<std::atomic<uint64_t> *>(arrivals)->fetch_add(1, std::memory_order_release);
 }
 
 dds_entity_t make_reader(End &end, dds_entity_t topic, const dds_qos_t *qos) {
-    dds_listener_t *const listener = dds_create_listener(&end.news);
-    if (end.plan.polls)
-        dds_lset_data_available(listener, count_news);
+    dds_listener_t *const listener = dds_create_listener(&end.arrivals);
+    if (end.config.polls)
+        dds_lset_data_available(listener, count_arrival);
     const dds_entity_t reader = dds_create_reader(end.participant, topic, qos, listener);
     dds_delete_listener(listener);
-    return made(reader, "a reader of Cyclone DDS");
+    return created(reader, "a reader of Cyclone DDS");
 }
 
-// What an end sleeps on: while the reader holds a message it does not.
-dds_entity_t make_awaited(dds_entity_t participant, dds_entity_t reader) {
-    const dds_entity_t set = made(dds_create_waitset(participant), "a waitset of Cyclone DDS");
+// A waitset that does not sleep while the reader holds a message.
+dds_entity_t make_waitset(dds_entity_t participant, dds_entity_t reader) {
+    const dds_entity_t set = created(dds_create_waitset(participant), "a waitset of Cyclone DDS");
     const dds_entity_t condition =
-        made(dds_create_readcondition(reader, DDS_ANY_STATE), "a condition of Cyclone DDS");
-    made(dds_waitset_attach(set, condition, 0), "a waitset of Cyclone DDS");
+        created(dds_create_readcondition(reader, DDS_ANY_STATE), "a condition of Cyclone DDS");
+    created(dds_waitset_attach(set, condition, 0), "a waitset of Cyclone DDS");
     return set;
 }
 
 } // namespace
 
-End::End(Plan the_plan) : plan(std::move(the_plan)), incoming(plan.shares ? 0 : plan.payload, 0) {
+End::End(Config the_config) : config(std::move(the_config)), incoming(config.shares ? 0 : config.payload, 0) {
     ipcmark_touch(incoming.data(), incoming.size());
 }
 
 void End::make_endpoints() {
     const dds_entity_t there = make_topic(*this, "there"), back = make_topic(*this, "back");
     const Qos common;
-    set_common(plan, common.qos);
-    reader = make_reader(*this, plan.leads ? back : there, common.qos);
-    awaited = make_awaited(participant, reader);
-    writer = made(dds_create_writer(participant, plan.leads ? there : back, common.qos, nullptr),
-                  "a writer of Cyclone DDS");
-    if (plan.shares && !(dds_is_loan_available(writer) && dds_is_loan_available(reader)))
-        throw Failure{"share", "memory by iceoryx", last_words("this Cyclone DDS does not do so"),
+    set_common(config, common.qos);
+    reader = make_reader(*this, config.leads ? back : there, common.qos);
+    waitset = make_waitset(participant, reader);
+    writer = created(dds_create_writer(participant, config.leads ? there : back, common.qos, nullptr),
+                     "a writer of Cyclone DDS");
+    if (config.shares && !(dds_is_loan_available(writer) && dds_is_loan_available(reader)))
+        throw Failure{"share", "memory by iceoryx", last_error("this Cyclone DDS does not do so"),
                       "it must be built with iceoryx, as Debian's is"};
 }
 
-void End::match() {
-    const uint32_t wanted = plan.leads ? plan.followers : 1;
-    const auto deadline = std::chrono::steady_clock::now() + PATIENCE;
+std::pair<uint32_t, uint32_t> End::matched() const {
     dds_publication_matched_status_t readers{};
     dds_subscription_matched_status_t writers{};
-    for (;;) {
-        dds_get_publication_matched_status(writer, &readers);
-        dds_get_subscription_matched_status(reader, &writers);
-        if (readers.current_count == wanted && writers.current_count == wanted)
-            return;
-        if (std::chrono::steady_clock::now() > deadline)
-            break;
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    const auto counts = std::to_string(std::min(readers.current_count, writers.current_count)) + " of " +
-                        std::to_string(wanted) + " matched within 8 s";
-    throw Failure{"reach", plan.leads ? "the followers" : "the leader", last_words(counts), ""};
+    dds_get_publication_matched_status(writer, &readers);
+    dds_get_subscription_matched_status(reader, &writers);
+    return {readers.current_count, writers.current_count};
 }
 
-int outcome(dds_return_t code, ipcmark_error *error, const char *operation) {
-    if (code >= 0)
-        return IPCMARK_DONE;
-    if (code == DDS_RETCODE_TIMEOUT || code == DDS_RETCODE_NO_DATA)
-        return IPCMARK_WOULD_BLOCK;
-    return ipcmark_fail(error, operation, "a message of Cyclone DDS", dds_strretcode(code), nullptr);
+void End::match() {
+    const uint32_t wanted = config.leads ? config.followers : 1;
+    if (ipcmark::holds_within(MATCHED_WITHIN, [&] { return matched() == std::pair(wanted, wanted); }))
+        return;
+    const auto [readers, writers] = matched();
+    const auto counts =
+        std::to_string(std::min(readers, writers)) + " of " + std::to_string(wanted) + " matched within 8 s";
+    throw Failure{"reach", config.leads ? "the followers" : "the leader", last_error(counts), ""};
 }
 
 } // namespace cyclonedds_module

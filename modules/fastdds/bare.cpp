@@ -1,7 +1,6 @@
-// Fast DDS with data sharing, by hand: what fastdds-datasharing is compared with. The settings are
-// those of the module, and so is the way to wait; discovery is the library's own, by multicast, for it
-// is no part of what is measured.
-#include "../bare/bare.h"
+// A bare program of Fast DDS with data sharing, to compare fastdds-datasharing with. The settings are those of the
+// module, and so is the way to wait; discovery is the library's own, by multicast, for it is not measured.
+#include "shared/c/bare.h"
 
 #include "endpoint.hpp"
 
@@ -16,11 +15,11 @@ using fastdds_module::Sample;
 
 namespace {
 
-// The DDS domain of nobody else on the machine, most likely.
+// A DDS domain that most likely no other program on the machine uses.
 constexpr uint32_t DOMAIN = 211;
 
-fastdds_module::Plan plan_of(const bare &bare) {
-    const fastdds_module::Row row{true, true, fastdds_module::Sharing::On, false, false};
+fastdds_module::Config configure(const bare &bare) {
+    const fastdds_module::Defaults defaults{true, true, fastdds_module::Sharing::On, false, false};
     ipcmark_settings settings{};
     settings.size = sizeof settings;
     settings.role = bare.leads ? IPCMARK_LEADER : IPCMARK_FOLLOWER;
@@ -29,14 +28,14 @@ fastdds_module::Plan plan_of(const bare &bare) {
     settings.subscribers = 1;
     settings.name = bare.name;
     settings.directory = "/tmp";
-    return make_plan(row, settings);
+    return fastdds_module::configure(defaults, settings);
 }
 
 } // namespace
 
 static void *bare_open(const struct bare *bare) {
     library::Log::ClearConsumers();
-    auto *end = new End(plan_of(*bare));
+    auto *end = new End(configure(*bare));
     const auto directory = fastdds_module::pool_directory(bare->name);
     if (bare->leads)
         std::filesystem::create_directories(directory);
@@ -65,15 +64,15 @@ static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     }
 }
 
-// Polls or sleeps until something was reported.
+// Polls or sleeps until an arrival was reported.
 static void bare_await(End &self, bool spins) {
     if (!spins) {
-        self.awaited.wait(self.awake, eprosima::fastrtps::Duration_t{1, 0});
+        self.waitset.wait(self.triggered, eprosima::fastrtps::Duration_t{1, 0});
         return;
     }
-    while (self.news.count.load(std::memory_order_acquire) == self.heard) {
+    while (self.arrivals.count.load(std::memory_order_acquire) == self.seen_arrivals) {
     }
-    self.heard = self.news.count.load(std::memory_order_acquire);
+    self.seen_arrivals = self.arrivals.count.load(std::memory_order_acquire);
 }
 
 static uint64_t bare_receive(void *end, const struct bare *bare) {

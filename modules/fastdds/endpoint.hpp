@@ -1,9 +1,8 @@
 // One end: a participant with a writer on one topic and a reader on the other.
 #pragma once
 
-#include "fastdds.hpp"
-#include "type.hpp"
-#include "words.hpp"
+#include "config.hpp"
+#include "log.hpp"
 
 #include <atomic>
 #include <memory>
@@ -20,47 +19,71 @@
 
 namespace fastdds_module {
 
-// Counts what the library reports, so that an end can poll without the reader's lock: one that takes
-// in a loop holds that lock nearly always, and the library's threads starve behind it.
-struct News : eprosima::fastdds::dds::DataReaderListener {
+// A message in the library's memory, behind the four bytes that the library puts in front: eight bytes in all before
+// the bytes of ipcmark, which are aligned as those of a plain program would be.
+struct Wire {
+    uint32_t len;
+    uint8_t bytes[1];
+};
+
+// A message to be copied into or out of the library's memory.
+struct Sample {
+    void *bytes;
+    uint32_t len;
+};
+
+// Counts what the library reports, so that an end can poll without the reader's lock: one that takes in a loop holds
+// that lock nearly always, and the library's threads starve behind it.
+struct Arrivals : eprosima::fastdds::dds::DataReaderListener {
     std::atomic<uint64_t> count{0};
 
     void on_data_available(eprosima::fastdds::dds::DataReader *) override {
-        // Released with the message, which is in the reader's history by now.
+        // Release: the message is in the reader's history by now.
         count.fetch_add(1, std::memory_order_release);
     }
 };
 
 struct End {
-    Speech speech;
-    Plan plan;
-    News news;
-    uint64_t heard = 0; // Of the news, when the reader was last asked.
-    bool more = true;   // The reader may hold a message that was reported before.
+    LogThread log_thread;
+    Config config;
+    Arrivals arrivals;
+    uint64_t seen_arrivals = 0; // The count when the reader was last asked.
+    bool may_hold_more = true;  // The reader may hold a message that was reported before.
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
     eprosima::fastdds::dds::DataWriter *writer = nullptr;
     eprosima::fastdds::dds::DataReader *reader = nullptr;
-    eprosima::fastdds::dds::WaitSet awaited;
-    eprosima::fastdds::dds::ConditionSeq awake;
+    eprosima::fastdds::dds::WaitSet waitset;
+    eprosima::fastdds::dds::ConditionSeq triggered;
 
-    // Where messages are copied.
+    // Without loans: messages are copied here.
     std::vector<unsigned char> outgoing, incoming;
-    // Where they are not.
+    // With loans: messages stay in the library's memory.
     eprosima::fastdds::dds::LoanableSequence<Wire> taken;
     eprosima::fastdds::dds::SampleInfoSeq infos;
-    void *lent = nullptr;
+    void *on_loan = nullptr;
 
-    explicit End(Plan plan);
+    explicit End(Config config);
     ~End();
     End(const End &) = delete;
     End &operator=(const End &) = delete;
 
     // Makes the topics, the writer and the reader.
     void make_endpoints();
-    // Sleeps until every other end is matched.
+    // Waits until every other end is matched.
     void match();
     // How many readers and how many writers of other ends are matched.
     std::pair<int, int> matched();
+
+    // True if the reader is to be asked: a message was reported, or the last time brought one, behind which there
+    // may be another.
+    bool may_have_message() {
+        const auto now = arrivals.count.load(std::memory_order_acquire);
+        if (now == seen_arrivals && !may_hold_more)
+            return false;
+        seen_arrivals = now;
+        may_hold_more = false;
+        return true;
+    }
 };
 
 } // namespace fastdds_module

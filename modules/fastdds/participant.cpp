@@ -1,15 +1,17 @@
-// Participants that find one another without multicast and without the well-known ports of a domain:
-// every end listens on ports of its own on the loopback interface, and followers are told the
-// leader's. So no other DDS program is joined or disturbed, whatever its domain.
 #include "participant.hpp"
 
-#include "../free_port.hpp"
-#include "../options.hpp"
+#include "log.hpp"
 #include "security.hpp"
-#include "words.hpp"
+
+#include "shared/cpp/free_port.hpp"
+#include "shared/cpp/options.hpp"
+
+#include <algorithm>
+#include <memory>
 
 #include <mutex>
 
+#include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/rtps/transport/TransportInterface.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
@@ -32,61 +34,61 @@ rtps::Locator udp_locator(const std::string &host, uint32_t port) {
     return locator;
 }
 
-// The library writes into such a locator which host it is of, and tells only itself how.
+// Such a locator holds an identifier of the host, which only the library's own code computes.
 rtps::Locator shm_locator(uint32_t port) {
-    const std::unique_ptr<rtps::TransportInterface> transport(
-        rtps::SharedMemTransportDescriptor().create_transport());
+    const std::unique_ptr<rtps::TransportInterface> transport(rtps::SharedMemTransportDescriptor().create_transport());
     rtps::LocatorList locators;
     transport->getDefaultUnicastLocators(locators, port);
     return *locators.begin();
 }
 
-rtps::LocatorList locators(const std::string &host, const Address &address) {
+rtps::LocatorList locators(const std::string &host, const Port &port) {
     rtps::LocatorList list;
-    if (address.udp != 0)
-        list.push_back(udp_locator(host, address.udp));
-    if (address.shm != 0)
-        list.push_back(shm_locator(address.shm));
+    if (port.udp != 0)
+        list.push_back(udp_locator(host, port.udp));
+    if (port.shm != 0)
+        list.push_back(shm_locator(port.shm));
     return list;
 }
 
 // One message of the largest size goes in one piece through shared memory. UDP cuts at 64 KiB.
-std::shared_ptr<rtps::SharedMemTransportDescriptor> shm_transport(const Plan &plan) {
+std::shared_ptr<rtps::SharedMemTransportDescriptor> shm_transport(const Config &config) {
     auto transport = std::make_shared<rtps::SharedMemTransportDescriptor>();
-    const auto largest = static_cast<uint32_t>(plan.payload) + 4096;
-    transport->segment_size(std::max(plan.segment, transport->max_message_size()));
-    if (!plan.udp && largest > transport->max_message_size() && largest <= plan.segment)
+    const auto largest = static_cast<uint32_t>(config.payload) + 4096;
+    transport->segment_size(std::max(config.segment, transport->max_message_size()));
+    if (!config.udp && largest > transport->max_message_size() && largest <= config.segment)
         transport->max_message_size(largest);
-    // A full port drops messages, so it holds what two histories do.
-    transport->port_queue_capacity(std::max(512u, 2 * plan.history));
+    // A full port drops messages, so it holds as many as two histories.
+    transport->port_queue_capacity(std::max(512u, 2 * config.history));
     return transport;
 }
 
-std::shared_ptr<rtps::UDPv4TransportDescriptor> udp_transport(const Plan &plan) {
+std::shared_ptr<rtps::UDPv4TransportDescriptor> udp_transport(const Config &config) {
     auto transport = std::make_shared<rtps::UDPv4TransportDescriptor>();
-    transport->interfaceWhiteList.emplace_back(plan.host);
-    transport->sendBufferSize = plan.socket_buffer;
-    transport->receiveBufferSize = plan.socket_buffer;
+    transport->interfaceWhiteList.emplace_back(config.host);
+    transport->sendBufferSize = config.socket_buffer;
+    transport->receiveBufferSize = config.socket_buffer;
     return transport;
 }
 
-void set_transports(const Plan &plan, dds::DomainParticipantQos &qos) {
+void set_transports(const Config &config, dds::DomainParticipantQos &qos) {
     qos.transport().use_builtin_transports = false;
     qos.transport().user_transports.clear();
-    if (plan.shm)
-        qos.transport().user_transports.push_back(shm_transport(plan));
-    if (plan.udp)
-        qos.transport().user_transports.push_back(udp_transport(plan));
+    if (config.shm)
+        qos.transport().user_transports.push_back(shm_transport(config));
+    if (config.udp)
+        qos.transport().user_transports.push_back(udp_transport(config));
 }
 
-void set_discovery(const Plan &plan, const Ports &ports, const Leader *leader, dds::DomainParticipantQos &qos) {
+void set_discovery(const Config &config, const Ports &ports, const LeaderAddress *leader,
+                   dds::DomainParticipantQos &qos) {
     auto &protocol = qos.wire_protocol();
-    protocol.builtin.metatrafficUnicastLocatorList = locators(plan.host, ports.discovery);
+    protocol.builtin.metatrafficUnicastLocatorList = locators(config.host, ports.discovery);
     protocol.builtin.metatrafficMulticastLocatorList.clear();
     protocol.builtin.initialPeersList.clear();
     if (leader)
         protocol.builtin.initialPeersList = locators(leader->host, leader->discovery);
-    protocol.default_unicast_locator_list = locators(plan.host, ports.messages);
+    protocol.default_unicast_locator_list = locators(config.host, ports.messages);
     protocol.default_multicast_locator_list.clear();
     auto &announcements = protocol.builtin.discovery_config.initial_announcements;
     announcements.count = 50;
@@ -95,8 +97,8 @@ void set_discovery(const Plan &plan, const Ports &ports, const Leader *leader, d
 
 } // namespace
 
-// Default profiles of a file count where the session does not say otherwise. A file is loaded once a
-// process, for the library refuses a profile whose name it knows; both ends can be of one process.
+// A file is loaded once a process, for the library refuses a profile whose name it knows; both ends can be in one
+// process.
 void load_profile(const std::string &path) {
     static std::string loaded;
     static std::mutex loading;
@@ -105,47 +107,48 @@ void load_profile(const std::string &path) {
     if (!path.empty() && path != loaded) {
         if (factory->load_XML_profiles_file(path) != ReturnCode_t::RETCODE_OK)
             throw Failure{"load", "the profiles of " + path,
-                          last_words("Fast DDS finds no profile that it understands in it"),
+                          last_error("Fast DDS finds no profile that it understands in it"),
                           "fast-dds.docs.eprosima.com has the format"};
         factory->set_default_participant_qos(dds::PARTICIPANT_QOS_DEFAULT);
         loaded = path;
     }
 }
 
-uint32_t shm_ports(const std::string &name) {
-    return LEAST_SHM_PORT + hash(name) % 0x00ff0000u * PORTS_A_SESSION;
+uint32_t first_shm_port(const std::string &session) {
+    return LEAST_SHM_PORT + hash(session) % 0x00ff0000u * PORTS_A_SESSION;
 }
 
-Ports choose_ports(const Plan &plan) {
+Ports choose_ports(const Config &config) {
     Ports ports{};
-    if (plan.udp) {
+    if (config.udp) {
         const FreePort discovery, messages;
-        ports.discovery.udp = discovery.number(plan.host);
-        ports.messages.udp = messages.number(plan.host);
+        ports.discovery.udp = discovery.number(config.host);
+        ports.messages.udp = messages.number(config.host);
     }
-    if (plan.shm) {
-        const uint32_t end = plan.leads ? 0 : 1 + plan.follower;
-        const uint32_t opening = plan.opening % (PORTS_A_SESSION / PORTS_AN_OPENING);
-        ports.discovery.shm = shm_ports(plan.name) + opening * PORTS_AN_OPENING + 2 * end;
+    if (config.shm) {
+        const uint32_t end = config.leads ? 0 : 1 + config.follower;
+        const uint32_t opening = config.opening % (PORTS_A_SESSION / PORTS_AN_OPENING);
+        ports.discovery.shm = first_shm_port(config.name) + opening * PORTS_AN_OPENING + 2 * end;
         ports.messages.shm = ports.discovery.shm + 1;
     }
     return ports;
 }
 
-dds::DomainParticipant *make_participant(const Plan &plan, const Ports &ports,
-                                         const Leader *leader, const std::string &credentials) {
-    load_profile(plan.profile);
+dds::DomainParticipant *make_participant(const Config &config, const Ports &ports, const LeaderAddress *leader,
+                                         const std::string &credentials) {
+    load_profile(config.profile);
     auto *factory = dds::DomainParticipantFactory::get_instance();
     auto qos = factory->get_default_participant_qos();
-    qos.name(plan.name);
-    set_transports(plan, qos);
-    set_discovery(plan, ports, leader, qos);
-    if (plan.secure)
-        secure(qos, credentials, plan.leads);
-    last_words("");
-    auto *participant = factory->create_participant(plan.domain, qos);
+    qos.name(config.name);
+    set_transports(config, qos);
+    set_discovery(config, ports, leader, qos);
+    if (config.secure)
+        for (const auto &[name, value] : security_properties(credentials, config.leads))
+            qos.properties().properties().emplace_back(name, value);
+    last_error("");
+    auto *participant = factory->create_participant(config.domain, qos);
     if (!participant)
-        throw Failure{"create", "a participant of Fast DDS", last_words("Fast DDS does not say why"), ""};
+        throw Failure{"create", "a participant of Fast DDS", last_error("Fast DDS does not say why"), ""};
     return participant;
 }
 

@@ -1,46 +1,48 @@
-// Participants: transports, addresses, discovery among the ends of one session alone.
+// Participants: transports, addresses, and discovery among the ends of one session alone.
+//
+// Participants find one another without multicast and without the well-known ports of a DDS domain: every end listens
+// on ports of its own, on the loopback interface unless the ends are on different hosts, and the leader tells the
+// followers its ports. So no other DDS program is joined or disturbed, whatever its domain.
 #pragma once
 
-#include "fastdds.hpp"
+#include "config.hpp"
 
-#include <fastdds/dds/domain/DomainParticipant.hpp>
+// The library's header would be most of what some sources compile.
+namespace eprosima::fastdds::dds {
+class DomainParticipant;
+}
 
 namespace fastdds_module {
 
-// Takes the profiles of a file as the library's defaults; nothing for an empty path.
+// Takes the profiles of a file as the library's defaults, which hold wherever the session sets nothing else. Does
+// nothing for an empty path.
 void load_profile(const std::string &path);
 
-// Ports of a participant. One that is 0 is not used.
-struct Address {
+// One port of a participant in each of the library's transports. 0: the transport is not used.
+struct Port {
     uint32_t udp, shm;
 };
 
-// Where the leader's participant is found: what followers are told.
-struct Leader {
-    Address discovery;
+// The ports of an end.
+struct Ports {
+    Port discovery, messages;
+};
+
+// The address of the leader's participant, which followers are told.
+struct LeaderAddress {
+    Port discovery;
     char host[48];
 };
 
-// The ports of the shared-memory transport that a session uses: two for each end, the leader's
-// first, and as many for the next opening. They follow from the session's name, so that what a killed
-// one left can be found.
+// The ports of the shared-memory transport that a session uses: two for each end, the leader's first, and as many for
+// the next opening. They are derived from the session's name, so that those of a killed session can be found.
 constexpr uint32_t LEAST_SHM_PORT = 0x10000, PORTS_A_SESSION = 256, PORTS_AN_OPENING = 2 * (1 + MOST_FOLLOWERS);
-uint32_t shm_ports(const std::string &name);
+uint32_t first_shm_port(const std::string &session);
 
-// Two ports of an end: one for discovery, one for messages.
-struct Ports {
-    Address discovery, messages;
-};
+Ports choose_ports(const Config &config);
 
-// Writes down which segments this process has, for whoever cleans up after it; and removes the list.
-void list_segments(const std::string &session);
-void forget_segments(const std::string &session);
-
-Ports choose_ports(const Plan &plan);
-
-// Makes the participant of this end. `leader` is where the leader is; a leader passes nullptr.
-eprosima::fastdds::dds::DomainParticipant *make_participant(const Plan &plan, const Ports &ports,
-                                                            const Leader *leader,
-                                                            const std::string &credentials);
+// Makes the participant of this end. `leader` is null for the leader itself.
+eprosima::fastdds::dds::DomainParticipant *
+make_participant(const Config &config, const Ports &ports, const LeaderAddress *leader, const std::string &credentials);
 
 } // namespace fastdds_module

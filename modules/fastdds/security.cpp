@@ -1,6 +1,3 @@
-// Security: an authority, a certificate for each role, governance and permissions that it signs. They
-// are made for the session in its directory, read by both ends while they open, and then removed.
-// Certificates of LatencyTest come without permissions: those are made to go with them.
 #include "security.hpp"
 
 #include <cerrno>
@@ -23,22 +20,21 @@ namespace fastdds_module {
 
 namespace {
 
-// What an end reads: of a role's files the end reads its own.
+// The files that every end reads, and the endings of those that it reads of its own role.
 constexpr const char *SHARED_FILES[] = {"ca.pem", "governance.p7s"};
 constexpr const char *ROLE_FILES[] = {".pem", "-key.pem", "-permissions.p7s"};
 constexpr const char *ROLES[] = {"leader", "follower"};
-// Who has signed the permissions; without it, the authority of the certificates.
+// The authority that signed the permissions; without this file, that of the certificates.
 constexpr const char *PERMISSIONS_AUTHORITY = "permissions-ca.pem";
 
-// The names by which LatencyTest knows certificates and keys, and ours.
+// LatencyTest's names of certificates and keys, and ours.
 constexpr const char *LATENCY_TEST[][2] = {{"maincacert.pem", "ca.pem"},
                                            {"mainpubcert.pem", "leader.pem"},
                                            {"mainpubkey.pem", "leader-key.pem"},
                                            {"mainsubcert.pem", "follower.pem"},
                                            {"mainsubkey.pem", "follower-key.pem"}};
 
-// The scripts run in the directory. OPENSSL_CONF keeps a configuration of the machine's from changing
-// anything.
+// The scripts run in the directory. OPENSSL_CONF keeps the machine's configuration from changing anything.
 constexpr const char *START = R"(
 cd "$1"
 export OPENSSL_CONF=empty.cnf
@@ -71,8 +67,8 @@ done
 rm authority-key.pem
 )";
 
-// Every submessage and every payload is encrypted. Whole messages are not encrypted once more: 2.9.1
-// leaves no room for that and aborts when it resends messages that fill 64 KiB together.
+// Every submessage and every payload is encrypted. Whole messages are not encrypted once more: 2.9.1 leaves no room for
+// that and aborts when it resends messages that fill 64 KiB together.
 constexpr const char *GOVERNANCE = R"(<?xml version="1.0" encoding="utf-8"?>
 <dds><domain_access_rules><domain_rule>
   <domains><id_range><min>0</min><max>232</max></id_range></domains>
@@ -107,7 +103,7 @@ std::string escaped(const std::string &text) {
     return xml;
 }
 
-// Whose a certificate is: what stands after "subject=" in the only line of a file.
+// A certificate's subject: the text after "subject=" in the only line of a file.
 std::string subject(const std::string &path) {
     std::ifstream file(path);
     std::string line;
@@ -120,14 +116,14 @@ std::string topic(const char *verb, const std::string &name) {
 }
 
 // An end may publish on its own topic and subscribe to the other, and nothing else.
-std::string permissions(const Plan &plan, bool leads, const std::string &subject) {
-    const auto to = leaders_topic(plan), fro = followers_topic(plan);
-    const auto domain = std::to_string(plan.domain);
-    const time_t now = time(nullptr), day = 24 * 60 * 60;
+std::string permissions(const Config &config, bool leads, const std::string &subject) {
+    const auto to = leader_topic(config), fro = follower_topic(config);
+    const auto domain = std::to_string(config.domain);
+    constexpr time_t DAY = 24 * time_t{60} * 60;
+    const time_t now = time(nullptr);
     return std::string("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<dds><permissions><grant name=\"") +
-           ROLES[leads ? 0 : 1] + "\"><subject_name>" + escaped(subject) +
-           "</subject_name><validity><not_before>" + date(now - day) +
-           "</not_before><not_after>" + date(now + 2 * day) +
+           ROLES[leads ? 0 : 1] + "\"><subject_name>" + escaped(subject) + "</subject_name><validity><not_before>" +
+           date(now - DAY) + "</not_before><not_after>" + date(now + 2 * DAY) +
            "</not_after></validity><allow_rule><domains><id>" + domain + "</id></domains>" +
            topic("publish", leads ? to : fro) + topic("subscribe", leads ? fro : to) +
            "</allow_rule><default>DENY</default></grant></permissions></dds>\n";
@@ -157,15 +153,14 @@ void run_openssl(const std::string &what, const std::string &directory) {
     const auto errors = directory + "/errors";
     posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
     pid_t child = -1;
-    const int failed = posix_spawnp(&child, "sh", &actions, nullptr,
-                                    const_cast<char *const *>(arguments), environ);
+    const int failed = posix_spawnp(&child, "sh", &actions, nullptr, const_cast<char *const *>(arguments), environ);
     posix_spawn_file_actions_destroy(&actions);
     int status = failed;
     while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (status != 0)
-        throw Failure{"make", "certificates and permissions",
-                      failed ? std::strerror(failed) : last_line(errors), "apt install openssl"};
+        throw Failure{"make", "certificates and permissions", failed ? std::strerror(failed) : last_line(errors),
+                      "apt install openssl"};
 }
 
 // Keys are not copied.
@@ -188,17 +183,17 @@ std::string uri(const std::string &credentials, const std::string &file) {
 
 } // namespace
 
-std::string make_credentials(const Plan &plan) {
-    const auto directory = plan.directory + "/security";
+std::string make_credentials(const Config &config) {
+    const auto directory = config.directory + "/security";
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
         throw Failure{"make", "the directory " + directory, std::strerror(errno), ""};
-    if (!plan.certificates.empty())
-        link_certificates(plan.certificates, directory);
+    if (!config.certificates.empty())
+        link_certificates(config.certificates, directory);
     run_openssl(CERTIFY, directory);
     write_file(directory + "/governance.xml", GOVERNANCE);
     for (const bool leads : {true, false}) {
         const auto role = directory + "/" + ROLES[leads ? 0 : 1];
-        write_file(role + "-permissions.xml", permissions(plan, leads, subject(role + ".subject")));
+        write_file(role + "-permissions.xml", permissions(config, leads, subject(role + ".subject")));
     }
     run_openssl(SIGN, directory);
     return directory;
@@ -212,8 +207,7 @@ void check_credentials(const std::string &directory) {
     const auto check = [&](const std::string &file) {
         const auto path = directory + "/" + file;
         if (access(path.c_str(), R_OK) != 0)
-            throw Failure{"read", path, std::strerror(errno),
-                          "docs/transports/fastdds-secure.md names the files"};
+            throw Failure{"read", path, std::strerror(errno), "docs/transports/fastdds-secure.md names the files"};
     };
     if (!has_permissions(directory)) {
         for (const auto &names : LATENCY_TEST)
@@ -227,25 +221,22 @@ void check_credentials(const std::string &directory) {
             check(std::string(role) + file);
 }
 
-void secure(eprosima::fastdds::dds::DomainParticipantQos &qos, const std::string &credentials,
-            bool leads) {
+std::vector<std::pair<std::string, std::string>> security_properties(const std::string &credentials, bool leads) {
     const std::string role = ROLES[leads ? 0 : 1];
     const std::string authentication = "dds.sec.auth.builtin.PKI-DH.";
     const std::string access = "dds.sec.access.builtin.Access-Permissions.";
-    auto &properties = qos.properties().properties();
-    const auto set = [&](const std::string &name, const std::string &value) {
-        properties.emplace_back(name, value);
+    const char *const authority = exists(credentials, PERMISSIONS_AUTHORITY) ? PERMISSIONS_AUTHORITY : "ca.pem";
+    return {
+        {"dds.sec.auth.plugin", "builtin.PKI-DH"},
+        {authentication + "identity_ca", uri(credentials, "ca.pem")},
+        {authentication + "identity_certificate", uri(credentials, role + ".pem")},
+        {authentication + "private_key", uri(credentials, role + "-key.pem")},
+        {"dds.sec.access.plugin", "builtin.Access-Permissions"},
+        {access + "permissions_ca", uri(credentials, authority)},
+        {access + "governance", uri(credentials, "governance.p7s")},
+        {access + "permissions", uri(credentials, role + "-permissions.p7s")},
+        {"dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC"},
     };
-    set("dds.sec.auth.plugin", "builtin.PKI-DH");
-    set(authentication + "identity_ca", uri(credentials, "ca.pem"));
-    set(authentication + "identity_certificate", uri(credentials, role + ".pem"));
-    set(authentication + "private_key", uri(credentials, role + "-key.pem"));
-    set("dds.sec.access.plugin", "builtin.Access-Permissions");
-    set(access + "permissions_ca",
-        uri(credentials, exists(credentials, PERMISSIONS_AUTHORITY) ? PERMISSIONS_AUTHORITY : "ca.pem"));
-    set(access + "governance", uri(credentials, "governance.p7s"));
-    set(access + "permissions", uri(credentials, role + "-permissions.p7s"));
-    set("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
 }
 
 } // namespace fastdds_module

@@ -1,24 +1,26 @@
-// Certificates, governance and permissions.
+// Security: an authority, a certificate for each role, and governance and permissions that the authority signs. They
+// are made for the session in its directory, read by both ends while they open, and then removed. Certificates of
+// LatencyTest come without permissions, which are then made to go with them.
 #pragma once
 
-#include "fastdds.hpp"
+#include "config.hpp"
 
-#include <fastdds/dds/domain/qos/DomainParticipantQos.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace fastdds_module {
 
-// Makes what a session needs and the user has not given, in a directory of its own, with the command
-// openssl. Returns the directory's path.
-std::string make_credentials(const Plan &plan);
+// Makes what a session needs and the user did not give, with the command openssl. Returns the directory's path.
+std::string make_credentials(const Config &config);
 
-// Whether a directory of the user's holds governance and permissions too. LatencyTest's do not.
+// True if a directory of the user's holds governance and permissions too. LatencyTest's do not.
 bool has_permissions(const std::string &directory);
 
-// Checks that a directory of the user's holds all that it should, each file readable.
+// Checks that a directory of the user's holds all the files that it should, each readable.
 void check_credentials(const std::string &directory);
 
-// Switches authentication, access control and encryption on.
-void secure(eprosima::fastdds::dds::DomainParticipantQos &qos, const std::string &credentials,
-            bool leads);
+// The properties of a participant that switch authentication, access control and encryption on.
+std::vector<std::pair<std::string, std::string>> security_properties(const std::string &credentials, bool leads);
 
 } // namespace fastdds_module

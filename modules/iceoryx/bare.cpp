@@ -1,9 +1,9 @@
-// iceoryx's untyped C++ API, polled, by hand: what iceoryx-cpp is compared with. Daemon and runtime
-// are started as in the module: they are no part of what is measured.
-#include "../bare/bare.h"
+// A bare program of iceoryx's untyped C++ API, polled, to compare iceoryx-cpp with. Daemon and runtime are started as
+// in the module, for they are not measured.
+#include "shared/c/bare.h"
 
-#include "daemon.hpp"
-#include "runtime.hpp"
+#include "shared/roudi/daemon.hpp"
+#include "shared/roudi/runtime.hpp"
 
 #include <memory>
 #include <string>
@@ -19,7 +19,8 @@ iox::capro::ServiceDescription topic(const char *direction) {
 }
 
 struct Ports {
-    explicit Ports(bool leads) : publisher(topic(leads ? "there" : "back")), subscriber(topic(leads ? "back" : "there")) {}
+    explicit Ports(bool leads)
+        : publisher(topic(leads ? "there" : "back")), subscriber(topic(leads ? "back" : "there")) {}
 
     iox::popo::UntypedPublisher publisher;
     iox::popo::UntypedSubscriber subscriber;

@@ -1,4 +1,4 @@
-// The two ports of an end, over the C++ and over the C API: one topic for each direction.
+// The publisher and the subscriber of an end, through the C++ and the C API: one topic for each direction.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -11,7 +11,7 @@
 #include <iceoryx_posh/popo/untyped_subscriber.hpp>
 #include <iceoryx_posh/popo/wait_set.hpp>
 
-// The library's headers for C do not say so to C++.
+// The library's C headers lack this.
 extern "C" {
 #include <iceoryx_binding_c/chunk.h>
 #include <iceoryx_binding_c/publisher.h>
@@ -20,7 +20,7 @@ extern "C" {
 
 namespace ipcmark {
 
-// The topics of a session; what the leader publishes is the first.
+// The topics of a session, seen from one end. The leader publishes on "there".
 struct Topics {
     std::string instance, out, in;
 
@@ -60,20 +60,18 @@ class CppPorts {
     iox::popo::UntypedSubscriber subscriber;
 };
 
-// The same with a WaitSet to sleep on.
+// The same, with a WaitSet to sleep on.
 class WaitSetPorts : public CppPorts {
   public:
     WaitSetPorts(const Topics &topics, uint64_t depth);
 
-    void sleep(uint64_t nanoseconds) {
-        wait_set.timedWait(iox::units::Duration::fromNanoseconds(nanoseconds));
-    }
+    void sleep(uint64_t nanoseconds) { wait_set.timedWait(iox::units::Duration::fromNanoseconds(nanoseconds)); }
 
   private:
     iox::popo::WaitSet<1> wait_set;
 };
 
-// The C API, which does not tell how long a message is: its length travels in the user header.
+// The C API. It does not tell how long a message is, so the length travels in the user header.
 class CPorts {
   public:
     CPorts(const Topics &topics, uint64_t depth);

@@ -34,9 +34,8 @@ static int probe(const struct ipcmark_transport *transport, struct ipcmark_error
 /* Both ends open at the same time. The usual course: the leader makes the objects, named after
  * settings->name; session->meet; the follower opens them; session->meet; whoever made a name in
  * the file system removes it, since nobody needs it any more. */
-static int open_end(const struct ipcmark_transport *transport,
-                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                    void **end, struct ipcmark_error *error) {
+static int open_end(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, void **end, struct ipcmark_error *error) {
     (void)transport;
     (void)session;
     struct end *opened = calloc(1, sizeof *opened);

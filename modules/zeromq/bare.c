@@ -1,5 +1,5 @@
-/* REQ and REP over a Unix domain socket, by hand: what zeromq-ipc is compared with. */
-#include "../bare/bare.h"
+/* A bare program of REQ and REP over a Unix domain socket, to compare zeromq-ipc with. */
+#include "shared/c/bare.h"
 
 #include <errno.h>
 

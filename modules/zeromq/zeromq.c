@@ -1,14 +1,15 @@
 /* zeromq-ipc, zeromq-tcp, zeromq-pair-ipc, zeromq-pair-tcp: ZeroMQ sockets between two processes.
  *
- * - Mechanism: each process has a socket and a context with one I/O thread, which moves messages
- *   between the socket's queues and a stream socket (Unix domain or TCP).
- * - Kernel objects: a stream connection, an eventfd for each queue; for ipc an abstract name, which is
- *   no file and ends with the socket. Copies a message: two into and out of the kernel, one into ZeroMQ's own memory.
- * - Blocks: in zmq_send and zmq_msg_recv, woken after 100 ms at the latest.
+ * - Mechanism: each process has a socket and a context with one I/O thread, which moves messages between the socket's
+ *   queues and a stream socket (Unix domain or TCP).
+ * - Kernel objects: a stream connection, an eventfd for each queue; for ipc an abstract name, which is no file and ends
+ *   with the socket.
+ * - Copies a message: three, into ZeroMQ's own memory, into the kernel and out of it.
+ * - Blocks: in zmq_send and zmq_msg_recv, 100 ms at most.
  * - Limits: REQ and REP take turns. A queue of PAIR holds up to 64 MiB of messages, at most 1,000.
  */
-#include "../address.h"
-#include "../options.h"
+#include "shared/c/address.h"
+#include "shared/c/options.h"
 
 #include <ipcmark/transport.h>
 
@@ -20,12 +21,34 @@
 #include <zmq.h>
 
 enum {
-    BUFFERED_BYTES = 64 << 20, /* What a queue may hold. */
-    MOST_MESSAGES = 1000,      /* ZeroMQ's own default. */
+    QUEUE_BYTES = 64 << 20, /* The bytes that a queue may hold. */
+    MOST_MESSAGES = 1000,   /* ZeroMQ's own default. */
     LONGEST_SLEEP_MS = 100
 };
 
-/* What one transport has and its brothers lack. */
+/* Options ------------------------------------------------------------------------------------- */
+
+#define SEND_BUFFER \
+    {"send-buffer", "4k..64M", "what the kernel chooses", "bytes on their way out that a connection holds"}
+#define RECEIVE_BUFFER \
+    {"receive-buffer", "64k..64M", "what the kernel chooses", "bytes come in that a connection holds"}
+#define IO_THREADS {"io-threads", "1..8", "1", "threads of a context that move messages"}
+#define MARK(key, what) \
+    {key, "1..1000000", "what 64 MiB hold, at most 1000", "messages that the queue of those " what " holds"}
+
+/* REQ and REP have no marks to set: see configure. */
+static const struct ipcmark_option_spec req_options[] = {SEND_BUFFER, RECEIVE_BUFFER, IO_THREADS};
+static const struct ipcmark_option_spec pair_options[] = {
+    SEND_BUFFER,
+    RECEIVE_BUFFER,
+    IO_THREADS,
+    MARK("send-high-water-mark", "sent"),
+    MARK("receive-high-water-mark", "received"),
+};
+
+/* State --------------------------------------------------------------------------------------- */
+
+/* The context of a transport: what differs between them. */
 struct kind {
     int leader, follower; /* Types of socket */
     bool tcp;
@@ -42,14 +65,14 @@ static int fail(struct ipcmark_error *error, const char *operation, const char *
     return ipcmark_fail(error, operation, object, zmq_strerror(zmq_errno()), NULL);
 }
 
-/* Set-up -------------------------------------------------------------------------------------- */
+/* Set-up and teardown ------------------------------------------------------------------------- */
 
 static void close_end(void *end) {
     struct end *self = end;
     zmq_msg_close(&self->incoming);
     if (self->socket)
         zmq_close(self->socket);
-    /* Linger is 0: what was not sent is dropped, and this does not wait for a peer that is gone. */
+    /* Linger is 0: unsent messages are dropped, and this does not wait for a peer that is gone. */
     if (self->context)
         zmq_ctx_term(self->context);
     free(self);
@@ -61,14 +84,13 @@ static int set(struct end *self, int option, int value, struct ipcmark_error *er
     return IPCMARK_DONE;
 }
 
-/* The high-water mark of PAIR keeps the memory of a queue within bounds. REQ and REP have one message
- * under way and keep ZeroMQ's default: a REP whose queue looks full drops its reply, and what the
- * peer has read is looked at only every few milliseconds, so a low mark loses replies. No linger, so that close does
- * not wait; sleeps that end, so that an end can be asked to stop. */
-static int configure(struct end *self, const struct kind *kind,
-                     const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                     struct ipcmark_error *error) {
-    uint64_t fit = BUFFERED_BYTES / settings->payload;
+/* The high-water mark of PAIR bounds the memory of a queue. REQ and REP have one message under way and keep ZeroMQ's
+ * default: a REP whose queue looks full drops its reply, and the queue learns what the peer has read only every few
+ * milliseconds, so a low mark loses replies. No linger, so that close does not wait; limited sleeps, so that an end can
+ * be asked to stop. */
+static int configure(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                     struct ipcmark_session *session, struct ipcmark_error *error) {
+    uint64_t fit = QUEUE_BYTES / settings->payload;
     int mark = kind->leader == ZMQ_PAIR && fit < MOST_MESSAGES ? (int)fit : MOST_MESSAGES;
     int sending = ipcmark_number(settings, "send-high-water-mark", mark);
     int receiving = ipcmark_number(settings, "receive-high-water-mark", mark);
@@ -92,15 +114,14 @@ static int configure(struct end *self, const struct kind *kind,
     return IPCMARK_DONE;
 }
 
-/* The leader binds and tells the address, which for TCP has a port of the system's choice. */
-static int bind_end(struct end *self, const struct kind *kind,
-                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                    struct ipcmark_error *error) {
+/* The leader binds and tells the follower the address; for TCP the system chooses a port. */
+static int bind_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, struct ipcmark_error *error) {
     char address[160];
     if (!kind->tcp)
         snprintf(address, sizeof address, "ipc://@%s", settings->name);
     else
-        ipcmark_host_address(address, sizeof address, settings, "*");
+        ipcmark_tcp_url(address, sizeof address, settings, "*");
     if (zmq_bind(self->socket, address) != 0)
         return fail(error, "bind a ZeroMQ socket to", address);
     size_t len = sizeof address;
@@ -109,8 +130,7 @@ static int bind_end(struct end *self, const struct kind *kind,
     return session->send(session, 0, address, strlen(address), NULL, 0, error);
 }
 
-static int connect_end(struct end *self, struct ipcmark_session *session,
-                       struct ipcmark_error *error) {
+static int connect_end(struct end *self, struct ipcmark_session *session, struct ipcmark_error *error) {
     char address[160];
     size_t len = sizeof address - 1, none = 0;
     int result = session->receive(session, 0, address, &len, NULL, &none, error);
@@ -122,9 +142,8 @@ static int connect_end(struct end *self, struct ipcmark_session *session,
     return IPCMARK_DONE;
 }
 
-static int open_socket(struct end *self, const struct kind *kind,
-                       const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                       struct ipcmark_error *error) {
+static int open_socket(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                       struct ipcmark_session *session, struct ipcmark_error *error) {
     bool leads = settings->role == IPCMARK_LEADER;
     self->socket = zmq_socket(self->context, leads ? kind->leader : kind->follower);
     if (!self->socket)
@@ -133,14 +152,12 @@ static int open_socket(struct end *self, const struct kind *kind,
     if (result == IPCMARK_DONE)
         result = configure(self, kind, settings, session, error);
     if (result == IPCMARK_DONE)
-        result = leads ? bind_end(self, kind, settings, session, error)
-                       : connect_end(self, session, error);
+        result = leads ? bind_end(self, kind, settings, session, error) : connect_end(self, session, error);
     return result == IPCMARK_DONE ? session->meet(session, error) : result;
 }
 
-static int open_end(const struct ipcmark_transport *transport,
-                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                    void **end, struct ipcmark_error *error) {
+static int open_end(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, void **end, struct ipcmark_error *error) {
     struct end *self = calloc(1, sizeof *self);
     if (!self)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", NULL);
@@ -160,7 +177,7 @@ static int open_end(const struct ipcmark_transport *transport,
 
 /* The hot path -------------------------------------------------------------------------------- */
 
-/* Early: EAGAIN is a full or an empty queue, or the end of a sleep; EINTR a signal. */
+/* EAGAIN: the queue is full or empty, or a sleep reached its limit. EINTR: a signal. */
 static int not_now(struct ipcmark_error *error, const char *operation) {
     if (zmq_errno() == EAGAIN || zmq_errno() == EINTR)
         return IPCMARK_WOULD_BLOCK;
@@ -200,43 +217,38 @@ static const struct kind pair_ipc = {ZMQ_PAIR, ZMQ_PAIR, false};
 static const struct kind pair_tcp = {ZMQ_PAIR, ZMQ_PAIR, true};
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
-#define BUFFERS                                                                                    \
-    {"send-buffer", "4k..64M", "what the kernel chooses", "bytes on their way out that a connection holds"}, \
-    {"receive-buffer", "64k..64M", "what the kernel chooses", "bytes come in that a connection holds"},       \
-    {"io-threads", "1..8", "1", "threads of a context that move messages"}
-#define MARK(key, what) {key, "1..1000000", "what 64 MiB hold, at most 1000", "messages that the queue of those " what " holds"}
+#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS, OPTIONS) \
+    {.size = sizeof(struct ipcmark_transport),         \
+     .flags = (FLAGS),                                 \
+     .name = (NAME),                                   \
+     .summary = (SUMMARY),                             \
+     .max_payload = 4 << 20,                           \
+     .waits = IPCMARK_SPIN | IPCMARK_BLOCK,            \
+     .patterns = IPCMARK_LATENCY,                      \
+     .max_subscribers = 1,                             \
+     .context = &(KIND),                               \
+     .open = open_end,                                 \
+     .publish = publish,                               \
+     .take = take,                                     \
+     .close = close_end,                               \
+     .options = (OPTIONS),                             \
+     .option_count = COUNT(OPTIONS)}
 
-/* REQ and REP have none of the marks: see configure. */
-static const struct ipcmark_option_spec req_options[] = {BUFFERS};
-static const struct ipcmark_option_spec pair_options[] = {
-    BUFFERS, MARK("send-high-water-mark", "sent"), MARK("receive-high-water-mark", "received")};
-
-#define TRANSPORT(NAME, SUMMARY, KIND, FLAGS, OPTIONS)                                             \
-    {                                                                                              \
-        .size = sizeof(struct ipcmark_transport), .flags = (FLAGS), .name = (NAME),                \
-        .summary = (SUMMARY), .max_payload = 4 << 20, .waits = IPCMARK_SPIN | IPCMARK_BLOCK,       \
-        .patterns = IPCMARK_LATENCY, .max_subscribers = 1, .context = &(KIND), .open = open_end,   \
-        .publish = publish, .take = take, .close = close_end, .options = (OPTIONS),                \
-        .option_count = COUNT(OPTIONS)                                                             \
-    }
-
-static const struct ipcmark_transport zeromq_ipc = TRANSPORT(
-    "zeromq-ipc",
-    "REQ and REP sockets over a Unix domain socket, two copies and an I/O thread each side",
-    req_ipc, IPCMARK_ALTERNATING, req_options);
+static const struct ipcmark_transport zeromq_ipc =
+    TRANSPORT("zeromq-ipc", "REQ and REP sockets over a Unix domain socket, two copies and an I/O thread each side",
+              req_ipc, IPCMARK_ALTERNATING, req_options);
 static const struct ipcmark_transport zeromq_tcp =
-    TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, two copies and an I/O thread each side",
-              req_tcp, IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, req_options);
-static const struct ipcmark_transport zeromq_pair_ipc = TRANSPORT(
-    "zeromq-pair-ipc",
-    "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side", pair_ipc, 0,
-    pair_options);
+    TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, two copies and an I/O thread each side", req_tcp,
+              IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, req_options);
+static const struct ipcmark_transport zeromq_pair_ipc =
+    TRANSPORT("zeromq-pair-ipc", "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side",
+              pair_ipc, 0, pair_options);
 static const struct ipcmark_transport zeromq_pair_tcp =
-    TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, two copies and an I/O thread each side",
-              pair_tcp, IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, pair_options);
+    TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, two copies and an I/O thread each side", pair_tcp,
+              IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, pair_options);
 
-static const struct ipcmark_transport *const transports[] = {&zeromq_ipc, &zeromq_tcp,
-                                                             &zeromq_pair_ipc, &zeromq_pair_tcp};
+static const struct ipcmark_transport *const transports[] = {&zeromq_ipc, &zeromq_tcp, &zeromq_pair_ipc,
+                                                             &zeromq_pair_tcp};
 
 const struct ipcmark_module *ipcmark_module(void) {
     static const struct ipcmark_module module = {

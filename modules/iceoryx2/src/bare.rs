@@ -1,4 +1,4 @@
-//! iceoryx2 by hand: what `iceoryx2` is compared with. Started as
+//! A bare program of iceoryx2, to compare `iceoryx2` with. Started as
 //!
 //!   bare-iceoryx2 spin PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
 //!
@@ -14,14 +14,14 @@ use iceoryx2::{
 type Out = Publisher<ipc::Service, [u8], ()>;
 type In = Subscriber<ipc::Service, [u8], ()>;
 
-/// A round trip before those that count, for every four that do.
+/// For every four round trips that count, one comes before them to warm up.
 const WARM_UP: usize = 4;
 
 /// Bytes of a message that are written and read, as many as with `--touch head`: they may lie in two
 /// cache lines.
 const HEAD: usize = 16;
 
-/// As many as the row has for small payloads: they are used in turn.
+/// As many as the transport has for small payloads: they are used in turn.
 const SAMPLES: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -15,7 +15,7 @@ use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, Settings, Step, Wait};
 
 use crate::{
     session::{Session, failed, samples},
-    traces::Farewell,
+    traces::CloseSignal,
 };
 
 /// How long one sleep lasts at most: an end can be asked to stop.
@@ -32,12 +32,16 @@ pub struct End {
     subscriber: Subscriber<ipc::Service, [u8], ()>,
     samples: usize,
     _session: Session,
-    _farewell: Farewell,
+    _close_signal: CloseSignal,
 }
 
 impl End {
     /// Makes the ports; the other end may not be there yet.
-    pub fn open(session: Session, settings: &Settings, farewell: Farewell) -> Result<Self, Error> {
+    pub fn open(
+        session: Session,
+        settings: &Settings,
+        close_signal: CloseSignal,
+    ) -> Result<Self, Error> {
         let samples = samples(settings);
         let publisher = session
             .topic(true)?
@@ -69,7 +73,7 @@ impl End {
             subscriber,
             samples,
             _session: session,
-            _farewell: farewell,
+            _close_signal: close_signal,
         })
     }
 

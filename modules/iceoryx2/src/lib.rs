@@ -3,7 +3,8 @@
 //! - Mechanism: a publisher and a subscriber each side, one service for each direction; a lock-free
 //!   queue of places between them, and the publisher's own memory for the samples.
 //! - Kernel objects: shared memory and files that begin with the session's name; `iceoryx2-event`
-//!   has an event service for each direction beside it. Copies a message: none.
+//!   has an event service for each direction beside it.
+//! - Copies a message: none.
 //! - Blocks: `iceoryx2-event` sleeps in its listener; `iceoryx2` only polls.
 //! - Limits: a publisher has as many samples as the queue holds, so that a queue that is full is a
 //!   sample that cannot be lent, and nothing is ever discarded.
@@ -22,7 +23,7 @@ use ipcmark_transport::{
 
 use end::End;
 use session::Session;
-use traces::{Farewell, SHARED_MEMORY};
+use traces::{CloseSignal, SHARED_MEMORY};
 
 /// One of the two transports.
 pub struct Iceoryx2 {
@@ -47,21 +48,14 @@ impl Transport for Iceoryx2 {
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
         set_log_level(LogLevel::Fatal);
         check_space(session::bytes(settings))?;
-        let farewell = Farewell::new(settings, peers)?;
+        let close_signal = CloseSignal::new(settings, peers)?;
         let session = Session::new(settings)?;
-        let end = End::open(session, settings, farewell)?;
+        let end = End::open(session, settings, close_signal)?;
         // Both ends are there, and then each looks for the other's.
         peers.meet()?;
         end.connect()?;
         peers.meet()?;
         Ok(end)
-    }
-
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        if !name.is_empty() {
-            traces::clear(name);
-        }
-        Ok(())
     }
 }
 

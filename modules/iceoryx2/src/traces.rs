@@ -1,5 +1,5 @@
-//! What a session has in the file system, and its end. The library leaves directories and a small
-//! piece of shared memory behind; the leader removes them once both ends are closed.
+//! The files of a session, and their removal. The library leaves directories and a small piece of
+//! shared memory behind; the leader removes them once both ends are closed.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use ipcmark_transport::{Error, Rendezvous, Settings};
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How long a leader waits for its follower to close before it removes what there is.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The directory of a session's node, services and events. Short, for the addresses of sockets lie
 /// in it, which end after 107 bytes.
@@ -36,14 +36,14 @@ pub fn clear(session: &str) {
     }
 }
 
-/// Dropped last of all: the follower's tells the leader's that the follower has closed.
-pub struct Farewell {
+/// Dropped last of all, so that the follower's tells the leader that the follower has closed.
+pub struct CloseSignal {
     other: UnixStream,
     leads: bool,
     session: String,
 }
 
-impl Farewell {
+impl CloseSignal {
     /// Connects the two ends.
     pub fn new(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let leads = settings.role.is_leader();
@@ -55,8 +55,8 @@ impl Farewell {
 fn lead(peers: &mut dyn Rendezvous) -> Result<UnixStream, Error> {
     let fail = |e| Error::os("make", "a pair of sockets", e);
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-    ours.set_read_timeout(Some(PATIENCE)).map_err(fail)?;
-    peers.send(0, b"farewell", &[theirs.as_fd()])?;
+    ours.set_read_timeout(Some(CLOSED_WITHIN)).map_err(fail)?;
+    peers.send(0, b"close", &[theirs.as_fd()])?;
     Ok(ours)
 }
 
@@ -67,10 +67,10 @@ fn follow(peers: &mut dyn Rendezvous) -> Result<UnixStream, Error> {
     Ok(fd.into())
 }
 
-impl Drop for Farewell {
+impl Drop for CloseSignal {
     fn drop(&mut self) {
         if self.leads {
-            // The end of the stream, an error, or the end of patience.
+            // The end of the stream, an error, or the time limit.
             let _ = self.other.read(&mut [0]);
             clear(&self.session);
         }

@@ -1,0 +1,70 @@
+// The configuration of an end: its transport, the options and the settings together.
+#pragma once
+
+#include "shared/cpp/failure.hpp"
+
+#include <ipcmark/transport.h>
+
+#include <cstdint>
+#include <string>
+
+namespace fastdds_module {
+
+using ipcmark::Failure;
+using ipcmark::require;
+
+constexpr uint32_t MOST_FOLLOWERS = 16;
+
+enum class Sharing { Off, On, Automatic };
+
+// The defaults of one transport, which options can change.
+struct Defaults {
+    bool udp, shm; // The library's transports between participants.
+    Sharing sharing;
+    bool loans;
+    bool secure;
+};
+
+struct Config {
+    bool leads;
+    bool spins; // Nothing sleeps.
+    bool polls; // Looks for a message before it sleeps, if it sleeps at all.
+    uint32_t follower, followers;
+    uint64_t payload;
+    std::string name, directory;
+    // The number of this opening in the leader's process, which the leader tells the followers. An end that could not
+    // be closed keeps its ports, and its topics keep their pools, so each opening has others.
+    uint32_t opening;
+    std::string host;      // The address at which this end is reached.
+    bool is_between_hosts; // The ends are on different hosts.
+    bool udp, shm, loans, secure, reliable;
+    Sharing sharing;
+    uint32_t domain;
+    uint32_t history; // Messages that a writer or a reader keeps.
+    uint32_t spare;   // Messages beyond those, for which there is memory.
+    uint32_t segment; // Bytes of a participant's segment of the shared-memory transport.
+    uint32_t socket_buffer;
+    std::string certificates, profile; // Paths, or empty.
+};
+
+constexpr uint32_t DEFAULT_OPTION_COUNT = 9, UDP_OPTION_COUNT = 5, SHM_OPTION_COUNT = 5, DATA_SHARING_OPTION_COUNT = 5,
+                   SECURE_OPTION_COUNT = 6, INTRA_OPTION_COUNT = 3;
+extern const ipcmark_option_spec DEFAULT_OPTIONS[DEFAULT_OPTION_COUNT], UDP_OPTIONS[UDP_OPTION_COUNT],
+    SHM_OPTIONS[SHM_OPTION_COUNT], DATA_SHARING_OPTIONS[DATA_SHARING_OPTION_COUNT], SECURE_OPTIONS[SECURE_OPTION_COUNT],
+    INTRA_OPTIONS[INTRA_OPTION_COUNT];
+
+Config configure(const Defaults &defaults, const ipcmark_settings &settings);
+
+// The directory of a session's data-sharing pools. Its name begins with the session's, so that ipcmark removes it
+// with the session whatever happens.
+std::string pool_directory(const std::string &session);
+
+// The topic that the leader publishes on, and the one that the followers publish on.
+std::string leader_topic(const Config &config), follower_topic(const Config &config);
+
+// Runs a body that may throw; no exception leaves.
+template <typename Body> int guarded(ipcmark_error *error, Body body) noexcept {
+    return ipcmark::guarded(error, "an end of Fast DDS", body);
+}
+
+} // namespace fastdds_module

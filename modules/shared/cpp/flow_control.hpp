@@ -1,0 +1,137 @@
+// Flow control between two ends, beside the library: it bounds the messages under way in each direction, and
+// tells when the other end has closed.
+//
+// Libraries answer a full queue in their own ways: they sleep, drop the oldest message or fail. So each end
+// counts the messages that it has released in a cache line of shared memory, and an end with as many messages
+// under way as a queue holds would block. It reads the peer's count only when the last value that it read is
+// used up, once every `depth` messages.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ipcmark {
+
+class FlowControl {
+  public:
+    FlowControl() = default;
+    FlowControl(const FlowControl &) = delete;
+    FlowControl &operator=(const FlowControl &) = delete;
+    ~FlowControl() { close(); }
+
+    // Connects the leader with the follower that has the number `peer`. From then on at most `depth` messages
+    // are under way in a direction.
+    int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error, uint32_t peer = 0) {
+        limit = depth;
+        own = leads ? 0 : 1;
+        return leads ? lead(session, peer, error) : follow(session, error);
+    }
+
+    // True if one more message may be sent.
+    bool has_room() {
+        if (sent - acknowledged < limit)
+            return true;
+        // Acquire: the peer's release of the messages happens before their room is used again.
+        acknowledged = counts[1 - own].released.load(std::memory_order_acquire);
+        return sent - acknowledged < limit;
+    }
+
+    void count_sent() { ++sent; }
+    void count_released() { counts[own].released.store(++released, std::memory_order_release); }
+    uint64_t depth() const { return limit; }
+
+    // True if the other end has closed, or died.
+    bool is_peer_closed() const {
+        pollfd hang_up{connection, 0, 0};
+        return connection >= 0 && poll(&hang_up, 1, 0) > 0;
+    }
+
+    using Clock = std::chrono::steady_clock;
+
+    // Waits until the other end has closed, at most until the deadline.
+    void await_peer_close(Clock::time_point deadline = Clock::now() + std::chrono::seconds(2)) const {
+        pollfd hang_up{connection, 0, 0};
+        while (connection >= 0 && poll(&hang_up, 1, milliseconds_until(deadline)) < 0 && errno == EINTR) {
+        }
+    }
+
+    // Tells the other end that this one has closed.
+    void close() {
+        if (connection >= 0)
+            ::close(connection);
+        connection = -1;
+        if (counts)
+            munmap(counts, BYTES);
+        counts = nullptr;
+    }
+
+  private:
+    // The count of one end, alone in a pair of cache lines because processors prefetch pairs.
+    struct alignas(128) Count {
+        std::atomic<uint64_t> released;
+    };
+    static constexpr size_t BYTES = 2 * sizeof(Count);
+
+    static int milliseconds_until(Clock::time_point deadline) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+        return left.count() > 0 ? static_cast<int>(left.count()) : 0;
+    }
+
+    int lead(ipcmark_session *session, uint32_t peer, ipcmark_error *error) {
+        // ipcmark knows this name, and does not take the counts for the carrier of the messages.
+        const int memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
+        int sockets[2] = {-1, -1};
+        int result = IPCMARK_DONE;
+        if (memory < 0 || ftruncate(memory, BYTES) != 0 ||
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+            result = ipcmark_fail_errno(error, "make", "the counters of a queue", errno, nullptr);
+        connection = sockets[0];
+        if (result == IPCMARK_DONE)
+            result = map(memory, error);
+        const int fds[] = {memory, sockets[1]};
+        if (result == IPCMARK_DONE)
+            result = session->send(session, peer, "flow", 4, fds, 2, error);
+        for (const int fd : fds)
+            if (fd >= 0)
+                ::close(fd);
+        return result;
+    }
+
+    int follow(ipcmark_session *session, ipcmark_error *error) {
+        char frame[8];
+        int fds[2];
+        size_t len = sizeof frame, count = 2;
+        if (const int result = session->receive(session, 0, frame, &len, fds, &count, error))
+            return result;
+        if (count != 2)
+            return ipcmark_fail(error, "open", "the counters of a queue", "the leader sent none", nullptr);
+        connection = fds[1];
+        const int result = map(fds[0], error);
+        ::close(fds[0]);
+        return result;
+    }
+
+    int map(int memory, ipcmark_error *error) {
+        void *mapped = mmap(nullptr, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory, 0);
+        if (mapped == MAP_FAILED)
+            return ipcmark_fail_errno(error, "map", "the counters of a queue", errno, nullptr);
+        counts = static_cast<Count *>(mapped);
+        return IPCMARK_DONE;
+    }
+
+    int connection = -1; // Hangs up when the other end closes.
+    int own = 0;         // The index of this end's count.
+    Count *counts = nullptr;
+    uint64_t limit = 0, sent = 0, acknowledged = 0, released = 0;
+};
+
+} // namespace ipcmark

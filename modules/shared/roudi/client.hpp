@@ -1,0 +1,77 @@
+// An end's use of iceoryx's daemon, which the leader starts and every end registers with, and flow control towards
+// the other ends. iceoryx's own answer to a full queue is to sleep in publish or to drop the oldest message, and to
+// an empty pool an error.
+#pragma once
+
+#include "shared/cpp/flow_control.hpp"
+#include "shared/roudi/daemon.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace ipcmark {
+
+class Client {
+  public:
+    static constexpr uint32_t MOST_FOLLOWERS = 16;
+
+    // Starts the daemon with one pool, or waits until the leader has. From then on at most `depth` messages are
+    // under way between this end and each other.
+    int open(const Pool &pool, uint64_t depth, const ipcmark_settings &settings, ipcmark_session *session,
+             ipcmark_error *error);
+
+    // Registers this process and runs `body`, which makes what the daemon owns. If the daemon dies meanwhile the
+    // body is abandoned, and the result is PEER_GONE or FAILED.
+    int enter(std::function<void()> body, ipcmark_error *error);
+
+    // True if no other end has `depth` messages of this end under way.
+    bool has_room() {
+        for (uint32_t peer = 0; peer < peers; peer++)
+            if (!flows[peer].has_room())
+                return false;
+        return true;
+    }
+
+    void count_sent() {
+        for (uint32_t peer = 0; peer < peers; peer++)
+            flows[peer].count_sent();
+    }
+
+    // `follower` sent the message; a follower has one peer, the leader.
+    void count_released(uint32_t follower = 0) { flows[leads ? follower : 0].count_released(); }
+
+    // Called where there is nothing to take or no room: DONE unless the daemon is gone. Only the leader can tell;
+    // followers notice that the leader is gone.
+    int check(ipcmark_error *error) const {
+        return daemon && daemon->is_gone() ? daemon->fail_gone(error) : IPCMARK_DONE;
+    }
+
+    // Nothing can be given back to a daemon that is gone, for that asks it.
+    bool is_daemon_gone() const;
+
+    // Takes the registration back, unless something of the library's is still in use; the leader then waits until
+    // the followers have closed, two seconds at most, and ends the daemon.
+    void close(bool is_library_done = true);
+
+    ~Client() { release_daemon(); }
+
+  private:
+    int connect(uint64_t depth, ipcmark_session *session, ipcmark_error *error);
+    int start_daemon(const Pool &pool, const ipcmark_settings &settings, ipcmark_session *session,
+                     ipcmark_error *error);
+    int await_daemon(ipcmark_session *session, ipcmark_error *error);
+    int fail_to_enter(const std::string &reason, ipcmark_error *error) const;
+    bool has_lifeline_ended() const;
+    void release_daemon();
+
+    bool leads = false;
+    uint32_t peers = 0;
+    FlowControl flows[MOST_FOLLOWERS]; // One for each peer.
+    std::unique_ptr<Daemon> daemon;    // The leader's.
+    int lifeline = -1;                 // Hangs up when the daemon ends.
+    std::string name;                  // Of the registration.
+    bool is_registered = false;
+};
+
+} // namespace ipcmark

@@ -1,0 +1,56 @@
+// iceoryx's daemon, RouDi, started for one session and ended with it.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include <sys/types.h>
+
+namespace ipcmark {
+
+// The daemon's memory pool: equal chunks.
+struct Pool {
+    size_t size;
+    size_t count;
+};
+
+// A daemon that is a child of this process. Its names in /tmp and /dev/shm are fixed, so outside a sandbox there
+// can be only one on a machine.
+class Daemon {
+  public:
+    // Starts it with one pool and waits until it is ready for applications.
+    int start(const Pool &pool, const char *directory, ipcmark_error *error);
+
+    // True if it has ended, which it never does by itself.
+    bool is_gone() const { return gone.load(std::memory_order_relaxed); }
+
+    // A descriptor that hangs up when the daemon ends, for other processes that depend on it.
+    int lifeline() const { return output; }
+
+    // Fills in the error for a daemon that is gone.
+    int fail_gone(ipcmark_error *error) const;
+
+    // Ends it, by SIGTERM if it still answers to that, and removes its files. Every application should have
+    // taken its registration back.
+    void stop();
+
+    ~Daemon() { stop(); }
+
+  private:
+    int spawn(const std::string &config, int standard_output, ipcmark_error *error);
+    int await_ready(ipcmark_error *error);
+    void watch();
+
+    pid_t pid = 0;
+    int output = -1; // The read end of its standard output and error.
+    std::thread watcher;
+    std::atomic<bool> gone{false};
+};
+
+// Calls file(list, path) for each file that a daemon that has died can have left, and for none while one runs.
+int name_leftovers(void (*file)(void *list, const char *path), void *list, ipcmark_error *error);
+
+} // namespace ipcmark
