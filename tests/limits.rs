@@ -41,7 +41,7 @@ fn few_descriptors_are_named() -> Verdict {
 }
 
 fn reasons(result: &RunResult) -> String {
-    result.cases.iter().filter_map(|case| case.reason.clone()).collect::<Vec<_>>().join("\n")
+    result.cases.iter().filter_map(|case| case.reason()).collect::<Vec<_>>().join("\n")
 }
 
 fn few_processes_are_named() -> Verdict {
@@ -71,9 +71,9 @@ fn without_namespaces_everything_is_measured() -> Verdict {
     }
     let words = "run -t os -w block -s 4k -d 5ms --format json";
     let result = unshared(&own, setup, words).exits(0).result();
-    let failed = result.cases.iter().find(|case| case.status == Status::Failed);
+    let failed = result.cases.iter().find(|case| case.status() == Status::Failed);
     assert!(failed.is_none(), "{failed:?}");
-    assert!(result.cases.iter().filter(|case| case.status == Status::Ok).count() > 10);
+    assert!(result.cases.iter().filter(|case| case.status() == Status::Ok).count() > 10);
     assert_eq!(result.environment.sandbox, "off: refused by the system");
     let notes: Vec<_> = result.notes.iter().filter(|note| note.contains("No sandbox")).collect();
     assert_eq!(notes.len(), 1, "it is said once: {notes:?}");

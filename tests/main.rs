@@ -3,8 +3,15 @@
 //! `cargo test --package ipcmark-cli --test end_to_end faults::` runs those of one file.
 
 mod by_hand;
+mod compare;
+mod constrained;
 mod dds;
+mod doctor;
+mod exports;
 mod faults;
+mod files;
+mod inherited;
+mod leftovers;
 mod libraries;
 mod limits;
 mod mistakes;
@@ -17,6 +24,7 @@ mod run;
 mod secure;
 mod styles;
 mod support;
+mod torture;
 
 use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
 
@@ -26,8 +34,15 @@ use ipcmark_harness::Test;
 fn files() -> Vec<(&'static str, Vec<Test>)> {
     vec![
         ("by_hand", by_hand::tests()),
+        ("compare", compare::tests()),
+        ("constrained", constrained::tests()),
         ("dds", dds::tests()),
+        ("exports", exports::tests()),
+        ("doctor", doctor::tests()),
         ("faults", faults::tests()),
+        ("files", files::tests()),
+        ("inherited", inherited::tests()),
+        ("leftovers", leftovers::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
         ("mistakes", mistakes::tests()),
@@ -39,6 +54,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("run", run::tests()),
         ("secure", secure::tests()),
         ("styles", styles::tests()),
+        ("torture", torture::tests()),
     ]
 }
 

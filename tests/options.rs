@@ -1,7 +1,7 @@
 //! The options of transports, each set to the least and the greatest that it accepts: a row that is
 //! measured, or a reason that names the limit of the system.
 
-use crate::support::{Verdict, run};
+use crate::support::{Verdict, only, run};
 use ipcmark_harness::Test;
 use ipcmark_results::Status;
 use ipcmark_transport::number;
@@ -67,18 +67,22 @@ fn every_option_works_at_both_its_ends(share: usize) {
     {
         // One wait after the other: what an option does seldom depends on it.
         for (value, wait) in ends(&accepts).into_iter().zip(waits.iter().cycle()) {
-            let words = format!("-t {transport} -s 16k -n 20 -w {wait} --format json");
+            let words = format!("-t {transport} -s 16k -n 20 --trials 1 -w {wait} --format json");
             let set = format!("--set {transport}.{key}={value}");
             let result = run(&format!("run {words} {set}")).result();
-            for case in result.cases.iter().filter(|case| case.status == Status::Failed) {
-                let reason = case.reason.as_deref().unwrap_or_default();
+            for case in result.cases.iter().filter(|case| case.status() == Status::Failed) {
+                let reason = case.reason().unwrap_or_default();
                 let is_limit = LIMITS.iter().any(|limit| reason.contains(limit));
-                assert!(is_limit, "{set}, {} bytes {}: {reason}", case.payload_bytes, case.wait);
+                assert!(
+                    is_limit,
+                    "{set}, {} bytes {}: {reason}",
+                    case.identity.payload_bytes, case.identity.wait
+                );
             }
-            let done = result.cases.iter().filter(|case| case.status == Status::Ok);
+            let done = result.cases.iter().filter(|case| case.status() == Status::Ok);
             let written = number(&value).map_or(value.clone(), |number| number.to_string());
             for case in done {
-                assert_eq!(case.options.get(&key), Some(&written), "{set}");
+                assert_eq!(case.identity.options.get(&key), Some(&written), "{set}");
             }
         }
     }
@@ -102,11 +106,10 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("fastdds", "history=33", "history", "33 messages"),
         ("cyclonedds", "history=33", "history", "33 messages"),
     ] {
-        let words = format!("run -t {transport} -s 64 -n 20 --format json");
+        let words = format!("run -t {transport} -s 64 -n 20 --trials 1 --format json");
         let result = run(&format!("{words} --set {transport}.{set}")).result();
-        for case in result.cases.iter().filter(|case| case.status != Status::Unavailable) {
-            let figures = case.figures.as_ref().unwrap_or_else(|| panic!("{:?}", case.reason));
-            let told = figures.configuration.get(key).cloned().unwrap_or_default();
+        for case in result.cases.iter().filter(|case| case.status() != Status::Unavailable) {
+            let told = only(case).session.configuration.get(key).cloned().unwrap_or_default();
             assert!(told.contains(value), "{transport}.{set}: {key} is {told}");
             seen += 1;
         }

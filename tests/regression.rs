@@ -78,13 +78,18 @@ fn a_list_in_a_plan_gives_way_to_the_flag() {
     fs::write(&plan, text).unwrap();
     let mut command = ipcmark("run -t null -w spin -n 10 --format json");
     let result: RunResult = end(command.arg(&plan)).exits(0).result();
-    let rows: Vec<_> = result.cases.iter().map(|case| (&*case.transport, &*case.wait)).collect();
+    let rows: Vec<_> = result
+        .cases
+        .iter()
+        .map(|case| (&*case.identity.transport, case.identity.wait.as_str()))
+        .collect();
     assert_eq!(rows, [("null", "spin")]);
 }
 
 /// `-t iceoryx2` chose all of the family, and failed for what the others lack.
 fn a_name_that_is_a_family_too_means_the_transport() {
     let ended = run("run -t iceoryx2 -w spin -s 64 -n 10 --format json");
-    let names: Vec<String> = ended.result().cases.into_iter().map(|case| case.transport).collect();
+    let names: Vec<String> =
+        ended.result().cases.into_iter().map(|case| case.identity.transport).collect();
     assert_eq!(names, ["iceoryx2"]);
 }

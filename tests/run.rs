@@ -9,10 +9,12 @@ use std::{
 };
 
 use crate::support::{
-    IPCMARK, Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, outcome,
+    IPCMARK, Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, only, outcome,
     processors, read, run, traces, works,
 };
-use ipcmark_results::{Case, Figures, RunResult, Status, decode};
+use ipcmark_results::{
+    Case, EndRecord, PlacementPolicy, Role, RoundTripTrial, RunResult, Span, Status, Times, Wait,
+};
 use serde_json::Value;
 
 ipcmark_harness::tests![
@@ -59,7 +61,7 @@ fn json_is_valid_against_the_schema() {
     let result = ended.result();
     assert!(result.complete);
     assert_eq!((result.planned_cases, result.cases.len()), (8, 8));
-    let measured = result.cases.iter().filter(|case| case.status == Status::Ok);
+    let measured = result.cases.iter().filter(|case| case.status() == Status::Ok);
     assert_eq!(measured.count(), 4, "spin was measured, hybrid was not");
 }
 
@@ -84,7 +86,7 @@ fn csv_has_a_line_a_case() {
     assert_eq!(lines.len(), 4);
     for line in lines {
         let measured = line[at("status")] == *"ok";
-        assert_eq!(line[at("round_trips")].parse::<u64>().is_ok(), measured, "{line:?}");
+        assert_eq!(line[at("round_trip_ns_count")].parse::<u64>().is_ok(), measured, "{line:?}");
         assert_eq!(line[at("reason")].is_empty(), measured, "{line:?}");
     }
 }
@@ -97,84 +99,128 @@ fn markdown_has_a_table() {
 }
 
 fn every_transport_of_the_system_has_plausible_figures() {
-    let result = run("run -t os -s 64 -n 300 --format json").exits(0).result();
-    let floor = result.floor.as_ref().expect("there is a floor");
-    assert!(0.0 < floor.lowest_ns && floor.lowest_ns <= floor.round_trip_ns);
-    assert!(floor.round_trip_ns <= floor.highest_ns);
-    assert!(result.clock.read_ns > 0.0);
+    let words = "run -t os -w all -s 64 -n 300 --trials 1 --format json";
+    let result = run(words).exits(0).result();
+    assert_distances(&result);
+    assert!(result.clock.read_ns > 0.0 && result.clock.step_ns > 0);
     assert!(result.cases.len() > 15, "there are {} cases", result.cases.len());
     for case in &result.cases {
-        let figures = case.figures.as_ref();
-        let figures = figures.unwrap_or_else(|| panic!("{}: {:?}", case.transport, case.reason));
-        assert_plausible(case, figures);
-        assert_eq!(figures.path.declared.as_ref(), Some(&figures.path.carrier), "{case:?}");
+        let trial = only(case);
+        assert_plausible(case, trial);
+        let carrier = &trial.session.carrier;
+        assert_eq!(carrier.declared, Some(carrier.found), "{case:?}");
     }
 }
 
-fn assert_plausible(case: &Case, figures: &Figures) {
-    let name = format!("{} {}", case.transport, case.wait);
-    let times = &figures.round_trip_ns;
+fn assert_distances(result: &RunResult) {
+    let distances = result.distances.as_ref().expect("the processors are probed");
+    let floors: Vec<f64> =
+        distances.all.iter().map(|distance| distance.floor_round_trip_ns).collect();
+    assert!(floors[0] > 0.0 && floors.is_sorted(), "{distances:?}");
+    let shares: f64 = distances.all.iter().map(|distance| distance.share).sum();
+    assert!((0.999..1.001).contains(&(shares + distances.mixed_share)), "{distances:?}");
+    let reference = distances.reference.map(|reference| &distances.all[reference as usize]);
+    assert!(reference.is_none_or(|reference| reference.share > 0.0), "{distances:?}");
+}
+
+fn assert_plausible(case: &Case, trial: &RoundTripTrial) {
+    let name = format!("{} {}", case.identity.transport, case.identity.wait);
+    let times = &trial.round_trip_ns;
     let rising = [times.min, times.p50, times.p90, times.p99, times.p99_9, times.p99_99, times.max];
     assert!(times.min > 0 && rising.is_sorted(), "{name}: {times:?}");
     assert!((times.min as f64..=times.max as f64).contains(&times.mean), "{name}: {times:?}");
-    assert!(times.bulk_mean > 0.0, "{name}: {times:?}");
-    let histogram = decode(&figures.histogram).unwrap();
-    assert_eq!(histogram.len(), figures.round_trips, "{name}");
-    assert_eq!(histogram.value_at_quantile(0.5), times.p50, "{name}");
-    let bytes = figures.messages_per_second * case.payload_bytes as f64;
-    assert!((figures.bytes_per_second / bytes - 1.0).abs() < 1e-9, "{name}: {figures:?}");
-    let cpu = &figures.cpu_ns_per_message;
-    assert!(cpu.leader > 0.0 && figures.floor_round_trip_ns > 0.0, "{name}: {figures:?}");
-    assert!((cpu.follower > 0.0) == (case.span != "none"), "{name}: {figures:?}");
-    assert!(figures.setup_ns > 0 && figures.peak_memory_bytes.leader > 0, "{name}: {figures:?}");
-    if case.wait == "block" {
-        let switches = &figures.context_switches.leader;
+    assert!(trial.clock_free_mean_ns > 0.0, "{name}: {trial:?}");
+    assert_eq!(times, &Times::parse(times.histogram.clone()).unwrap(), "{name}");
+    assert!(
+        trial.elapsed_ns as f64 >= times.mean * times.count as f64 * 0.998,
+        "{name}: {trial:?}"
+    );
+    let session = &trial.session;
+    assert!(session.setup_ns > 0, "{name}: {session:?}");
+    let roles: Vec<Role> = ends(trial).map(|end| end.role).collect();
+    let alone = case.identity.span == Span::None;
+    let both = [Role::Leader, Role::Follower(0)];
+    assert_eq!(roles, both[..if alone { 1 } else { 2 }], "{name}");
+    let blocks = &trial.blocks;
+    let count = if alone { 0 } else { blocks.len() };
+    for probes in [&blocks.probe_before_ns, &blocks.probe_after_ns] {
+        assert!(probes.len() == count && probes.iter().all(|probe| *probe > 0.0), "{name}");
+    }
+    for process in &session.processes {
+        assert!(process.cpu_ns > 0 && process.peak_memory_bytes > 0, "{name}: {process:?}");
+        assert!(process.name.starts_with("ipcmark"), "{name}: {process:?}");
+    }
+    // What was lost on one way never came to the other end.
+    let (least, most) = (session.losses.received, session.losses.sent);
+    assert!(times.count < most, "{name}: half of the blocks are clock-free");
+    for end in ends(trial) {
+        let counts = [end.sent, end.received];
+        assert!(counts.iter().all(|count| (least..=most).contains(count)), "{name}: {end:?}");
+    }
+    if case.identity.wait == Wait::Block {
+        let switches = &session.leader().unwrap().context_switches;
         assert!(switches.voluntary > 0, "{name} blocks and never slept: {switches:?}");
     }
+}
+
+fn ends(trial: &RoundTripTrial) -> impl Iterator<Item = &EndRecord> {
+    trial.session.processes.iter().flat_map(|process| &process.ends)
 }
 
 fn trials_repeat_every_case() {
     let result = run("run -t pipe,fifo -w block -s 64 -d 10ms --trials 2 --format json");
     let result = result.exits(0).result();
-    let rows: BTreeSet<_> =
-        result.cases.iter().map(|case| (case.transport.as_str(), case.trial)).collect();
-    let wanted = [("fifo", 1), ("fifo", 2), ("pipe", 1), ("pipe", 2)];
-    assert_eq!(rows, BTreeSet::from(wanted));
+    let rows: BTreeSet<_> = result
+        .cases
+        .iter()
+        .map(|case| {
+            let numbers = case.round_trips().iter().map(|trial| trial.number);
+            (case.identity.transport.as_str(), numbers.collect::<Vec<_>>())
+        })
+        .collect();
+    assert_eq!((result.planned_cases, result.cases.len()), (2, 2));
+    assert_eq!(rows, BTreeSet::from([("fifo", vec![1, 2]), ("pipe", vec![1, 2])]));
 }
 
 fn a_count_is_met_exactly() {
     for count in [1, 2, 137, 5000] {
         let words = format!("run -t null,pipe -s 64 -n {count} --format json");
         for case in run(&words).exits(0).result().cases {
-            let figures = case.figures.expect("it is measured");
-            assert_eq!(figures.round_trips, count, "{} {}", case.transport, case.wait);
-            assert_eq!(decode(&figures.histogram).unwrap().len(), count);
+            assert_eq!(case.round_trips().len(), 3, "so many trials give an interval");
+            for trial in case.round_trips() {
+                let times = &trial.round_trip_ns;
+                assert_eq!((times.count, times.samples().unwrap().len()), (count, count));
+            }
         }
     }
 }
 
 fn sizes_and_touch_are_as_asked_for() {
-    let rows = |words: &str| -> Vec<(u64, String)> {
+    let rows = |words: &str| -> BTreeSet<(u64, String)> {
         let result = run(&format!("run -t null --format json {words}")).exits(0).result();
-        result.cases.into_iter().map(|case| (case.payload_bytes, case.touch)).collect()
+        result
+            .cases
+            .into_iter()
+            .map(|case| (case.identity.payload_bytes, case.identity.touch.to_string()))
+            .collect()
     };
-    let rows_of = |rows: &[(u64, &str)]| -> Vec<(u64, String)> {
+    let rows_of = |rows: &[(u64, &str)]| -> BTreeSet<(u64, String)> {
         rows.iter().map(|(bytes, touch)| (*bytes, (*touch).to_owned())).collect()
     };
-    let default = [(64, "head"), (4096, "head"), (1 << 20, "head"), (1 << 20, "all")];
+    let default = [(64, "all"), (4096, "all"), (1 << 20, "all")];
     assert_eq!(rows("-d 5ms"), rows_of(&default));
-    assert_eq!(rows("-n 3 -s 16,4M"), rows_of(&[(16, "head"), (4 << 20, "head")]));
-    assert_eq!(rows("-n 3 -s 17..64 --touch all"), rows_of(&[(32, "all"), (64, "all")]));
+    assert_eq!(rows("-n 3 -s 16,4M"), rows_of(&[(16, "all"), (4 << 20, "all")]));
+    assert_eq!(rows("-n 3 -s 17..64 --touch head"), rows_of(&[(32, "head"), (64, "head")]));
 }
 
 fn a_seed_repeats_the_order() {
-    // A wait that none of these has: the order is made, and nothing needs to be measured.
-    let order = |seed: u32| -> Vec<String> {
-        let transports = "pipe,fifo,tcp,udp,uds-stream,uds-dgram,uds-seqpacket";
-        let words = format!("run -t {transports} -s 64 -w hybrid --seed {seed} --format json");
-        let result = run(&words).exits(1).result();
+    // So few that they are open side by side on any machine.
+    let order = |seed: u32| -> Vec<(u64, String)> {
+        let words = "run -t pipe,fifo -s 16,32,48,64 -w block -n 10 --trials 1 --format json";
+        let result = run(&format!("{words} --seed {seed}")).exits(0).result();
         assert_eq!(result.run.seed, u64::from(seed));
-        result.cases.into_iter().map(|case| case.transport).collect()
+        let rows = result.cases.into_iter().map(|case| case.identity);
+        rows.map(|identity| (identity.payload_bytes, identity.transport)).collect()
     };
     assert_eq!(order(7), order(7));
     assert_ne!(order(7), order(9));
@@ -208,24 +254,32 @@ fn an_ordinary_user_measures_everything() -> Verdict {
     let mut command = Command::new("setpriv");
     command.args(user).arg(&copy).args(words.split_whitespace()).current_dir("/");
     let result = end(&mut command).exits(0).result();
-    assert!(result.cases.iter().any(|case| case.status == Status::Ok));
+    assert!(result.cases.iter().any(|case| case.status() == Status::Ok));
     Verdict::Holds
 }
 
 fn processors_are_those_asked_for() -> Verdict {
     let placement = |words: &str| {
-        let result = run(&format!("run -t null -s 64 -n 10 --format json {words}"));
-        let figures = result.exits(0).result().cases.remove(0).figures.expect("it is measured");
-        (figures.placement.leader_cpu, figures.placement.follower_cpus)
+        let words = format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json {words}");
+        let case = run(&words).exits(0).result().cases.remove(0);
+        let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
+        let [first, second] = case.round_trips() else { panic!("{:?}", case.reason()) };
+        (case.identity.placement.clone(), [cpus(first), cpus(second)])
     };
-    assert_eq!(placement("--no-pin"), (None, vec![]));
+    assert_eq!(placement("--no-pin"), (PlacementPolicy::Off, [vec![None; 2], vec![None; 2]]));
     let [first, second, ..] = processors()[..] else {
         return Verdict::Skipped("there is one processor only".into());
     };
+    let (_, [one, other]) = placement("");
+    assert_eq!(one, [other[1], other[0]], "left to itself, each of the two leads in turn");
+    let chosen = |leader, follower| {
+        let cpus = vec![Some(leader), Some(follower)];
+        (PlacementPolicy::Cpus(vec![leader, follower]), [cpus.clone(), cpus])
+    };
     let both = placement(&format!("--cpus {first},{second}"));
-    assert_eq!(both, (Some(first), vec![second]));
+    assert_eq!(both, chosen(first, second));
     let both = placement(&format!("--cpus {second},{first}"));
-    assert_eq!(both, (Some(second), vec![first]));
+    assert_eq!(both, chosen(second, first));
     Verdict::Holds
 }
 
@@ -239,7 +293,7 @@ fn one_processor_is_enough() -> Verdict {
     assert_eq!(result.environment.cpus_usable, 1);
     let warning = result.notes.iter().find(|note| note.contains("share 1 processor"));
     assert!(warning.is_some(), "{:?}", result.notes);
-    assert!(result.cases.iter().all(|case| case.status == Status::Ok), "{:?}", result.cases);
+    assert!(result.cases.iter().all(|case| case.status() == Status::Ok), "{:?}", result.cases);
     Verdict::Holds
 }
 
@@ -265,13 +319,17 @@ fn a_plan_file_gives_way_to_flags() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plan.toml");
     let plan = "transports = [\"null\", \"pipe\"]\nsizes = [64, \"1k\"]\nwaits = [\"spin\"]\n\
-                duration = \"5ms\"\nseed = 5\nno-pin = true\nformat = \"json\"\n";
+                duration = \"5ms\"\ntrials = 1\nseed = 5\nno-pin = true\nformat = \"json\"\n";
     fs::write(&path, plan).unwrap();
     let planned = |words: &str| -> RunResult {
         end(ipcmark("run").arg(&path).args(words.split_whitespace())).exits(0).result()
     };
     let rows = |result: &RunResult| -> BTreeSet<(String, u64)> {
-        result.cases.iter().map(|case| (case.transport.clone(), case.payload_bytes)).collect()
+        result
+            .cases
+            .iter()
+            .map(|case| (case.identity.transport.clone(), case.identity.payload_bytes))
+            .collect()
     };
     let as_written = planned("");
     let all = [("null", 64), ("null", 1024), ("pipe", 64), ("pipe", 1024)];
@@ -281,8 +339,9 @@ fn a_plan_file_gives_way_to_flags() {
     let overridden = planned("-t null -s 32 -n 77 --seed 6");
     assert_eq!(rows(&overridden), [("null".to_owned(), 32)].into());
     assert_eq!(overridden.run.seed, 6);
-    let figures = overridden.cases[0].figures.as_ref().expect("it is measured");
-    assert_eq!((figures.round_trips, figures.placement.leader_cpu), (77, None));
+    let trial = only(&overridden.cases[0]);
+    assert_eq!(trial.round_trip_ns.count, 77);
+    assert!(ends(trial).all(|end| end.cpu.is_none()), "{trial:?}");
 }
 
 /// As it is, but for less time and with the system's own transports.
@@ -296,10 +355,10 @@ fn every_example_runs_as_it_is() {
         let mut command = ipcmark("run");
         command.arg(&plan).args("-t pipe,eventfd -d 2ms --format json".split(' '));
         let result = end(&mut command).result();
-        let measured = result.cases.iter().filter(|case| case.status == Status::Ok).count();
+        let measured = result.cases.iter().filter(|case| case.status() == Status::Ok).count();
         assert!(result.complete && measured >= 2, "{}", plan.display());
         assert!(
-            result.cases.iter().all(|case| case.status != Status::Failed),
+            result.cases.iter().all(|case| case.status() != Status::Failed),
             "{}",
             plan.display()
         );

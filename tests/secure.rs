@@ -91,7 +91,7 @@ fn unavailable(transport: &str) -> Option<String> {
 fn measure(transport: &str) {
     let words = "-s 1000 -n 400 -w block --touch all --sandbox off --format json";
     let result = run(&format!("run -t {transport} {words}")).exits(0).result();
-    assert_eq!(result.cases[0].status, Status::Ok, "{:?}", result.cases[0].reason);
+    assert_eq!(result.cases[0].status(), Status::Ok, "{:?}", result.cases[0].reason());
 }
 
 #[derive(Default)]

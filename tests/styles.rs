@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::support::{Ended, Running, Verdict, ipcmark, read, run};
-use ipcmark_results::Status;
+use crate::support::{Ended, Running, Verdict, ipcmark, only, read, run};
+use ipcmark_results::{Status, Touch, Wait};
 use serde_json::Value;
 
 ipcmark_harness::tests![
@@ -22,15 +22,15 @@ ipcmark_harness::tests![
 fn figures_in_a_style_are_those_of_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("result.json");
-    let words = "run -t uds-stream -w block -s 64,4k -n 500 --format fastdds -o";
+    let words = "run -t uds-stream -w block -s 64,4k -n 500 --trials 1 --format fastdds -o";
     let shown = run(&format!("{words} {}", path.display())).exits(0).stdout;
     let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
     let mut result = read(&path);
-    result.cases.sort_by_key(|case| case.payload_bytes);
+    result.cases.sort_by_key(|case| case.identity.payload_bytes);
     for (case, line) in result.cases.iter().zip(&lines[2..]) {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        let trip = &case.figures.as_ref().unwrap().round_trip_ns;
-        assert_eq!(cells[0], case.payload_bytes.to_string());
+        let trip = &only(case).round_trip_ns;
+        assert_eq!(cells[0], case.identity.payload_bytes.to_string());
         assert_eq!(cells[1], "500");
         assert_eq!(cells[5], format!("{:.3}", trip.p50 as f64 / 2e3), "{shown}");
         assert_eq!(cells[9], format!("{:.3}", trip.max as f64 / 2e3), "{shown}");
@@ -111,12 +111,12 @@ fn flags_of_run_go_behind_two_dashes() {
     let words =
         "ipc-bench tcp --busy -c 50 -s 200 -- --format json --trials 2 --no-pin --timeout 5m";
     let result = run(words).exits(0).result();
-    assert_eq!(result.cases.len(), 2);
-    for case in &result.cases {
-        assert_eq!((case.transport.as_str(), case.wait.as_str()), ("tcp", "spin"));
-        assert_eq!((case.payload_bytes, case.touch.as_str()), (200, "all"));
-        assert_eq!(case.figures.as_ref().unwrap().round_trips, 50);
-    }
+    let [case] = &result.cases[..] else { panic!("{} cases", result.cases.len()) };
+    assert_eq!((case.identity.transport.as_str(), case.identity.wait), ("tcp", Wait::Spin));
+    assert_eq!((case.identity.payload_bytes, case.identity.touch), (200, Touch::All));
+    let counts: Vec<u64> =
+        case.round_trips().iter().map(|trial| trial.round_trip_ns.count).collect();
+    assert_eq!(counts, [50, 50]);
     assert_eq!(result.run.command[1..].join(" "), words, "the result holds what was typed");
 }
 
@@ -152,7 +152,9 @@ fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
         assert!(shown.contains("\n    1024,     200,"), "{shown}");
         let result = timed(&format!("{words} -- --format json")).exits(0).result();
         let is_right = |case: &ipcmark_results::Case| {
-            case.transport == row && case.status == Status::Ok && case.wait == "block"
+            case.identity.transport == row
+                && case.status() == Status::Ok
+                && case.identity.wait == Wait::Block
         };
         assert!(result.cases.len() == 2 && result.cases.iter().all(is_right), "{words}");
     }

@@ -13,6 +13,8 @@ use super::command::{bare, entries, ipcmark, text};
 ipcmark_harness::tests![
     what_is_quoted_stands_in_the_file_that_is_named,
     every_transport_has_a_page_and_a_place_in_the_readme,
+    no_transport_lacks_anything,
+    what_a_new_transport_lacks_is_listed,
     what_is_to_be_typed_works,
 ];
 
@@ -83,6 +85,48 @@ fn every_transport_has_a_page_and_a_place_in_the_readme() {
         let name = page.file_name().to_string_lossy().trim_end_matches(".md").to_owned();
         assert!(names.contains(&name), "a page for {name}, which is no transport");
     }
+}
+
+fn no_transport_lacks_anything() {
+    let listed = entries(ipcmark().args(["list", "--format", "json"]));
+    assert!(!listed.is_empty());
+    for entry in listed {
+        let name = entry["name"].as_str().expect("a name");
+        let (complete, list) = check_transport(&root(), name);
+        assert!(complete, "{list}");
+    }
+}
+
+fn what_a_new_transport_lacks_is_listed() {
+    // A checkout with the file of a transport, and nothing else of it.
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let sources = scratch.path().join("crates/native/src");
+    fs::create_dir_all(&sources).unwrap();
+    fs::copy(root().join("docs/examples/packets.rs"), sources.join("packets.rs")).unwrap();
+    fs::copy(root().join("crates/native/src/lib.rs"), sources.join("lib.rs")).unwrap();
+    for name in ["scripts", "modules", "README.md", "CHANGELOG.md"] {
+        symlink(fs::canonicalize(root().join(name)).unwrap(), scratch.path().join(name)).unwrap();
+    }
+    let (complete, list) = check_transport(scratch.path(), "packets");
+    assert!(!complete, "{list}");
+    for (mark, what) in [
+        ('✓', "definition"),
+        ('✓', "carrier"),
+        ('✗', "list"),
+        ('✗', "page"),
+        ('✗', "README"),
+        ('✗', "changelog"),
+    ] {
+        assert!(list.contains(&format!("{mark} {what} ")), "{mark} {what}:\n{list}");
+    }
+}
+
+/// Whether `make check-transport` finds all that a transport needs besides a build, and its list.
+fn check_transport(checkout: &Path, name: &str) -> (bool, String) {
+    let mut script = Command::new("sh");
+    script.args(["scripts/check-transport.sh", name, "modules", "build", "--list"]);
+    let output = script.current_dir(checkout).stdin(Stdio::null()).output().expect("sh runs");
+    (output.status.success(), text(&output.stdout) + &text(&output.stderr))
 }
 
 fn what_is_to_be_typed_works() {

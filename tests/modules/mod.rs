@@ -1,7 +1,7 @@
 //! Modules that are right and modules that are wrong, each in its own way, through the real command.
 
 mod command;
-mod compiled;
+pub mod compiled;
 mod documents;
 mod measured;
 mod refused;

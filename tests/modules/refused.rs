@@ -6,7 +6,7 @@ use super::{
     command::{entries, entry, finish, ipcmark, list, reason, run, text},
     compiled::{compile, module},
 };
-use crate::support::processes::await_that;
+use crate::support::processes::Process;
 
 ipcmark_harness::tests![
     another_version,
@@ -139,18 +139,27 @@ fn what_a_library_prints_changes_nothing() {
 }
 
 fn what_a_library_starts_ends_with_the_question() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("pid");
-    let module = module("forks", "forks");
+    started_by("forks", &[]);
+    // It leaves its parent, its session and its group: it lived on.
+    started_by("detaches", &[]);
+    started_by("detaches_and_hangs", &["it did not answer within 15 s"]);
+}
+
+/// What the constructor of this module starts is gone when the list is there.
+#[track_caller]
+fn started_by(name: &str, says: &[&str]) {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pid"));
+    let _ = fs::remove_file(&file);
     let mut command = ipcmark();
-    command.env("TEST_PID_FILE", &file).args(["list", "--format", "json", "--module"]).arg(module);
-    assert_eq!(entry(&entries(&mut command), "test-transport").unwrap()["available"], true);
-    // Its constructor waited until the process had written its number, at once and whole.
-    let pid: u32 = fs::read_to_string(&file).unwrap().trim().parse().expect("a number");
-    await_that("the process ends", || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        (stat.is_empty() || stat.contains(") Z ")).then_some(())
-    });
+    command.env("TEST_PID_FILE", &file).args(["list", "--format", "json", "--module"]);
+    let entries = entries(command.arg(module(name, "started")));
+    for words in says {
+        let reason = entry(&entries, &format!("started-{name}")).unwrap()["reason"].to_string();
+        assert!(reason.contains(words), "{reason}");
+    }
+    let text = fs::read_to_string(&file).expect("it has started a process");
+    let number = text.trim().parse().expect("its number");
+    assert!(Process::read(number).is_none_or(|process| process.now().is_none()), "{name}");
 }
 
 fn a_module_that_is_refused_is_a_row_of_a_run() {

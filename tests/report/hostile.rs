@@ -2,10 +2,10 @@
 
 use std::{fs, path::Path};
 
-use ipcmark_results::{Case, Status};
+use ipcmark_results::{Case, Outcome, Status};
 
 use crate::{
-    report::sample::{MEASURED, Report, measured, mixed, open},
+    report::sample::{MEASURED, Report, measured, mixed, open, trial},
     support::{Verdict, end, ipcmark, run},
 };
 
@@ -21,11 +21,17 @@ const ATTACKS: [&str; 5] = [
 pub fn text_of_others_never_runs() -> Verdict {
     let mut result = mixed();
     let text = ATTACKS.concat();
-    for (case, attack) in result.cases.iter_mut().zip(ATTACKS.iter().cycle()) {
-        case.transport = (*attack).into();
-        case.family = text.clone();
-        case.options.insert(text.clone(), text.clone());
-        case.reason = case.reason.as_ref().map(|_| text.clone());
+    let attacks = ATTACKS.iter().cycle().enumerate();
+    for (case, (number, attack)) in result.cases.iter_mut().zip(attacks) {
+        case.identity.transport = (*attack).into();
+        case.identity.family = text.clone();
+        case.identity.options.insert(text.clone(), format!("{text}{number}"));
+        match &mut case.outcome {
+            Outcome::Ok { .. } => {}
+            Outcome::Failed { reason }
+            | Outcome::Unavailable { reason }
+            | Outcome::Unsupported { reason } => reason.clone_from(&text),
+        }
     }
     for word in [&mut result.run.started_at, &mut result.run.version, &mut result.run.id] {
         *word = text.clone();
@@ -56,17 +62,19 @@ pub fn text_of_others_never_runs() -> Verdict {
 /// Numbers that no run has, and that a file may hold all the same.
 pub fn figures_beyond_all_measure() -> Verdict {
     let mut result = MEASURED.clone();
-    let cases = result
-        .cases
-        .iter_mut()
-        .filter_map(|case| Some((&mut case.payload_bytes, case.figures.as_mut()?)));
-    for ((payload, figures), extreme) in cases.zip([0, 1, u64::MAX].into_iter().cycle()) {
-        let times = &mut figures.round_trip_ns;
-        (*payload, times.p50, times.p99, times.max) = (extreme, extreme, extreme, extreme);
-        (times.mean, figures.messages_per_second) = (extreme as f64, f64::MAX);
-        figures.cpu_ns_per_message.leader = if extreme > 1 { f64::MAX } else { 0.0 };
-        figures.cpu_ns_per_message.follower = figures.cpu_ns_per_message.leader;
-        figures.floor_round_trip_ns = 0.0;
+    let extremes = [0, 1, u64::MAX].into_iter().cycle();
+    for (number, (case, extreme)) in result.cases.iter_mut().zip(extremes).enumerate() {
+        case.identity.transport = format!("case-{number}");
+        case.identity.payload_bytes = extreme;
+        let trial = trial(case);
+        let times = &mut trial.round_trip_ns;
+        (times.p50, times.p99, times.max) = (extreme, extreme, extreme);
+        (times.mean, trial.elapsed_ns) = (if extreme > 1 { f64::MAX } else { 0.0 }, extreme);
+        trial.blocks.probe_before_ns.fill(0.0);
+        trial.blocks.probe_after_ns.fill(0.0);
+        for process in &mut trial.session.processes {
+            (process.cpu_ns, process.context_switches.voluntary) = (extreme, extreme);
+        }
     }
     let report = Report::of(&[&result, &MEASURED]);
     let mut page = open!(report);
@@ -85,7 +93,7 @@ pub fn a_thousand_cases() -> Verdict {
     let seeds: Vec<Case> = result.cases.iter().filter(measured).cloned().collect();
     let copy = |at: usize| {
         let mut case = seeds[at % seeds.len()].clone();
-        case.transport = format!("{}-{}", case.transport, at / seeds.len());
+        case.identity.transport = format!("{}-{}", case.identity.transport, at / seeds.len());
         case
     };
     result.cases = (0..1_000).map(copy).collect();
@@ -103,7 +111,7 @@ pub fn a_thousand_cases() -> Verdict {
 
 pub fn a_result_without_a_figure() -> Verdict {
     let mut result = mixed();
-    result.cases.retain(|case| case.status != Status::Ok);
+    result.cases.retain(|case| case.status() != Status::Ok);
     let report = Report::of(&[&result, &MEASURED]);
     open!(report).has_no_complaint();
     result.cases.clear();
@@ -136,12 +144,14 @@ pub fn files_that_are_no_results() {
     refused("<html>", &["not JSON"]);
     refused("[]", &["not of the form"]);
     refused("{}", &["no field `schema`"]);
-    refused(&good.replacen("ipcmark/1", "ipcmark/9", 1), &["`ipcmark/9`, not `ipcmark/1`"]);
+    refused(&good.replacen("ipcmark/2", "ipcmark/9", 1), &["`ipcmark/9`, not `ipcmark/2`"]);
+    let old = good.replacen("ipcmark/2", "ipcmark/1", 1);
+    refused(&old, &["of the form `ipcmark/1`", "reads `ipcmark/2` only", "measure again"]);
     refused(
         &good.replacen("\"payload_bytes\": 64", "\"payload_bytes\": \"64\"", 1),
         &["invalid type"],
     );
-    refused(&good.replacen("\"p50\":", "\"p50\": -1, \"x\":", 1), &["case 1", "-1"]);
+    refused(&good.replacen("\"p50\":", "\"p50\": -1, \"x\":", 1), &["cases[0]", "-1"]);
     refused(&format!("{{\"x\": {}", "[".repeat(100_000)), &["cut short"]);
     let ended = run("report /no/such/file.json -o /no/such/page.html").exits(1);
     assert!(ended.stderr.contains("cannot read the result file /no/such/file.json"));
@@ -151,8 +161,8 @@ pub fn files_that_are_no_results() {
 pub fn histograms_that_are_none() {
     for histogram in ["", "AAAA", "HISTFAAA", "not base64!"] {
         let mut result = MEASURED.clone();
-        result.cases[1].figures.as_mut().unwrap().histogram = histogram.into();
-        let name = result.cases[1].transport.clone();
+        trial(&mut result.cases[1]).round_trip_ns.histogram = histogram.into();
+        let name = result.cases[1].identity.transport.clone();
         refused(&ipcmark_results::to_json(&result), &["histogram", &name, "measure again"]);
     }
 }

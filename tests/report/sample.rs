@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-use ipcmark_results::{Case, RunResult, Status};
+use ipcmark_results::{Case, Identity, Measurement, Outcome, RoundTripTrial, RunResult, Status};
 use tempfile::TempDir;
 
 use crate::support::{
@@ -72,27 +72,36 @@ pub(crate) use open;
 
 /// Whether a case was measured.
 pub fn measured(case: &&Case) -> bool {
-    case.status == Status::Ok
+    case.status() == Status::Ok
+}
+
+/// The first trial of a case that was measured, to change it.
+#[track_caller]
+pub fn trial(case: &mut Case) -> &mut RoundTripTrial {
+    &mut trials(case)[0]
+}
+
+/// All trials of a case that was measured, to change them.
+#[track_caller]
+pub fn trials(case: &mut Case) -> &mut [RoundTripTrial] {
+    match &mut case.outcome {
+        Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials,
+        other => panic!("it was not measured: {other:?}"),
+    }
 }
 
 /// A result with cases of every status: what was measured, and copies that were not.
 pub fn mixed() -> RunResult {
     let mut result = MEASURED.clone();
     let first = result.cases[0].clone();
-    for (transport, family, status, reason) in [
-        ("broken", "os", Status::Failed, "the leader was killed by signal 9"),
-        ("absent", "zeromq", Status::Unavailable, "libzmq is not installed"),
-    ] {
-        let (transport, family, reason) = (transport.into(), family.into(), Some(reason.into()));
-        result.cases.push(Case {
-            transport,
-            family,
-            status,
-            reason,
-            figures: None,
-            ..first.clone()
-        });
-    }
+    let copy = |transport: &str, family: &str, outcome| {
+        let (transport, family) = (transport.into(), family.into());
+        Case { identity: Identity { transport, family, ..first.identity.clone() }, outcome }
+    };
+    let reason = "the leader was killed by signal 9".into();
+    result.cases.push(copy("broken", "os", Outcome::Failed { reason }));
+    let reason = "libzmq is not installed".into();
+    result.cases.push(copy("absent", "zeromq", Outcome::Unavailable { reason }));
     result.planned_cases = result.cases.len() as u64;
     result
 }

@@ -1,6 +1,6 @@
 //! The table of all cases, the definitions, and how the page looks.
 
-use ipcmark_results::{Case, Status};
+use ipcmark_results::{Case, Status, Wait};
 
 use crate::{
     report::sample::{MEASURED, Report, mixed, open},
@@ -31,11 +31,15 @@ pub fn filters_leave_what_fits() -> Verdict {
         |fits: &dyn Fn(&Case) -> bool| result.cases.iter().filter(|case| fits(case)).count() as f64;
     assert_eq!(page.number(VISIBLE), all);
     for (name, value, fits) in [
-        ("wait", "block", (&|case: &Case| case.wait == "block") as &dyn Fn(&Case) -> bool),
-        ("payload", "4 KiB", &|case| case.payload_bytes == 4096),
-        ("status", "failed", &|case| case.status == Status::Failed),
-        ("family", "zeromq", &|case| case.family == "zeromq"),
-        ("search", "PIP", &|case| case.transport.contains("pip")),
+        (
+            "wait",
+            "block",
+            (&|case: &Case| case.identity.wait == Wait::Block) as &dyn Fn(&Case) -> bool,
+        ),
+        ("payload", "4 KiB", &|case| case.identity.payload_bytes == 4096),
+        ("status", "failed", &|case| case.status() == Status::Failed),
+        ("family", "zeromq", &|case| case.identity.family == "zeromq"),
+        ("search", "PIP", &|case| case.identity.transport.contains("pip")),
         ("search", "no such transport", &|_| false),
     ] {
         filter(&mut page, name, value);

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{WATCHDOG, works};
+use super::{watchdog::WATCHDOG, works};
 
 /// What it is called, here or there.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

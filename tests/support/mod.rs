@@ -2,10 +2,13 @@
 //! what it leaves.
 
 pub mod browser;
+pub mod confined;
 pub mod namespaces;
 pub mod processes;
 pub mod scene;
+pub mod tracer;
 pub mod traces;
+pub mod watchdog;
 
 use std::{
     env,
@@ -18,14 +21,12 @@ use std::{
 };
 
 pub use ipcmark_harness::Verdict;
-use ipcmark_results::RunResult;
+use ipcmark_results::{Case, RoundTripTrial, RunResult};
 use serde_json::Value;
+use watchdog::WATCHDOG;
 
 /// The command under test.
 pub const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
-
-/// A command that takes longer hangs, however busy the machine is.
-pub const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// How long a run waits for a worker that does not answer, so that a busy machine fails no case.
 const TIMEOUT: [&str; 2] = ["--timeout", "5m"];
@@ -60,10 +61,20 @@ pub fn ipcmark(words: &str) -> Command {
     command
 }
 
-/// The words, and for one that measures a timeout that a busy machine keeps, unless they have one.
+/// The words, and for one that measures a timeout that a busy machine keeps, and one trial where what it measures is
+/// given, unless they say otherwise.
 fn patient(words: &str) -> Vec<&str> {
     let mut words: Vec<&str> = words.split_whitespace().collect();
-    let measures = words.first().is_some_and(|word| ["run", "leader"].contains(word));
+    let measures = words.first().is_some_and(|word| ["run", "leader"].contains(word))
+        || words.contains(&"--run");
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
+    let is_run = words.first().is_some_and(|word| ["run", "leader"].contains(word));
+    if is_run
+        && has(&["-n", "-d", "--round-trips", "--duration"])
+        && !has(&["--trials", "--budget", "--precision"])
+    {
+        words.splice(1..1, ["--trials", "1"]);
+    }
     if measures && !words.contains(&TIMEOUT[0]) {
         // Right behind the command: a flag at the end may have its value added by the test.
         words.splice(1..1, TIMEOUT);
@@ -225,13 +236,25 @@ pub fn assert_valid(json: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
+/// The one trial of a case that was measured.
+#[track_caller]
+pub fn only(case: &Case) -> &RoundTripTrial {
+    match case.round_trips() {
+        [trial] => trial,
+        trials => {
+            let (name, number) = (&case.identity.transport, trials.len());
+            panic!("{name} {} has {number} trials: {:?}", case.identity.wait, case.reason())
+        }
+    }
+}
+
 /// Status and reason of the one case of a transport.
 #[track_caller]
 pub fn outcome<'a>(result: &'a RunResult, transport: &str) -> (&'a str, &'a str) {
-    let mut cases = result.cases.iter().filter(|case| case.transport == transport);
+    let mut cases = result.cases.iter().filter(|case| case.identity.transport == transport);
     let case = cases.next().unwrap_or_else(|| panic!("{transport} has no case"));
     assert!(cases.next().is_none(), "{transport} has several cases");
-    (case.status.as_str(), case.reason.as_deref().unwrap_or(""))
+    (case.status().as_str(), case.reason().unwrap_or(""))
 }
 
 /// The processors that this process may run on.

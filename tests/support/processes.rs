@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::WATCHDOG;
+use super::watchdog::WATCHDOG;
 
 /// A process.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,8 @@ impl Process {
         (now.started == self.started && !matches!(now.state, 'Z' | 'X')).then_some(now)
     }
 
-    fn read(id: i32) -> Option<Self> {
+    /// That of this number.
+    pub fn read(id: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let (front, rest) = stat.rsplit_once(") ")?;
         let name = front.split_once(" (")?.1.to_owned();
@@ -68,7 +69,7 @@ impl Process {
 }
 
 /// All processes that live.
-fn all() -> Vec<Process> {
+pub fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").expect("the system has /proc").flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let processes = ids.filter_map(Process::read);
@@ -89,12 +90,13 @@ pub fn descendants(of: i32) -> Vec<Process> {
     found
 }
 
-/// Waits until a command has descendants of this name; the nearest to the command comes first.
+/// Waits until a command has descendants of this name; the one that was started first comes first.
 #[track_caller]
 pub fn await_named(command: i32, name: &str) -> Vec<Process> {
     await_that(&format!("{name} appears"), || {
         let mut found = descendants(command);
         found.retain(|process| process.name == name);
+        found.sort_by_key(|process| (process.started, process.id));
         (!found.is_empty()).then_some(found)
     })
 }

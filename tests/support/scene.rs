@@ -18,6 +18,8 @@ pub const LEADER: &str = "ipcmark-leader";
 pub const FOLLOWER: &str = "ipcmark-follow";
 /// See [`LEADER`].
 pub const KEEPER: &str = "ipcmark-keeper";
+/// The process that outlives a killed command, where there is no sandbox.
+pub const CLEANER: &str = "ipcmark-cleaner";
 
 /// A run under way.
 pub struct Scene {
@@ -42,8 +44,8 @@ impl Scene {
         Self { running, file, _directory: directory }
     }
 
-    /// Starts a run of cases that take `duration`, and more where that is too short on a busy machine.
-    /// Its first case is under way and cannot end: the leader is stopped.
+    /// Starts one trial of rows side by side that are measured for `duration`, and for more where that is too short on a
+    /// busy machine. The row whose session came first is under way and cannot end: the leader is stopped.
     pub fn held(words: &str, duration: Duration) -> (Self, Process) {
         Self::held_with(|| ipcmark(words), duration, LEADER)
     }
@@ -56,7 +58,7 @@ impl Scene {
     ) -> (Self, Process) {
         loop {
             let mut command = command();
-            command.args(["-d", &format!("{}ms", duration.as_millis())]);
+            command.args(["--trials", "1", "-d", &format!("{}ms", duration.as_millis())]);
             let scene = Self::of(command);
             let leader = scene.await_case();
             await_named(scene.running.id(), name);
@@ -70,7 +72,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the first case has its leader. The file is there as soon as there is a floor.
+    /// Waits until the first row has its leader. The file is there as soon as the machine is known.
     pub fn await_case(&self) -> Process {
         await_that("the run has begun", || self.file.exists().then_some(()));
         await_named(self.running.id(), LEADER).remove(0)
@@ -81,7 +83,7 @@ impl Scene {
         descendants(self.running.id())
     }
 
-    /// Sends a signal to the session's process of this name.
+    /// Sends a signal to the process of this name that the first session has.
     #[track_caller]
     pub fn send(&self, name: &str, signal: i32) {
         await_named(self.running.id(), name)[0].send(signal);

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     os::fd::AsRawFd,
+    path::Path,
 };
 
 /// The names that carry the id of a run.
@@ -28,25 +29,36 @@ fn is_unlocked(file: File) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0 }
 }
 
-/// The System V objects with a key of ipcmark whose makers are all dead.
-pub fn system_v() -> Vec<String> {
-    ["msg", "shm", "sem"].into_iter().flat_map(orphans).collect()
+/// The names in the places for temporary files, with what lies in them. For a test in namespaces of its own.
+pub fn everything() -> Vec<String> {
+    let places = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
+    places.iter().flat_map(|place| below(Path::new(place))).collect()
 }
 
-fn orphans(kind: &str) -> Vec<String> {
+fn below(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).flat_map(|path| {
+        let inside = if path.is_symlink() { Vec::new() } else { below(&path) };
+        [vec![path.display().to_string()], inside].concat()
+    });
+    paths.collect()
+}
+
+/// A semaphore with a name has a random one first, which the C library makes up (`sem_open`). Nobody could tell
+/// it from a semaphore that somebody named so.
+pub fn is_semaphore_in_the_making(path: &str) -> bool {
+    let random = path.strip_prefix("/dev/shm/sem.");
+    random.is_some_and(|name| name.len() == 6 && name.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// The keys of the System V objects of ipcmark.
+pub fn system_v() -> Vec<String> {
+    ["msg", "shm", "sem"].into_iter().flat_map(keys).collect()
+}
+
+fn keys(kind: &str) -> Vec<String> {
     let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
-    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let names = lines.next().unwrap_or_default();
-    let users = ["lspid", "lrpid", "cpid", "lpid"];
-    let columns: Vec<usize> =
-        (0..names.len()).filter(|column| users.contains(&names[*column])).collect();
-    let number = |line: &[&str], column: usize| line[column].parse::<i64>().unwrap_or(0);
-    let is_ours = |line: &Vec<&str>| number(line, 0) & 0xffff_0000 == 0x6970_0000;
-    let is_orphan = |line: &Vec<&str>| {
-        let mut users = columns.iter().map(|column| number(line, *column)).filter(|id| *id > 0);
-        let known = users.clone().next().is_some();
-        known && !users.any(|id| fs::exists(format!("/proc/{id}")).unwrap_or(false))
-    };
-    let lines = lines.filter(|line| is_ours(line) && is_orphan(line));
-    lines.map(|line| format!("{kind} {}", line.join(" "))).collect()
+    let key = |line: &str| line.split_whitespace().next()?.parse::<u32>().ok();
+    let ours = table.lines().filter_map(key).filter(|key| key >> 24 == 0x69);
+    ours.map(|key| format!("{key:#010x}")).collect()
 }

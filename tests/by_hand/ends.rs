@@ -1,0 +1,77 @@
+//! What becomes of the two commands when one dies.
+
+use std::time::Duration;
+
+use ipcmark_results::Status;
+use libc::{SIGCONT, SIGKILL};
+
+use super::place::{Place, assert_all};
+use crate::support::{
+    Running, end,
+    processes::{await_listener, await_named, await_that, descendants},
+    scene::{FOLLOWER, LEADER, Scene},
+};
+
+ipcmark_harness::tests![
+    a_killed_follower_costs_one_row_and_another_takes_its_place,
+    a_killed_leader_leaves_nothing,
+    two_leaders_at_one_socket_are_told_apart,
+];
+
+fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
+    for victim in [FOLLOWER, "ipcmark"] {
+        let place = Place::new();
+        // The first to come serves; the other one waits in line.
+        let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
+        let words = "leader -t pipe,fifo,tcp -w spin -s 64 --trials 1";
+        let (scene, leader) =
+            Scene::held_with(|| place.here(words), Duration::from_secs(1), LEADER);
+        let serves = |follower: &&Running| {
+            descendants(follower.id()).iter().any(|process| process.name == FOLLOWER)
+        };
+        let serving = || followers.iter().find(serves).map(Running::id);
+        let serving = await_that("one of them serves", serving);
+        match victim {
+            // SAFETY: it is this test's own child.
+            "ipcmark" => _ = unsafe { libc::kill(serving, SIGKILL) },
+            name => await_named(serving, name).remove(0).send(SIGKILL),
+        }
+        leader.send(SIGCONT);
+        let (ended, result) = scene.end();
+        ended.exits(1);
+        let failed: Vec<_> =
+            result.cases.iter().filter(|case| case.status() == Status::Failed).collect();
+        assert_eq!(failed.len(), 1, "{victim}: {failed:?}");
+        let reason = failed[0].reason().unwrap();
+        assert!(reason.contains("follower"), "{victim}: {reason}");
+    }
+}
+
+fn a_killed_leader_leaves_nothing() {
+    let place = Place::new();
+    let follower = Running::start(&mut place.here("follower"));
+    let leader = Running::start(&mut place.here("leader -t shm-ring -s 64 -d 1h --trials 1"));
+    await_named(follower.id(), FOLLOWER);
+    // SAFETY: it is this test's own child.
+    unsafe { libc::kill(leader.id(), SIGKILL) };
+    drop(leader);
+    let ended = follower.end();
+    assert!(ended.stderr.contains("the leader has ended"), "{}", ended.stderr);
+    // The socket that it left is no hindrance to the next.
+    let follower = Running::start(&mut place.here("follower"));
+    let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
+    assert_all(&end(&mut place.here(words)).exits(0).result(), Status::Ok);
+    follower.end().exits(0);
+}
+
+fn two_leaders_at_one_socket_are_told_apart() {
+    let place = Place::new();
+    let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
+    let first = Running::start(&mut place.here(words));
+    await_listener(&place.path("socket"));
+    let second = end(&mut place.here(words)).exits(1);
+    assert!(second.stderr.contains("in use by another process"), "{}", second.stderr);
+    let follower = Running::start(&mut place.here("follower"));
+    first.end().exits(0);
+    follower.end().exits(0);
+}

@@ -1,0 +1,29 @@
+//! Runs by hand: a leader and followers started by themselves, on one machine and between two networks; what
+//! becomes of them when one dies, of strangers, and of an end that lies.
+
+mod ends;
+mod forged;
+mod place;
+mod refused;
+mod relay;
+mod runs;
+mod strangers;
+mod two_hosts;
+mod users;
+
+use ipcmark_harness::Test;
+
+/// The tests of this folder.
+pub fn tests() -> Vec<Test> {
+    let files = [
+        runs::tests(),
+        ends::tests(),
+        two_hosts::tests(),
+        refused::tests(),
+        strangers::tests(),
+        users::tests(),
+        forged::tests(),
+        relay::tests(),
+    ];
+    files.into_iter().flatten().collect()
+}

@@ -1,0 +1,112 @@
+//! Runs by hand as they should be.
+
+use ipcmark_results::Status;
+use libc::SIGTERM;
+
+use super::place::{Place, assert_all, free_address};
+use crate::support::{Running, Verdict, end, only, processes::await_listener, traces};
+
+ipcmark_harness::tests![
+    everything_of_the_system_is_measured_by_hand,
+    the_order_of_starting_does_not_matter,
+    several_followers_come_one_by_one,
+    a_follower_that_only_listens_answers_nothing_that_is_timed,
+    where_nobody_would_answer_nothing_is_measured,
+    a_follower_for_ever_serves_run_after_run,
+];
+
+fn everything_of_the_system_is_measured_by_hand() {
+    let place = Place::new();
+    let follower = Running::start(&mut place.here("follower"));
+    let leader =
+        end(&mut place.here("leader -t os -s 64k -n 100 --trials 1 --touch all --format json"));
+    let result = leader.exits(0).result();
+    assert_all(&result, Status::Ok);
+    assert!(result.distances.is_some(), "both are on one machine");
+    for case in &result.cases {
+        let carrier = &only(case).session.carrier;
+        assert_eq!(carrier.declared, Some(carrier.found), "{}", case.identity.transport);
+    }
+    let words = follower.end().exits(0).stderr;
+    assert!(words.contains("a leader is there") && words.contains("sessions"), "{words}");
+    assert_eq!(traces::names(&result.run.id), [""; 0]);
+    assert!(!place.path("socket").exists(), "the socket is gone with the leader");
+}
+
+fn the_order_of_starting_does_not_matter() {
+    let place = Place::new();
+    let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
+    let leader = Running::start(&mut place.here(words));
+    leader.await_words("waiting for a follower");
+    await_listener(&place.path("socket"));
+    let follower = Running::start(&mut place.here("follower"));
+    assert_all(&leader.end().exits(0).result(), Status::Ok);
+    follower.end().exits(0);
+}
+
+/// The system's own transports have one follower each, so Fast DDS is asked.
+fn several_followers_come_one_by_one() -> Verdict {
+    let place = Place::new();
+    let words =
+        "leader -t fastdds-shm,pipe -w block -s 64 -n 50 --trials 1 --subscribers 3 --format json";
+    let leader = Running::start(&mut place.here(words));
+    let followers = [0, 1, 2].map(|_| {
+        let follower = Running::start(&mut place.here("follower"));
+        follower.await_words("a leader is there");
+        follower
+    });
+    let result = leader.end().exits(1).result();
+    for follower in followers {
+        follower.end();
+    }
+    let case = |name| result.cases.iter().find(|case| case.identity.transport == name).unwrap();
+    assert_eq!(case("pipe").status(), Status::Unsupported);
+    let several = case("fastdds-shm");
+    if several.status() == Status::Unavailable {
+        return Verdict::Skipped(format!("fastdds-shm: {:?}", several.reason()));
+    }
+    let answers: Vec<u64> = only(several).answers.iter().map(|one| one.answer_ns.count).collect();
+    assert_eq!(answers, [50, 50, 50]);
+    Verdict::Holds
+}
+
+/// It comes first, and is the last of them all the same.
+fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
+    let place = Place::new();
+    let listening = Running::start(&mut place.here("latency-test subscriber --echo=false"));
+    let words =
+        "leader -t fastdds-shm -w block -s 64 -n 50 --trials 1 --subscribers 2 --format json";
+    let leader = Running::start(&mut place.here(words));
+    listening.await_words("a leader is there");
+    let answering = Running::start(&mut place.here("follower"));
+    let result = leader.end().result();
+    let case = &result.cases[0];
+    if case.status() == Status::Unavailable {
+        return Verdict::Skipped(format!("fastdds-shm: {:?}", case.reason()));
+    }
+    assert_all(&result, Status::Ok);
+    assert_eq!(case.identity.silent_subscribers, 1);
+    [listening, answering].into_iter().for_each(|follower| _ = follower.end().exits(0));
+    Verdict::Holds
+}
+
+fn where_nobody_would_answer_nothing_is_measured() {
+    let (place, address) = (Place::new(), free_address());
+    let follower = Running::start(&mut place.at("follower --silent", &address));
+    let leader = end(&mut place.at("leader -t tcp -s 64 -n 50 --trials 1", &address)).exits(1);
+    assert!(leader.stderr.contains("only listens"), "{}", leader.stderr);
+    assert!(leader.stdout.is_empty(), "{}", leader.stdout);
+    follower.end().exits(1);
+}
+
+fn a_follower_for_ever_serves_run_after_run() {
+    let place = Place::new();
+    let follower = Running::start(&mut place.here("follower --forever"));
+    for wait in ["spin", "block"] {
+        let words = format!("leader -t pipe,tcp -w {wait} -s 64 -n 100 --trials 1 --format json");
+        assert_all(&end(&mut place.here(&words)).exits(0).result(), Status::Ok);
+    }
+    // SAFETY: it is this test's own child.
+    unsafe { libc::kill(follower.id(), SIGTERM) };
+    follower.end().exits(128 + SIGTERM);
+}

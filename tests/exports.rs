@@ -1,0 +1,116 @@
+//! `--export FORMAT=FILE`: the result in further formats, checked before anything is measured.
+
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+
+use ipcmark_report::{FORMATS, Terminal};
+
+use crate::support::{IPCMARK, Verdict, end, ipcmark, read, run, works};
+
+ipcmark_harness::tests![
+    every_format_is_exported_as_the_file_holds_it,
+    exports_of_a_plan_are_flags_each,
+    an_export_that_fails_is_said_and_the_rest_is_written,
+    what_cannot_be_exported_is_refused_before_anything_is_measured,
+    two_forms_never_share_a_file,
+    a_page_is_not_shown_on_a_terminal,
+];
+
+fn every_format_is_exported_as_the_file_holds_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("csv"), "an old export").unwrap();
+    let mut command = ipcmark("run -t null,pipe -s 64,4k -n 50 --trials 2 -o");
+    command.arg(path("result"));
+    for format in FORMATS {
+        command.arg(format!("--export={}={}", format.name, path(format.name).display()));
+    }
+    let ended = end(&mut command).exits(0);
+    assert_eq!(ended.stderr, "");
+    let result = read(&path("result"));
+    for format in FORMATS {
+        let shown = format.render(&result, Terminal { width: 100, color: false }).unwrap();
+        assert_eq!(fs::read_to_string(path(format.name)).unwrap(), shown, "{format}");
+    }
+    let names = fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(names, FORMATS.len() + 1, "no temporary file stays");
+}
+
+fn exports_of_a_plan_are_flags_each() {
+    let directory = tempfile::tempdir().unwrap();
+    let [plan, csv, json] =
+        ["plan.toml", "a,b.csv", "c.json"].map(|name| directory.path().join(name));
+    let exports = format!("export = [\"csv={}\", \"json={}\"]", csv.display(), json.display());
+    fs::write(
+        &plan,
+        format!("transports = \"null\"\nsizes = 64\nround-trips = 10\ntrials = 1\n{exports}\n"),
+    )
+    .unwrap();
+    end(ipcmark("run").arg(&plan)).exits(0);
+    assert_eq!(read(&json).cases.len(), 1);
+    assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 2);
+}
+
+fn an_export_that_fails_is_said_and_the_rest_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("r.json");
+    let mut command = ipcmark("run -t null -s 64 -n 10 --export csv=/dev/full");
+    let ended = end(command.arg(format!("--export=json={}", json.display()))).exits(1);
+    assert!(ended.stderr.contains("cannot write /dev/full: No space left"), "{}", ended.stderr);
+    assert_eq!(read(&json).cases.len(), 1);
+    assert!(ended.stdout.contains("null"), "the table is shown: {}", ended.stdout);
+}
+
+/// Fails unless the command line is refused with these words, and nothing was measured.
+#[track_caller]
+fn refused(words: &str, expected: &str) {
+    let ended = run(&format!("run -t null -s 64 {words}")).exits(2);
+    let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ended.stdout.is_empty() && said.contains(expected), "{words}: {said}");
+}
+
+fn what_cannot_be_exported_is_refused_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().display();
+    refused("--export csv", "write it as FORMAT=FILE, such as csv=result.csv");
+    refused("--export csv=", "write it as FORMAT=FILE");
+    refused(
+        "--export xml=a",
+        "'xml' is not a format; formats are table, markdown, csv, json, html",
+    );
+    refused(&format!("--export csv={place}/none/a"), "none/a: No such file or directory");
+    refused(&format!("--export csv={place}"), "directory");
+    let ended =
+        run(&format!("run -t null --export csv={place}/a --export json={place}/none/b")).exits(2);
+    assert!(ended.stderr.contains("none/b"), "{}", ended.stderr);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is written");
+}
+
+fn two_forms_never_share_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().display();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("there"), "").unwrap();
+    symlink("there", path("link")).unwrap();
+    let why = "cannot write two forms of the result to";
+    refused(&format!("--export csv={place}/a --export json={place}/a"), why);
+    refused(&format!("-o {place}/a --export csv={place}/./a"), why);
+    refused(&format!("-o {place}/there --export csv={place}/link"), why);
+    assert_eq!(fs::read_to_string(path("there")).unwrap(), "");
+    // Streams are written to one after the other.
+    let words = "--format json --export csv=/dev/stdout --export csv=/dev/stderr";
+    let ended = run(&format!("run -t null -s 64 -n 10 {words}")).exits(0);
+    assert!(ended.stdout.starts_with("transport,") && ended.stdout.contains("ipcmark/2"));
+    assert!(ended.stderr.starts_with("transport,"), "{}", ended.stderr);
+}
+
+fn a_page_is_not_shown_on_a_terminal() -> Verdict {
+    let words = "run -t null -s 64 -n 10 --format html";
+    assert!(run(words).exits(0).stdout.starts_with("<!DOCTYPE html>"));
+    if !works("script", &["-qec", "true", "/dev/null"]) {
+        return Verdict::Skipped("there is no script to make a terminal".into());
+    }
+    let line = format!("{} {words}", Path::new(IPCMARK).display());
+    let ended = end(Command::new("script").args(["-qec", &line, "/dev/null"])).exits(2);
+    assert!(ended.stdout.contains("use --export html=FILE"), "{}", ended.stdout);
+    Verdict::Holds
+}

@@ -1,0 +1,374 @@
+//! What runs without a sandbox leave when their processes are killed at the moments that count, between
+//! making a name and removing it: nothing that is not removed at once, or by `ipcmark clean`, which tells
+//! everything that it did.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use ipcmark_harness::is_isolated;
+use ipcmark_results::Status;
+use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM};
+use nix::{
+    sys::stat::Mode,
+    unistd::{Uid, chown, mkfifo},
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    modules::compiled::module,
+    support::{
+        Verdict, end, ipcmark, is_root,
+        processes::{Process, await_end_of, await_named, await_that},
+        read, run,
+        scene::{CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
+        tracer::{self, COMMAND, Victims, run_killed},
+        traces,
+    },
+};
+
+ipcmark_harness::tests![
+    a_worker_killed_at_any_name_leaves_nothing,
+    a_worker_of_a_library_killed_at_any_name_leaves_nothing,
+    a_command_killed_at_any_name_leaves_nothing,
+    what_a_run_left_that_died_whole_at_any_name_is_cleaned_and_told,
+    a_keeper_that_is_asked_to_end_ends_its_session_in_order,
+    a_daemon_ends_with_its_session_however_that_ends,
+    clean_ends_what_a_dead_command_left_running,
+    clean_is_not_held_up_by_strangers,
+    clean_asks_each_library_once,
+    a_result_killed_while_it_is_written_leaves_no_other_file,
+];
+
+/// Transports of the system that make names, each in its own way.
+const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file";
+
+/// A run of few round trips through one transport, or several; of modules only the first one's is looked at,
+/// for that takes time.
+fn command(transports: &str, file: &Path) -> Command {
+    // It has no other wait.
+    let wait = if transports == "alephzero-rpc" { "block" } else { "spin" };
+    let mut command = ipcmark("run -s 64 -n 10 --trials 1 --sandbox off -w");
+    command.arg(wait);
+    command.args(["-t", transports, "-o"]).arg(file).env_remove(MODULE_PATH);
+    let library = transports.split(['-', ',']).next().unwrap_or_default();
+    command.args(module_file(library).map(|file| format!("--module={}", file.display())));
+    command
+}
+
+/// The variable with the directories of modules.
+const MODULE_PATH: &str = "IPCMARK_MODULE_PATH";
+
+fn module_file(library: &str) -> Option<PathBuf> {
+    let directories = env::var_os(MODULE_PATH).unwrap_or_default();
+    let files = env::split_paths(&directories).map(|place| place.join(format!("{library}.so")));
+    files.into_iter().find(|file| file.exists())
+}
+
+/// Why this cannot be found out here, if it cannot: what is left is seen where nobody else leaves anything.
+fn lacking() -> Option<Verdict> {
+    if !is_isolated() {
+        return Some(Verdict::Skipped("namespaces are refused here".into()));
+    }
+    let why = "this system lets no process be traced";
+    (!tracer::is_allowed()).then(|| Verdict::Skipped(why.into()))
+}
+
+/// A directory for results, and what was there before anything ran.
+struct Ground {
+    results: TempDir,
+    before: BTreeSet<String>,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let results = tempfile::tempdir().unwrap();
+        Self { results, before: traces::everything().into_iter().collect() }
+    }
+
+    /// What has come into the places for temporary files and into the tables of System V.
+    fn left(&self) -> Vec<String> {
+        let mut left = traces::everything();
+        let is_new = |path: &String| !self.before.contains(path);
+        left.retain(|path| is_new(path) && !Path::new(path).starts_with(self.results.path()));
+        left.retain(|path| !traces::is_semaphore_in_the_making(path));
+        left.extend(traces::system_v());
+        left
+    }
+
+    /// Kills the victims at each of the moments in turn, until a run makes fewer calls than that. `check` is
+    /// told which it was, and where the result is.
+    fn at_every_name(
+        &self,
+        transports: &str,
+        process: &str,
+        victims: Victims,
+        check: impl Fn(&str, &Path),
+    ) {
+        let step = step(transports);
+        for nth in (0..).step_by(step) {
+            let file = self.results.path().join(format!("{process}-{nth}.json"));
+            let mut command = command(transports, &file);
+            let traced = run_killed(&mut command, process, nth, victims);
+            let Some(call) = traced.killed_at else {
+                assert_eq!(traced.code, 0, "{transports}: nobody was killed");
+                println!(
+                    "{transports}: {process} makes and removes {nth} names, each {step}th tried"
+                );
+                return;
+            };
+            check(&format!("{transports}: {process} killed at its name {nth}, {call}"), &file);
+        }
+    }
+}
+
+/// Of the many names of a library each fifth is tried, unless `make torture` asks for all.
+fn step(transports: &str) -> usize {
+    let is_thorough = env::var_os("IPCMARK_TORTURE").is_some();
+    if is_thorough || transports == NAMED { 1 } else { 5 }
+}
+
+/// Kills a worker; the run goes on, has lost one row, and has left nothing.
+fn leaves_nothing(transports: &str, process: &str) {
+    let ground = Ground::new();
+    ground.at_every_name(transports, process, Victims::Caller, |moment, file| {
+        let result = read(file);
+        let failed = result.cases.iter().filter(|case| case.status() == Status::Failed).count();
+        assert_eq!(failed, 1, "{moment}: {:?}", result.cases);
+        assert!(result.complete, "{moment}");
+        assert_eq!(ground.left(), [""; 0], "{moment}");
+    });
+}
+
+fn a_worker_killed_at_any_name_leaves_nothing() -> Verdict {
+    if let Some(why) = lacking() {
+        return why;
+    }
+    leaves_nothing(NAMED, LEADER);
+    leaves_nothing(NAMED, FOLLOWER);
+    Verdict::Holds
+}
+
+/// Those of these transports that can run here, one by one: a library's processes share nothing.
+fn available(transports: &[&'static str]) -> Vec<&'static str> {
+    let list: Value = serde_json::from_str(&run("list --format json").exits(0).stdout).unwrap();
+    let is_there = |name: &&str| {
+        let entries = list.as_array().unwrap().iter();
+        entries.into_iter().any(|entry| entry["name"] == *name && entry["available"] == true)
+    };
+    transports.iter().copied().filter(is_there).collect()
+}
+
+fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
+    let libraries =
+        ["fastdds-shm", "fastdds-loan", "iceoryx-cpp", "iceoryx2", "boost-mq", "alephzero-rpc"];
+    let there = available(&libraries);
+    if there.is_empty() {
+        return Verdict::Skipped("none of these libraries is here".into());
+    }
+    if let Some(why) = lacking() {
+        return why;
+    }
+    for transport in there {
+        leaves_nothing(transport, LEADER);
+        leaves_nothing(transport, FOLLOWER);
+    }
+    Verdict::Holds
+}
+
+fn a_command_killed_at_any_name_leaves_nothing() -> Verdict {
+    if let Some(why) = lacking() {
+        return why;
+    }
+    let ground = Ground::new();
+    ground.at_every_name(NAMED, COMMAND, Victims::Caller, |moment, _| {
+        assert_eq!(ground.left(), [""; 0], "{moment}");
+    });
+    Verdict::Holds
+}
+
+fn what_a_run_left_that_died_whole_at_any_name_is_cleaned_and_told() -> Verdict {
+    if let Some(why) = lacking() {
+        return why;
+    }
+    for transports in [&[NAMED][..], &available(&["fastdds-shm", "iceoryx-cpp"])].concat() {
+        for process in [LEADER, FOLLOWER, COMMAND] {
+            is_cleaned_and_told(transports, process);
+        }
+    }
+    Verdict::Holds
+}
+
+fn is_cleaned_and_told(transports: &str, process: &str) {
+    let ground = Ground::new();
+    ground.at_every_name(transports, process, Victims::All, |moment, _| {
+        let before = ground.left();
+        let told = run("clean").exits(0).stdout;
+        for name in before.iter().map(|name| Path::new(name).file_name().unwrap()) {
+            let name = name.to_str().unwrap();
+            assert!(told.contains(name), "{moment}: {name} is not in: {told}");
+        }
+        assert_eq!(ground.left(), [""; 0], "{moment}");
+        assert_eq!(run("clean").exits(0).stdout, "nothing to remove\n", "{moment}");
+    });
+}
+
+/// A keeper that got SIGTERM died, and left what its workers had started to itself.
+fn a_keeper_that_is_asked_to_end_ends_its_session_in_order() {
+    for (signal, name) in [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")] {
+        let words = "run -t pipe,uds-stream -w block -s 64 --trials 1 --sandbox off";
+        let (scene, leader) = Scene::held(words, Duration::from_secs(1));
+        let session: Vec<_> =
+            scene.processes().into_iter().filter(|process| process.name != CLEANER).collect();
+        scene.send(KEEPER, signal);
+        leader.send(SIGCONT);
+        await_end_of(&session);
+        let (ended, result) = scene.end();
+        ended.exits(1);
+        let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        assert!(reasons[0].contains("keeper ended") && reasons[0].contains(name), "{reasons:?}");
+    }
+}
+
+fn a_daemon_ends_with_its_session_however_that_ends() -> Verdict {
+    if available(&["iceoryx-cpp"]).is_empty() {
+        return Verdict::Skipped("iceoryx is not here".into());
+    }
+    if !is_isolated() {
+        return Verdict::Skipped("one daemon a machine, and another may run here".into());
+    }
+    for (name, signal) in [
+        (KEEPER, SIGTERM),
+        (KEEPER, SIGKILL),
+        (LEADER, SIGKILL),
+        (FOLLOWER, SIGKILL),
+        (COMMAND, SIGKILL),
+    ] {
+        let ground = Ground::new();
+        let scene = Scene::start("run -t iceoryx-cpp -s 64 -d 1h --trials 1 --sandbox off");
+        await_named(scene.running.id(), "iox-roudi");
+        let processes = scene.processes();
+        match name {
+            COMMAND => scene.send_command(signal),
+            name => scene.send(name, signal),
+        }
+        await_end_of(&processes);
+        let Scene { running, file, .. } = scene;
+        running.end();
+        let results = file.parent().unwrap();
+        let left = ground.left().into_iter().filter(|path| !Path::new(path).starts_with(results));
+        assert_eq!(left.collect::<Vec<_>>(), [""; 0], "{name} got {signal}");
+    }
+    Verdict::Holds
+}
+
+/// What a module starts that leaves its parent, its session and its group.
+fn clean_ends_what_a_dead_command_left_running() -> Verdict {
+    if !is_isolated() {
+        return Verdict::Skipped("a process that lives on is only seen for sure by itself".into());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("number");
+    let mut command =
+        ipcmark("run -t test-transport -s 64 -d 1h --trials 1 --sandbox off --module");
+    command.arg(module("detaches", "clean")).env("TEST_PID_FILE", &file);
+    let scene = Scene::of(command);
+    scene.await_case();
+    let detached = await_that("the library has started a process", || {
+        let number = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
+        Process::read(number)
+    });
+    // Nobody who would end it lives on.
+    scene.send_command(SIGSTOP);
+    let processes = scene.processes();
+    processes.iter().filter(|process| process.id != detached.id).for_each(|process| {
+        process.send(SIGKILL);
+    });
+    scene.send_command(SIGKILL);
+    scene.running.end();
+    assert!(detached.now().is_some(), "it has left everybody");
+    let told = run("clean").exits(0).stdout;
+    let line = format!("ended process {} ({})\n", detached.id, detached.name);
+    assert!(told.contains(&line), "{told}");
+    await_end_of(&[detached]);
+    Verdict::Holds
+}
+
+/// A FIFO named `lock` in a directory of another user's made it hang, and 400 directories took 100 s.
+fn clean_is_not_held_up_by_strangers() -> Verdict {
+    if !is_root() || !is_isolated() {
+        return Verdict::Skipped("only root can make what belongs to somebody else".into());
+    }
+    let victim = tempfile::tempdir().unwrap();
+    fs::write(victim.path().join("kept"), "").unwrap();
+    for number in 0..400_u32 {
+        let theirs = PathBuf::from(format!("/tmp/ipcmark-{number:08x}"));
+        fs::create_dir(&theirs).unwrap();
+        mkfifo(&theirs.join("lock"), Mode::S_IRWXU).unwrap();
+        fs::create_dir(theirs.join("1")).unwrap();
+        chown(&theirs, Some(Uid::from_raw(65534)), None).unwrap();
+    }
+    symlink(victim.path(), "/tmp/ipcmark-aaaaaaaa").unwrap();
+    symlink(victim.path(), "/dev/shm/ipcmark-aaaaaaaa-1").unwrap();
+    mkfifo("/tmp/ipcmark-bbbbbbbb", Mode::S_IRWXU).unwrap();
+    let told = run("clean").exits(0).stdout;
+    let lines: BTreeSet<&str> = told.lines().collect();
+    let own = [
+        "removed /dev/shm/ipcmark-aaaaaaaa-1 (link)",
+        "removed /tmp/ipcmark-aaaaaaaa (link)",
+        "removed /tmp/ipcmark-bbbbbbbb (FIFO)",
+    ];
+    assert_eq!(lines, BTreeSet::from(own), "what belongs to somebody else stays");
+    assert!(victim.path().join("kept").exists(), "no link is followed");
+    assert!(Path::new("/tmp/ipcmark-0000018f/lock").exists());
+    Verdict::Holds
+}
+
+/// Each library was asked for each name, by a process each time.
+fn clean_asks_each_library_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let modules = directory.path().join("modules");
+    let count = directory.path().join("count");
+    fs::create_dir(&modules).unwrap();
+    fs::copy(module("counts", "clean"), modules.join("counts.so")).unwrap();
+    for run in 0..100_u32 {
+        for session in 1..4 {
+            fs::create_dir_all(format!("/tmp/ipcmark-c0{run:06x}/{session}")).unwrap();
+        }
+    }
+    let mut command = ipcmark("clean");
+    command.env("IPCMARK_MODULE_PATH", &modules).env("TEST_COUNT_FILE", &count);
+    let told = end(&mut command).exits(0).stdout;
+    assert_eq!(told.matches("removed /tmp/ipcmark-c0").count(), 400, "{told}");
+    // Once to see what it offers, once to name what is left.
+    assert_eq!(fs::read_to_string(&count).unwrap(), "xx");
+}
+
+fn a_result_killed_while_it_is_written_leaves_no_other_file() -> Verdict {
+    if let Some(why) = lacking() {
+        return why;
+    }
+    Ground::new().at_every_name("pipe", COMMAND, Victims::Caller, |moment, file| {
+        let before = names(file);
+        assert!(before.len() <= 1, "{moment}: {before:?}");
+        // The file that was being made when the kill came, in the moment in which it has a name.
+        assert!(before.iter().all(|name| name.starts_with(".ipcmark-")), "{moment}: {before:?}");
+        run(&format!("run -t null -s 64 -n 10 --trials 1 -o {}", file.display())).exits(0);
+        assert_eq!(names(file), BTreeSet::new(), "{moment}");
+    });
+    Verdict::Holds
+}
+
+/// What lies beside the results.
+fn names(file: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(file.parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| !name.ends_with(".json")).collect()
+}

@@ -1,0 +1,6 @@
+//! When a test gives up.
+
+use std::time::Duration;
+
+/// A command that takes longer hangs, however busy the machine is.
+pub const WATCHDOG: Duration = Duration::from_secs(600);
