@@ -43,9 +43,8 @@ static int follow(struct ipcmark_session *session, int *own, struct ipcmark_erro
     return session->receive(session, 0, NULL, &len, own, &count, error);
 }
 
-static int open_end(const struct ipcmark_transport *transport,
-                    const struct ipcmark_settings *settings, struct ipcmark_session *session,
-                    void **end, struct ipcmark_error *error) {
+static int open_end(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, void **end, struct ipcmark_error *error) {
     (void)transport;
     int leads = settings->role == IPCMARK_LEADER, own = -1;
     int result = leads ? lead(session, &own, error) : follow(session, &own, error);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Capabilities, Definition, Endpoint, Error, Pattern, Rendezvous, Settings, Span, Step,
+    Capabilities, Carrier, Definition, Endpoint, Error, Pattern, Rendezvous, Settings, Span, Step,
     Transport, Wait,
 };
 use nix::{
@@ -44,6 +44,10 @@ impl Transport for Packets {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
+    }
+
+    fn carrier(&self) -> Option<Carrier> {
+        Some(Carrier::Kernel)
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<PacketsEnd, Error> {
