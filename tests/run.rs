@@ -184,7 +184,7 @@ fn trials_repeat_every_case() {
 
 fn a_count_is_met_exactly() {
     for count in [1, 2, 137, 5000] {
-        let words = format!("run -t null,pipe -s 64 -n {count} --format json");
+        let words = format!("run -t null,pipe -s 64 -n {count} --trials 3 --format json");
         for case in run(&words).exits(0).result().cases {
             assert_eq!(case.round_trips().len(), 3, "so many trials give an interval");
             for trial in case.round_trips() {
@@ -353,7 +353,7 @@ fn every_example_runs_as_it_is() {
     assert!(!plans.is_empty());
     for plan in plans {
         let mut command = ipcmark("run");
-        command.arg(&plan).args("-t pipe,eventfd -d 2ms --format json".split(' '));
+        command.arg(&plan).args("-t pipe,eventfd -d 2ms --trials 1 --format json".split(' '));
         let result = end(&mut command).result();
         let measured = result.cases.iter().filter(|case| case.status() == Status::Ok).count();
         assert!(result.complete && measured >= 2, "{}", plan.display());
