@@ -62,23 +62,33 @@ pub fn filters_leave_what_fits() -> Verdict {
 pub fn rows_are_sorted_within_their_groups() -> Verdict {
     let report = Report::of(&[&mixed()]);
     let mut page = open!(report);
-    let groups = "[...document.querySelectorAll('#case-table tbody')].map((body) => \
-        [...body.querySelectorAll('tr.case')].map((row) => row.dataset.wait + row.cells[0].textContent))";
-    let before: Vec<Vec<String>> = serde_json::from_value(page.value(groups)).unwrap();
+    let groups = "(() => { const heads = [...document.querySelectorAll('#case-table thead th')]; \
+        const p50 = heads.findIndex((head) => head.textContent.startsWith('p50')); \
+        return [...document.querySelectorAll('#case-table tbody')].map((body) => \
+        [...body.querySelectorAll('tr.case')].map((row) => [row.dataset.wait + row.cells[0].textContent, \
+        parseFloat(row.cells[p50]?.textContent.replaceAll(',', ''))])); })()";
+    // A row of each group: its name, and its p50 where it has one.
+    type Groups = Vec<Vec<(String, Option<f64>)>>;
+    let before: Groups = serde_json::from_value(page.value(groups)).unwrap();
     let sort = "[...document.querySelectorAll('.sortable')].find((head) => \
         head.textContent.startsWith('p50')).querySelector('button').click()";
     page.value(sort);
-    let ascending: Vec<Vec<String>> = serde_json::from_value(page.value(groups)).unwrap();
+    let ascending: Groups = serde_json::from_value(page.value(groups)).unwrap();
     page.value(sort);
-    let descending: Vec<Vec<String>> = serde_json::from_value(page.value(groups)).unwrap();
-    let turned = |rows: &Vec<String>| rows.iter().rev().cloned().collect::<Vec<_>>();
-    // Rows that one trial does not tell apart stand by their names until they are sorted.
-    let is_ranked = |rows: &&Vec<String>| rows.len() > 2 && !rows[0].contains("null");
-    assert!(before.iter().any(|rows| is_ranked(&rows)));
-    for (at, rows) in before.iter().enumerate().filter(|(_, rows)| is_ranked(rows)) {
-        let set = |rows: &Vec<String>| rows.iter().cloned().collect::<BTreeSet<_>>();
+    let descending: Groups = serde_json::from_value(page.value(groups)).unwrap();
+    assert!(before.iter().any(|rows| rows.len() > 2), "{before:?}");
+    assert!(before.iter().flatten().any(|(_, p50)| p50.is_none()), "{before:?}");
+    for (at, rows) in before.iter().enumerate() {
+        let set = |rows: &[(String, _)]| {
+            rows.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>()
+        };
         assert_eq!(set(&ascending[at]), set(rows));
-        assert_eq!(descending[at], turned(&ascending[at]));
+        assert_eq!(set(&descending[at]), set(rows));
+        // Rows of the same figure may stand either way; those without one stand last both ways.
+        let rising = |p50: Option<f64>| p50.unwrap_or(f64::INFINITY);
+        assert!(ascending[at].is_sorted_by_key(|(_, p50)| rising(*p50)), "{ascending:?}");
+        let falling = |p50: Option<f64>| p50.map_or(f64::INFINITY, |p50| -p50);
+        assert!(descending[at].is_sorted_by_key(|(_, p50)| falling(*p50)), "{descending:?}");
     }
     Verdict::Holds
 }

@@ -33,11 +33,16 @@ function applyFilters(form, rows) {
   byId("filter-status").textContent = `${count.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} rows`;
 }
 
-/** The number in a cell; what is none comes last. */
+/** The number in a cell; not a number where there is none. */
 function sortValue(row, column) {
   const text = row.cells[column] && !row.cells[column].classList.contains("reason") ? row.cells[column].textContent : "";
-  const value = Number.parseFloat(text.replaceAll(",", ""));
-  return Number.isNaN(value) ? Infinity : value;
+  return Number.parseFloat(text.replaceAll(",", ""));
+}
+
+/** Which of two comes first; what has no number comes last, whichever way the rest is sorted. */
+function bySign(sign, a, b) {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
+  return sign * (a - b);
 }
 
 /** Rows change places within their group only: what may not be compared is never ranked together. */
@@ -45,7 +50,7 @@ function sortGroups(column, sign) {
   for (const body of document.querySelectorAll("#case-table tbody")) {
     const rows = [...body.querySelectorAll("tr.case")];
     const keyed = rows.map((row) => [sortValue(row, column), row]);
-    keyed.sort(([a], [b]) => (a === b ? 0 : sign * (a - b)));
+    keyed.sort(([a], [b]) => bySign(sign, a, b));
     body.querySelector("tr.group")?.after(...keyed.map(([, row]) => row));
   }
 }
