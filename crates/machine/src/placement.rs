@@ -20,6 +20,11 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// The processors of all ends that are pinned, the leader's first.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> {
+        self.leader.into_iter().chain(self.followers.iter().copied().flatten())
+    }
+
     /// The same with the processors of the leader and of the first follower exchanged.
     pub fn swapped(&self) -> Self {
         let mut swapped = self.clone();

@@ -27,7 +27,7 @@ pub fn marked(row: &Row) -> String {
     if caveats(row).is_empty() { name } else { format!("{name} !") }
 }
 
-/// The caveats of the rows of a group: each sentence once, behind the names of its rows.
+/// The caveats of the rows of a group: each sentence once, behind its rows.
 pub fn footnotes(group: &Group) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for row in &group.rows {
@@ -38,7 +38,24 @@ pub fn footnotes(group: &Group) -> Vec<String> {
             }
         }
     }
-    notes.into_iter().map(|(sentence, names)| format!("{}: {sentence}", names.join(", "))).collect()
+    let all: Vec<String> = group.rows.iter().map(self::row).collect();
+    notes.iter().map(|(sentence, names)| format!("{}: {sentence}", among(names, &all))).collect()
+}
+
+/// Most rows of a table are told by those that are left out, at most so many.
+const MOST_LEFT_OUT: usize = 3;
+
+/// Some rows of a table in words: their names, or that they are all rows, or all but a few.
+fn among(names: &[String], all: &[String]) -> String {
+    let others: Vec<&str> =
+        all.iter().filter(|name| !names.contains(name)).map(String::as_str).collect();
+    match others.len() {
+        0 if all.len() > 1 => "all rows".into(),
+        1..=MOST_LEFT_OUT if names.len() > 2 * MOST_LEFT_OUT => {
+            format!("all rows but {}", others.join(", "))
+        }
+        _ => names.join(", "),
+    }
 }
 
 /// A row that stands alone: `tcp (latency · 64 B · all · spin)`.
@@ -132,5 +149,20 @@ pub fn verdict(comparison: &Comparison) -> &'static str {
         Verdict::Slower => "slower",
         Verdict::Same => "same",
         Verdict::CannotTell { .. } => "cannot tell",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::among;
+
+    #[test]
+    fn many_rows_are_told_by_the_few_that_are_left_out() {
+        let all: Vec<String> = (0..10).map(|number| format!("row{number}")).collect();
+        assert_eq!(among(&all, &all), "all rows");
+        assert_eq!(among(&all[..8], &all), "all rows but row8, row9");
+        assert_eq!(among(&all[..2], &all), "row0, row1");
+        assert_eq!(among(&all[..1], &all[..1]), "row0", "the only row has a name");
+        assert_eq!(among(&all[..2], &all[..3]), "row0, row1", "names are shorter");
     }
 }

@@ -39,5 +39,5 @@ pub use obstacles::Obstacle;
 pub use output::{is_stream, write_text};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
-pub use rows::{Figure, Group, Key, Rank, Row, groups};
+pub use rows::{Figure, Group, Key, Rank, Row, groups, thin};
 pub use schema::schema;

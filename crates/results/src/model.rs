@@ -3,6 +3,7 @@
 mod blocks;
 mod case;
 mod distances;
+mod facts;
 mod measurement;
 mod round_trips;
 mod session;
@@ -16,6 +17,7 @@ pub use case::{Case, Identity, Load, Outcome, PlacementPolicy, Status, Touch};
 pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,
 };
+pub use facts::{FactEffect, MachineFact};
 pub use measurement::Measurement;
 pub use round_trips::{Answers, RoundTripTrial, RoundTrips};
 pub use session::{
@@ -109,6 +111,8 @@ pub struct Environment {
     pub sandbox: String,
     /// The processors of the processes, in words: `leader on cpu 0, follower on cpu 1, two cores …`.
     pub placement: String,
+    /// The facts that `ipcmark doctor` shows, of the processors of this run, before its first trial.
+    pub facts: Vec<MachineFact>,
 }
 
 /// The clock that timed the run.

@@ -92,6 +92,15 @@ pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
     found.into_iter().map(|(key, rows)| Group { key, rows: sorted(key, rows) }).collect()
 }
 
+/// The rows that were measured in at least `trials` trials, of which fewer have a place at the reference distance.
+pub fn thin(result: &RunResult, trials: usize) -> Vec<&Identity> {
+    let distance = result.distances.as_ref().and_then(|distances| distances.reference);
+    let rows = result.cases.iter().filter_map(|case| Row::of(case, distance));
+    let is_thin =
+        |row: &Row| row.trials.len() >= trials && row.locations().iter().flatten().count() < trials;
+    rows.filter(is_thin).map(|row| &row.case.identity).collect()
+}
+
 fn sorted(key: Key, mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by(|a, b| a.order().cmp(&b.order()));
     if key.payload.is_some() {

@@ -2,11 +2,11 @@
 
 use ipcmark_machine::{
     clock,
-    facts::{self, Facts},
+    facts::{self, Facts, Finding, System},
     placement::Placement,
     topology,
 };
-use ipcmark_results::{Clock, Environment};
+use ipcmark_results::{Clock, Environment, FactEffect, MachineFact};
 
 /// The machine, and where the workers were placed on it.
 pub(crate) fn environment(placement: &Placement, sandbox: String) -> Environment {
@@ -22,7 +22,28 @@ pub(crate) fn environment(placement: &Placement, sandbox: String) -> Environment
         memory_bytes,
         sandbox,
         placement: placement.words.clone(),
+        facts: machine_facts(placement),
     }
+}
+
+/// What `doctor` tells of the processors of the ends, without what it measures.
+fn machine_facts(placement: &Placement) -> Vec<MachineFact> {
+    let Ok(mut system) = System::running() else { return Vec::new() };
+    let chosen: Vec<u32> = placement.cpus().collect();
+    if !chosen.is_empty() {
+        system.cpus.retain(|cpu| chosen.contains(&cpu.id));
+    }
+    facts::findings(&system).into_iter().map(machine_fact).collect()
+}
+
+fn machine_fact(finding: Finding) -> MachineFact {
+    let effect = finding.effect.map(|effect| FactEffect {
+        weight: effect.weight.to_string(),
+        rows: effect.questions.iter().map(ToString::to_string).collect(),
+        sentence: effect.sentence.into_owned(),
+        remedy: effect.remedy.map(|remedy| remedy.command.into_owned()),
+    });
+    MachineFact { name: finding.name.into(), value: finding.value, effect }
 }
 
 /// The clock as a worker found it on its own processor.

@@ -17,6 +17,9 @@ const STANDARD: Duration = Duration::from_millis(200);
 /// What a run spends on sessions, ends and checks beside each turn of the same length, before it is known.
 const EXPECTED_FACTOR: f64 = 2.0;
 
+/// The part of a budget that is kept for rows with too few blocks at the distance at which rows are compared.
+const KEPT: f64 = 0.05;
+
 /// What a trial spent its time on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
@@ -53,7 +56,7 @@ impl Pace {
     /// Of a run that begins now and measures so many rows.
     pub(crate) fn new(trials: Trials, fixed: Option<Length>, rows: usize) -> Self {
         let trials = match (trials, trials.budget(rows)) {
-            (_, Some(budget)) => Err(budget),
+            (_, Some(budget)) => Err(budget.mul_f64(1.0 - KEPT)),
             (Trials::Fixed(count), None) => Ok(count),
             (_, None) => Ok(FEWEST_TRIALS),
         };
@@ -116,6 +119,27 @@ impl Pace {
         turns.div_f64(self.factor) / self.rows
     }
 
+    /// What a trial of only so many rows measures of each, if there is time left of the whole budget: of a fixed number of
+    /// trials there is none.
+    pub(crate) fn again(&self, rows: usize) -> Option<Length> {
+        let whole = self.trials.err()?.div_f64(1.0 - KEPT);
+        self.again_within(rows, whole.saturating_sub(self.began.elapsed()))
+    }
+
+    fn again_within(&self, rows: usize, left: Duration) -> Option<Length> {
+        let length = self.length.max(LEAST);
+        let of_row = self.setup / self.rows + length.mul_f64(self.factor);
+        let fits = rows > 0 && of_row * rows as u32 <= left;
+        fits.then(|| self.fixed.unwrap_or(Length::Time(length)))
+    }
+
+    /// The budget and what the run has taken so far, if that is over a tenth more.
+    pub(crate) fn overrun(&self) -> Option<(Duration, Duration)> {
+        let budget = self.trials.err()?.div_f64(1.0 - KEPT);
+        let taken = self.began.elapsed();
+        (taken > budget.mul_f64(1.1)).then_some((budget, taken))
+    }
+
     fn fixed_length(&self) -> Option<Duration> {
         match self.fixed? {
             Length::Time(time) => Some(time),
@@ -163,6 +187,19 @@ mod tests {
             lengths.push(length);
         }
         lengths
+    }
+
+    #[test]
+    fn what_is_left_is_for_rows_with_too_few_blocks() {
+        let seconds = Duration::from_secs;
+        let mut pace = Pace::new(Trials::Within(seconds(100)), None, 10);
+        (pace.length, pace.done) = (seconds(1), 3);
+        pace.end_of_trial(Spent { setup: seconds(10), turns: seconds(20) });
+        // A row takes 1 s of set-up and 2 s of turns.
+        assert_eq!(pace.again_within(1, seconds(3)), Some(Length::Time(seconds(1))));
+        assert_eq!(pace.again_within(2, seconds(5)), None, "there is no time for two");
+        assert_eq!(pace.again_within(0, seconds(5)), None, "there is none");
+        assert!(Pace::new(Trials::Fixed(3), None, 10).again(1).is_none(), "their number is fixed");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{
     environment,
     measured::{Circumstances, Reports},
     options::RunOptions,
-    plan::{Plan, PlannedRow},
+    plan::{FEWEST_TRIALS, Plan, PlannedRow},
     round::{RowReports, SlotOutcome},
     sessions::Sessions,
 };
@@ -143,6 +143,18 @@ impl<'a> Recorder<'a> {
         rows.filter(is_wide).count()
     }
 
+    /// The rows that have been measured in enough trials, but too few of these have a place at the distance at which rows
+    /// are compared, the one nearest to `distance` where that is asked for.
+    pub(crate) fn thin(&self, distance: Option<Duration>) -> BTreeSet<usize> {
+        let mut result = self.result.clone();
+        // Without samples, which the means are not made of.
+        let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
+        refer(&mut result, distance);
+        let thin = ipcmark_results::thin(&result, FEWEST_TRIALS as usize);
+        let rows = 0..self.identities.len();
+        rows.filter(|row| thin.contains(&&self.identities[*row]) && self.wants(*row)).collect()
+    }
+
     /// The run is over: what was measured is placed at the distances of its probes. Rows are compared at the one nearest
     /// to `distance`, a floor round trip; where nothing is asked for, at the one with most blocks.
     pub(crate) fn finish(mut self, distance: Option<Duration>) -> RunResult {
@@ -158,9 +170,7 @@ impl<'a> Recorder<'a> {
         if let Err(cause) = ipcmark_results::place(&mut self.result, &by_case) {
             self.result.notes.push(format!("No figure is placed at a distance: {cause}."));
         }
-        if let (Some(distances), Some(wanted)) = (&mut self.result.distances, distance) {
-            distances.refer_to(wanted.as_nanos() as f64);
-        }
+        refer(&mut self.result, distance);
         self.result
     }
 
@@ -195,6 +205,13 @@ impl<'a> Recorder<'a> {
         self.watch(self.plan.rows[row].session, reports.idle_share(), &transport.definition().name);
         self.samples.insert((row, trial, round), reports.placed_samples());
         Ok(Outcome::Ok { measurement: reports.measurement(&circumstances)? })
+    }
+}
+
+/// Makes the distance that is asked for, if one is, that at which rows are compared.
+fn refer(result: &mut RunResult, distance: Option<Duration>) {
+    if let (Some(distances), Some(wanted)) = (&mut result.distances, distance) {
+        distances.refer_to(wanted.as_nanos() as f64);
     }
 }
 

@@ -59,10 +59,9 @@ impl SlotOutcome {
 
 /// What the machine took from the processors of the ends.
 fn conditions(found: &conditions::Conditions, placement: &Placement) -> Conditions {
-    let ends = placement.leader.into_iter().chain(placement.followers.iter().copied().flatten());
     Conditions {
         elapsed_ns: found.elapsed_ns,
-        stolen_share: found.stolen_share(&ends.collect::<Vec<u32>>()),
+        stolen_share: found.stolen_share(&placement.cpus().collect::<Vec<u32>>()),
         throttled_ns: found.throttling.as_ref().map(|throttling| throttling.stopped_ns),
         canary_shift: found.canary_shift(),
     }

@@ -71,6 +71,9 @@ pub fn run(
     Ok(runner.recorder.finish(options.distance))
 }
 
+/// The most trials that rows with too few blocks at the reference distance have beyond those of all rows.
+const MOST_TRIALS_AGAIN: u32 = 8;
+
 /// Why a run ends before its plan does.
 enum End {
     Interrupted,
@@ -114,14 +117,42 @@ impl Runner<'_> {
         let mut pace = Pace::new(self.plan.trials, self.plan.length, self.plan.measurable());
         let mut trial = self.plan.first_trial;
         while let Some(length) = pace.next().filter(|_| self.plan.measurable() > 0) {
-            let spent = self.trial(trial, length, &pace, observer)?;
+            let spent = self.trial(trial, length, &pace, observer, &|_| true)?;
             pace.end_of_trial(spent);
-            if self.is_precise(trial) {
+            trial += 1;
+            if self.is_precise(trial - 1) {
                 break;
             }
-            trial += 1;
         }
+        self.measure_again(trial, &pace, observer)?;
         self.note_width();
+        self.note_overrun(&pace);
+        Ok(())
+    }
+
+    fn note_overrun(&mut self, pace: &Pace) {
+        let Some((budget, taken)) = pace.overrun() else { return };
+        let [budget, taken] = [budget, taken].map(|time| time.as_secs_f64().round());
+        let rows = self.plan.measurable();
+        self.recorder.result.notes.push(format!(
+            "The run took {taken} s of a budget of {budget} s: {FEWEST_TRIALS} trials, the fewest that give an interval, \
+             of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1."
+        ));
+    }
+
+    /// Rows with too few blocks at the distance at which rows are compared are measured again, as long as the budget
+    /// lasts; each of them has further trials, from this number on.
+    fn measure_again(
+        &mut self,
+        first: u32,
+        pace: &Pace,
+        observer: &mut dyn Observer,
+    ) -> Result<(), End> {
+        for trial in first..first + MOST_TRIALS_AGAIN {
+            let thin = self.recorder.thin(self.sessions.options.distance);
+            let Some(length) = pace.again(thin.len()) else { break };
+            self.trial(trial, length, pace, observer, &|row| thin.contains(&row))?;
+        }
         Ok(())
     }
 
@@ -184,13 +215,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// One trial: every row once, in rounds of sessions side by side.
+    /// One trial: every row among these once, in rounds of sessions side by side.
     fn trial(
         &mut self,
         number: u32,
         length: Length,
         pace: &Pace,
         observer: &mut dyn Observer,
+        among: &dyn Fn(usize) -> bool,
     ) -> Result<Spent, End> {
         let Self { plan, sessions, recorder, .. } = self;
         let placement = match number % 2 {
@@ -201,7 +233,7 @@ impl Runner<'_> {
         let width = schedule::width();
         let wanted = |at: usize| {
             let rows = plan.rows.iter().enumerate().filter(|(_, row)| row.session == at);
-            rows.into_iter().any(|(row, _)| recorder.wants(row))
+            rows.into_iter().any(|(row, _)| among(row) && recorder.wants(row))
         };
         let alone = |at: usize| sessions.runs_alone(&plan.sessions[at]) || recorder.is_restless(at);
         let rounds = schedule.rounds(plan, width, wanted, alone);
@@ -210,8 +242,8 @@ impl Runner<'_> {
             let mut round = Round::new(plan, sessions, &placement, &planned);
             for slot in slots {
                 observer.progress(&words(sessions, plan, &planned, slot), pace.progress(done));
-                let outcome =
-                    round.measure(slot, length, &mut schedule, |row| recorder.wants(row))?;
+                let wants = |row: usize| among(row) && recorder.wants(row);
+                let outcome = round.measure(slot, length, &mut schedule, wants)?;
                 done += outcome.rows.len();
                 recorder.record(number, outcome, sessions, &placement);
                 observer.recorded(&recorder.result)?;

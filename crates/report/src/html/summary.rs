@@ -1,6 +1,6 @@
 //! The summary: the best rows of each way of waiting, and the environments.
 
-use ipcmark_results::{Figure, Row, RunResult, best};
+use ipcmark_results::{Figure, MachineFact, Row, RunResult, best};
 use serde::Serialize;
 
 use crate::{
@@ -37,7 +37,7 @@ struct Best {
 /// One fact about the runs, with its word for each of them.
 #[derive(Serialize)]
 pub struct Fact {
-    name: &'static str,
+    name: String,
     /// The key of its definition, where it has one.
     key: Option<&'static str>,
     values: Vec<String>,
@@ -83,29 +83,29 @@ fn named(word: &'static str, by: &'static str, rows: &[Row], figure: String) -> 
 
 /// The facts about each run and its machine, side by side.
 pub fn facts(sources: &[Source]) -> Vec<Fact> {
-    let all: Vec<Vec<(&str, String)>> =
+    let all: Vec<Vec<(String, String)>> =
         sources.iter().map(|source| facts_of(source.result)).collect();
-    let mut names: Vec<&'static str> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for (name, _) in all.iter().flatten() {
-        if !names.contains(name) {
+        if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }
     names.into_iter().map(|name| fact(name, &all)).collect()
 }
 
-fn fact(name: &'static str, all: &[Vec<(&str, String)>]) -> Fact {
-    let value = |facts: &Vec<(&str, String)>| {
-        let found = facts.iter().find(|(known, _)| *known == name);
+fn fact(name: &str, all: &[Vec<(String, String)>]) -> Fact {
+    let value = |facts: &Vec<(String, String)>| {
+        let found = facts.iter().find(|(known, _)| known == name);
         found.map_or_else(|| "–".to_string(), |(_, value)| value.clone())
     };
     let values: Vec<String> = all.iter().map(value).collect();
     let differs = !MEASURED.contains(&name) && values.iter().any(|value| *value != values[0]);
     let key = ["distances", "clock"].into_iter().find(|known| *known == name);
-    Fact { name, key, values, differs }
+    Fact { name: name.into(), key, values, differs }
 }
 
-fn facts_of(result: &RunResult) -> Vec<(&'static str, String)> {
+fn facts_of(result: &RunResult) -> Vec<(String, String)> {
     let (run, place) = (&result.run, &result.environment);
     let mut facts = vec![
         ("started", plain(&run.started_at)),
@@ -116,5 +116,14 @@ fn facts_of(result: &RunResult) -> Vec<(&'static str, String)> {
     let memory = units::figure(place.memory_bytes as f64 / f64::from(1 << 30));
     facts.push(("memory", format!("{memory} GiB")));
     facts.push(("sandbox", plain(&place.sandbox)));
-    facts
+    let facts = facts.into_iter().map(|(name, value)| (name.to_string(), value));
+    facts.chain(place.facts.iter().filter_map(machine_fact)).collect()
+}
+
+/// A fact about the machine that shows in the figures, with what it does to them.
+fn machine_fact(fact: &MachineFact) -> Option<(String, String)> {
+    let effect = fact.effect.as_ref()?;
+    let rows = effect.rows.join(", ");
+    let value = format!("{} ({}, {rows}: {})", fact.value, effect.weight, effect.sentence);
+    Some((plain(&fact.name), plain(&value)))
 }

@@ -185,6 +185,16 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             memory_bytes: 8 << 30,
             sandbox: "namespaces".into(),
             placement: "leader on cpu 0, follower on cpu 1, two cores of one package".into(),
+            facts: vec![MachineFact {
+                name: "mitigations".into(),
+                value: "on".into(),
+                effect: Some(FactEffect {
+                    weight: "note".into(),
+                    rows: vec!["sleeping rows".into()],
+                    sentence: "every system call pays for them".into(),
+                    remedy: None,
+                }),
+            }],
         },
         clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
         distances: Some(RunDistances {

@@ -1,6 +1,6 @@
 //! Rows, groups, and what must be known of a row.
 
-use crate::sample::{identity, measured, placed, run, trial};
+use crate::sample::{distances, identity, measured, placed, run, trial};
 use ipcmark_results::*;
 
 fn with(identity: Identity, p50s: &[u64]) -> Case {
@@ -189,4 +189,19 @@ fn a_curve_pools_the_samples_of_all_trials() {
     let mut damaged = pooled;
     round_trips(&mut damaged)[1].round_trip_ns.histogram = "AAAA".into();
     assert!(curve(Row::of(&damaged, None).unwrap().trials).is_err());
+}
+
+#[test]
+fn rows_with_too_few_blocks_at_the_reference_distance_are_found() {
+    let [scarce, full, few] = ["pipe", "fifo", "tcp"].map(identity);
+    let mut cases = [
+        with(scarce.clone(), &[1_000, 1_100, 1_200]),
+        with(full, &[1_000, 1_100, 1_200]),
+        with(few, &[1_000, 1_100]),
+    ];
+    round_trips(&mut cases[0])[1].by_distance.remove(0);
+    let result = RunResult { distances: Some(distances()), ..run(cases.to_vec()) };
+    assert_eq!(thin(&result, 3), [&scarce], "those measured in fewer trials are not thin, but few");
+    let unprobed = RunResult { distances: None, ..result };
+    assert!(thin(&unprobed, 3).is_empty(), "where nothing is probed every trial counts");
 }
