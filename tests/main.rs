@@ -14,6 +14,7 @@ mod inherited;
 mod leftovers;
 mod libraries;
 mod limits;
+mod load;
 mod mistakes;
 mod modules;
 mod options;
@@ -45,6 +46,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("leftovers", leftovers::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
+        ("load", load::tests()),
         ("mistakes", mistakes::tests()),
         ("modules", modules::tests()),
         ("options", options::tests()),

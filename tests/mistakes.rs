@@ -103,7 +103,10 @@ fn processors_that_cannot_be_used() {
 fn patterns_that_are_not_there_yet() {
     refused("run -p latency --subscribers 3", &["--subscribers", "fan-out"]);
     refused("run --subscribers 0", &["0 is not in 1..=64"]);
-    refused("run --rate 10k/s", &["unexpected argument '--rate'"]);
+    refused("run --rate 10k", &["it is not a rate", "10k/s"]);
+    refused("run --rate 0/s", &["between 1/s and 100M/s"]);
+    refused("run --rate 1/s --interval 1s", &["cannot be used with"]);
+    refused("run --arrivals poisson", &["--rate"]);
     refused("run -p throughput", &["does not measure it yet; it measures latency"]);
 }
 
@@ -151,7 +154,7 @@ fn plans_that_cannot_be_read() {
         ("\u{1}", "cannot understand the plan"),
         ("size = [64]", "has the key size; the keys are transports, sizes"),
         ("plan = \"other.toml\"", "has the key plan"),
-        ("rate = 0.5", "has the key rate"),
+        ("rates = \"1/s\"", "has the key rates"),
         ("trials = 0.5", "trials must be a string, integer, list or boolean"),
         ("[run]\nsizes = [64]", "has the key run"),
         ("sizes = [8]", "8 is too small"),

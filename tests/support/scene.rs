@@ -78,6 +78,11 @@ impl Scene {
         await_named(self.running.id(), LEADER).remove(0)
     }
 
+    /// Whether the command has not ended yet.
+    pub fn is_under_way(&self) -> bool {
+        Process::read(self.running.id()).is_some_and(|process| process.now().is_some())
+    }
+
     /// The processes of the run, without the command.
     pub fn processes(&self) -> Vec<Process> {
         descendants(self.running.id())

@@ -1,10 +1,10 @@
 //! The columns of a table for people: what each is called and what stands in it.
 
-use ipcmark_results::{Figure, Group, Pattern, Row};
+use ipcmark_results::{Figure, Group, Key, Load, Pattern, Row};
 
 use crate::{
     plain::words,
-    units::{Unit, align_points, figure},
+    units::{Unit, align_points, count, figure, percent},
 };
 
 /// One column beside the name of the transport.
@@ -23,22 +23,27 @@ pub struct Column {
 pub struct Scale {
     unit: Unit,
     factor: f64,
+    what: &'static str,
 }
 
 impl Scale {
     /// The scale of a group: one unit for all its times, after their means.
     pub fn of(group: &Group) -> Self {
         let locations = group.rows.iter().filter_map(Row::location);
-        Self::of_times(group.key.pattern, locations.map(|figure| figure.value))
+        Self::of_times(&group.key, locations.map(|figure| figure.value))
     }
 
-    /// The scale for these round trips of a pattern.
-    pub fn of_times(pattern: Pattern, round_trips_ns: impl Iterator<Item = f64>) -> Self {
-        let factor = if pattern == Pattern::Latency { 0.5 } else { 1.0 };
+    /// The scale for these round trips of a group. A response contains waiting, of which a half would mean nothing.
+    pub fn of_times(key: &Key, round_trips_ns: impl Iterator<Item = f64>) -> Self {
+        let (factor, what) = match (key.pattern, key.load) {
+            (_, Load::Rate { .. }) => (1.0, "response from the intended time"),
+            (Pattern::Latency, _) => (0.5, "½ round trip"),
+            _ => (1.0, "round trip"),
+        };
         let times: Vec<f64> = round_trips_ns.map(|time| time * factor).collect();
         let least = times.iter().copied().fold(f64::MAX, f64::min);
         let greatest = times.iter().copied().fold(0.0, f64::max);
-        Self { unit: Unit::of_range(least, greatest), factor }
+        Self { unit: Unit::of_range(least, greatest), factor, what }
     }
 
     /// The kind of the times and their unit: `½ round trip in µs`.
@@ -48,7 +53,7 @@ impl Scale {
 
     /// The kind of the times: `½ round trip`.
     pub fn what(self) -> &'static str {
-        if self.factor < 1.0 { "½ round trip" } else { "round trip" }
+        self.what
     }
 
     /// The share of a round trip that is shown: a half or the whole.
@@ -74,7 +79,8 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "mean",
         rank: 0,
-        meaning: "The clock-free mean: of blocks in which the clock is read at both ends only. Rows are ranked by it.",
+        meaning: "The clock-free mean: of blocks in which the clock is read at both ends only; with --rate or --interval, \
+            where each message is waited for, the mean of all. Rows are ranked by it.",
         cell: |row, scale| shown(row.location(), scale),
     },
     Column {
@@ -115,6 +121,28 @@ pub const COLUMNS: &[Column] = &[
         meaning: "CPU time of all processes of the case for one message, the kernel's work for them \
             included. A spinning pair pays two cores all the time.",
         cell: |row, scale| scale.unit.time(row.cpu_per_message()),
+    },
+    Column {
+        label: "cores",
+        rank: 1,
+        meaning: "Processors that all processes of the case together used on average. At a rate it is what a user pays: \
+            2.0 is a pair that never rests.",
+        cell: |row, _| row.cores().map_or_else(|| "–".into(), figure),
+    },
+    Column {
+        label: "sent/s",
+        rank: 2,
+        meaning: "Messages a second that were sent. Where that is less than the rate, the transport cannot hold it.",
+        cell: |row, _| {
+            row.sent_per_second().map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
+        },
+    },
+    Column {
+        label: "late",
+        rank: 2,
+        meaning: "Messages that could not be sent at their time because the one before was not answered, or not at all. \
+            None is put off or left out: its time counts from the intended one.",
+        cell: |row, _| row.late_share().map_or_else(|| "–".into(), percent),
     },
     Column {
         label: "× floor",
@@ -158,6 +186,8 @@ impl Column {
         match self.label {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),
             "±" => rows.any(|row| row.trials.len() > 1),
+            "cores" => rows.any(|row| row.case.identity.load != Load::Closed),
+            "sent/s" | "late" => rows.any(|row| row.late_share().is_some()),
             "× bare" => rows.any(|row| row.reference_multiple().is_some()),
             _ => true,
         }
@@ -183,7 +213,7 @@ fn shown(figure: Option<Figure>, scale: Scale) -> String {
 
 fn uncertainty(figure: Option<Figure>) -> String {
     let width = figure.and_then(|figure| figure.relative_half_width());
-    width.map_or_else(|| "–".into(), crate::units::percent)
+    width.map_or_else(|| "–".into(), percent)
 }
 
 /// `2`, or `2=` where rows share it.

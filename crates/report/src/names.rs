@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_results::{
-    Group, Identity, Key, Row, RunResult, Span, Touch, caveats,
+    Arrivals, Group, Identity, Key, Load, Row, RunResult, Span, Touch, caveats,
     stats::{Comparison, Verdict},
 };
 
@@ -62,7 +62,8 @@ fn among(names: &[String], all: &[String]) -> String {
 pub fn alone(identity: &Identity) -> String {
     let Identity { pattern, touch, wait, .. } = identity;
     let size = units::size(identity.payload_bytes);
-    format!("{} ({pattern} · {size} · {touch} · {wait})", transport(identity))
+    let load = load(identity.load).map_or_else(String::new, |load| format!(" · {load}"));
+    format!("{} ({pattern} · {size} · {touch}{load} · {wait})", transport(identity))
 }
 
 /// The transport of a case, with its settings where they are not its defaults.
@@ -81,6 +82,18 @@ pub fn followers(subscribers: u32, silent: u32) -> String {
     match silent {
         0 => format!("{subscribers} subscribers"),
         _ => format!("{subscribers} subscribers, {silent} of them silent"),
+    }
+}
+
+/// The way messages are offered, where it is not one after the other: `1,000/s`.
+fn load(load: Load) -> Option<String> {
+    match load {
+        Load::Closed => None,
+        Load::Interval { .. } => Some(load.to_string()),
+        Load::Rate { per_second, arrivals: Arrivals::Fixed } => {
+            Some(format!("{}/s", units::count(per_second)))
+        }
+        Load::Rate { per_second, .. } => Some(format!("{}/s at random", units::count(per_second))),
     }
 }
 
@@ -114,6 +127,7 @@ impl Titles {
     /// The part of a title that tells a group from others of its pattern: `64 B · spin`.
     pub fn short(&self, key: &Key) -> String {
         let mut parts = self.payload(key);
+        parts.extend(load(key.load));
         parts.push(key.wait.to_string());
         parts.join(" · ")
     }
@@ -132,6 +146,7 @@ impl Titles {
         if subscribers > 1 {
             parts.push(followers(subscribers, silent_subscribers));
         }
+        parts.extend(load(group.key.load));
         parts.push(wait.to_string());
         parts.extend(span(distance.0).map(Into::into));
         let trials = group.rows.iter().map(|row| row.trials.len()).max().unwrap_or(1);

@@ -4,6 +4,7 @@ mod blocks;
 mod case;
 mod distances;
 mod facts;
+mod load;
 mod measurement;
 mod round_trips;
 mod session;
@@ -13,11 +14,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use blocks::Blocks;
-pub use case::{Case, Identity, Load, Outcome, PlacementPolicy, Status, Touch};
+pub use case::{Case, Identity, Outcome, PlacementPolicy, Status, Touch};
 pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,
 };
 pub use facts::{FactEffect, MachineFact};
+pub use load::{Arrivals, Load, Offered};
 pub use measurement::Measurement;
 pub use round_trips::{Answers, RoundTripTrial, RoundTrips};
 pub use session::{

@@ -101,7 +101,7 @@ pub(crate) fn clock_free_at(
     let at = (0..classes.len()).filter(|at| classes[*at] == Some(distance));
     at.filter_map(|at| {
         Some(stats::Block {
-            mean_ns: blocks.clock_free_mean_ns(at)?,
+            mean_ns: blocks.location_mean_ns(at)?,
             before_ns: blocks.probe_before_ns[at],
             after_ns: blocks.probe_after_ns[at],
         })
@@ -188,7 +188,7 @@ fn multiple(
 fn turns(blocks: &Blocks, counts: &impl Fn(usize, &Blocks) -> bool) -> BTreeMap<u32, f64> {
     let mut means: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for at in (0..blocks.len()).filter(|at| counts(*at, blocks)) {
-        if let Some(mean) = blocks.clock_free_mean_ns(at) {
+        if let Some(mean) = blocks.location_mean_ns(at) {
             means.entry(blocks.turn[at]).or_default().push(mean);
         }
     }

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
-    model::{Case, Identity, Load, RoundRecord, RoundTripTrial, RunResult, Times, Touch},
+    model::{Case, Identity, Load, Offered, RoundRecord, RoundTripTrial, RunResult, Times, Touch},
     stats::median,
     stats::{self, Interval},
 };
@@ -241,6 +241,27 @@ impl<'a> Row<'a> {
     /// Context switches of all processes a message.
     pub fn switches_per_message(&self) -> f64 {
         self.median(RoundTripTrial::switches_per_message)
+    }
+
+    /// Processors that all its processes together used on average: 2.0 is two that never rest.
+    pub fn cores(&self) -> Option<f64> {
+        median(&self.trials.iter().filter_map(RoundTripTrial::cores).collect::<Vec<_>>())
+    }
+
+    /// The part of an open loop's messages that could not be sent at their time, of all trials together; none where
+    /// nothing was offered.
+    pub fn late_share(&self) -> Option<f64> {
+        let offered = self.trials.iter().filter_map(|trial| trial.offered.as_ref());
+        let (late, intended) = offered.fold((0.0, 0.0), |(late, intended), one| {
+            (late + one.late as f64, intended + one.intended as f64)
+        });
+        (intended > 0.0).then(|| late / intended)
+    }
+
+    /// Messages a second that an open loop sent.
+    pub fn sent_per_second(&self) -> Option<f64> {
+        let offered = self.trials.iter().filter_map(|trial| trial.offered.as_ref());
+        median(&offered.map(Offered::sent_per_second).collect::<Vec<_>>())
     }
 
     /// Each block divided by the probes around it: median over the trials.

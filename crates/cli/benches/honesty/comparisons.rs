@@ -171,7 +171,7 @@ pub(crate) fn sleeping(runs: &Runs) {
 /// The logarithms of the ratios of neighbouring clock-free blocks.
 fn block_ratios(trial: &RoundTripTrial) -> Vec<f64> {
     let means: Vec<f64> =
-        (0..trial.blocks.len()).filter_map(|at| trial.blocks.clock_free_mean_ns(at)).collect();
+        (0..trial.blocks.len()).filter_map(|at| trial.blocks.location_mean_ns(at)).collect();
     let pairs = means.chunks_exact(2).enumerate();
     let ratio = |(at, pair): (usize, &[f64])| {
         let ratio = (pair[1] / pair[0]).ln();

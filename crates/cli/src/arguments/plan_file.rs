@@ -14,7 +14,8 @@ use super::{
 use crate::definition::{Failure, Invocation};
 
 /// Keys that say the same thing in two ways: one on the command line replaces both.
-const RIVALS: [[&str; 2]; 4] = [
+const RIVALS: [[&str; 2]; 5] = [
+    ["rate", "interval"],
     ["round-trips", "duration"],
     ["cpus", "no-pin"],
     ["trials", "budget"],

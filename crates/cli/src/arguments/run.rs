@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, FromArgMatches, ValueEnum, error::ErrorKind};
 use ipcmark_report::Format;
-use ipcmark_results::Touch;
+use ipcmark_results::{Arrivals, Touch};
 use ipcmark_transport::Pattern;
 
 use super::{
@@ -61,6 +61,19 @@ pub(crate) struct RunArguments {
     /// How many of the followers only listen, and answer nothing in the timed part
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub silent: u32,
+
+    /// Offer messages at this rate, as 100/s, 10k/s, instead of the next when the last is answered: an open loop, in which
+    /// times count from the intended one
+    #[arg(long, value_name = "RATE", value_parser = values::rate, conflicts_with = "interval")]
+    pub rate: Option<u64>,
+
+    /// The times between the messages of --rate: fixed, or poisson, as of many independent senders
+    #[arg(long, value_enum, requires = "rate", default_value = "fixed")]
+    pub arrivals: ArrivalsWord,
+
+    /// Pause so long after each answer, as 10ms
+    #[arg(long, value_name = "DURATION", value_parser = values::interval)]
+    pub interval: Option<Duration>,
 
     /// Time for the whole run: as many trials as fit, at least 3 [default: 2m for everything, less for less]
     #[arg(long, value_name = "DURATION", value_parser = values::budget, conflicts_with = "trials")]
@@ -130,6 +143,24 @@ pub(crate) enum TouchWord {
     Head,
     /// Every byte, written before publish and read after take
     All,
+}
+
+/// Words of `--arrivals`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalsWord {
+    /// All alike
+    Fixed,
+    /// Exponentially distributed
+    Poisson,
+}
+
+impl From<ArrivalsWord> for Arrivals {
+    fn from(word: ArrivalsWord) -> Self {
+        match word {
+            ArrivalsWord::Fixed => Arrivals::Fixed,
+            ArrivalsWord::Poisson => Arrivals::Poisson,
+        }
+    }
 }
 
 /// Words of `--sandbox`.

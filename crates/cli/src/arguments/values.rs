@@ -29,6 +29,37 @@ pub(crate) fn budget(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The most messages a second that can be asked for: more than any processor sends.
+const MOST_A_SECOND: u64 = 100_000_000;
+
+/// Messages a second: `100/s`, `10k/s`, `2.5M/s`. The letters are decimal, as those of rates are.
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    let why = || "it is not a rate; write it as 100/s, 10k/s or 2M/s".to_string();
+    let number = text.trim().strip_suffix("/s").ok_or_else(why)?.trim_end();
+    let (number, factor) = match number.strip_suffix(['k', 'K', 'M']) {
+        Some(rest) if number.ends_with('M') => (rest, 1e6),
+        Some(rest) => (rest, 1e3),
+        None => (number, 1.0),
+    };
+    let rate = number.trim_end().parse::<f64>().map_err(|_| why())? * factor;
+    let whole = (rate.round() - rate).abs() < 1e-6;
+    match whole && (1.0..=MOST_A_SECOND as f64).contains(&rate) {
+        true => Ok(rate.round() as u64),
+        false => Err("it is not a whole number of messages between 1/s and 100M/s".into()),
+    }
+}
+
+/// A pause between messages.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    let pause =
+        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as 100us or 10ms"))?;
+    let range = Duration::from_nanos(100)..=Duration::from_secs(60);
+    match range.contains(&pause) {
+        true => Ok(pause),
+        false => Err("it is not between 100ns and 60s".into()),
+    }
+}
+
 /// A part of a mean, in percent.
 pub(super) fn precision(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
@@ -85,4 +116,28 @@ pub(super) fn formats() -> impl TypedValueParser<Value = &'static Format> {
 
 fn joined<T: ToString>(all: &[T]) -> String {
     all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_has_its_unit() {
+        for (text, rate) in [("1/s", 1), ("100 /s", 100), ("10k/s", 10_000), ("2.5M/s", 2_500_000)]
+        {
+            assert_eq!(super::rate(text), Ok(rate), "{text}");
+        }
+        for text in
+            ["100", "0/s", "-1/s", "0.5/s", "1.5/s", "101M/s", "k/s", "/s", "nan/s", "1e99/s"]
+        {
+            assert!(super::rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pause_has_its_unit_and_an_end() {
+        assert_eq!(interval("10ms"), Ok(Duration::from_millis(10)));
+        assert!(interval("0ns").is_err() && interval("2m").is_err() && interval("5").is_err());
+    }
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use ipcmark_engine::{
     FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trials, Waits,
 };
-use ipcmark_results::Touch;
+use ipcmark_results::{Load, Touch};
 use ipcmark_transport::Pattern;
 
 use crate::{
@@ -76,6 +76,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
+        load: load(arguments),
         payloads: payloads(arguments)?,
         waits: waits(arguments),
         trials: trials(arguments),
@@ -83,6 +84,14 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
         seed: arguments.seed.unwrap_or_else(random_seed),
         ..default
     })
+}
+
+fn load(arguments: &RunArguments) -> Load {
+    match (arguments.rate, arguments.interval) {
+        (Some(per_second), _) => Load::Rate { per_second, arrivals: arguments.arrivals.into() },
+        (None, Some(pause)) => Load::Interval { pause_ns: pause.as_nanos() as u64 },
+        (None, None) => Load::Closed,
+    }
 }
 
 fn waits(arguments: &RunArguments) -> Waits {

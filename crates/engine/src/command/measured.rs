@@ -3,15 +3,15 @@
 use hdrhistogram::Histogram;
 use ipcmark_machine::placement::Placement;
 use ipcmark_results::{
-    Answers, Blocks, CarrierEvidence, EndRecord, Losses, Measurement, PlacedSamples, ProcessRecord,
-    RoundTripTrial, RoundTrips, SessionRecord, ThreadRecord, Times,
+    Answers, Blocks, CarrierEvidence, EndRecord, Losses, Measurement, Offered, PlacedSamples,
+    ProcessRecord, RoundTripTrial, RoundTrips, SessionRecord, ThreadRecord, Times,
 };
 use ipcmark_transport::{Carrier, Role, Span};
 
 use super::{carrier::Evidence, round::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, Costs, FollowerReport, HelperCosts, LeaderReport, Mapping,
-    Opened, ProbeBin, Reply, ThreadCosts, Traffic,
+    OfferedReport, Opened, ProbeBin, Reply, ThreadCosts, Traffic,
 };
 
 /// What the workers of a row reported.
@@ -94,6 +94,7 @@ impl Reports {
             clock_free_mean_ns: self.clock_free_mean_ns(),
             elapsed_ns: self.sampled().map(|block| block.elapsed_ns).sum(),
             lost_wait_ns: self.leader.lost_wait_ns,
+            offered: self.offered()?,
             answers: self.answers()?,
             reference_multiple: None,
             blocks: blocks(&self.leader.blocks),
@@ -107,14 +108,31 @@ impl Reports {
         self.leader.blocks.iter().filter(|block| block.kind == BlockKind::Sampled)
     }
 
-    /// Over all clock-free blocks together; 0 where there is none.
+    /// Over all clock-free blocks together; over all samples where the load leaves none.
     fn clock_free_mean_ns(&self) -> f64 {
-        let clock_free =
-            self.leader.blocks.iter().filter(|block| block.kind == BlockKind::ClockFree);
+        let is_clock_free = |block: &&Block| block.kind == BlockKind::ClockFree;
+        let mut clock_free = self.leader.blocks.iter().filter(is_clock_free).peekable();
+        if clock_free.peek().is_none() {
+            return self.samples.mean();
+        }
         let (count, elapsed_ns) = clock_free.fold((0, 0), |(count, elapsed_ns), block| {
             (count + block.round_trips, elapsed_ns + block.elapsed_ns)
         });
         elapsed_ns as f64 / count.max(1) as f64
+    }
+
+    /// What was offered and sent in an open loop.
+    fn offered(&self) -> Result<Option<Offered>, String> {
+        let Some(report) = &self.leader.offered else { return Ok(None) };
+        let OfferedReport { sent, unsent, late, elapsed_ns, service, delay, .. } = report;
+        Ok(Some(Offered {
+            intended: sent + unsent,
+            sent: *sent,
+            late: *late,
+            elapsed_ns: *elapsed_ns,
+            service_ns: Times::parse(service.clone())?,
+            delay_ns: Times::parse(delay.clone())?,
+        }))
     }
 
     /// What the leader measured of each of several followers.
@@ -130,6 +148,7 @@ impl Reports {
         SessionRecord {
             setup_ns: self.opened.iter().map(|one| one.setup_ns).max().unwrap_or(0),
             configuration: configuration.collect(),
+            turns_ns: self.leader.costs.turns_ns,
             messages: self.messages(circumstances),
             losses: self.losses(),
             parts_per_message: self.leader.parts_per_message,
@@ -207,7 +226,12 @@ fn samples(leader: &LeaderReport) -> Result<Histogram<u64>, String> {
         all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
     }
     let sampled = leader.blocks.iter().filter(|block| block.kind == BlockKind::Sampled);
-    let expected: u64 = sampled.map(|block| block.round_trips).sum();
+    let mut expected: u64 = sampled.map(|block| block.round_trips).sum();
+    if let Some(offered) = &leader.offered {
+        let waited = ipcmark_results::decode(&offered.waited)?;
+        all.add(&waited).map_err(|error| format!("its samples do not add up: {error}"))?;
+        expected = expected.saturating_add(offered.unsent);
+    }
     match all.len() {
         0 => Err("not one round trip ended: every message was lost".into()),
         count if count == expected => Ok(all),
@@ -293,6 +317,7 @@ mod tests {
             late: 0,
             lost_wait_ns: 0,
             answers: Vec::new(),
+            offered: None,
         }
     }
 

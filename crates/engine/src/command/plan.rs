@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ipcmark_results::{Outcome, Touch};
+use ipcmark_results::{Load, Outcome, Touch};
 use ipcmark_transport::{Availability, Capabilities, Pattern, Span, Wait};
 
 use crate::{patterns::PATTERNS, registry::Registry, wire::Length};
@@ -24,6 +24,8 @@ pub struct PlanRequest {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
+    /// How messages are offered.
+    pub load: Load,
     /// Where the followers are.
     pub location: FollowerLocation,
     /// How many trials there are.
@@ -111,6 +113,7 @@ impl Default for PlanRequest {
             options: BTreeMap::new(),
             subscribers: 1,
             silent: 0,
+            load: Load::Closed,
             location: FollowerLocation::default(),
             trials: Trials::Fixed(1),
             first_trial: 1,
@@ -143,6 +146,8 @@ pub struct Plan {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
+    /// How messages are offered.
+    pub load: Load,
     /// How many trials there are.
     pub trials: Trials,
     /// The number of the first.
@@ -191,10 +196,17 @@ pub struct Slot {
 impl Plan {
     /// Makes the plan of a request. Transports are asked whether they can run.
     pub fn new(registry: &Registry, request: &PlanRequest) -> Self {
-        let PlanRequest { subscribers, silent, trials, first_trial, length, seed, .. } = *request;
-        let (rows, sessions) = (Vec::new(), Vec::new());
-        let mut plan =
-            Self { rows, sessions, subscribers, silent, trials, first_trial, length, seed };
+        let mut plan = Self {
+            rows: Vec::new(),
+            sessions: Vec::new(),
+            subscribers: request.subscribers,
+            silent: request.silent,
+            load: request.load,
+            trials: request.trials,
+            first_trial: request.first_trial,
+            length: request.length,
+            seed: request.seed,
+        };
         for transport in &request.transports {
             plan.add(registry, *transport, request);
         }

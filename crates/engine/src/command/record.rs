@@ -7,8 +7,8 @@ use std::{
 
 use ipcmark_machine::placement::{Pinning, Placement};
 use ipcmark_results::{
-    Blocks, Figure, Identity, Load, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind,
-    RoundRecord, Run, RunResult, SCHEMA,
+    Blocks, Figure, Identity, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind, RoundRecord,
+    Run, RunResult, SCHEMA,
 };
 use ipcmark_transport::Wait;
 
@@ -238,7 +238,7 @@ fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity 
         payload_bytes: row.slot.payload as u64,
         wait: session.wait,
         touch: row.slot.touch,
-        load: Load::Closed,
+        load: plan.load,
         span: definition.capabilities.span,
         subscribers: plan.subscribers,
         silent_subscribers: plan.silent,

@@ -7,7 +7,7 @@ use ipcmark_machine::{
     conditions::{self, Snapshot},
     placement::Placement,
 };
-use ipcmark_results::{Conditions, Touch};
+use ipcmark_results::{Conditions, Load, Touch};
 use ipcmark_transport::Wait;
 
 use super::{
@@ -183,7 +183,8 @@ impl<'r, 'a> Round<'r, 'a> {
             Wait::Block => true,
             Wait::Hybrid => false,
         };
-        fits && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
+        let load = self.plan.load == Load::Closed;
+        fits && load && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
     }
 
     fn open(
@@ -209,7 +210,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let warmed_up = self.open_ends(&mut open, slot, length);
         match self.settle(&open, warmed_up)? {
             Ok(round_trip_ns) => {
-                open.turns = Turns::of(length, round_trip_ns);
+                open.turns = Turns::of(length, round_trip_ns, self.plan.load);
                 Ok(open)
             }
             Err(reason) => Err(SessionError::Failed(reason)),
@@ -232,6 +233,7 @@ impl<'r, 'a> Round<'r, 'a> {
             warm_up: length.warm_up(),
             seed: self.plan.seed,
             silent: self.plan.silent,
+            load: self.plan.load,
         };
         self.session(open.member)?.begin(&pass)
     }
@@ -313,6 +315,9 @@ fn reason(error: SessionError) -> Result<String, SessionError> {
     }
 }
 
+/// A row whose messages are far apart has at least so many in a trial.
+const FEWEST_MESSAGES: f64 = 16.0;
+
 /// The turns of one row in one trial.
 #[derive(Debug, Default)]
 struct Turns {
@@ -325,8 +330,12 @@ struct Turns {
 }
 
 impl Turns {
-    /// As many as it takes, where a round trip takes about so long.
-    fn of(length: Length, round_trip_ns: f64) -> Self {
+    /// As many as it takes, where a round trip takes about so long. A load that pauses has one turn, for it is to find the
+    /// machine as its pauses leave it.
+    fn of(length: Length, round_trip_ns: f64, load: Load) -> Self {
+        if let Some(gap_ns) = load.gap_ns() {
+            return Self::paced(length, round_trip_ns, load, gap_ns);
+        }
         let turn_ns = (TURN.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
         let (samples, time_ns) = match length {
             Length::Time(time) => (u64::MAX, time.as_nanos() as f64),
@@ -339,6 +348,23 @@ impl Turns {
             Length::RoundTrips(_) => u64::MAX,
         };
         Self { count, done: 0, samples, time_ns, round_trip_ns }
+    }
+
+    fn paced(length: Length, round_trip_ns: f64, load: Load, gap_ns: f64) -> Self {
+        let (samples, time_ns) = match (length, load) {
+            (Length::Time(time), _) => {
+                (u64::MAX, (FEWEST_MESSAGES * gap_ns).max(time.as_nanos() as f64))
+            }
+            (Length::RoundTrips(count), Load::Rate { .. }) => {
+                // Random arrivals take longer or shorter; none of the messages is left out for that.
+                let count_and_more = count as f64 + 6.0 * (count as f64).sqrt() + 10.0;
+                (count, count_and_more * gap_ns)
+            }
+            (Length::RoundTrips(count), _) => (count, u64::MAX as f64),
+        };
+        // What a count is expected to take without pauses is not asked: it may be far less.
+        let round_trip_ns = round_trip_ns + gap_ns;
+        Self { count: 1, done: 0, samples, time_ns: time_ns as u64, round_trip_ns }
     }
 
     /// The turn of this row in the round's time `time` of `times`, if it has one: rows with fewer turns have
@@ -375,9 +401,9 @@ mod tests {
 
     #[test]
     fn a_time_is_divided_into_turns_and_a_slow_row_has_fewer_of_them() {
-        let fast = Turns::of(Length::Time(Duration::from_millis(100)), 200.0);
+        let fast = Turns::of(Length::Time(Duration::from_millis(100)), 200.0, Load::Closed);
         assert_eq!((fast.count, fast.time_ns), (20, 5_000_000));
-        let slow = Turns::of(Length::Time(Duration::from_millis(100)), 5e6);
+        let slow = Turns::of(Length::Time(Duration::from_millis(100)), 5e6, Load::Closed);
         assert_eq!(slow.count, 3);
         let spread = limits(slow, 20);
         let at: Vec<usize> = (0..20).filter(|time| spread[*time].is_some()).collect();
@@ -387,7 +413,7 @@ mod tests {
     #[test]
     fn a_count_is_divided_into_turns_and_nothing_is_left_over() {
         for (count, round_trip_ns) in [(1, 100.0), (1000, 1e5), (999, 1e6), (100_000, 60_000.0)] {
-            let turns = Turns::of(Length::RoundTrips(count), round_trip_ns);
+            let turns = Turns::of(Length::RoundTrips(count), round_trip_ns, Load::Closed);
             let times = turns.count;
             let samples: u64 =
                 limits(turns, times).iter().flatten().map(|limit| limit.samples).sum();

@@ -104,7 +104,7 @@ impl Schedule {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use ipcmark_results::{Outcome, Touch};
+    use ipcmark_results::{Load, Outcome, Touch};
     use ipcmark_transport::Pattern;
 
     use super::*;
@@ -130,6 +130,7 @@ mod tests {
             sessions: (0..sessions).map(session).collect(),
             subscribers: 1,
             silent: 0,
+            load: Load::Closed,
             trials: Trials::Fixed(1),
             first_trial: 1,
             length: None,

@@ -11,13 +11,14 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::{Error, Wait};
 
 use super::{
+    pacer::{self, Pacer, Sent},
     probe::Distance,
     steps::{ClockFree, Losses},
 };
 use crate::wire::{AnswerReport, Block, BlockKind, ProbeBin, SampleGroup, Traffic, TurnLimit};
 
 /// The most samples of one block.
-const MOST_SAMPLES: usize = 4096;
+pub(super) const MOST_SAMPLES: usize = 4096;
 
 /// The most round trips of one clock-free block.
 const MOST_ROUND_TRIPS: f64 = 1e6;
@@ -40,6 +41,10 @@ pub(super) trait RoundTrips {
     fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error>;
     /// `count` round trips between two clock readings; fewer where they take far longer than expected.
     fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error>;
+    /// One round trip a slot, each when it is due, until there are no slots left or the turn is over; how many there were.
+    fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
+        pacer::paced(slots, pacer, || self.flagged(0).map(drop))
+    }
     /// The first turn is next: what was lost until now does not count.
     fn start_measuring(&mut self);
     /// What was lost since then.
@@ -100,11 +105,13 @@ impl Recorder {
                 block.turn = limit.number;
                 let after = probe(ends)?;
                 block.probes_ns = both(before, after);
-                self.keep(&block);
                 if kind == BlockKind::Sampled {
                     sampled += block.round_trips;
+                    let slots = std::mem::take(&mut self.slots);
+                    self.keep(&block, slots[..block.round_trips as usize].iter().copied());
+                    self.slots = slots;
                 }
-                self.blocks.push(block);
+                self.push(block);
                 before = after;
             }
             if sampled >= limit.samples || now_ns() - begin >= limit.time_ns {
@@ -122,7 +129,8 @@ impl Recorder {
         (0..few).try_for_each(|_| ends.flagged(0).map(drop))
     }
 
-    fn length_ns(&self) -> f64 {
+    /// How long a block is to be.
+    pub(super) fn length_ns(&self) -> f64 {
         let fewest = (FEWEST * self.round_trip_ns).min(LONGEST.as_nanos() as f64);
         fewest.max(self.target.as_nanos() as f64)
     }
@@ -154,15 +162,16 @@ impl Recorder {
     }
 
     /// Sorts the samples of a sampled block by the distance at which it was measured.
-    fn keep(&mut self, block: &Block) {
-        if block.kind == BlockKind::Sampled {
-            let histogram =
-                self.samples.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
-            for sample in &self.slots[..block.round_trips as usize] {
-                // The range ends at an hour, far beyond any deadline; what is longer is not lost.
-                histogram.saturating_record(*sample);
-            }
-        }
+    pub(super) fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
+        let histogram =
+            self.samples.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
+        // The range ends at an hour, far beyond any deadline; what is longer is not lost.
+        samples.for_each(|sample| histogram.saturating_record(sample));
+    }
+
+    /// The block is over.
+    pub(super) fn push(&mut self, block: Block) {
+        self.blocks.push(block);
     }
 
     /// What a round trip takes about, in nanoseconds.
@@ -180,7 +189,8 @@ impl Recorder {
     }
 }
 
-fn both(before: Option<Distance>, after: Option<Distance>) -> Option<[f64; 2]> {
+/// The probes around a block, where there are any.
+pub(super) fn both(before: Option<Distance>, after: Option<Distance>) -> Option<[f64; 2]> {
     Some([before?.ns(), after?.ns()])
 }
 

@@ -18,6 +18,7 @@ use super::{
     context::{LoopContext, PatternLoops},
     follower,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY, follower_number},
+    pacer::{self, Pacer, Sent},
     steps::{
         self, ClockFree, Losses, Patience, complete, complete_unless, read, send, send_checked,
         unexpected,
@@ -84,6 +85,10 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> RoundTrips for Leader<'_
     #[inline(never)]
     fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error> {
         steps::sampled(slots, length_ns, || self.round_trip::<true>(0).map(drop))
+    }
+
+    fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
+        pacer::paced(slots, pacer, || self.round_trip::<true>(0).map(drop))
     }
 
     #[inline(never)]

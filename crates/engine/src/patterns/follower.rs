@@ -156,6 +156,7 @@ impl<E: Endpoint> Follower<'_, E> {
             self.traffic.sent += if self.is_silent { self.flagged } else { received };
         }
         let goes_on = self.leader.sleep()?;
+        self.meter.wake();
         (self.before, self.taken, self.flagged) = (self.last_seq, 0, 0);
         self.pin.inspect(|pin| pin.release_other_threads());
         self.meter.start();

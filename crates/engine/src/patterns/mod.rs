@@ -1,7 +1,7 @@
 //! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
 //!
-//! [`message`] is what stands in a message, [`steps`] send and receive one; [`blocks`], [`probe`] and [`turns`]
-//! are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in [`PATTERNS`].
+//! [`message`] is what stands in a message, [`steps`] send and receive one; [`blocks`], [`paced`],
+//! [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in [`PATTERNS`].
 
 mod bare;
 mod blocks;
@@ -10,6 +10,8 @@ mod fan_out;
 mod follower;
 mod latency;
 mod message;
+mod paced;
+mod pacer;
 mod payload;
 mod probe;
 #[cfg(test)]

@@ -16,6 +16,8 @@ use super::{
     blocks::{Recorder, RoundTrips},
     context::LoopContext,
     message,
+    paced::Paced,
+    pacer::Pacer,
     probe::{Distance, ProbePages},
     steps::{self, Losses},
 };
@@ -50,10 +52,11 @@ pub(super) fn lead<R: RoundTrips>(
     leader.helpers = helpers();
     ends.start_measuring();
     let mut recorder = Recorder::new(wait, round_trip_ns);
+    let mut paced = Pacer::new(pass.load, wait, pass.seed).map(Paced::new);
     while let Some(limit) = command.next_turn(recorder.round_trip_ns())? {
-        leader.turn(ends, &mut recorder, limit)?;
+        leader.turn(ends, &mut recorder, paced.as_mut(), limit)?;
     }
-    leader.finish(ends, recorder)
+    leader.finish(ends, recorder, paced)
 }
 
 /// What the leader has beside its loop.
@@ -76,8 +79,10 @@ impl Leading<'_> {
         &mut self,
         ends: &mut R,
         recorder: &mut Recorder,
+        paced: Option<&mut Paced>,
         limit: TurnLimit,
     ) -> Result<(), Error> {
+        self.meter.wake();
         self.pin.inspect(|pin| pin.release_other_threads());
         self.helpers.start();
         self.meter.start();
@@ -86,11 +91,18 @@ impl Leading<'_> {
             self.followers.wake()?;
         }
         let Self { is_alone, probe, meter, .. } = self;
-        recorder.turn(ends, limit, &mut |ends| match probe {
+        let probe = &mut |ends: &mut R| match probe {
             None => Ok(None),
             Some(_) if *is_alone => Ok(None),
             Some(pages) => announced(ends, pages, meter).map(Some),
-        })?;
+        };
+        match paced {
+            None => recorder.turn(ends, limit, probe)?,
+            Some(paced) => {
+                paced.turn(recorder, ends, limit, probe)?;
+                self.meter.leave_out(paced.take_polled_ns());
+            }
+        }
         self.meter.stop_thread();
         self.put_to_sleep(ends)?;
         self.meter.stop();
@@ -116,6 +128,7 @@ impl Leading<'_> {
         mut self,
         ends: &mut R,
         recorder: Recorder,
+        paced: Option<Paced>,
     ) -> Result<LeaderReport, Error> {
         self.followers.end()?;
         let (blocks, samples) = recorder.finish();
@@ -134,6 +147,7 @@ impl Leading<'_> {
             late,
             lost_wait_ns: waited_ns,
             answers: ends.answers(),
+            offered: paced.and_then(Paced::finish),
         })
     }
 }
@@ -232,7 +246,9 @@ fn expect(frame: &[u8], expected: &[u8]) -> Result<(), Error> {
 #[derive(Default)]
 pub(super) struct CostMeter {
     start: Option<Costs>,
-    /// CPU time in probes since `start`.
+    /// When it began.
+    began_ns: u64,
+    /// CPU time in probes since `start`, and of what else is not the transport's.
     probes_ns: u64,
     total: Costs,
     thread_start: Option<ThreadCosts>,
@@ -242,15 +258,20 @@ pub(super) struct CostMeter {
 }
 
 impl CostMeter {
-    /// A turn begins.
-    pub(super) fn start(&mut self) {
-        self.probes_ns = 0;
-        let start = Costs::now();
+    /// The wait for a turn is over. What the harness does before the turn begins is neither's.
+    pub(super) fn wake(&mut self) {
         if let Some((at_ns, cpu_ns)) = self.stopped.take() {
             self.total.idle_ns += clock::now_ns().saturating_sub(at_ns);
-            self.total.idle_cpu_ns += start.cpu_ns.saturating_sub(cpu_ns);
+            self.total.idle_cpu_ns += clock::process_cpu_ns().saturating_sub(cpu_ns);
         }
-        self.start = Some(start);
+    }
+
+    /// A turn begins.
+    pub(super) fn start(&mut self) {
+        self.wake();
+        self.probes_ns = 0;
+        self.start = Some(Costs::now());
+        self.began_ns = clock::now_ns();
         self.thread_start = Some(ThreadCosts::now());
     }
 
@@ -267,6 +288,7 @@ impl CostMeter {
         let mut turn = Costs::since(&start);
         turn.cpu_ns = turn.cpu_ns.saturating_sub(self.probes_ns);
         turn.user_ns = turn.user_ns.saturating_sub(self.probes_ns);
+        turn.turns_ns = clock::now_ns() - self.began_ns;
         self.total.add(&turn);
         self.stopped = Some((clock::now_ns(), clock::process_cpu_ns()));
         true
@@ -278,6 +300,11 @@ impl CostMeter {
         let result = probe();
         self.probes_ns += clock::thread_cpu_ns() - start;
         result
+    }
+
+    /// Leaves out CPU time of the turn that is not the transport's.
+    pub(super) fn leave_out(&mut self, cpu_ns: u64) {
+        self.probes_ns += cpu_ns;
     }
 
     /// The costs of all turns: of the process, and of its measuring thread.
@@ -292,7 +319,7 @@ mod tests {
 
     use super::*;
     use crate::patterns::{context::Command, scripted::Scripted};
-    use ipcmark_results::Touch;
+    use ipcmark_results::{Load, Touch};
     use ipcmark_transport::{Pattern, Wait};
 
     const TURN: TurnLimit = TurnLimit { number: 0, time_ns: u64::MAX, samples: 10 };
@@ -332,6 +359,7 @@ mod tests {
             warm_up: TURN,
             seed: 1,
             silent: 0,
+            load: Load::Closed,
         };
         let report = thread::scope(|scope| {
             scope.spawn(|| follow(Leader(&mut theirs)));

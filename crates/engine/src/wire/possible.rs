@@ -4,8 +4,8 @@
 use super::{
     blocks::{Block, SampleGroup},
     reports::{
-        AnswerReport, ClockReport, Costs, FollowerReport, LeaderReport, Opened, ThreadCosts,
-        Traffic,
+        AnswerReport, ClockReport, Costs, FollowerReport, LeaderReport, OfferedReport, Opened,
+        ThreadCosts, Traffic,
     },
 };
 
@@ -54,7 +54,8 @@ impl LeaderReport {
     pub(super) fn is_possible(&self, most: u64) -> bool {
         let Self { blocks, samples, traffic, costs, lost, late, lost_wait_ns, answers, .. } = self;
         let helpers = self.helpers.iter().map(|helper| helper.cpu_ns);
-        are_possible_blocks(blocks, most)
+        are_possible_blocks(blocks, most, self.offered.is_some())
+            && self.offered.as_ref().is_none_or(|offered| offered.is_possible(most))
             && are_possible_samples(samples, blocks)
             && traffic.is_possible(most)
             && costs.is_possible(most)
@@ -65,6 +66,15 @@ impl LeaderReport {
             && helpers.into_iter().all(|figure| figure <= most.saturating_mul(MAX_THREADS))
             && answers.len() <= MAX_FOLLOWERS
             && answers.iter().all(|answer| AnswerReport::is_possible(answer, most))
+    }
+}
+
+impl OfferedReport {
+    /// Nobody is asked to send more than a message a nanosecond.
+    fn is_possible(&self, most: u64) -> bool {
+        let Self { sent, unsent, late, elapsed_ns, .. } = self;
+        [sent, unsent, elapsed_ns].into_iter().all(|figure| *figure <= most)
+            && *late <= sent + unsent
     }
 }
 
@@ -91,6 +101,7 @@ impl Costs {
             && self.peak_memory_bytes <= MAX_MEMORY
             && self.loopback_bytes <= MAX_MEMORY
             && self.idle_ns <= most
+            && self.turns_ns <= most
             && self.idle_cpu_ns <= of_all_threads
     }
 }
@@ -101,14 +112,15 @@ impl ThreadCosts {
     }
 }
 
-/// Blocks follow one another, within the time that there was.
-fn are_possible_blocks(blocks: &[Block], most: u64) -> bool {
+/// Blocks follow one another, within the time that there was. In an open loop several messages wait at once.
+fn are_possible_blocks(blocks: &[Block], most: u64, is_open: bool) -> bool {
     let sum = |figure: fn(&Block) -> u64| {
         blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(figure(block)))
     };
     let in_order = blocks.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns);
     in_order
-        && sum(|block| block.elapsed_ns) <= most
+        && (is_open || sum(|block| block.elapsed_ns) <= most)
+        && blocks.iter().all(|block| block.elapsed_ns <= most.saturating_mul(block.round_trips))
         && sum(|block| block.round_trips) <= most
         && sum(|block| block.lost) <= most
         && blocks.iter().all(|block| has_possible_probes(block, most))
@@ -160,6 +172,7 @@ mod tests {
             lost: 0,
             late: 0,
             lost_wait_ns: 0,
+            offered: None,
             answers: Vec::new(),
         }
     }

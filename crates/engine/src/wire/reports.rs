@@ -36,6 +36,26 @@ pub(crate) struct LeaderReport {
     pub lost_wait_ns: u64,
     /// What it measured of each follower, in the order of their numbers; nothing where there is only one.
     pub answers: Vec<AnswerReport>,
+    /// What became of the messages of an open loop.
+    pub offered: Option<OfferedReport>,
+}
+
+/// What became of the messages of an open loop. Histograms are encoded as in the result file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct OfferedReport {
+    pub sent: u64,
+    /// Not sent, although their time came.
+    pub unsent: u64,
+    /// Those of both that could not be sent at their time.
+    pub late: u64,
+    /// Length of the schedule.
+    pub elapsed_ns: u64,
+    /// From the send to the last answer.
+    pub service: String,
+    /// From the intended time to the send.
+    pub delay: String,
+    /// How long those that were not sent waited until the end.
+    pub waited: String,
 }
 
 /// What the leader measured of one of several followers.
@@ -97,6 +117,8 @@ pub(crate) struct Costs {
     pub peak_memory_bytes: u64,
     /// What the loopback interface has received.
     pub loopback_bytes: u64,
+    /// Length of its turns.
+    pub turns_ns: u64,
     /// Time between its turns, in which it has nothing to do.
     pub idle_ns: u64,
     /// CPU time that it used in that time.

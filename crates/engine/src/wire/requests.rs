@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ipcmark_results::Touch;
+use ipcmark_results::{Load, Touch};
 use ipcmark_transport::{Pattern, Role, Wait};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,8 @@ pub(crate) struct Pass {
     pub seed: u64,
     /// How many followers, the last of them, answer nothing in the timed part.
     pub silent: u32,
+    /// How messages are offered.
+    pub load: Load,
 }
 
 /// An end to open. What it is called and where its files lie follows from the run and the number; its role

@@ -71,6 +71,7 @@ impl Costs {
         self.faults.minor += other.faults.minor;
         self.faults.major += other.faults.major;
         self.loopback_bytes += other.loopback_bytes;
+        self.turns_ns += other.turns_ns;
     }
 }
 

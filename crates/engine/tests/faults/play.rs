@@ -13,7 +13,7 @@ use ipcmark_engine::{
     Trials,
 };
 use ipcmark_faulty::{Fault, Faulty, queue};
-use ipcmark_results::{RunResult, Touch};
+use ipcmark_results::{Load, RunResult, Touch};
 use ipcmark_transport::{Collect, Error, Pattern, Wait};
 use nix::{
     mqueue::{MQ_OFlag, mq_open},
@@ -99,6 +99,7 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         rows: (0..names.len()).map(row).collect(),
         sessions: names.iter().map(session).collect(),
         subscribers: 1,
+        load: Load::Closed,
         silent: 0,
         trials: Trials::Fixed(trials),
         length: Some(Length::RoundTrips(round_trips(names))),

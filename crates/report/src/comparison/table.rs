@@ -130,7 +130,7 @@ fn fitted(
 }
 
 fn scale(group: &PairedGroup) -> Scale {
-    Scale::of_times(group.group.key.pattern, group.times())
+    Scale::of_times(&group.group.key, group.times())
 }
 
 /// The cells of a group, column by column.

@@ -2,7 +2,9 @@
 //! program; a case that was not measured has one line. Quoted as RFC 4180 says.
 
 use csv::{Terminator, WriterBuilder};
-use ipcmark_results::{Case, PlacementPolicy, ProcessRecord, Role, RoundTripTrial, RunResult};
+use ipcmark_results::{
+    Case, Offered, PlacementPolicy, ProcessRecord, Role, RoundTripTrial, RunResult,
+};
 
 use crate::{
     entries::{Entry, entries},
@@ -47,10 +49,19 @@ const TRIAL: &[Column<RoundTripTrial>] = &[
     ("round_trip_ns_max", |trial| trial.round_trip_ns.max.to_string()),
     ("clock_free_mean_ns", |trial| trial.clock_free_mean_ns.to_string()),
     ("elapsed_ns", |trial| trial.elapsed_ns.to_string()),
+    ("offered_intended", |trial| offered(trial, |offered| offered.intended)),
+    ("offered_sent", |trial| offered(trial, |offered| offered.sent)),
+    ("offered_late", |trial| offered(trial, |offered| offered.late)),
+    ("offered_elapsed_ns", |trial| offered(trial, |offered| offered.elapsed_ns)),
+    ("offered_service_ns_p50", |trial| offered(trial, |offered| offered.service_ns.p50)),
+    ("offered_service_ns_p99", |trial| offered(trial, |offered| offered.service_ns.p99)),
+    ("offered_delay_ns_p50", |trial| offered(trial, |offered| offered.delay_ns.p50)),
+    ("offered_delay_ns_p99", |trial| offered(trial, |offered| offered.delay_ns.p99)),
     ("lost_wait_ns", |trial| trial.lost_wait_ns.to_string()),
     ("setup_ns", |trial| trial.session.setup_ns.to_string()),
     ("round", |trial| trial.round.to_string()),
     ("reference_multiple", |trial| optional(trial.reference_multiple)),
+    ("turns_ns", |trial| trial.session.turns_ns.to_string()),
     ("messages", |trial| trial.session.messages.to_string()),
     ("losses_sent", |trial| trial.session.losses.sent.to_string()),
     ("losses_received", |trial| trial.session.losses.received.to_string()),
@@ -85,6 +96,11 @@ const PROCESS: &[Figure] = &[
         process.ends.iter().fold(0, |sum, end| end.received.saturating_add(sum))
     }),
 ];
+
+/// A figure of an open loop.
+fn offered(trial: &RoundTripTrial, figure: fn(&Offered) -> u64) -> String {
+    optional(trial.offered.as_ref().map(figure))
+}
 
 fn lines(result: &RunResult) -> Result<String, String> {
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());

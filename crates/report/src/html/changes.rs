@@ -68,7 +68,7 @@ pub fn changes(base: &RunResult, file: usize, new: &RunResult) -> Changes {
 }
 
 fn changed_group(compared: &PairedGroup, titles: &Titles) -> ChangedGroup {
-    let scale = Scale::of_times(compared.group.key.pattern, compared.times());
+    let scale = Scale::of_times(&compared.group.key, compared.times());
     ChangedGroup {
         title: titles.title(&compared.group),
         caption: scale.caption(),

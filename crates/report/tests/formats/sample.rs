@@ -46,6 +46,7 @@ pub fn trial(wait: Wait, p50: u64) -> RoundTripTrial {
         clock_free_mean_ns: time * 0.98,
         elapsed_ns: (time * 1.05) as u64 * 10_000,
         lost_wait_ns: 0,
+        offered: None,
         answers: Vec::new(),
         round: 0,
         reference_multiple: (wait == Wait::Block).then_some(1.25),
@@ -106,6 +107,7 @@ pub fn set(trial: &mut RoundTripTrial, times: Times, mean_ns: f64) {
 fn session(wait: Wait, time: f64) -> SessionRecord {
     SessionRecord {
         setup_ns: 250_000,
+        turns_ns: 1_000_000,
         configuration: Default::default(),
         messages: 20_000,
         losses: Losses { sent: 10_000, received: 10_000, ..Losses::default() },

@@ -36,9 +36,11 @@ impl Blocks {
         self.turn.is_empty()
     }
 
-    /// The mean of a round trip of a clock-free block in which nothing was lost.
-    pub fn clock_free_mean_ns(&self, at: usize) -> Option<f64> {
-        let counts = self.clock_free[at] && self.lost[at] == 0 && self.round_trips[at] > 0;
+    /// The mean of a round trip of a block in which nothing was lost and that is clock-free, or of any such block where the
+    /// load leaves none clock-free.
+    pub fn location_mean_ns(&self, at: usize) -> Option<f64> {
+        let is_of_kind = self.clock_free[at] || !self.clock_free.contains(&true);
+        let counts = is_of_kind && self.lost[at] == 0 && self.round_trips[at] > 0;
         counts.then(|| self.elapsed_ns[at] as f64 / self.round_trips[at] as f64)
     }
 

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::json;
 
-use super::{measurement::Measurement, round_trips::RoundTripTrial};
+use super::{load::Load, measurement::Measurement, round_trips::RoundTripTrial};
 
 /// One case: one row.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -83,24 +83,6 @@ impl Touch {
 impl fmt::Display for Touch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-/// The way messages are offered.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Load {
-    /// The next message when the last is answered.
-    Closed,
-}
-
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Load::Closed => f.pad("closed"),
-        }
     }
 }
 

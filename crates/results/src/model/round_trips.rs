@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{blocks::Blocks, distances::AtDistance, session::SessionRecord, times::Times};
+use super::{
+    blocks::Blocks, distances::AtDistance, load::Offered, session::SessionRecord, times::Times,
+};
 use crate::figure::check_figures;
 
 /// The measurement of the patterns `latency` and `fan-out`.
@@ -21,15 +23,19 @@ pub struct RoundTripTrial {
     #[schemars(range(min = 1))]
     pub number: u32,
     /// Round trips of the sampled blocks, to the last answer; one that was given up counts with the time it was
-    /// waited for.
+    /// waited for. In an open loop the time from the message's intended time: the response time.
     pub round_trip_ns: Times,
-    /// Mean of all clock-free blocks together: round trips between which no clock was read.
+    /// Mean of all clock-free blocks together: round trips between which no clock was read. Where the load leaves none, for
+    /// each message is waited for, the mean of all blocks.
     #[schemars(range(min = 0))]
     pub clock_free_mean_ns: f64,
     /// Length of the sampled blocks together.
     pub elapsed_ns: u64,
     /// Time spent waiting for what was lost.
     pub lost_wait_ns: u64,
+    /// The messages of an open loop that were offered and sent; absent where the next one waits for the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Offered>,
     /// The answers of each of several followers, in the order of their numbers; empty where there is one.
     pub answers: Vec<Answers>,
     /// Number of the round in which it took its turns: trials of one round are neighbours.
@@ -66,6 +72,13 @@ impl RoundTripTrial {
         sum / self.session.messages.max(1) as f64
     }
 
+    /// Processors that all its processes together used on average in its turns; none where its time is not known.
+    pub fn cores(&self) -> Option<f64> {
+        let sum: f64 = self.session.processes.iter().map(|process| process.cpu_ns as f64).sum();
+        let turns_ns = self.session.turns_ns;
+        (turns_ns > 0).then(|| sum / turns_ns as f64)
+    }
+
     /// Context switches of all processes a message.
     pub fn switches_per_message(&self) -> f64 {
         let switches = self.session.processes.iter().map(|process| &process.context_switches);
@@ -95,6 +108,7 @@ impl RoundTripTrial {
     fn check(&self) -> Result<(), String> {
         self.session.check()?;
         self.round_trip_ns.check("round_trip_ns")?;
+        self.offered.as_ref().map_or(Ok(()), Offered::check)?;
         self.answers.iter().try_for_each(|answers| answers.answer_ns.check("answer_ns"))?;
         check_figures(&[
             ("clock_free_mean_ns", self.clock_free_mean_ns),

@@ -16,6 +16,8 @@ pub struct SessionRecord {
     pub setup_ns: u64,
     /// The settings that the transport made in its library, in the library's own words.
     pub configuration: BTreeMap<String, String>,
+    /// Length of the leader's turns together: the time over which its processes cost what they did.
+    pub turns_ns: u64,
     /// Messages of the measured pass, those of lost round trips left out: what costs are divided by.
     pub messages: u64,
     /// Parts that the leader's messages were published in, on average: where there are more than one, what carries them

@@ -42,6 +42,7 @@ pub fn trial(number: u32, samples: &[u64]) -> RoundTripTrial {
         clock_free_mean_ns: histogram.mean() * 0.97,
         elapsed_ns: samples.iter().sum(),
         lost_wait_ns: 0,
+        offered: None,
         answers: Vec::new(),
         round: number - 1,
         reference_multiple: None,
@@ -92,6 +93,7 @@ fn session(histogram: &Histogram<u64>) -> SessionRecord {
     let count = histogram.len();
     SessionRecord {
         setup_ns: 12_345,
+        turns_ns: 1_000_000,
         configuration: [("pool".to_string(), "16 x 4 MiB".to_string())].into(),
         messages: 2 * count,
         losses: Losses { sent: count, received: count, ..Losses::default() },

@@ -1,0 +1,163 @@
+//! The turn of a load that pauses: one message after another at its time, in blocks between probes.
+//!
+//! Every block is sampled: where each message is waited for, one more reading of the clock disturbs nothing.
+
+use hdrhistogram::Histogram;
+use ipcmark_machine::clock::now_ns;
+use ipcmark_transport::Error;
+
+use super::{
+    blocks::{MOST_SAMPLES, Recorder, RoundTrips},
+    pacer::{Due, Pacer, Sent, Tally},
+    probe::Distance,
+};
+use crate::wire::{Block, BlockKind, OfferedReport, TurnLimit};
+
+/// What a load that pauses needs and finds.
+pub(super) struct Paced {
+    pacer: Pacer,
+    sent: Vec<Sent>,
+    service: Histogram<u64>,
+    delay: Histogram<u64>,
+    /// Messages that were not sent, by the time that they waited until the end.
+    unsent: Histogram<u64>,
+}
+
+impl Paced {
+    pub(super) fn new(pacer: Pacer) -> Self {
+        let new = ipcmark_results::new_histogram;
+        // Written with something else than zero, so that every page of it is there.
+        let due = Due { intended_ns: u64::MAX, start_ns: u64::MAX };
+        let sent = vec![Sent { due, end_ns: u64::MAX }; MOST_SAMPLES];
+        Self { pacer, sent, service: new(), delay: new(), unsent: new() }
+    }
+
+    /// CPU time of waiting for the time of the next message, since it was asked for last.
+    pub(super) fn take_polled_ns(&mut self) -> u64 {
+        self.pacer.take_polled_ns()
+    }
+
+    /// One turn: blocks between probes until the schedule is over.
+    pub(super) fn turn<R: RoundTrips>(
+        &mut self,
+        recorder: &mut Recorder,
+        ends: &mut R,
+        limit: TurnLimit,
+        probe: &mut dyn FnMut(&mut R) -> Result<Option<Distance>, Error>,
+    ) -> Result<(), Error> {
+        let mut left = limit.samples;
+        let mut before = probe(ends)?;
+        ends.flagged(0)?;
+        self.pacer.begin(limit.time_ns);
+        loop {
+            let length = self.pacer.messages_in(recorder.length_ns()).min(MOST_SAMPLES);
+            let most = (left.min(length as u64) as usize).max(1);
+            let mut block = self.block(ends, most)?;
+            block.turn = limit.number;
+            left = left.saturating_sub(block.round_trips);
+            self.pacer.pause();
+            let after = probe(ends)?;
+            // What a probe leaves awake and warm is not what the next message is to find.
+            ends.flagged(0)?;
+            block.probes_ns = super::blocks::both(before, after);
+            before = after;
+            self.keep(recorder, block);
+            self.pacer.resume();
+            if left == 0 || !self.pacer.has_next() {
+                break;
+            }
+        }
+        let unsent = &mut self.unsent;
+        self.pacer.end(left, |waited_ns, count| {
+            let waited_ns = waited_ns.clamp(1, unsent.high());
+            unsent.record_n(waited_ns, count).expect("it is within the range");
+        });
+        Ok(())
+    }
+
+    fn block<R: RoundTrips>(&mut self, ends: &mut R, most: usize) -> Result<Block, Error> {
+        let lost = ends.losses().count;
+        let start_ns = now_ns();
+        let count = ends.paced(&mut self.sent[..most], &mut self.pacer)?;
+        let elapsed_ns = self.sent[..count].iter().map(Sent::response_ns).sum();
+        let lost = ends.losses().count - lost;
+        let (kind, round_trips) = (BlockKind::Sampled, count as u64);
+        Ok(Block { turn: 0, start_ns, kind, round_trips, elapsed_ns, lost, probes_ns: None })
+    }
+
+    /// Sorts the times of a block into histograms.
+    fn keep(&mut self, recorder: &mut Recorder, block: Block) {
+        let sent = &self.sent[..block.round_trips as usize];
+        recorder.keep(&block, sent.iter().map(Sent::response_ns));
+        for one in sent {
+            self.service.saturating_record(one.end_ns - one.due.start_ns);
+            self.delay.saturating_record(one.due.start_ns - one.due.intended_ns);
+        }
+        if block.round_trips > 0 {
+            recorder.push(block);
+        }
+    }
+
+    /// What was offered, with the samples of what was not sent; nothing where nothing had its intended time.
+    pub(super) fn finish(self) -> Option<OfferedReport> {
+        let Tally { sent, unsent, late, elapsed_ns } = self.pacer.tally()?;
+        let encode = ipcmark_results::encode;
+        Some(OfferedReport {
+            sent,
+            unsent,
+            late,
+            elapsed_ns,
+            service: encode(&self.service),
+            delay: encode(&self.delay),
+            waited: encode(&self.unsent),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipcmark_results::{Arrivals, Load};
+    use ipcmark_transport::Wait;
+
+    use super::*;
+    use crate::patterns::scripted::Scripted;
+
+    const NEAR: Distance = Distance::RoundTrip(70.0);
+
+    /// One turn at this rate; what was offered, and how many samples there are with and without a distance.
+    fn turn(per_second: u64, limit: TurnLimit) -> (OfferedReport, u64, Vec<Block>) {
+        let load = Load::Rate { per_second, arrivals: Arrivals::Fixed };
+        let mut recorder = Recorder::new(Wait::Block, 1000.0);
+        let mut paced = Paced::new(Pacer::new(load, Wait::Block, 1).unwrap());
+        let mut ends = Scripted::new(1000);
+        paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(Some(NEAR))).unwrap();
+        let (blocks, groups) = recorder.finish();
+        let samples = groups.iter().map(|group| {
+            assert!(group.bin.is_some(), "all were measured near");
+            ipcmark_results::decode(&group.histogram).unwrap().len()
+        });
+        (paced.finish().unwrap(), samples.sum(), blocks)
+    }
+
+    #[test]
+    fn a_count_is_met_and_every_message_has_a_sample() {
+        let limit = TurnLimit { number: 3, time_ns: u64::MAX / 2, samples: 50 };
+        let (offered, samples, blocks) = turn(10_000, limit);
+        assert_eq!((offered.sent, offered.unsent, samples), (50, 0, 50));
+        assert_eq!(blocks.iter().map(|block| block.round_trips).sum::<u64>(), 50);
+        assert!(blocks.iter().all(|block| block.turn == 3 && block.kind == BlockKind::Sampled));
+        assert!(blocks.len() > 1, "1.5 ms hold 15 of them");
+    }
+
+    #[test]
+    fn a_time_ends_whatever_the_rate() {
+        let limit = TurnLimit { number: 0, time_ns: 20_000_000, samples: u64::MAX };
+        let (offered, samples, _) = turn(100_000_000, limit);
+        assert_eq!(samples, offered.sent);
+        assert!(offered.unsent > 0 && offered.late >= offered.unsent, "{offered:?}");
+        let waited = ipcmark_results::decode(&offered.waited).unwrap();
+        assert_eq!(waited.len(), offered.unsent);
+        let intended = (offered.sent + offered.unsent) as f64;
+        assert!((intended / (offered.elapsed_ns as f64 / 10.0) - 1.0).abs() < 0.01, "{offered:?}");
+    }
+}

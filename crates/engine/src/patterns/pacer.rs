@@ -1,0 +1,371 @@
+//! When the next message is due, where the next one does not follow the last at once.
+//!
+//! An open loop gives every message its intended time beforehand. A message that cannot be sent at its time, because
+//! the one before is not answered, is late: it is sent as soon as can be, its times count from the intended one, and
+//! nothing is put off or left out for it. Only a probe moves the schedule, and only where no message is late: it is no
+//! part of the load.
+//!
+//! A leader that sleeps between its messages would wake up later than intended by what the timer and the processor's
+//! sleep take, which is not the transport's. So it wakes up early and polls the clock for the rest; the CPU time of
+//! that is left out of the costs.
+
+use std::{hint::spin_loop, time::Duration};
+
+use ipcmark_machine::clock::now_ns;
+use ipcmark_results::{Arrivals, Load};
+use ipcmark_transport::{Error, Wait};
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{Rng, SeedableRng},
+};
+
+/// So long before the intended time a leader that sleeps wakes up.
+const EARLY: Duration = Duration::from_micros(120);
+
+/// The number of the random numbers' stream: the schedule of the turns has its own.
+const STREAM: u64 = u64::MAX;
+
+/// A message that may be sent now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    /// When it was to be sent.
+    pub intended_ns: u64,
+    /// When it may be.
+    pub start_ns: u64,
+}
+
+/// A message that was sent, and when its last answer was there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub due: Due,
+    pub end_ns: u64,
+}
+
+impl Sent {
+    /// From the intended time to the last answer.
+    pub(super) fn response_ns(&self) -> u64 {
+        self.end_ns - self.due.intended_ns
+    }
+}
+
+/// Tells when to send.
+pub(super) struct Pacer {
+    load: Load,
+    sleeps: bool,
+    random: ChaCha8Rng,
+    /// When the next message is to be sent, with the parts of a nanosecond that add up.
+    next_ns: f64,
+    /// When a probe began, if one runs.
+    paused_ns: Option<u64>,
+    /// Nothing is intended later.
+    until_ns: u64,
+    /// Messages whose time came after the last was answered, or not at all.
+    late: u64,
+    sent: u64,
+    /// Messages of turns that are over, whose time came and that were not sent.
+    unsent: u64,
+    /// Length of the turns that are over.
+    elapsed_ns: u64,
+    began_ns: u64,
+    /// CPU time of polling the clock, where ends sleep.
+    polled_ns: u64,
+}
+
+impl Pacer {
+    /// For a load of which the next message does not follow the last at once.
+    pub(super) fn new(load: Load, wait: Wait, seed: u64) -> Option<Self> {
+        load.gap_ns()?;
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(STREAM);
+        Some(Self {
+            load,
+            sleeps: wait != Wait::Spin,
+            random,
+            next_ns: 0.0,
+            paused_ns: None,
+            until_ns: 0,
+            late: 0,
+            sent: 0,
+            unsent: 0,
+            elapsed_ns: 0,
+            began_ns: 0,
+            polled_ns: 0,
+        })
+    }
+
+    /// A turn begins, and ends after `time_ns`; its first message is intended before that.
+    pub(super) fn begin(&mut self, time_ns: u64) {
+        self.began_ns = now_ns();
+        let first = self.gap();
+        self.next_ns = self.began_ns as f64 + first;
+        self.until_ns = self.began_ns.saturating_add(time_ns).max(self.next_ns as u64);
+        self.paused_ns = None;
+    }
+
+    /// Whether the turn has another message.
+    pub(super) fn has_next(&self) -> bool {
+        self.next_ns as u64 <= self.until_ns && now_ns() <= self.until_ns
+    }
+
+    /// A probe begins: where no message waits for it, its time is left out of the schedule.
+    pub(super) fn pause(&mut self) {
+        let now = now_ns();
+        self.paused_ns = (self.is_open() && (self.next_ns as u64) > now).then_some(now);
+    }
+
+    /// It is over.
+    pub(super) fn resume(&mut self) {
+        let Some(paused) = self.paused_ns.take() else { return };
+        let pause = now_ns() - paused;
+        self.next_ns += pause as f64;
+        self.until_ns = self.until_ns.saturating_add(pause);
+        self.began_ns += pause;
+    }
+
+    fn is_open(&self) -> bool {
+        self.load.is_open()
+    }
+
+    /// Waits until the next message is due; none where the turn has no more.
+    #[inline(always)]
+    pub(super) fn wait(&mut self) -> Option<Due> {
+        let now = now_ns();
+        if !self.is_open() {
+            self.next_ns = now as f64 + self.gap();
+        }
+        let intended_ns = self.next_ns as u64;
+        if self.sent > 0 && (intended_ns > self.until_ns || now > self.until_ns) {
+            return None;
+        }
+        let start_ns = if now > intended_ns { now } else { self.sleep_until(intended_ns, now) };
+        self.sent += 1;
+        match self.is_open() {
+            true => {
+                self.late += u64::from(now > intended_ns);
+                self.next_ns += self.gap();
+                Some(Due { intended_ns, start_ns })
+            }
+            false => Some(Due { intended_ns: start_ns, start_ns }),
+        }
+    }
+
+    /// The time at which it is awake: this one, or as soon after it as the processor came.
+    fn sleep_until(&mut self, at_ns: u64, now: u64) -> u64 {
+        let early = at_ns.saturating_sub(EARLY.as_nanos() as u64);
+        let awake = if self.sleeps && early > now { sleep_until(early) } else { now };
+        let mut now = awake;
+        while now < at_ns {
+            spin_loop();
+            now = now_ns();
+        }
+        if self.sleeps {
+            self.polled_ns += now - awake;
+        }
+        now
+    }
+
+    fn gap(&mut self) -> f64 {
+        let mean = self.load.gap_ns().unwrap_or(0.0);
+        match self.load {
+            Load::Rate { arrivals: Arrivals::Poisson, .. } => {
+                // 53 random bits make a number above 0 and up to 1, whose negative logarithm is exponential.
+                let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+                -uniform.ln() * mean
+            }
+            _ => mean,
+        }
+    }
+
+    /// The turn is over: what was intended and not sent, at most so many, is told to `unsent`, as the time that it waited
+    /// until the end and how many did so.
+    pub(super) fn end(&mut self, most: u64, mut unsent: impl FnMut(u64, u64)) {
+        let end = if most > 0 && self.is_open() { self.until_ns } else { now_ns() };
+        self.elapsed_ns += end.saturating_sub(self.began_ns);
+        let Some(gap) = self.load.gap_ns().filter(|_| self.is_open()) else { return };
+        let left = (end as f64 - self.next_ns) / gap;
+        let count = if left < 0.0 { 0 } else { most.min(left as u64 + 1) };
+        // Evenly spread between the first, which waited longest, and the end: in steps, for there can be billions.
+        let steps = count.min(MOST_STEPS);
+        for step in 0..steps {
+            let (from, to) = (count * step / steps, count * (step + 1) / steps);
+            let waited = end as f64 - self.next_ns - gap * from as f64;
+            unsent(waited.max(0.0) as u64, to - from);
+        }
+        self.unsent += count;
+        self.late += count;
+    }
+
+    /// Length of a block of so much time, in messages: where they are far apart a few of them, unless that is long.
+    pub(super) fn messages_in(&self, length_ns: f64) -> usize {
+        let gap = self.load.gap_ns().unwrap_or(1.0).max(1.0);
+        let few = (FEW * gap).min(LONGEST_OF_FEW.as_nanos() as f64);
+        (length_ns.max(few) / gap).ceil().clamp(1.0, 1e9) as usize
+    }
+
+    /// CPU time of polling the clock since it was asked for last.
+    pub(super) fn take_polled_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.polled_ns)
+    }
+
+    /// What became of the messages; nothing where they have no intended time.
+    pub(super) fn tally(&self) -> Option<Tally> {
+        let Self { sent, unsent, late, elapsed_ns, .. } = *self;
+        self.is_open().then_some(Tally { sent, unsent, late, elapsed_ns })
+    }
+}
+
+/// Sends messages as they are due, at most as many as there are slots; how many there were.
+#[inline(always)]
+pub(super) fn paced(
+    slots: &mut [Sent],
+    pacer: &mut Pacer,
+    mut round_trip: impl FnMut() -> Result<(), Error>,
+) -> Result<usize, Error> {
+    for (at, slot) in slots.iter_mut().enumerate() {
+        let Some(due) = pacer.wait() else { return Ok(at) };
+        round_trip()?;
+        *slot = Sent { due, end_ns: now_ns() };
+    }
+    Ok(slots.len())
+}
+
+/// Messages in a block, where they are far apart.
+const FEW: f64 = 4.0;
+const LONGEST_OF_FEW: Duration = Duration::from_millis(40);
+
+/// Steps in which unsent messages are told.
+const MOST_STEPS: u64 = 1000;
+
+/// What became of the messages of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub sent: u64,
+    /// Not sent, although their time came.
+    pub unsent: u64,
+    /// Those of both that could not be sent at their time.
+    pub late: u64,
+    /// Length of the schedule.
+    pub elapsed_ns: u64,
+}
+
+/// Sleeps until this time of the clock; the time after that.
+fn sleep_until(at_ns: u64) -> u64 {
+    let at = libc::timespec {
+        tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: the time is valid; a sleep that a signal ends early is made up for by polling the clock.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &at,
+            std::ptr::null_mut(),
+        );
+    }
+    now_ns()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(per_second: u64, arrivals: Arrivals) -> Pacer {
+        Pacer::new(Load::Rate { per_second, arrivals }, Wait::Block, 1).unwrap()
+    }
+
+    #[test]
+    fn a_closed_loop_is_not_paced() {
+        assert!(Pacer::new(Load::Closed, Wait::Spin, 1).is_none());
+    }
+
+    #[test]
+    fn every_message_has_its_intended_time() {
+        let mut pacer = rate(1000, Arrivals::Fixed);
+        pacer.begin(20_000_000);
+        let due: Vec<Due> = std::iter::from_fn(|| pacer.wait()).collect();
+        let gaps = due.windows(2).map(|pair| pair[1].intended_ns - pair[0].intended_ns);
+        assert!(gaps.into_iter().all(|gap| gap == 1_000_000), "{due:?}");
+        assert!(due.iter().all(|due| due.start_ns >= due.intended_ns));
+        pacer.end(u64::MAX, |_, _| ());
+        let tally = pacer.tally().unwrap();
+        assert_eq!(tally.sent + tally.unsent, 20, "{tally:?}");
+        assert_eq!((tally.elapsed_ns, due.len() as u64), (20_000_000, tally.sent));
+    }
+
+    /// A closed loop would send the next message a period after the stall, and call none of them late.
+    #[test]
+    fn a_stall_makes_the_messages_late_that_were_due_in_it() {
+        let mut pacer = rate(10_000, Arrivals::Fixed);
+        pacer.begin(200_000_000);
+        let first = pacer.wait().unwrap();
+        while now_ns() < first.start_ns + 100_000_000 {}
+        let waited: Vec<u64> = std::iter::from_fn(|| pacer.wait())
+            .take(1000)
+            .map(|due| due.start_ns - due.intended_ns)
+            .collect();
+        // At least these; a busy machine can make more of them late.
+        assert!(pacer.late >= 999 && waited[0] > 99_000_000, "{} {}", pacer.late, waited[0]);
+        assert!(waited[999] >= 90_000 || waited.is_sorted_by(|a, b| a >= b));
+    }
+
+    #[test]
+    fn what_nobody_can_send_is_counted_at_the_end_in_few_steps() {
+        let mut pacer = rate(100_000_000, Arrivals::Fixed);
+        pacer.begin(50_000_000);
+        assert!(pacer.wait().is_some());
+        while now_ns() <= pacer.until_ns {}
+        assert!(pacer.wait().is_none() && !pacer.has_next());
+        let mut steps = Vec::new();
+        pacer.end(u64::MAX, |waited, count| steps.push((waited, count)));
+        let Tally { sent, unsent, late, elapsed_ns } = pacer.tally().unwrap();
+        assert_eq!((sent, elapsed_ns), (1, 50_000_000));
+        assert!(late - unsent <= sent, "{late} {unsent}");
+        assert!((sent + unsent).abs_diff(5_000_000) <= 1, "{unsent}");
+        assert!(steps.len() == 1000 && steps.iter().map(|(_, count)| count).sum::<u64>() == unsent);
+        assert!(steps.is_sorted_by(|a, b| a.0 > b.0) && steps[0].0 > 49_000_000, "{:?}", steps[0]);
+    }
+
+    #[test]
+    fn a_probe_is_no_part_of_the_schedule_unless_a_message_waits() {
+        let mut pacer = rate(100, Arrivals::Fixed);
+        pacer.begin(1_000_000_000);
+        let (next, until) = (pacer.next_ns, pacer.until_ns);
+        pacer.pause();
+        let begin = now_ns();
+        while now_ns() < begin + 1_000_000 {}
+        pacer.resume();
+        let shift = pacer.until_ns - until;
+        assert!(shift >= 1_000_000 && (pacer.next_ns - next - shift as f64).abs() < 2.0);
+        pacer.next_ns = begin as f64;
+        pacer.pause();
+        pacer.resume();
+        assert_eq!(pacer.next_ns, begin as f64, "its message was due before");
+    }
+
+    #[test]
+    fn random_arrivals_have_the_rate_and_the_seed_repeats_them() {
+        let gaps = |seed| {
+            let load = Load::Rate { per_second: 1_000_000, arrivals: Arrivals::Poisson };
+            let mut pacer = Pacer::new(load, Wait::Spin, seed).unwrap();
+            (0..20_000).map(|_| pacer.gap()).collect::<Vec<f64>>()
+        };
+        let (first, mean) = (gaps(1), |gaps: &[f64]| gaps.iter().sum::<f64>() / 20_000.0);
+        // Standard error 7 of 1000: five of them.
+        assert!((mean(&first) - 1000.0).abs() < 35.0, "{}", mean(&first));
+        assert!(first == gaps(1) && first != gaps(2));
+    }
+
+    #[test]
+    fn an_interval_follows_the_answer() {
+        let mut pacer = Pacer::new(Load::Interval { pause_ns: 2_000_000 }, Wait::Block, 1).unwrap();
+        pacer.begin(10_000_000);
+        let mut last = now_ns();
+        while let Some(due) = pacer.wait() {
+            assert!(due.start_ns >= last + 2_000_000 && due.intended_ns == due.start_ns);
+            last = now_ns();
+        }
+        pacer.end(u64::MAX, |_, _| panic!("nothing was intended"));
+        assert!(pacer.tally().is_none() && pacer.sent >= 1);
+    }
+}

@@ -1,0 +1,149 @@
+//! How messages are offered, and what became of those of an open loop.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::times::Times;
+
+/// The way messages are offered.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// The next message when the last is answered.
+    #[default]
+    Closed,
+    /// The next message a pause after the last is answered.
+    Interval {
+        /// The pause.
+        #[schemars(range(min = 1))]
+        pause_ns: u64,
+    },
+    /// An open loop: each message has its intended time, whatever becomes of those before it.
+    Rate {
+        /// Messages a second, on average.
+        #[schemars(range(min = 1))]
+        per_second: u64,
+        /// When they arrive.
+        arrivals: Arrivals,
+    },
+}
+
+/// The times between the messages of an open loop.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// Exponentially distributed, as of many independent senders.
+    Poisson,
+}
+
+/// What an open loop offered in one trial, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Offered {
+    /// Messages whose intended time came.
+    pub intended: u64,
+    /// Those of them that were sent before the end. The others count as answered at the end, which is less than it would
+    /// have been.
+    pub sent: u64,
+    /// Messages that could not be sent at their time, because the one before was not answered, or not at all.
+    pub late: u64,
+    /// Length of the schedule.
+    pub elapsed_ns: u64,
+    /// Times from the actual send to the last answer.
+    pub service_ns: Times,
+    /// Times from the intended time to the actual send.
+    pub delay_ns: Times,
+}
+
+impl Load {
+    /// The time between two messages, on average, in nanoseconds; none where the next one waits for the last only.
+    pub fn gap_ns(self) -> Option<f64> {
+        match self {
+            Load::Closed => None,
+            Load::Interval { pause_ns } => Some(pause_ns as f64),
+            Load::Rate { per_second, .. } => Some(1e9 / per_second as f64),
+        }
+    }
+
+    /// True if messages have intended times.
+    pub fn is_open(self) -> bool {
+        matches!(self, Load::Rate { .. })
+    }
+}
+
+impl Offered {
+    /// Messages a second that were asked for.
+    pub fn offered_per_second(&self) -> f64 {
+        self.intended as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+
+    /// Messages a second that were sent.
+    pub fn sent_per_second(&self) -> f64 {
+        self.sent as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.service_ns.check("service_ns")?;
+        self.delay_ns.check("delay_ns")?;
+        match self.sent <= self.intended && self.late <= self.intended {
+            true => Ok(()),
+            false => Err(format!(
+                "of {} intended messages {} were sent and {} were late",
+                self.intended, self.sent, self.late
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Load::Closed => "closed".into(),
+            Load::Interval { pause_ns } => format!("interval {}", pause(*pause_ns)),
+            Load::Rate { per_second, arrivals: Arrivals::Fixed } => format!("{per_second}/s"),
+            Load::Rate { per_second, .. } => format!("{per_second}/s poisson"),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A time in the greatest unit that divides it: `10ms`.
+fn pause(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{ns}ns"), |(unit, sign)| format!("{}{sign}", ns / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_in_words() {
+        let rate = |arrivals| Load::Rate { per_second: 10_000, arrivals };
+        assert_eq!(Load::Closed.to_string(), "closed");
+        assert_eq!(rate(Arrivals::Fixed).to_string(), "10000/s");
+        assert_eq!(rate(Arrivals::Poisson).to_string(), "10000/s poisson");
+        let paused = |pause_ns| Load::Interval { pause_ns }.to_string();
+        let texts = [2_000_000_000, 10_000_000, 1_500, 7_000].map(paused);
+        assert_eq!(texts, ["interval 2s", "interval 10ms", "interval 1500ns", "interval 7us"]);
+    }
+
+    #[test]
+    fn a_load_reads_back_as_it_was_written() {
+        let rate = Load::Rate { per_second: 3, arrivals: Arrivals::Poisson };
+        for load in [Load::Closed, Load::Interval { pause_ns: 5 }, rate] {
+            let text = serde_json::to_string(&load).unwrap();
+            assert_eq!(serde_json::from_str::<Load>(&text).unwrap(), load, "{text}");
+        }
+        assert_eq!(serde_json::to_string(&Load::Closed).unwrap(), r#""closed""#);
+    }
+}
