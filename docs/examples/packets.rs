@@ -12,8 +12,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Capabilities, Carrier, Definition, Endpoint, Error, Pattern, Rendezvous, Settings, Span, Step,
-    Transport, Wait,
+    Capabilities, Carrier, DeclaredCarrier, Definition, Endpoint, Error, Rendezvous, Settings,
+    Step, Transport, Wait,
 };
 use nix::{
     errno::Errno,
@@ -44,10 +44,6 @@ impl Transport for Packets {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<PacketsEnd, Error> {
@@ -142,17 +138,12 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("packets"),
     family: Cow::Borrowed("example"),
     summary: Cow::Borrowed("packet sockets in Rust, to learn from; two copies a message"),
-    capabilities: Capabilities {
-        waits: Cow::Borrowed(&[Wait::Spin, Wait::Block]),
-        patterns: Cow::Borrowed(&[Pattern::Latency]),
-        max_payload: LARGEST,
-        loans: false,
-        max_subscribers: 1,
-        crosses_hosts: false,
-        reliable: true,
-        alternating: false,
-        span: Span::Process,
-        exclusive: false,
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&[]),
+    capabilities: {
+        let mut capabilities = Capabilities::usual();
+        capabilities.max_payload = LARGEST;
+        capabilities
     },
 };
 

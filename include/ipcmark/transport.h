@@ -67,8 +67,9 @@ enum ipcmark_flag {
     IPCMARK_NO_HOP = 16,       /* An end takes back what it published (null only). */
     IPCMARK_SAME_PROCESS = 32, /* A message goes from thread to thread of one process. */
     IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family. */
-    IPCMARK_IN_MEMORY = 128,   /* Memory that both processes map always carries the messages, or */
-    IPCMARK_ON_NETWORK = 256   /* a network interface: another carrier found marks the row. */
+    IPCMARK_IN_MEMORY = 128,   /* Memory that both processes map carries the messages, or */
+    IPCMARK_ON_NETWORK = 256,  /* a network interface, or a buffer of the kernel: */
+    IPCMARK_IN_KERNEL = 512    /* another carrier found marks the row. */
 };
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
@@ -218,6 +219,7 @@ struct ipcmark_transport {
      * Called in a process of its own before anything is measured. DONE or FAILED. */
     int (*check)(const struct ipcmark_transport *transport, const struct ipcmark_option *options, uint32_t option_count,
                  struct ipcmark_error *error);
+    uint64_t memory_limit; /* With IPCMARK_IN_MEMORY: the kernel carries larger messages; 0: none. */
 };
 
 /* A shared object that offers transports. */

@@ -30,6 +30,7 @@ pub const SAME_PROCESS: u32 = 32;
 pub const EXCLUSIVE: u32 = 64;
 pub const IN_MEMORY: u32 = 128;
 pub const ON_NETWORK: u32 = 256;
+pub const IN_KERNEL: u32 = 512;
 
 pub const LEADER: u32 = 0;
 pub const FOLLOWER: u32 = 1;
@@ -184,6 +185,7 @@ pub struct Transport {
     pub wait: Option<Wait>,
     pub options: *const OptionSpec,
     pub check: Option<Check>,
+    pub memory_limit: u64,
 }
 
 pub type File = unsafe extern "C" fn(list: *mut c_void, path: *const c_char);

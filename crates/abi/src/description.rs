@@ -4,7 +4,8 @@
 use std::slice;
 
 use ipcmark_transport::{
-    Availability, Capabilities, Carrier, Definition, MAX_PAYLOAD, OptionSpec, Pattern, Span, Wait,
+    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, MAX_PAYLOAD, OptionSpec,
+    Pattern, Span, Wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,10 @@ pub(crate) struct Description {
     pub exclusive: bool,
     #[serde(default)]
     pub carrier: Option<Carrier>,
+    /// Bytes of the largest message that shared memory carries, where the kernel carries larger ones; 0 where there is no
+    /// such limit.
+    #[serde(default)]
+    pub memory_limit: usize,
     /// What users can set of it.
     #[serde(default, rename = "option")]
     pub options: Vec<OptionWords>,
@@ -129,15 +134,25 @@ impl Description {
             carrier: match () {
                 () if has(c::IN_MEMORY) => Some(Carrier::SharedMemory),
                 () if has(c::ON_NETWORK) => Some(Carrier::Network),
+                () if has(c::IN_KERNEL) => Some(Carrier::Kernel),
                 () => None,
             },
+            memory_limit: transport.memory_limit.try_into().unwrap_or(usize::MAX),
             options: option_specs(transport).iter().map(OptionWords::of).collect(),
         }
     }
 
-    /// What users can set of it, as the command wants it.
-    pub(crate) fn options(&self) -> Vec<OptionSpec> {
-        self.options.iter().map(OptionWords::spec).collect()
+    /// What carries its messages.
+    fn carrier(&self) -> DeclaredCarrier {
+        match (self.carrier, self.memory_limit) {
+            (None, _) => DeclaredCarrier::Unstated,
+            (Some(Carrier::SharedMemory), up_to @ 1..) => DeclaredCarrier::BySize {
+                up_to,
+                small: Carrier::SharedMemory,
+                large: Carrier::Kernel,
+            },
+            (Some(carrier), _) => DeclaredCarrier::Always(carrier),
+        }
     }
 
     /// The same as the engine wants it.
@@ -146,6 +161,8 @@ impl Description {
             name: self.name.clone().into(),
             family: family.to_owned().into(),
             summary: self.summary.clone().into(),
+            carrier: self.carrier(),
+            options: self.options.iter().map(OptionWords::spec).collect(),
             capabilities: Capabilities {
                 waits: self.waits.clone().into(),
                 patterns: self.patterns.clone().into(),
@@ -205,5 +222,23 @@ impl From<Verdict> for Availability {
                 Availability::Unavailable { reason, install }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_carries_messages_can_follow_from_their_size() {
+        let carrier = |more: &str| {
+            let text = format!("name = 'a'\nsummary = 'b'\nwaits = ['spin']\n{more}");
+            toml::from_str::<Description>(&text).unwrap().carrier()
+        };
+        let [memory, kernel] = [Carrier::SharedMemory, Carrier::Kernel];
+        assert_eq!(carrier(""), DeclaredCarrier::Unstated);
+        assert_eq!(carrier("carrier = 'kernel'"), DeclaredCarrier::Always(kernel));
+        let by_size = DeclaredCarrier::BySize { up_to: 4096, small: memory, large: kernel };
+        assert_eq!(carrier("carrier = 'shared-memory'\nmemory_limit = 4096"), by_size);
     }
 }

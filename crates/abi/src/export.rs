@@ -30,8 +30,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Carrier, Collect, Endpoint, Error, Leftover, OptionSpec,
-    Rendezvous, Role, SessionName, Settings, Span, Step, Transport,
+    Availability, Capabilities, Carrier, Collect, DeclaredCarrier, Endpoint, Error, Leftover,
+    OptionSpec, Rendezvous, Role, SessionName, Settings, Span, Step, Transport,
 };
 
 use crate::{
@@ -110,14 +110,14 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
     let capabilities = &definition.capabilities;
     Box::leak(Box::new(c::Transport {
         size: size_of::<c::Transport>() as u32,
-        flags: flags(capabilities) | carrier_flag(transport.carrier()),
+        flags: flags(capabilities) | carrier_flag(definition.carrier),
         name: constant(&definition.name),
         summary: constant(&definition.summary),
         max_payload: capabilities.max_payload as u64,
         waits: capabilities.waits.iter().map(|wait| wait_bit(*wait)).sum(),
         patterns: capabilities.patterns.iter().map(|pattern| pattern_bit(*pattern)).sum(),
         max_subscribers: capabilities.max_subscribers,
-        option_count: transport.options().len() as u32,
+        option_count: definition.options.len() as u32,
         context: (&raw const *transport).cast(),
         probe: Some(probe::<T>),
         open: Some(open::<T>),
@@ -128,8 +128,9 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
         release: Some(release::<T>),
         // An end of ours polls and sleeps by itself.
         wait: None,
-        options: specs(transport.options()),
+        options: specs(&definition.options),
         check: Some(check::<T>),
+        memory_limit: memory_limit(definition.carrier),
     }))
 }
 
@@ -157,12 +158,23 @@ fn flags(capabilities: &Capabilities) -> u32 {
     flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
 }
 
-fn carrier_flag(carrier: Option<Carrier>) -> u32 {
+/// The flag of what carries messages. That no message leaves its process is said by the span; a carrier by size that the
+/// contract has no words for is not stated.
+fn carrier_flag(carrier: DeclaredCarrier) -> u32 {
+    use Carrier::{Kernel, Network, SharedMemory};
     match carrier {
-        Some(Carrier::SharedMemory) => c::IN_MEMORY,
-        Some(Carrier::Network) => c::ON_NETWORK,
-        // A module says it by its span, or not at all.
-        Some(Carrier::Kernel | Carrier::Process) | None => 0,
+        DeclaredCarrier::Always(SharedMemory)
+        | DeclaredCarrier::BySize { small: SharedMemory, large: Kernel, .. } => c::IN_MEMORY,
+        DeclaredCarrier::Always(Network) => c::ON_NETWORK,
+        DeclaredCarrier::Always(Kernel) => c::IN_KERNEL,
+        _ => 0,
+    }
+}
+
+fn memory_limit(carrier: DeclaredCarrier) -> u64 {
+    match carrier {
+        DeclaredCarrier::BySize { up_to, .. } if carrier_flag(carrier) != 0 => up_to as u64,
+        _ => 0,
     }
 }
 
@@ -395,5 +407,26 @@ impl Rendezvous for Peers {
         // SAFETY: the session has just handed these descriptors over to us.
         let owned = fds[..count].iter().map(|fd| unsafe { OwnedFd::from_raw_fd(*fd) }).collect();
         Ok((bytes, owned))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_has_words_for_what_carries_messages() {
+        use Carrier::{Kernel, Network, SharedMemory};
+        let by_size = |small, large| DeclaredCarrier::BySize { up_to: 4096, small, large };
+        for (declared, flag, limit) in [
+            (DeclaredCarrier::Unstated, 0, 0),
+            (DeclaredCarrier::Always(SharedMemory), c::IN_MEMORY, 0),
+            (DeclaredCarrier::Always(Network), c::ON_NETWORK, 0),
+            (DeclaredCarrier::Always(Kernel), c::IN_KERNEL, 0),
+            (by_size(SharedMemory, Kernel), c::IN_MEMORY, 4096),
+            (by_size(Kernel, Network), 0, 0),
+        ] {
+            assert_eq!((carrier_flag(declared), memory_limit(declared)), (flag, limit));
+        }
     }
 }

@@ -105,6 +105,7 @@ fn broken(stem: &str, reason: &str) -> Module {
         span: Span::Process,
         exclusive: false,
         carrier: None,
+        memory_limit: 0,
         options: Vec::new(),
     };
     let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };

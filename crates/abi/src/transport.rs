@@ -9,8 +9,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, Role, SessionName,
-    Settings, Transport,
+    Availability, Definition, Error, Leftover, Rendezvous, Role, SessionName, Settings, Transport,
 };
 
 use crate::{
@@ -32,11 +31,9 @@ pub(crate) const CHECK: &str = "check";
 /// A transport of a module, or the row of one that is not there.
 pub struct Module {
     definition: Definition,
-    options: Vec<OptionSpec>,
     availability: Availability,
     /// The file it comes from; `None` where there is no module.
     origin: Option<Arc<Origin>>,
-    carrier: Option<Carrier>,
 }
 
 impl Module {
@@ -47,8 +44,7 @@ impl Module {
         origin: Option<Arc<Origin>>,
     ) -> Self {
         let definition = description.definition(family);
-        let (options, carrier) = (description.options(), description.carrier);
-        Self { definition, options, availability, origin, carrier }
+        Self { definition, availability, origin }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -68,14 +64,6 @@ impl Transport for Module {
 
     fn definition(&self) -> &Definition {
         &self.definition
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &self.options
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        self.carrier
     }
 
     fn probe(&self) -> Availability {

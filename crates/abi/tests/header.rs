@@ -86,7 +86,7 @@ fn its_layout_is_that_of_the_loader() {
         "ipcmark_session" = Session { size, peers, send, receive, meet, note, may_lose }
         "ipcmark_transport" = Transport {
             size, flags, name, summary, max_payload, waits, patterns, max_subscribers, option_count,
-            context, probe, open, publish, take, close, loan, release, wait, options, check
+            context, probe, open, publish, take, close, loan, release, wait, options, check, memory_limit
         }
         "ipcmark_module" = Module {
             size, abi_version, family, library_version, transports, transport_count, reserved,

@@ -59,7 +59,7 @@ fn split(word: &str) -> Result<(&str, &str, &str), String> {
 }
 
 fn spec<'a>(candidate: &'a dyn AnyTransport, key: &str) -> Option<&'a OptionSpec> {
-    candidate.options().iter().find(|option| option.key == key)
+    candidate.definition().options.iter().find(|option| option.key == key)
 }
 
 fn set(
@@ -81,7 +81,7 @@ fn unknown(transport: &str, key: &str, registry: &Registry) -> String {
     let places = selection::matching(transport, registry).unwrap_or_default();
     let mut keys: Vec<String> = places
         .iter()
-        .flat_map(|at| registry[*at].options())
+        .flat_map(|at| registry[*at].definition().options.iter())
         .map(|option| format!("{transport}.{}", option.key))
         .collect();
     keys.sort();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipcmark_transport::{
-    Availability, Carrier, Collect, Definition, Error, Leftover, OptionSpec, SessionName, Transport,
+    Availability, Collect, Definition, Error, Leftover, SessionName, Transport,
 };
 
 use crate::worker::{self, WorkerContext};
@@ -11,14 +11,10 @@ use crate::worker::{self, WorkerContext};
 /// A transport of any type. Everything dynamic happens once a session; the loops inside
 /// [`AnyTransport::serve`] are built for the transport's own type.
 pub trait AnyTransport: Send + Sync {
-    /// Name, family, summary and capabilities.
+    /// What it is and what it can do.
     fn definition(&self) -> &Definition;
-    /// What users can set of it.
-    fn options(&self) -> &[OptionSpec];
     /// Whether what a user has set of its options can be used.
     fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error>;
-    /// What carries its messages, where it says so.
-    fn carrier(&self) -> Option<Carrier>;
     /// Whether it can run here.
     fn probe(&self) -> Availability;
     /// Serves a session as one of its workers, until the command is gone.
@@ -51,16 +47,8 @@ impl<T: Transport> AnyTransport for Registered<T> {
         self.0.definition()
     }
 
-    fn options(&self) -> &[OptionSpec] {
-        self.0.options()
-    }
-
     fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error> {
         self.0.check(options)
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        self.0.carrier()
     }
 
     fn probe(&self) -> Availability {

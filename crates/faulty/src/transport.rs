@@ -11,8 +11,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Definition, Endpoint, Error, Leftover, MAX_PAYLOAD, Pattern,
-    Rendezvous, Role, SessionName, Settings, Span, Step, Transport, Wait,
+    Availability, Capabilities, DeclaredCarrier, Definition, Endpoint, Error, Leftover, Rendezvous,
+    Role, SessionName, Settings, Step, Transport,
 };
 
 use crate::{
@@ -50,22 +50,18 @@ impl Faulty {
     /// A transport of this name with this fault. Those of the family `os` are held to what is all ours.
     pub fn new(name: &'static str, family: &'static str, fault: Fault) -> Self {
         let capabilities = Capabilities {
-            waits: Cow::Borrowed(&[Wait::Spin, Wait::Block]),
-            patterns: Cow::Borrowed(&[Pattern::Latency]),
-            max_payload: MAX_PAYLOAD,
             loans: fault == Fault::ClaimsLoans,
-            max_subscribers: 1,
-            crosses_hosts: false,
             reliable: !matches!(fault, Fault::Unreliable(..) | Fault::ClaimsToWake),
             alternating: fault == Fault::TakesTurns,
-            span: Span::Process,
-            exclusive: false,
+            ..Capabilities::usual()
         };
         let family = if fault == Fault::Misnamed { "The_OS" } else { family };
         let definition = Definition {
             name: name.into(),
             family: family.into(),
             summary: "pipes, with a fault".into(),
+            carrier: DeclaredCarrier::Unstated,
+            options: Cow::Borrowed(&[]),
             capabilities,
         };
         Self { fault, definition }

@@ -14,8 +14,7 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
-    Wait,
+    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -46,14 +45,6 @@ impl Transport for Eventfd {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -146,6 +137,7 @@ static DEFINITION: Definition = shared::definition(
     "eventfd",
     "ring of messages in shared memory, an eventfd as the notice, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `eventfd`, as it stands in the list.

@@ -14,7 +14,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{
+    Capabilities, Carrier, DeclaredCarrier, Definition, Error, Rendezvous, Settings, Transport,
+};
 use nix::{
     fcntl::{self, OFlag},
     sys::stat::Mode,
@@ -23,7 +25,7 @@ use nix::{
 
 use crate::{
     descriptors::{self, Descriptors},
-    frame::{self, Framed},
+    frame::Framed,
 };
 
 const OBJECT: &str = "the FIFO";
@@ -36,14 +38,6 @@ impl Transport for Fifo {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &descriptors::OPTIONS
     }
 
     fn open(
@@ -105,7 +99,9 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("fifo"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("two named pipes; two copies a message"),
-    capabilities: frame::capabilities(),
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&descriptors::OPTIONS),
+    capabilities: Capabilities::usual(),
 };
 
 /// `fifo`, as it stands in the list.

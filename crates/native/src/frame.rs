@@ -8,11 +8,9 @@
 //! their own, for the queue keeps their order and loses none. The receiver puts each part right
 //! behind the one before it.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
-use ipcmark_transport::{
-    Capabilities, Endpoint, Error, MAX_PAYLOAD, Pattern, Settings, Span, Step, Wait,
-};
+use ipcmark_transport::{Endpoint, Error, Settings, Step};
 use nix::errno::Errno;
 
 use crate::buffer::{ALIGNMENT, Buffer};
@@ -230,22 +228,6 @@ fn failed(errno: Errno, operation: &'static str, object: &'static str) -> Error 
             Error::peer_gone(operation, object)
         }
         _ => Error::os(operation, object, errno),
-    }
-}
-
-/// What a reliable queue between two processes can do.
-pub const fn capabilities() -> Capabilities {
-    Capabilities {
-        waits: Cow::Borrowed(&[Wait::Spin, Wait::Block]),
-        patterns: Cow::Borrowed(&[Pattern::Latency]),
-        max_payload: MAX_PAYLOAD,
-        loans: false,
-        max_subscribers: 1,
-        crosses_hosts: false,
-        reliable: true,
-        alternating: false,
-        span: Span::Process,
-        exclusive: false,
     }
 }
 

@@ -9,9 +9,7 @@
 
 use std::os::fd::OwnedFd;
 
-use ipcmark_transport::{
-    Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
-};
+use ipcmark_transport::{Definition, Error, Rendezvous, Settings, Transport, Wait};
 use nix::{
     fcntl::{FcntlArg, SealFlag, fcntl},
     sys::memfd::{MFdFlags, memfd_create},
@@ -33,14 +31,6 @@ impl Transport for Memfd {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn open(
@@ -67,6 +57,7 @@ static DEFINITION: Definition = shared::definition(
     "memfd",
     "ring of messages in a sealed memory file, a futex to sleep on, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `memfd`, as it stands in the list.

@@ -15,9 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
-};
+use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 
 use crate::shared::{
     self,
@@ -35,14 +33,6 @@ impl Transport for MmapFile {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -106,6 +96,7 @@ static DEFINITION: Definition = shared::definition(
     "mmap-file",
     "ring of messages in a mapped file under /var/tmp, a futex to sleep on, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `mmap-file`, as it stands in the list.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Capabilities, Carrier, Definition, Endpoint, Error, MAX_PAYLOAD, Pattern, Rendezvous, Settings,
+    Capabilities, Carrier, DeclaredCarrier, Definition, Endpoint, Error, Rendezvous, Settings,
     Span, Step, Transport, Wait,
 };
 
@@ -29,10 +29,6 @@ impl Transport for Null {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Process)
     }
 
     fn open(&self, settings: &Settings, _: &mut dyn Rendezvous) -> Result<NullEndpoint, Error> {
@@ -82,17 +78,13 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("null"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("no hop: what the harness itself costs"),
-    capabilities: Capabilities {
-        waits: Cow::Borrowed(&[Wait::Spin]),
-        patterns: Cow::Borrowed(&[Pattern::Latency]),
-        max_payload: MAX_PAYLOAD,
-        loans: true,
-        max_subscribers: 1,
-        crosses_hosts: false,
-        reliable: true,
-        alternating: false,
-        span: Span::None,
-        exclusive: false,
+    carrier: DeclaredCarrier::Always(Carrier::Process),
+    options: Cow::Borrowed(&[]),
+    capabilities: {
+        let mut capabilities = Capabilities::waiting(&[Wait::Spin]);
+        capabilities.loans = true;
+        capabilities.span = Span::None;
+        capabilities
     },
 };
 

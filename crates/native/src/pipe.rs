@@ -11,12 +11,14 @@
 
 use std::{borrow::Cow, os::fd::AsFd};
 
-use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{
+    Capabilities, Carrier, DeclaredCarrier, Definition, Error, Rendezvous, Settings, Transport,
+};
 use nix::{fcntl::OFlag, unistd::pipe2};
 
 use crate::{
     descriptors::{self, Descriptors},
-    frame::{self, Framed},
+    frame::Framed,
 };
 
 const OBJECT: &str = "the pipe";
@@ -29,14 +31,6 @@ impl Transport for Pipe {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &descriptors::OPTIONS
     }
 
     fn open(
@@ -71,7 +65,9 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("pipe"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("two unnamed pipes; two copies a message"),
-    capabilities: frame::capabilities(),
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&descriptors::OPTIONS),
+    capabilities: Capabilities::usual(),
 };
 
 /// `pipe`, as it stands in the list.

@@ -16,8 +16,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, SessionName,
-    Settings, Transport, Wait,
+    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, Error, Leftover, OptionSpec,
+    Rendezvous, SessionName, Settings, Transport, Wait,
 };
 use nix::{
     errno::Errno,
@@ -27,7 +27,7 @@ use nix::{
 
 use crate::{
     descriptors,
-    frame::{self, Framed, HEAD, Link},
+    frame::{Framed, HEAD, Link},
     limits,
 };
 
@@ -49,14 +49,6 @@ impl Transport for PosixMq {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -191,7 +183,9 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("posix-mq"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("two POSIX message queues; two copies a message"),
-    capabilities: frame::capabilities(),
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&OPTIONS),
+    capabilities: Capabilities::usual(),
 };
 
 /// `posix-mq`, as it stands in the list.

@@ -8,9 +8,7 @@
 //! - Blocks: in `FUTEX_WAIT`, 100 ms at most in one go. Polled only, it is `shm-ring`.
 //! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
 
-use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
-};
+use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 
 use crate::shared::{
     self,
@@ -26,14 +24,6 @@ impl Transport for ShmFutex {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -54,6 +44,7 @@ static DEFINITION: Definition = shared::definition(
     "shm-futex",
     "ring of messages in shared memory, a futex to sleep on, no copy",
     &[Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `shm-futex`, as it stands in the list.

@@ -7,9 +7,7 @@
 //! - Blocks: never; `shm-futex` is the same ring with a sleep.
 //! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
 
-use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport, Wait,
-};
+use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 
 use crate::shared::{
     self,
@@ -25,14 +23,6 @@ impl Transport for ShmRing {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -53,6 +43,7 @@ static DEFINITION: Definition = shared::definition(
     "shm-ring",
     "lock-free ring of messages in shared memory, polled, no copy",
     &[Wait::Spin],
+    &duplex::OPTIONS,
 );
 
 /// `shm-ring`, as it stands in the list.

@@ -11,8 +11,7 @@
 use std::{io, ptr::NonNull};
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
-    Wait,
+    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 
 use crate::shared::{
@@ -41,14 +40,6 @@ impl Transport for ShmSemaphore {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -121,6 +112,7 @@ static DEFINITION: Definition = shared::definition(
     "shm-semaphore",
     "ring of messages in shared memory, a process-shared semaphore as the notice, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `shm-semaphore`, as it stands in the list.

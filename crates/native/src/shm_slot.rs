@@ -14,8 +14,8 @@
 use std::{hint::spin_loop, ptr::NonNull, slice};
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Endpoint, Error, HYBRID_POLLS, Rendezvous, Role, Settings,
-    Step, Transport, Wait,
+    Availability, Definition, Endpoint, Error, HYBRID_POLLS, Rendezvous, Role, Settings, Step,
+    Transport, Wait,
 };
 
 use crate::shared::{self, futex::Bell, posix, region::Region, slot::Ledger, sync::AtomicU64};
@@ -92,10 +92,6 @@ impl Transport for ShmSlot {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
     }
 
     fn probe(&self) -> Availability {
@@ -238,6 +234,7 @@ static DEFINITION: Definition = shared::definition(
     "shm-slot",
     "one message a direction in shared memory, flags and payload in one cache line, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &[],
 );
 
 /// `shm-slot`, as it stands in the list.

@@ -13,8 +13,7 @@
 use std::{fs, io, mem, os::unix::fs::MetadataExt, ptr, sync::Once};
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
-    Wait,
+    Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 
 use crate::shared::{
@@ -50,14 +49,6 @@ impl Transport for Signal {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -300,6 +291,7 @@ static DEFINITION: Definition = shared::definition(
     "signal",
     "ring of messages in shared memory, a real-time signal as the notice, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `signal`, as it stands in the list.

@@ -15,14 +15,14 @@
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Availability, Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, SessionName,
-    Settings, Transport, Wait,
+    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, Error, Leftover, OptionSpec,
+    Rendezvous, SessionName, Settings, Transport, Wait,
 };
 use libc::{c_int, c_long, key_t, pid_t};
 use nix::errno::Errno;
 
 use crate::{
-    frame::{self, Framed, HEAD, Link},
+    frame::{Framed, HEAD, Link},
     limits, peer, system_v,
 };
 
@@ -50,14 +50,6 @@ impl Transport for SysvMq {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &OPTIONS
     }
 
     fn probe(&self) -> Availability {
@@ -274,7 +266,9 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("sysv-mq"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("two System V message queues; two copies a message"),
-    capabilities: frame::capabilities(),
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&OPTIONS),
+    capabilities: Capabilities::usual(),
 };
 
 /// `sysv-mq`, as it stands in the list.

@@ -10,8 +10,7 @@
 use std::ptr::{self, NonNull};
 
 use ipcmark_transport::{
-    Carrier, Definition, Error, Leftover, OptionSpec, Rendezvous, SessionName, Settings, Transport,
-    Wait,
+    Definition, Error, Leftover, Rendezvous, SessionName, Settings, Transport, Wait,
 };
 use libc::key_t;
 
@@ -32,14 +31,6 @@ impl Transport for SysvShm {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &duplex::OPTIONS
     }
 
     fn open(
@@ -154,6 +145,7 @@ static DEFINITION: Definition = shared::definition(
     "sysv-shm",
     "ring of messages in System V shared memory, a futex to sleep on, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
+    &duplex::OPTIONS,
 );
 
 /// `sysv-shm`, as it stands in the list.

@@ -17,11 +17,14 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{
+    Capabilities, Carrier, DeclaredCarrier, Definition, Error, OptionSpec, Rendezvous, Settings,
+    Transport,
+};
 
 use crate::{
     descriptors::set_wait,
-    frame::{self, Framed},
+    frame::Framed,
     random,
     socket::{RECEIVE_BUFFER, SEND_BUFFER, Socket, set_buffers},
 };
@@ -47,14 +50,6 @@ impl Transport for Tcp {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Network)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &OPTIONS
     }
 
     fn open(
@@ -128,8 +123,10 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("tcp"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("a TCP connection, no delay; two copies a message"),
+    carrier: DeclaredCarrier::Always(Carrier::Network),
+    options: Cow::Borrowed(&OPTIONS),
     capabilities: {
-        let mut capabilities = frame::capabilities();
+        let mut capabilities = Capabilities::usual();
         capabilities.crosses_hosts = true;
         capabilities
     },

@@ -19,17 +19,15 @@ mod sockets;
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Carrier, Definition, Endpoint, Error, OptionSpec, Rendezvous, Settings, Step, Transport,
+    Capabilities, Carrier, DeclaredCarrier, Definition, Endpoint, Error, OptionSpec, Rendezvous,
+    Settings, Step, Transport,
 };
 use nix::sys::socket::{getsockopt, sockopt::RcvBuf};
 use receiver::Receiver;
 use sender::Sender;
 use sockets::{OBJECT, Sockets};
 
-use crate::{
-    frame,
-    socket::{RECEIVE_BUFFER, SEND_BUFFER, fit_receive_buffer, set_buffers},
-};
+use crate::socket::{RECEIVE_BUFFER, SEND_BUFFER, fit_receive_buffer, set_buffers};
 
 /// What users can set.
 static OPTIONS: [OptionSpec; 2] = [SEND_BUFFER, RECEIVE_BUFFER];
@@ -45,14 +43,6 @@ impl Transport for Udp {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &OPTIONS
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Network)
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UdpEndpoint, Error> {
@@ -123,8 +113,10 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("udp"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("UDP datagrams, losses counted; two copies a message"),
+    carrier: DeclaredCarrier::Always(Carrier::Network),
+    options: Cow::Borrowed(&OPTIONS),
     capabilities: {
-        let mut capabilities = frame::capabilities();
+        let mut capabilities = Capabilities::usual();
         capabilities.crosses_hosts = true;
         capabilities.reliable = false;
         capabilities

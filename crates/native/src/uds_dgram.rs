@@ -13,14 +13,12 @@
 
 use std::borrow::Cow;
 
-use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{
+    Capabilities, Carrier, DeclaredCarrier, Definition, Error, Rendezvous, Settings, Transport,
+};
 use nix::sys::socket::SockType;
 
-use crate::{
-    frame::{self, Framed},
-    socket::Socket,
-    uds,
-};
+use crate::{frame::Framed, socket::Socket, uds};
 
 const OBJECT: &str = "the Unix datagram socket";
 
@@ -32,14 +30,6 @@ impl Transport for UdsDgram {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &uds::OPTIONS
     }
 
     fn open(
@@ -57,7 +47,9 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("uds-dgram"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("Unix domain datagram sockets; two copies a message"),
-    capabilities: frame::capabilities(),
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&uds::OPTIONS),
+    capabilities: Capabilities::usual(),
 };
 
 /// `uds-dgram`, as it stands in the list.

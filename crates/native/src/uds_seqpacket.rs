@@ -12,14 +12,12 @@
 
 use std::borrow::Cow;
 
-use ipcmark_transport::{Carrier, Definition, Error, OptionSpec, Rendezvous, Settings, Transport};
+use ipcmark_transport::{
+    Capabilities, Carrier, DeclaredCarrier, Definition, Error, Rendezvous, Settings, Transport,
+};
 use nix::sys::socket::SockType;
 
-use crate::{
-    frame::{self, Framed},
-    socket::Socket,
-    uds,
-};
+use crate::{frame::Framed, socket::Socket, uds};
 
 const OBJECT: &str = "the Unix packet socket";
 
@@ -31,14 +29,6 @@ impl Transport for UdsSeqpacket {
 
     fn definition(&self) -> &Definition {
         &DEFINITION
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::Kernel)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &uds::OPTIONS
     }
 
     fn open(
@@ -56,7 +46,9 @@ static DEFINITION: Definition = Definition {
     name: Cow::Borrowed("uds-seqpacket"),
     family: Cow::Borrowed("os"),
     summary: Cow::Borrowed("Unix domain sockets with packet boundaries; two copies a message"),
-    capabilities: frame::capabilities(),
+    carrier: DeclaredCarrier::Always(Carrier::Kernel),
+    options: Cow::Borrowed(&uds::OPTIONS),
+    capabilities: Capabilities::usual(),
 };
 
 /// `uds-seqpacket`, as it stands in the list.

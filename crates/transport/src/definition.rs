@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{option::OptionSpec, settings::MAX_PAYLOAD};
+
 /// How a receiver waits for a message, and a sender for room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,6 +58,37 @@ pub enum Carrier {
     Process,
 }
 
+/// What a transport says that carries its messages. The result says what it really was, and the row is marked where
+/// that is something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeclaredCarrier {
+    /// Nothing: its library chooses.
+    Unstated,
+    /// The same for every message.
+    Always(Carrier),
+    /// It depends on the size of a message.
+    BySize {
+        /// Bytes of the largest message that the first carries.
+        up_to: usize,
+        /// What carries messages of up to that size.
+        small: Carrier,
+        /// What carries larger ones.
+        large: Carrier,
+    },
+}
+
+impl DeclaredCarrier {
+    /// What is said to carry messages of so many bytes.
+    pub fn of(self, payload: usize) -> Option<Carrier> {
+        match self {
+            Self::Unstated => None,
+            Self::Always(carrier) => Some(carrier),
+            Self::BySize { up_to, small, .. } if payload <= up_to => Some(small),
+            Self::BySize { large, .. } => Some(large),
+        }
+    }
+}
+
 /// What a transport can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -86,7 +119,31 @@ pub struct Capabilities {
     pub exclusive: bool,
 }
 
-/// Name and nature of a transport.
+impl Capabilities {
+    /// What most transports can do: one follower on the same host, waits `spin` and `block`, the pattern `latency`, every
+    /// message arrives, at any time, copied. A transport changes what it does otherwise.
+    pub const fn usual() -> Self {
+        Self::waiting(&[Wait::Spin, Wait::Block])
+    }
+
+    /// The same with these waits.
+    pub const fn waiting(waits: &'static [Wait]) -> Self {
+        Self {
+            waits: Cow::Borrowed(waits),
+            patterns: Cow::Borrowed(&[Pattern::Latency]),
+            max_payload: MAX_PAYLOAD,
+            loans: false,
+            max_subscribers: 1,
+            crosses_hosts: false,
+            reliable: true,
+            alternating: false,
+            span: Span::Process,
+            exclusive: false,
+        }
+    }
+}
+
+/// All that is said of a transport in advance: every fact of it stands here once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Lower case, words joined by `-`: `uds-stream`.
@@ -95,6 +152,10 @@ pub struct Definition {
     pub family: Cow<'static, str>,
     /// One line: mechanism and copies.
     pub summary: Cow<'static, str>,
+    /// What carries its messages.
+    pub carrier: DeclaredCarrier,
+    /// What users can set of it. What they set has been checked when it comes with the settings of an end.
+    pub options: Cow<'static, [OptionSpec]>,
     /// What it can do.
     pub capabilities: Capabilities,
 }
@@ -151,6 +212,15 @@ words!(Span: None = "none", Thread = "thread", Process = "process");
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_carries_a_message_can_follow_from_its_size() {
+        let (small, large) = (Carrier::SharedMemory, Carrier::Kernel);
+        let declared = DeclaredCarrier::BySize { up_to: 4096, small, large };
+        assert_eq!([64, 4096, 4097].map(|size| declared.of(size)), [small, small, large].map(Some));
+        assert_eq!(DeclaredCarrier::Always(large).of(1), Some(large));
+        assert_eq!(DeclaredCarrier::Unstated.of(1), None);
+    }
 
     #[test]
     fn words_read_back_as_what_they_were_written_from() {

@@ -27,7 +27,9 @@ mod settings;
 
 use std::collections::BTreeMap;
 
-pub use definition::{Availability, Capabilities, Carrier, Definition, Pattern, Span, Wait};
+pub use definition::{
+    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, Pattern, Span, Wait,
+};
 pub use endpoint::{Endpoint, Step};
 pub use error::{Error, remedy_in};
 pub use leftover::Leftover;
@@ -42,25 +44,13 @@ pub trait Transport: Send + Sync + 'static {
     /// One process's end.
     type Endpoint: Endpoint;
 
-    /// Name, family, summary and capabilities; constant for the life of the process.
+    /// What it is and what it can do; constant for the life of the process.
     fn definition(&self) -> &Definition;
-
-    /// What users can set of it; constant for the life of the process. What they set has been
-    /// checked when it comes with the settings of an end.
-    fn options(&self) -> &[OptionSpec] {
-        &[]
-    }
 
     /// Whether what a user has set of its options can be used: files that they name, and how they go
     /// together. Each has been checked against its specification. Asked before anything is measured.
     fn check(&self, _options: &BTreeMap<String, String>) -> Result<(), Error> {
         Ok(())
-    }
-
-    /// What carries its messages, where it is always the same: the result says what it really was, and
-    /// the row is marked where that is something else.
-    fn carrier(&self) -> Option<Carrier> {
-        None
     }
 
     /// Whether it can run on this machine now. Called in the command: it must be quick, start

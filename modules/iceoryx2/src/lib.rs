@@ -17,8 +17,8 @@ use std::{borrow::Cow, path::Path};
 
 use iceoryx2::prelude::{LogLevel, set_log_level};
 use ipcmark_transport::{
-    Capabilities, Carrier, Collect, Definition, Error, MAX_PAYLOAD, OptionSpec, Pattern,
-    Rendezvous, Settings, Span, Transport, Wait,
+    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Rendezvous, Settings,
+    Transport, Wait,
 };
 
 use end::End;
@@ -35,14 +35,6 @@ impl Transport for Iceoryx2 {
 
     fn definition(&self) -> &Definition {
         &self.definition
-    }
-
-    fn carrier(&self) -> Option<Carrier> {
-        Some(Carrier::SharedMemory)
-    }
-
-    fn options(&self) -> &[OptionSpec] {
-        &session::OPTIONS
     }
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
@@ -81,22 +73,13 @@ fn free_bytes(path: &Path) -> Option<usize> {
 }
 
 fn describe(name: &'static str, summary: &'static str, waits: &'static [Wait]) -> Iceoryx2 {
-    let capabilities = Capabilities {
-        waits: Cow::Borrowed(waits),
-        patterns: Cow::Borrowed(&[Pattern::Latency]),
-        max_payload: MAX_PAYLOAD,
-        loans: true,
-        max_subscribers: 1,
-        crosses_hosts: false,
-        reliable: true,
-        alternating: false,
-        span: Span::Process,
-        exclusive: false,
-    };
+    let capabilities = Capabilities { loans: true, ..Capabilities::waiting(waits) };
     let definition = Definition {
         name: name.into(),
         family: "iceoryx2".into(),
         summary: summary.into(),
+        carrier: DeclaredCarrier::Always(Carrier::SharedMemory),
+        options: Cow::Borrowed(&session::OPTIONS),
         capabilities,
     };
     Iceoryx2 { definition }

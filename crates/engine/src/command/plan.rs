@@ -339,18 +339,7 @@ mod tests {
     use std::borrow::Cow;
 
     fn capabilities() -> Capabilities {
-        Capabilities {
-            waits: Cow::Borrowed(&[Wait::Spin]),
-            patterns: Cow::Borrowed(&[Pattern::Latency]),
-            max_payload: 1024,
-            loans: false,
-            max_subscribers: 1,
-            crosses_hosts: false,
-            reliable: true,
-            alternating: false,
-            span: Span::Process,
-            exclusive: false,
-        }
+        Capabilities { max_payload: 1024, ..Capabilities::waiting(&[Wait::Spin]) }
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl<'a> Recorder<'a> {
             round,
             messages_per_round_trip: identity.messages_per_round_trip(),
             placement,
-            declared: transport.carrier(),
+            declared: transport.definition().carrier.of(self.plan.rows[row].slot.payload),
             span: identity.span,
             sandboxed: sessions.sandbox,
             apart: sessions.are_apart(),

@@ -20,7 +20,7 @@ impl WorkerContext {
     ) -> Result<Settings, Error> {
         let definition = transport.definition();
         check(definition, self.role, &opening)?;
-        let options = options(&definition.name, transport.options(), opening.options, &self.paths)?;
+        let options = options(&definition.name, &definition.options, opening.options, &self.paths)?;
         self.checked_settings(Opening { options, ..opening })
     }
 

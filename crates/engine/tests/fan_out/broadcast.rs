@@ -7,8 +7,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Capabilities, Definition, Endpoint, Error, Pattern, Rendezvous, Settings, Span, Step,
-    Transport, Wait,
+    Capabilities, DeclaredCarrier, Definition, Endpoint, Error, Pattern, Rendezvous, Settings,
+    Span, Step, Transport, Wait,
 };
 use nix::{
     errno::Errno,
@@ -40,21 +40,18 @@ impl Broadcast {
     /// With a name of its own.
     pub fn new(name: &'static str, fault: Fault, span: Span) -> Self {
         let capabilities = Capabilities {
-            waits: Cow::Borrowed(&[Wait::Block]),
             patterns: Cow::Borrowed(&[Pattern::FanOut]),
             max_payload: 4096,
-            loans: false,
             max_subscribers: 4,
-            crosses_hosts: false,
-            reliable: true,
-            alternating: false,
             span,
-            exclusive: false,
+            ..Capabilities::waiting(&[Wait::Block])
         };
         let definition = Definition {
             name: name.into(),
             family: "test".into(),
             summary: "sockets".into(),
+            carrier: DeclaredCarrier::Unstated,
+            options: Cow::Borrowed(&[]),
             capabilities,
         };
         Self { definition, fault }

@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use ipcmark_transport::{Role, SessionName};
+use ipcmark_transport::{Role, SessionName, Wait};
 use proptest::prelude::*;
 
 use super::*;

@@ -24,7 +24,7 @@ mod tests;
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Capabilities, Definition, Error, MAX_PAYLOAD, MIN_PAYLOAD, Pattern, Span, Wait,
+    Capabilities, Carrier, DeclaredCarrier, Definition, Error, MIN_PAYLOAD, OptionSpec, Wait,
 };
 
 /// The definition of a transport over shared memory.
@@ -32,22 +32,18 @@ pub const fn definition(
     name: &'static str,
     summary: &'static str,
     waits: &'static [Wait],
+    options: &'static [OptionSpec],
 ) -> Definition {
     Definition {
         name: Cow::Borrowed(name),
         family: Cow::Borrowed("os"),
         summary: Cow::Borrowed(summary),
-        capabilities: Capabilities {
-            waits: Cow::Borrowed(waits),
-            patterns: Cow::Borrowed(&[Pattern::Latency]),
-            max_payload: MAX_PAYLOAD,
-            loans: true,
-            max_subscribers: 1,
-            crosses_hosts: false,
-            reliable: true,
-            alternating: false,
-            span: Span::Process,
-            exclusive: false,
+        carrier: DeclaredCarrier::Always(Carrier::SharedMemory),
+        options: Cow::Borrowed(options),
+        capabilities: {
+            let mut capabilities = Capabilities::waiting(waits);
+            capabilities.loans = true;
+            capabilities
         },
     }
 }

@@ -1,7 +1,7 @@
 //! One transport with all that is known of it.
 
 use ipcmark_report::Terminal;
-use ipcmark_transport::{Availability, OptionSpec};
+use ipcmark_transport::{Availability, Carrier, DeclaredCarrier, OptionSpec};
 
 use super::row::{Row, waits};
 use crate::text::{BOLD, hanging, paint};
@@ -25,6 +25,7 @@ fn detail(row: &Row<'_>, terminal: Terminal) -> Vec<String> {
         ("patterns", patterns.join(", ")),
         ("messages", format!("16 to {} bytes", capabilities.max_payload)),
         ("subscribers", format!("up to {}", capabilities.max_subscribers)),
+        ("carrier", carrier(definition.carrier)),
         ("loans", yes(capabilities.loans, "a message is handed over without a copy")),
         ("reliable", yes(capabilities.reliable, "no message is lost while both ends live")),
         ("hosts", yes(capabilities.crosses_hosts, "its ends can be on different hosts")),
@@ -33,7 +34,7 @@ fn detail(row: &Row<'_>, terminal: Terminal) -> Vec<String> {
         facts.push(("turns", "its ends take turns: request, reply, request, …".into()));
     }
     lines.extend(facts.iter().flat_map(|(key, fact)| fact_lines(key, fact, terminal)));
-    lines.extend(options(&definition.name, row.options, terminal));
+    lines.extend(options(&definition.name, &definition.options, terminal));
     lines
 }
 
@@ -44,6 +45,17 @@ fn availability(availability: &Availability) -> String {
         Availability::Unavailable { reason, install: None } => format!("it cannot run: {reason}"),
         Availability::Unavailable { reason, install: Some(install) } => {
             format!("it cannot run: {reason}; install it with: {install}")
+        }
+    }
+}
+
+fn carrier(declared: DeclaredCarrier) -> String {
+    let word = |carrier: Carrier| carrier.as_str().replace('-', " ");
+    match declared {
+        DeclaredCarrier::Unstated => "what its library chooses; the result says what it was".into(),
+        DeclaredCarrier::Always(carrier) => word(carrier),
+        DeclaredCarrier::BySize { up_to, small, large } => {
+            format!("{} up to {up_to} bytes, {} beyond", word(small), word(large))
         }
     }
 }

@@ -83,7 +83,7 @@ fn entry(row: &Row<'_>) -> Value {
         "loans": capabilities.loans,
         "max_subscribers": capabilities.max_subscribers,
         "crosses_hosts": capabilities.crosses_hosts,
-        "options": row.options.iter().map(option).collect::<Vec<_>>(),
+        "options": row.definition.options.iter().map(option).collect::<Vec<_>>(),
     })
 }
 

@@ -1,23 +1,18 @@
 //! A transport as the list shows it.
 
 use ipcmark_engine::AnyTransport;
-use ipcmark_transport::{Availability, Capabilities, Definition, OptionSpec};
+use ipcmark_transport::{Availability, Capabilities, Definition};
 
 /// A transport as the list shows it.
 pub(super) struct Row<'a> {
     pub definition: &'a Definition,
-    pub options: &'a [OptionSpec],
     pub availability: Availability,
 }
 
 impl<'a> Row<'a> {
     /// Asks a transport whether it can run here.
     pub(super) fn new(candidate: &'a dyn AnyTransport) -> Self {
-        Self {
-            definition: candidate.definition(),
-            options: candidate.options(),
-            availability: candidate.probe(),
-        }
+        Self { definition: candidate.definition(), availability: candidate.probe() }
     }
 }
 

@@ -150,7 +150,7 @@ fn summary(row: &Row<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ipcmark_transport::{Capabilities, Definition, Pattern, Span, Wait};
+    use ipcmark_transport::{Capabilities, DeclaredCarrier, Definition};
 
     use super::*;
 
@@ -162,18 +162,9 @@ mod tests {
             family: family.into(),
             summary: "a way of moving messages that needs more words than one line of it has"
                 .into(),
-            capabilities: Capabilities {
-                waits: vec![Wait::Spin, Wait::Block].into(),
-                patterns: vec![Pattern::Latency].into(),
-                max_payload: 4096,
-                loans: false,
-                max_subscribers: 1,
-                crosses_hosts: false,
-                reliable: true,
-                alternating: false,
-                span: Span::Process,
-                exclusive: false,
-            },
+            carrier: DeclaredCarrier::Unstated,
+            options: Vec::new().into(),
+            capabilities: Capabilities { max_payload: 4096, ..Capabilities::usual() },
         }
     }
 
@@ -187,7 +178,7 @@ mod tests {
         let rows: Vec<Row<'_>> = definitions
             .iter()
             .zip(availabilities)
-            .map(|(definition, availability)| Row { definition, options: &[], availability })
+            .map(|(definition, availability)| Row { definition, availability })
             .collect();
         table(&rows, PLAIN)
     }
@@ -229,7 +220,7 @@ mod tests {
     #[test]
     fn paint_changes_no_line() {
         let definition = definition("a", "os");
-        let rows = [Row { definition: &definition, options: &[], availability: here(None) }];
+        let rows = [Row { definition: &definition, availability: here(None) }];
         let painted = table(&rows, Terminal { color: true, ..PLAIN });
         let bare = [BOLD, GREEN, RED, "\x1b[0m"]
             .iter()
