@@ -214,7 +214,6 @@ struct ipcmark_transport {
      * What arrived between the last take and the call must end it at once. */
     int (*wait)(void *end, uint64_t timeout_ns, struct ipcmark_error *error);
     const struct ipcmark_option_spec *options; /* May be NULL. */
-
     /* Optional: whether what was set can be used: files that it names, and how options go together.
      * Called in a process of its own before anything is measured. DONE or FAILED. */
     int (*check)(const struct ipcmark_transport *transport, const struct ipcmark_option *options, uint32_t option_count,
