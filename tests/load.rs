@@ -15,6 +15,7 @@ ipcmark_harness::tests![
     a_rate_that_nobody_holds_ends,
     a_stalled_receiver_makes_messages_late,
     a_pause_follows_each_answer,
+    each_rate_has_its_own_table,
     followers_are_paced_too,
 ];
 
@@ -88,6 +89,15 @@ fn a_stalled_receiver_makes_messages_late() {
     let (responses, services) = (longer(&trial.round_trip_ns), longer(&offered.service_ns));
     assert!(offered.late >= 90 && responses >= 80, "{responses} of {offered:?}");
     assert!(responses >= services + 70, "{responses} {services}: {offered:?}");
+}
+
+fn each_rate_has_its_own_table() {
+    let words = "run -t pipe -w block -s 64 -n 5 --trials 1 --rate 1000/s,200/s,1k/s";
+    let ended = run(words).exits(0);
+    let titles: Vec<&str> =
+        ended.stdout.lines().filter(|line| line.starts_with("latency · ")).collect();
+    assert!(titles.len() == 2 && titles[0].contains("200/s"), "{titles:?}");
+    assert!(titles[1].contains("1,000/s"), "{titles:?}");
 }
 
 fn a_pause_follows_each_answer() {

@@ -62,10 +62,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub silent: u32,
 
-    /// Offer messages at this rate, as 100/s, 10k/s, instead of the next when the last is answered: an open loop, in which
-    /// times count from the intended one
-    #[arg(long, value_name = "RATE", value_parser = values::rate, conflicts_with = "interval")]
-    pub rate: Option<u64>,
+    /// Offer messages at these rates, as 100/s, 10k/s, instead of the next when the last is answered: an open loop, in
+    /// which times count from the intended one
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = values::rate)]
+    #[arg(conflicts_with = "interval")]
+    pub rate: Option<Vec<u64>>,
 
     /// The times between the messages of --rate: fixed, or poisson, as of many independent senders
     #[arg(long, value_enum, requires = "rate", default_value = "fixed")]

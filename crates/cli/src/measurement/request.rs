@@ -1,6 +1,6 @@
 //! What the flags ask for, as the engine takes it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use ipcmark_engine::{
     FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trials, Waits,
@@ -76,7 +76,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
-        load: load(arguments),
+        loads: loads(arguments),
         payloads: payloads(arguments)?,
         waits: waits(arguments),
         trials: trials(arguments),
@@ -86,11 +86,14 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
     })
 }
 
-fn load(arguments: &RunArguments) -> Load {
-    match (arguments.rate, arguments.interval) {
-        (Some(per_second), _) => Load::Rate { per_second, arrivals: arguments.arrivals.into() },
-        (None, Some(pause)) => Load::Interval { pause_ns: pause.as_nanos() as u64 },
-        (None, None) => Load::Closed,
+fn loads(arguments: &RunArguments) -> Vec<Load> {
+    let arrivals = arguments.arrivals.into();
+    let rate = |per_second: &u64| Load::Rate { per_second: *per_second, arrivals };
+    match (&arguments.rate, arguments.interval) {
+        // Each once, the lowest first.
+        (Some(rates), _) => rates.iter().collect::<BTreeSet<_>>().into_iter().map(rate).collect(),
+        (None, Some(pause)) => vec![Load::Interval { pause_ns: pause.as_nanos() as u64 }],
+        (None, None) => vec![Load::Closed],
     }
 }
 

@@ -24,8 +24,8 @@ pub struct PlanRequest {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
-    /// How messages are offered.
-    pub load: Load,
+    /// The ways in which messages are offered.
+    pub loads: Vec<Load>,
     /// Where the followers are.
     pub location: FollowerLocation,
     /// How many trials there are.
@@ -113,7 +113,7 @@ impl Default for PlanRequest {
             options: BTreeMap::new(),
             subscribers: 1,
             silent: 0,
-            load: Load::Closed,
+            loads: vec![Load::Closed],
             location: FollowerLocation::default(),
             trials: Trials::Fixed(1),
             first_trial: 1,
@@ -146,8 +146,6 @@ pub struct Plan {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
-    /// How messages are offered.
-    pub load: Load,
     /// How many trials there are.
     pub trials: Trials,
     /// The number of the first.
@@ -191,6 +189,8 @@ pub struct Slot {
     pub payload: usize,
     /// Which bytes are touched.
     pub touch: Touch,
+    /// How messages are offered.
+    pub load: Load,
 }
 
 impl Plan {
@@ -201,7 +201,6 @@ impl Plan {
             sessions: Vec::new(),
             subscribers: request.subscribers,
             silent: request.silent,
-            load: request.load,
             trials: request.trials,
             first_trial: request.first_trial,
             length: request.length,
@@ -274,14 +273,18 @@ impl Plan {
 }
 
 impl PlanRequest {
-    fn slots(&self) -> impl Iterator<Item = Slot> {
-        let sizes = |pattern: &Pattern| {
-            let pattern = *pattern;
-            self.payloads.iter().flat_map(move |(payload, touches)| {
-                touches.iter().map(move |touch| Slot { pattern, payload: *payload, touch: *touch })
-            })
-        };
-        self.patterns.iter().flat_map(sizes)
+    /// Every pattern with every payload, each touched in its ways, and every load.
+    fn slots(&self) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for pattern in self.patterns.iter().copied() {
+            for (payload, touches) in &self.payloads {
+                for touch in touches.iter().copied() {
+                    let of = |load: &Load| Slot { pattern, payload: *payload, touch, load: *load };
+                    slots.extend(self.loads.iter().map(of));
+                }
+            }
+        }
+        slots
     }
 }
 
@@ -336,6 +339,7 @@ fn unsupported(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ipcmark_results::Arrivals;
     use std::borrow::Cow;
 
     fn capabilities() -> Capabilities {
@@ -378,15 +382,19 @@ mod tests {
             payloads: vec![(64, vec![Touch::Head]), (4096, vec![Touch::Head, Touch::All])],
             ..PlanRequest::default()
         };
-        let slots: Vec<Slot> = request.slots().collect();
+        let slots = request.slots();
         assert_eq!(slots.len(), 6);
-        let slot = Slot { pattern: Pattern::FanOut, payload: 4096, touch: Touch::All };
+        let slot =
+            Slot { pattern: Pattern::FanOut, payload: 4096, touch: Touch::All, load: Load::Closed };
         assert_eq!(slots.iter().filter(|one| **one == slot).count(), 1);
+        let rates = [1, 2].map(|per_second| Load::Rate { per_second, arrivals: Arrivals::Fixed });
+        assert_eq!(PlanRequest { loads: rates.to_vec(), ..request }.slots().len(), 12);
     }
 
     #[test]
     fn a_row_that_is_not_tried_is_in_no_slot() {
-        let slot = Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All };
+        let slot =
+            Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All, load: Load::Closed };
         let verdict = Some(Outcome::Unsupported { reason: "it is too large".into() });
         let mut plan = Plan::new(&Registry::new(), &PlanRequest::default());
         assert!(plan.is_empty());

@@ -238,7 +238,7 @@ fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity 
         payload_bytes: row.slot.payload as u64,
         wait: session.wait,
         touch: row.slot.touch,
-        load: plan.load,
+        load: row.slot.load,
         span: definition.capabilities.span,
         subscribers: plan.subscribers,
         silent_subscribers: plan.silent,

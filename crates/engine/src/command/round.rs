@@ -183,7 +183,7 @@ impl<'r, 'a> Round<'r, 'a> {
             Wait::Block => true,
             Wait::Hybrid => false,
         };
-        let load = self.plan.load == Load::Closed;
+        let load = slot.load == Load::Closed;
         fits && load && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
     }
 
@@ -210,7 +210,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let warmed_up = self.open_ends(&mut open, slot, length);
         match self.settle(&open, warmed_up)? {
             Ok(round_trip_ns) => {
-                open.turns = Turns::of(length, round_trip_ns, self.plan.load);
+                open.turns = Turns::of(length, round_trip_ns, slot.load);
                 Ok(open)
             }
             Err(reason) => Err(SessionError::Failed(reason)),
@@ -233,7 +233,7 @@ impl<'r, 'a> Round<'r, 'a> {
             warm_up: length.warm_up(),
             seed: self.plan.seed,
             silent: self.plan.silent,
-            load: self.plan.load,
+            load: slot.load,
         };
         self.session(open.member)?.begin(&pass)
     }

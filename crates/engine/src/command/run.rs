@@ -7,7 +7,7 @@ use ipcmark_machine::{
     placement::{self, Pinning, Placement},
     remarks::remarks,
 };
-use ipcmark_results::RunResult;
+use ipcmark_results::{Load, RunResult};
 use ipcmark_transport::{Error, RunId};
 
 use super::{
@@ -262,13 +262,14 @@ fn alternates(options: &RunOptions) -> bool {
 
 /// What is measured now: `pipe block, 64 B, touch all`, or how many rows side by side.
 fn words(sessions: &Sessions<'_>, plan: &Plan, planned: &[usize], slot: Slot) -> String {
-    let Slot { payload, touch, .. } = slot;
+    let Slot { payload, touch, load, .. } = slot;
     let wait = plan.sessions[planned[0]].wait;
     let what = match planned {
         [one] => sessions.registry[plan.sessions[*one].transport].definition().name.to_string(),
         several => format!("{} rows side by side,", several.len()),
     };
-    format!("{what} {wait} {payload} B touch {touch}")
+    let load = if load == Load::Closed { String::new() } else { format!(" {load}") };
+    format!("{what} {wait} {payload} B touch {touch}{load}")
 }
 
 /// An id that no other run has.

@@ -117,7 +117,12 @@ mod tests {
             library_version: None,
             options: BTreeMap::new(),
         };
-        let slot = |payload| Slot { pattern: Pattern::Latency, payload, touch: Touch::All };
+        let slot = |payload| Slot {
+            pattern: Pattern::Latency,
+            payload,
+            touch: Touch::All,
+            load: Load::Closed,
+        };
         let rows = (0..sessions).flat_map(|session| {
             [64, 4096, 65536].map(|payload| PlannedRow {
                 session,
@@ -130,7 +135,6 @@ mod tests {
             sessions: (0..sessions).map(session).collect(),
             subscribers: 1,
             silent: 0,
-            load: Load::Closed,
             trials: Trials::Fixed(1),
             first_trial: 1,
             length: None,

@@ -93,13 +93,13 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         library_version: None,
         options: Default::default(),
     };
-    let slot = Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All };
+    let slot =
+        Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All, load: Load::Closed };
     let row = |session| PlannedRow { session, slot, verdict: None };
     Plan {
         rows: (0..names.len()).map(row).collect(),
         sessions: names.iter().map(session).collect(),
         subscribers: 1,
-        load: Load::Closed,
         silent: 0,
         trials: Trials::Fixed(trials),
         length: Some(Length::RoundTrips(round_trips(names))),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ipcmark_engine::{Plan, PlannedRow, Registry, Slot};
-use ipcmark_results::{Identity, Outcome, Touch};
+use ipcmark_results::{Identity, Load, Outcome, Touch};
 use ipcmark_transport::{Pattern, Wait};
 
 /// The properties by which a row of one plan is found in the other.
@@ -14,6 +14,7 @@ pub(super) struct RowKey {
     pattern: Pattern,
     payload: u64,
     touch: Touch,
+    load: Load,
     followers: (u32, u32),
 }
 
@@ -25,19 +26,21 @@ impl RowKey {
             pattern: identity.pattern,
             payload: identity.payload_bytes,
             touch: identity.touch,
+            load: identity.load,
             followers: (identity.subscribers, identity.silent_subscribers),
         }
     }
 
     fn of_planned(row: &PlannedRow, plan: &Plan, registry: &Registry) -> Self {
         let session = &plan.sessions[row.session];
-        let Slot { pattern, payload, touch } = row.slot;
+        let Slot { pattern, payload, touch, load } = row.slot;
         Self {
             transport: registry[session.transport].definition().name.to_string(),
             wait: session.wait,
             pattern,
             payload: payload as u64,
             touch,
+            load,
             followers: (plan.subscribers, plan.silent),
         }
     }
