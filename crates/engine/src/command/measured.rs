@@ -1,5 +1,7 @@
 //! From what the workers of a row report of a trial to its measurement.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use ipcmark_machine::placement::Placement;
 use ipcmark_results::{
@@ -13,6 +15,9 @@ use crate::wire::{
     AnswerReport, Block, BlockKind, Costs, FollowerReport, HelperCosts, LeaderReport, Mapping,
     OfferedReport, Opened, ProbeBin, Reply, ThreadCosts, Traffic,
 };
+
+/// A shorter wait is that of falling asleep and waking up.
+const SHORTEST_IDLE: Duration = Duration::from_millis(20);
 
 /// What the workers of a row reported.
 pub(crate) struct Reports {
@@ -202,13 +207,17 @@ impl Reports {
         processes
     }
 
-    /// CPU time that the workers used while they waited for their turns, as a part of the longest such time.
+    /// CPU time that the workers used while they waited for their turns, as a part of the longest such time; 0 where that
+    /// is too short to tell.
     pub(crate) fn idle_share(&self) -> f64 {
         let followers = self.followers.iter().filter_map(|(_, report)| report.costs.as_ref());
         let all = || followers.clone().chain([&self.leader.costs]);
         let idle_ns = all().map(|costs| costs.idle_ns).max().unwrap_or(0);
+        if idle_ns < SHORTEST_IDLE.as_nanos() as u64 {
+            return 0.0;
+        }
         let used_ns: f64 = all().map(|costs| costs.idle_cpu_ns as f64).sum();
-        used_ns / idle_ns.max(1) as f64
+        used_ns / idle_ns as f64
     }
 
     fn name(&self, worker: u32) -> String {
