@@ -2,18 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Case, Identity, RunDistance, RunResult, Status, Touch};
+use ipcmark_results::{Case, Group, Identity, Load, RunDistance, RunResult, Status, Touch};
 
 use crate::{
     plain::plain,
     units::{count, duration, figure, size},
 };
 
-/// The meaning of the columns.
-pub const LEGEND: &str = "½ round trip: there and back, divided by two; no clock was compared \
-between processes. CPU/msg: CPU time of all processes a message, in the unit of the group. \
-rank: rows that the trials do not tell apart share one, with =. ± is half the 95 % interval of the mean. × floor: each block against the bare round trips right before and after \
-it. –: too few samples to tell.";
+/// The meaning of the columns of these groups.
+pub fn legend(groups: &[Group]) -> String {
+    let has = |is_so: fn(Load) -> bool| groups.iter().any(|group| is_so(group.key.load));
+    let mut text = Vec::new();
+    if has(|load| !load.is_open()) {
+        text.push(HALVED);
+    }
+    if has(Load::is_open) {
+        text.push(OPEN);
+    }
+    text.push(COSTS);
+    if has(|load| load != Load::Closed) {
+        text.push(CORES);
+    }
+    text.push(RANKS);
+    text.join(" ")
+}
+
+const HALVED: &str =
+    "½ round trip: there and back, divided by two; no clock was compared between processes.";
+const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: not sent at that \
+    time, for the one before was not answered, or not at all.";
+const COSTS: &str = "CPU/msg: CPU time of all processes a message, in the unit of the group.";
+const CORES: &str = "cores: processors that all its processes kept busy.";
+const RANKS: &str = "rank: rows that the trials do not tell apart share one, with =. ± is half the 95 % interval of \
+    the mean. × floor: each block against the bare round trips right before and after it. –: too few samples to tell.";
 
 /// The first line: the program, and how much of the plan the result holds.
 pub fn heading(result: &RunResult) -> String {

@@ -8,7 +8,7 @@ use crate::{
     format::Format,
     names::{self, Titles},
     plain::markdown as escaped,
-    remarks::{self, LEGEND},
+    remarks,
 };
 
 fn tables(result: &RunResult) -> String {
@@ -19,7 +19,7 @@ fn tables(result: &RunResult) -> String {
         text += &table(group, &titles.title(group), &columns);
     }
     if !groups.is_empty() {
-        text += &format!("\n{LEGEND}\n");
+        text += &format!("\n{}\n", remarks::legend(&groups));
     }
     for unmeasured in remarks::unmeasured(&result.cases) {
         text += &list(unmeasured.status.as_str(), unmeasured.lines.iter());

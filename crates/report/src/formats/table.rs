@@ -11,7 +11,7 @@ use crate::{
     names::{self, Titles},
     page::{BOLD, DIM, Page, RED},
     plain::plain,
-    remarks::{self, LEGEND},
+    remarks,
 };
 
 fn table(result: &RunResult, terminal: Terminal) -> String {
@@ -48,7 +48,7 @@ fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
     }
     if !groups.is_empty() {
         page.line("", "");
-        page.wrapped(DIM, "", LEGEND);
+        page.wrapped(DIM, "", &remarks::legend(groups));
     }
 }
 

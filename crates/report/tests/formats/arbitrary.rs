@@ -48,11 +48,18 @@ fn any_case() -> impl Strategy<Value = Case> {
     ];
     let waits = prop::sample::select(Wait::ALL);
     let payloads = prop_oneof![Just(64), Just(4_096), Just(1 << 20), any::<u64>()];
-    let settings = (prop::bool::ANY, prop::option::of(text()), any::<bool>());
+    let rate = |per_second| Load::Rate { per_second, arrivals: Arrivals::Poisson };
+    let loads = prop_oneof![
+        4 => Just(Load::Closed),
+        1 => (1..u64::MAX).prop_map(rate),
+        1 => (1..u64::MAX).prop_map(|pause_ns| Load::Interval { pause_ns }),
+    ];
+    let settings = (prop::bool::ANY, prop::option::of(text()), any::<bool>(), loads);
     (names, payloads, waits, any_trials(), settings, status()).prop_map(
-        |(name, payload, wait, trials, (all, option, fans_out), status)| {
+        |(name, payload, wait, trials, (all, option, fans_out, load), status)| {
             let mut case = case(&name, payload, wait, 1);
             let identity = &mut case.identity;
+            identity.load = load;
             identity.touch = if all { Touch::All } else { Touch::Head };
             identity.span = if name == "null" { Span::None } else { Span::Process };
             identity.options.extend(option.map(|value| ("capacity".to_string(), value)));

@@ -57,7 +57,8 @@ fn p50(result: &RunResult, row: &Value) -> f64 {
         case.round_trips().iter().map(|trial| trial.round_trip_ns.p50).collect();
     p50s.sort_unstable();
     let (low, high) = (p50s[(p50s.len() - 1) / 2] as f64, p50s[p50s.len() / 2] as f64);
-    let share = if case.identity.subscribers == 1 { 0.5 } else { 1.0 };
+    let is_halved = case.identity.subscribers == 1 && !case.identity.load.is_open();
+    let share = if is_halved { 0.5 } else { 1.0 };
     low.midpoint(high) * share
 }
 

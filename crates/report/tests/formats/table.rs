@@ -1,7 +1,9 @@
 //! The table and its Markdown: their figures, their order, and that no line is wider than the terminal.
 
 use ipcmark_report::Terminal;
-use ipcmark_results::{Carrier, RoundTripTrial, RunResult, Span, Status, Touch, Wait};
+use ipcmark_results::{
+    Arrivals, Carrier, Load, Offered, RoundTripTrial, RunResult, Span, Status, Touch, Wait,
+};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -127,6 +129,35 @@ fn a_row_that_cannot_be_says_so() {
     first(&mut one).by_distance[0].floor_multiple = Some(0.31);
     let text = table(&run(vec![one]), 100);
     assert!(text.contains("! pipe: suspect: 0.310 of the floor"), "{text}");
+}
+
+/// Whole responses, not halves, with what became of the schedule and what it kept busy.
+#[test]
+fn an_open_loop_looks_like_this() {
+    let mut one = case("pipe", 64, Wait::Block, 81_200);
+    one.identity.load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Poisson };
+    let trial = first(&mut one);
+    trial.offered = Some(Offered {
+        intended: 10_000,
+        sent: 9_900,
+        late: 250,
+        elapsed_ns: 1_000_000_000,
+        service_ns: times(61_000, 65_000, 70_000, 80_000),
+        delay_ns: times(50, 60, 70, 80),
+    });
+    trial.session.turns_ns = 1_100_000_000;
+    let [leader, follower] = &mut trial.session.processes[..] else { panic!("there are two") };
+    (leader.cpu_ns, follower.cpu_ns) = (330_000_000, 220_000_000);
+    let text = table(&run(vec![one]), 400);
+    let title =
+        "latency · 64 B · 10,000/s at random · block   response from the intended time in µs";
+    assert!(text.contains(title), "{text}");
+    let cells = row(&text, "pipe").join(" ");
+    // The mean is not halved. 550 ms of CPU in 1,100 ms are half a core, and 2.5 % were late.
+    for words in ["pipe 79.6 81.2", " 0.500 9,900 2 %"] {
+        assert!(cells.contains(words), "no {words} in {cells}");
+    }
+    assert!(text.contains("late: not sent at that time") && !text.contains("½ round trip: there"));
 }
 
 /// Two rows that differ by less than their trials, and one that is far slower.
@@ -345,7 +376,8 @@ fn median(trials: &[RoundTripTrial], figure: impl Fn(&RoundTripTrial) -> f64) ->
 /// Figures of a row, each with its label and whether it is a time in the unit of the group.
 fn figures(case: &ipcmark_results::Case) -> [(&'static str, f64, bool); 4] {
     let all = case.round_trips();
-    let share = if case.identity.subscribers == 1 { 0.5 } else { 1.0 };
+    let is_halved = case.identity.subscribers == 1 && !case.identity.load.is_open();
+    let share = if is_halved { 0.5 } else { 1.0 };
     let sum = |of: fn(&ipcmark_results::ProcessRecord) -> u64| {
         let of_trial = |trial: &RoundTripTrial| -> f64 {
             let processes = trial.session.processes.iter();
@@ -376,7 +408,8 @@ struct Shown {
 fn rows_of_markdown(text: &str) -> Vec<Shown> {
     let (mut unit, mut labels, mut rows) = (1.0, Vec::new(), Vec::new());
     for line in text.lines() {
-        let sign = line.strip_prefix("½ round trip in ").or(line.strip_prefix("round trip in "));
+        let whats = ["½ round trip in ", "round trip in ", "response from the intended time in "];
+        let sign = whats.iter().find_map(|what| line.strip_prefix(what));
         unit = sign.map_or(unit, |sign| match sign {
             "ns" => 1.0,
             "µs" => 1e3,
