@@ -72,7 +72,9 @@ fn module_of(transport: &str) -> TempDir {
     let directories = env::var_os(MODULE_PATH).unwrap_or_default();
     let file =
         env::split_paths(&directories).map(|place| place.join(&name)).find(|file| file.exists());
-    file.map(|file| symlink(file, directory.path().join(&name)).unwrap());
+    if let Some(file) = file {
+        symlink(file, directory.path().join(&name)).unwrap();
+    }
     directory
 }
 

@@ -42,7 +42,6 @@ pub fn run_killed(command: &mut Command, process: &str, nth: usize, victims: Vic
     try_run(command, process, nth, victims).expect("the command starts")
 }
 
-#[expect(clippy::zombie_processes, reason = "the tracer waits for it")]
 fn try_run(
     command: &mut Command,
     process: &str,
