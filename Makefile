@@ -8,7 +8,7 @@ REPORT ?= $(basename $(RESULT)).html
 MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
 
-.PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture loom miri \
+.PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz loom miri \
     doc overhead honesty clean
 
 help:
@@ -17,7 +17,8 @@ help:
 	@echo 'make conformance NAME=shm-ring  the suite for one transport'
 	@echo 'make check-transport NAME=shm-ring  all that a new transport needs, and what is missing'
 	@echo 'make soak RUNS=20  the end-to-end tests again and again, half of the time on a busy machine'
-	@echo 'make torture N=10000  random signals at random moments to random processes of random runs'
+	@echo 'make torture N=10000  kills at every name, then random signals to random processes of random runs'
+	@echo 'make fuzz TARGET=tunnel TIME=600  bytes at which what reads them panics or hangs'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
@@ -86,9 +87,15 @@ check-transport: deps
 soak: browser modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/soak.sh $(RUNS)
 
-# Random signals at random moments to random processes of random runs, over all transports.
+# Kills at every name that is made or removed, then random signals at random moments to random processes of random
+# runs, over all transports.
 torture: modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/torture.sh $(N)
+
+# libFuzzer on one target, for so many seconds; a few dozen inputs that reach what it reached are kept, and replayed
+# by make test.
+fuzz:
+	@sh scripts/fuzz.sh $(or $(TARGET),$(error TARGET=… names a file in crates/fuzz/src/targets)) $(or $(TIME),60)
 
 # The rings under every interleaving that the memory model allows.
 loom: deps

@@ -58,15 +58,15 @@ fn best_effort_carries_the_largest_message() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    let mut command = ipcmark("run -s 64,4M -n 10 -w block --timeout 30s --format json");
-    command.args(["-t", &rows.join(",")]);
-    for row in &rows {
-        command.args(["--set", &format!("{row}.reliability=best-effort")]);
-    }
     // On a busy machine more is lost, and a row of which all is lost has failed: each must come through once.
     let mut missing: BTreeSet<(String, u64)> =
         rows.iter().flat_map(|row| [64, 4 << 20].map(|bytes| (row.clone(), bytes))).collect();
     for _ in 0..TRIES {
+        let mut command = ipcmark("run -s 64,4M -n 10 -w block --timeout 30s --format json");
+        // Those that have come through are not run again.
+        for row in missing.iter().map(|(row, _)| row).collect::<BTreeSet<_>>() {
+            command.args(["-t", row, "--set", &format!("{row}.reliability=best-effort")]);
+        }
         let result = end(&mut command).result();
         for case in result.cases.iter().filter(|case| case.status() == Status::Ok) {
             let (identity, losses) = (&case.identity, &only(case).session.losses);

@@ -28,7 +28,8 @@ fn every_format_is_exported_as_the_file_holds_it() {
     assert_eq!(ended.stderr, "");
     let result = read(&path("result"));
     for format in FORMATS {
-        let shown = format.render(&result, Terminal { width: 100, color: false }).unwrap();
+        let shown =
+            format.render(&result, Terminal { width: 100, color: false, ascii: false }).unwrap();
         assert_eq!(fs::read_to_string(path(format.name)).unwrap(), shown, "{format}");
     }
     let names = fs::read_dir(directory.path()).unwrap().count();

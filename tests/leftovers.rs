@@ -36,8 +36,18 @@ use crate::{
 ipcmark_harness::tests![
     a_worker_killed_at_any_name_leaves_nothing,
     a_worker_of_a_library_killed_at_any_name_leaves_nothing,
+    a_worker_of_iceoryx2_killed_at_any_name_leaves_nothing,
+    a_leader_of_fast_dds_killed_at_any_name_leaves_nothing,
+    a_follower_of_fast_dds_killed_at_any_name_leaves_nothing,
+    a_leader_of_fast_dds_that_lends_killed_at_any_name_leaves_nothing,
+    a_follower_of_fast_dds_that_lends_killed_at_any_name_leaves_nothing,
     a_command_killed_at_any_name_leaves_nothing,
-    what_a_run_left_that_died_whole_at_any_name_is_cleaned_and_told,
+    what_a_worker_left_with_its_run_at_any_name_is_cleaned_and_told,
+    what_a_command_left_with_its_run_at_any_name_is_cleaned_and_told,
+    what_a_leader_of_fast_dds_left_with_its_run_is_cleaned_and_told,
+    what_a_follower_of_fast_dds_left_with_its_run_is_cleaned_and_told,
+    what_a_command_with_fast_dds_left_with_its_run_is_cleaned_and_told,
+    what_a_run_of_iceoryx_left_is_cleaned_and_told,
     a_keeper_that_is_asked_to_end_ends_its_session_in_order,
     a_daemon_ends_with_its_session_however_that_ends,
     clean_ends_what_a_dead_command_left_running,
@@ -49,26 +59,23 @@ ipcmark_harness::tests![
 /// Transports of the system that make names, each in its own way.
 const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file";
 
-/// A run of few round trips through one transport, or several; of modules only the first one's is looked at,
-/// for that takes time.
-fn command(transports: &str, file: &Path) -> Command {
-    // It has no other wait.
-    let wait = if transports == "alephzero-rpc" { "block" } else { "spin" };
-    let mut command = ipcmark("run -s 64 -n 10 --trials 1 --sandbox off -w");
-    command.arg(wait);
-    command.args(["-t", transports, "-o"]).arg(file).env_remove(MODULE_PATH);
-    let library = transports.split(['-', ',']).next().unwrap_or_default();
-    command.args(module_file(library).map(|file| format!("--module={}", file.display())));
-    command
-}
+/// Fast DDS with segments for messages, and with data sharing, which makes most files.
+const FAST_DDS: [&str; 2] = ["fastdds-shm", "fastdds-loan"];
 
 /// The variable with the directories of modules.
 const MODULE_PATH: &str = "IPCMARK_MODULE_PATH";
 
-fn module_file(library: &str) -> Option<PathBuf> {
+/// A directory with the module of this transport: `ipcmark` looks at each that it finds, which takes time.
+fn module_of(transport: &str) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let name = format!("{}.so", transport.split('-').next().unwrap_or_default());
     let directories = env::var_os(MODULE_PATH).unwrap_or_default();
-    let files = env::split_paths(&directories).map(|place| place.join(format!("{library}.so")));
-    files.into_iter().find(|file| file.exists())
+    let file =
+        env::split_paths(&directories).map(|place| place.join(&name)).find(|file| file.exists());
+    if let Some(file) = file {
+        symlink(file, directory.path().join(&name)).unwrap();
+    }
+    directory
 }
 
 /// Why this cannot be found out here, if it cannot: what is left is seen where nobody else leaves anything.
@@ -80,16 +87,38 @@ fn lacking() -> Option<Verdict> {
     (!tracer::is_allowed()).then(|| Verdict::Skipped(why.into()))
 }
 
-/// A directory for results, and what was there before anything ran.
-struct Ground {
+/// Runs through one transport, or several, and what was there before anything ran.
+struct Ground<'a> {
+    transports: &'a str,
+    modules: TempDir,
     results: TempDir,
     before: BTreeSet<String>,
 }
 
-impl Ground {
-    fn new() -> Self {
-        let results = tempfile::tempdir().unwrap();
-        Self { results, before: traces::everything().into_iter().collect() }
+impl<'a> Ground<'a> {
+    fn new(transports: &'a str) -> Self {
+        let (modules, results) = (module_of(transports), tempfile::tempdir().unwrap());
+        Self { transports, modules, results, before: traces::everything().into_iter().collect() }
+    }
+
+    fn ipcmark(&self, words: &str) -> Command {
+        let mut command = ipcmark(words);
+        command.env(MODULE_PATH, self.modules.path());
+        command
+    }
+
+    /// A run of few round trips.
+    fn command(&self, file: &Path) -> Command {
+        // It has no other wait.
+        let wait = if self.transports == "alephzero-rpc" { "block" } else { "spin" };
+        let mut command = self.ipcmark("run -s 64 -n 10 --trials 1 --sandbox off -w");
+        command.args([wait, "-t", self.transports, "-o"]).arg(file);
+        command
+    }
+
+    /// What `ipcmark clean` tells.
+    fn clean(&self) -> String {
+        end(&mut self.ipcmark("clean")).exits(0).stdout
     }
 
     /// What has come into the places for temporary files and into the tables of System V.
@@ -104,17 +133,11 @@ impl Ground {
 
     /// Kills the victims at each of the moments in turn, until a run makes fewer calls than that. `check` is
     /// told which it was, and where the result is.
-    fn at_every_name(
-        &self,
-        transports: &str,
-        process: &str,
-        victims: Victims,
-        check: impl Fn(&str, &Path),
-    ) {
+    fn at_every_name(&self, process: &str, victims: Victims, check: impl Fn(&str, &Path)) {
         for nth in 0.. {
             let file = self.results.path().join(format!("{process}-{nth}.json"));
-            let mut command = command(transports, &file);
-            let traced = run_killed(&mut command, process, nth, victims);
+            let traced = run_killed(&mut self.command(&file), process, nth, victims);
+            let transports = self.transports;
             let Some(call) = traced.killed_at else {
                 assert_eq!(traced.code, 0, "{transports}: nobody was killed");
                 println!("{transports}: {process} makes and removes {nth} names");
@@ -125,15 +148,10 @@ impl Ground {
     }
 }
 
-/// Whether everything that takes minutes is tried.
-fn is_thorough() -> bool {
-    env::var_os("IPCMARK_TORTURE").is_some()
-}
-
-/// Kills a worker; the run goes on, has lost one row, and has left nothing.
+/// Kills a worker of one row, or of several; the run goes on, has lost one row, and has left nothing.
 fn leaves_nothing(transports: &str, process: &str) {
-    let ground = Ground::new();
-    ground.at_every_name(transports, process, Victims::Caller, |moment, file| {
+    let ground = Ground::new(transports);
+    ground.at_every_name(process, Victims::Caller, |moment, file| {
         let result = read(file);
         let failed = result.cases.iter().filter(|case| case.status() == Status::Failed).count();
         assert_eq!(failed, 1, "{moment}: {:?}", result.cases);
@@ -151,71 +169,117 @@ fn a_worker_killed_at_any_name_leaves_nothing() -> Verdict {
     Verdict::Holds
 }
 
-/// Those of these transports that can run here, one by one: a library's processes share nothing.
-fn available(transports: &[&'static str]) -> Vec<&'static str> {
+/// The transports that can run here.
+fn available() -> Vec<String> {
     let list: Value = serde_json::from_str(&run("list --format json").exits(0).stdout).unwrap();
-    let is_there = |name: &&str| {
-        let entries = list.as_array().unwrap().iter();
-        entries.into_iter().any(|entry| entry["name"] == *name && entry["available"] == true)
-    };
-    transports.iter().copied().filter(is_there).collect()
+    let entries = list.as_array().unwrap().iter().filter(|entry| entry["available"] == true);
+    entries.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
 }
 
-fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
-    let libraries =
-        ["fastdds-shm", "fastdds-loan", "iceoryx-cpp", "iceoryx2", "boost-mq", "alephzero-rpc"];
-    let there = available(&libraries);
+/// Does this with each of the rows that can run here, one by one: a library's processes share nothing.
+fn with_each(rows: &[&str], check: impl Fn(&str)) -> Verdict {
+    let available = available();
+    let there: Vec<_> =
+        rows.iter().filter(|row| available.iter().any(|name| name == *row)).collect();
     if there.is_empty() {
-        return Verdict::Skipped("none of these libraries is here".into());
+        return Verdict::Skipped(format!("{} cannot run here", rows.join(", ")));
     }
     if let Some(why) = lacking() {
         return why;
     }
-    if !is_thorough() {
-        return Verdict::Skipped("`make torture` tries it, which takes minutes".into());
-    }
-    for transport in there {
-        leaves_nothing(transport, LEADER);
-        leaves_nothing(transport, FOLLOWER);
-    }
+    there.into_iter().for_each(|row| check(row));
     Verdict::Holds
+}
+
+fn a_leader_of_fast_dds_killed_at_any_name_leaves_nothing() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| leaves_nothing(row, LEADER))
+}
+
+fn a_follower_of_fast_dds_killed_at_any_name_leaves_nothing() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| leaves_nothing(row, FOLLOWER))
+}
+
+fn a_leader_of_fast_dds_that_lends_killed_at_any_name_leaves_nothing() -> Verdict {
+    with_each(&FAST_DDS[1..], |row| leaves_nothing(row, LEADER))
+}
+
+fn a_follower_of_fast_dds_that_lends_killed_at_any_name_leaves_nothing() -> Verdict {
+    with_each(&FAST_DDS[1..], |row| leaves_nothing(row, FOLLOWER))
+}
+
+fn a_worker_of_iceoryx2_killed_at_any_name_leaves_nothing() -> Verdict {
+    with_each(&["iceoryx2"], |row| {
+        leaves_nothing(row, LEADER);
+        leaves_nothing(row, FOLLOWER);
+    })
+}
+
+fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
+    with_each(&["iceoryx-cpp", "boost-mq", "alephzero-rpc"], |row| {
+        leaves_nothing(row, LEADER);
+        leaves_nothing(row, FOLLOWER);
+    })
 }
 
 fn a_command_killed_at_any_name_leaves_nothing() -> Verdict {
     if let Some(why) = lacking() {
         return why;
     }
-    let ground = Ground::new();
-    ground.at_every_name(NAMED, COMMAND, Victims::Caller, |moment, _| {
+    let ground = Ground::new(NAMED);
+    ground.at_every_name(COMMAND, Victims::Caller, |moment, _| {
         assert_eq!(ground.left(), [""; 0], "{moment}");
     });
     Verdict::Holds
 }
 
-fn what_a_run_left_that_died_whole_at_any_name_is_cleaned_and_told() -> Verdict {
+fn what_a_worker_left_with_its_run_at_any_name_is_cleaned_and_told() -> Verdict {
     if let Some(why) = lacking() {
         return why;
     }
-    let libraries = if is_thorough() { available(&["fastdds-shm", "iceoryx-cpp"]) } else { vec![] };
-    for transports in [&[NAMED][..], &libraries].concat() {
-        for process in [LEADER, FOLLOWER, COMMAND] {
-            is_cleaned_and_told(transports, process);
-        }
-    }
+    is_cleaned_and_told(NAMED, LEADER);
+    is_cleaned_and_told(NAMED, FOLLOWER);
     Verdict::Holds
 }
 
+fn what_a_command_left_with_its_run_at_any_name_is_cleaned_and_told() -> Verdict {
+    if let Some(why) = lacking() {
+        return why;
+    }
+    is_cleaned_and_told(NAMED, COMMAND);
+    Verdict::Holds
+}
+
+fn what_a_leader_of_fast_dds_left_with_its_run_is_cleaned_and_told() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| is_cleaned_and_told(row, LEADER))
+}
+
+fn what_a_follower_of_fast_dds_left_with_its_run_is_cleaned_and_told() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| is_cleaned_and_told(row, FOLLOWER))
+}
+
+fn what_a_command_with_fast_dds_left_with_its_run_is_cleaned_and_told() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| is_cleaned_and_told(row, COMMAND))
+}
+
+fn what_a_run_of_iceoryx_left_is_cleaned_and_told() -> Verdict {
+    with_each(&["iceoryx-cpp"], |row| {
+        [LEADER, FOLLOWER, COMMAND]
+            .into_iter()
+            .for_each(|process| is_cleaned_and_told(row, process));
+    })
+}
+
 fn is_cleaned_and_told(transports: &str, process: &str) {
-    let ground = Ground::new();
-    ground.at_every_name(transports, process, Victims::All, |moment, _| {
+    let ground = Ground::new(transports);
+    ground.at_every_name(process, Victims::All, |moment, _| {
         let before = ground.left();
-        let told = run("clean").exits(0).stdout;
+        let told = ground.clean();
         for name in before.iter().map(|name| Path::new(name).file_name().unwrap()) {
             let name = name.to_str().unwrap();
             assert!(told.contains(name), "{moment}: {name} is not in: {told}");
         }
         assert_eq!(ground.left(), [""; 0], "{moment}");
-        assert_eq!(run("clean").exits(0).stdout, "nothing to remove\n", "{moment}");
+        assert_eq!(ground.clean(), "nothing to remove\n", "{moment}");
     });
 }
 
@@ -238,7 +302,7 @@ fn a_keeper_that_is_asked_to_end_ends_its_session_in_order() {
 }
 
 fn a_daemon_ends_with_its_session_however_that_ends() -> Verdict {
-    if available(&["iceoryx-cpp"]).is_empty() {
+    if !available().iter().any(|row| row == "iceoryx-cpp") {
         return Verdict::Skipped("iceoryx is not here".into());
     }
     if !is_isolated() {
@@ -251,7 +315,7 @@ fn a_daemon_ends_with_its_session_however_that_ends() -> Verdict {
         (FOLLOWER, SIGKILL),
         (COMMAND, SIGKILL),
     ] {
-        let ground = Ground::new();
+        let ground = Ground::new("iceoryx-cpp");
         let scene = Scene::start("run -t iceoryx-cpp -s 64 -d 1h --trials 1 --sandbox off");
         await_named(scene.running.id(), "iox-roudi");
         let processes = scene.processes();
@@ -355,7 +419,7 @@ fn a_result_killed_while_it_is_written_leaves_no_other_file() -> Verdict {
     if let Some(why) = lacking() {
         return why;
     }
-    Ground::new().at_every_name("pipe", COMMAND, Victims::Caller, |moment, file| {
+    Ground::new("pipe").at_every_name(COMMAND, Victims::Caller, |moment, file| {
         let before = names(file);
         assert!(before.len() <= 1, "{moment}: {before:?}");
         // The file that was being made when the kill came, in the moment in which it has a name.

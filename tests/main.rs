@@ -25,6 +25,7 @@ mod run;
 mod secure;
 mod styles;
 mod support;
+mod terminals;
 mod torture;
 
 use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
@@ -56,6 +57,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("run", run::tests()),
         ("secure", secure::tests()),
         ("styles", styles::tests()),
+        ("terminals", terminals::tests()),
         ("torture", torture::tests()),
     ]
 }

@@ -1,5 +1,6 @@
 //! Ends processes of a run between two of their system calls: always at the same place, however busy the
-//! machine is. Every process that the command starts is traced (ptrace).
+//! machine is. Every process that the command starts is traced (ptrace). A filter (seccomp) stops it only at
+//! calls that can make or remove a name: a stop at every call made a run ten times as long.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
@@ -37,17 +38,21 @@ pub struct Traced {
 /// Runs a command, and whatever it starts, to the end of the last of them. The victims are killed at the
 /// call number `nth`, from 0, by which a process of this name makes or removes a name: right after it has
 /// made one, right before it removes one.
-#[expect(clippy::zombie_processes, reason = "the tracer waits for it")]
 pub fn run_killed(command: &mut Command, process: &str, nth: usize, victims: Victims) -> Traced {
-    // SAFETY: between fork and exec, one call with numbers only.
-    unsafe {
-        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
+    try_run(command, process, nth, victims).expect("the command starts")
+}
+
+fn try_run(
+    command: &mut Command,
+    process: &str,
+    nth: usize,
+    victims: Victims,
+) -> io::Result<Traced> {
+    let mut filter = names::filter();
+    // SAFETY: between fork and exec, system calls only; the filter is memory of the parent's copy.
+    unsafe { command.pre_exec(move || offer_to_trace(&mut filter)) };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().expect("the command starts");
+    let child = command.spawn()?;
     let mut tracer = Tracer {
         command: child.id() as pid_t,
         process: process.into(),
@@ -59,12 +64,26 @@ pub fn run_killed(command: &mut Command, process: &str, nth: usize, victims: Vic
         traced: Traced { killed_at: None, code: -1 },
     };
     tracer.follow();
-    tracer.traced
+    Ok(tracer.traced)
+}
+
+/// Lets the parent trace this process and all that it starts, and stops them at the calls of the filter.
+fn offer_to_trace(filter: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program; the rest is numbers. The tracer sets its options at the stop of exec,
+    // before which none of the calls is made.
+    let done = unsafe {
+        libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether processes can be traced here.
 pub fn is_allowed() -> bool {
-    run_killed(&mut Command::new("true"), "nobody", 0, Victims::Caller).code == 0
+    let run = try_run(&mut Command::new("true"), "nobody", 0, Victims::Caller);
+    run.is_ok_and(|traced| traced.code == 0)
 }
 
 struct Tracer {
@@ -98,7 +117,8 @@ impl Tracer {
                 self.note_end(thread, status);
             } else {
                 let signal = self.stopped(thread, status);
-                let request = match self.is_followed(thread) {
+                // The end of a call by which it makes a name is a stop, too.
+                let request = match self.calls.contains_key(&thread) {
                     true => libc::PTRACE_SYSCALL,
                     false => libc::PTRACE_CONT,
                 };
@@ -111,6 +131,7 @@ impl Tracer {
 
     fn note_end(&mut self, thread: pid_t, status: i32) {
         self.groups.remove(&thread);
+        self.calls.remove(&thread);
         if thread == self.command {
             self.traced.code = match libc::WIFEXITED(status) {
                 true => libc::WEXITSTATUS(status),
@@ -129,59 +150,58 @@ impl Tracer {
                 | libc::PTRACE_O_TRACEVFORK
                 | libc::PTRACE_O_TRACECLONE
                 | libc::PTRACE_O_TRACEEXEC
+                | libc::PTRACE_O_TRACESECCOMP
                 | libc::PTRACE_O_EXITKILL;
             // SAFETY: numbers only.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0, c_long::from(options)) };
             // The first stop is the tracer's doing.
             return 0;
         }
-        if signal == libc::SIGTRAP | 0x80 {
-            self.call(thread);
-            return 0;
+        match status >> 16 {
+            libc::PTRACE_EVENT_SECCOMP => self.begin_call(thread),
+            0 if signal == libc::SIGTRAP | 0x80 => self.end_call(thread),
+            0 => return signal.into(),
+            _ => {}
         }
-        let is_event = status >> 16 != 0;
-        if is_event { 0 } else { signal.into() }
+        0
     }
 
-    /// A thread enters a system call, or leaves it.
-    fn call(&mut self, thread: pid_t) {
+    /// A thread enters a system call of the filter.
+    fn begin_call(&mut self, thread: pid_t) {
+        if !self.is_of_process(thread) {
+            return;
+        }
         let Some(info) = info(thread) else { return };
-        if info.op == libc::PTRACE_SYSCALL_INFO_ENTRY {
-            // SAFETY: the kernel filled in this variant.
-            let (number, arguments) = unsafe { (info.u.entry.nr as c_long, info.u.entry.args) };
-            self.calls.remove(&thread);
-            if !self.is_of_process(thread) {
-                return;
-            }
-            match names::kind(number, &arguments) {
-                Some((names::Kind::Makes, name)) => drop(self.calls.insert(thread, name.into())),
-                Some((names::Kind::Removes, name)) => self.count(thread, name),
-                None => {}
-            }
-        } else if let Some(name) = self.calls.remove(&thread) {
-            // SAFETY: the kernel filled in this variant.
-            let failed = unsafe { info.u.exit.is_error } != 0;
-            if !failed {
-                self.count(thread, &name);
-            }
+        // SAFETY: the kernel filled in this variant.
+        let (number, arguments) = unsafe { (info.u.seccomp.nr as c_long, info.u.seccomp.args) };
+        match names::kind(number, &arguments) {
+            Some((names::Kind::Makes, name)) => drop(self.calls.insert(thread, name.into())),
+            Some((names::Kind::Removes, name)) => self.count(thread, name),
+            None => {}
         }
     }
 
-    /// Whether the calls of a thread are looked at, which takes time: those of the command, or those of
-    /// sessions, whose processes have their names later.
-    fn is_followed(&self, thread: pid_t) -> bool {
-        let group = self.group_of(thread);
-        if self.process == COMMAND || group == self.command {
-            return self.process == COMMAND && group == self.command;
+    /// A thread leaves a system call by which it makes a name, if that went well.
+    fn end_call(&mut self, thread: pid_t) {
+        let Some(info) = info(thread).filter(|info| info.op == libc::PTRACE_SYSCALL_INFO_EXIT)
+        else {
+            return;
+        };
+        let Some(name) = self.calls.remove(&thread) else { return };
+        // SAFETY: the kernel filled in this variant.
+        let failed = unsafe { info.u.exit.is_error } != 0;
+        if !failed {
+            self.count(thread, &name);
         }
-        let words = fs::read(format!("/proc/{group}/cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).nth(1) == Some(b"__keeper")
     }
 
     fn is_of_process(&self, thread: pid_t) -> bool {
         let group = self.group_of(thread);
+        if self.process == COMMAND {
+            return group == self.command;
+        }
         let name = fs::read_to_string(format!("/proc/{group}/comm")).unwrap_or_default();
-        group == self.command || name.trim_end() == self.process
+        group != self.command && name.trim_end() == self.process
     }
 
     fn group_of(&self, thread: pid_t) -> pid_t {
@@ -225,7 +245,56 @@ fn info(thread: pid_t) -> Option<ptrace_syscall_info> {
 
 /// System calls that make and remove names.
 mod names {
-    use libc::c_long;
+    use libc::{c_long, sock_filter};
+
+    /// The calls that can be of a kind.
+    const CALLS: &[c_long] = &[
+        libc::SYS_openat,
+        libc::SYS_mq_open,
+        libc::SYS_msgget,
+        libc::SYS_semget,
+        libc::SYS_shmget,
+        libc::SYS_shmctl,
+        libc::SYS_msgctl,
+        libc::SYS_mkdirat,
+        libc::SYS_mknodat,
+        libc::SYS_linkat,
+        libc::SYS_renameat,
+        libc::SYS_renameat2,
+        libc::SYS_bind,
+        libc::SYS_unlinkat,
+        libc::SYS_mq_unlink,
+    ];
+
+    #[cfg(target_arch = "x86_64")]
+    const OLDER: &[c_long] = &[
+        libc::SYS_open,
+        libc::SYS_mkdir,
+        libc::SYS_mknod,
+        libc::SYS_link,
+        libc::SYS_symlink,
+        libc::SYS_rename,
+        libc::SYS_rmdir,
+        libc::SYS_unlink,
+    ];
+
+    #[cfg(not(target_arch = "x86_64"))]
+    const OLDER: &[c_long] = &[];
+
+    /// A program for the kernel: stops at these calls, allows all others.
+    pub fn filter() -> Vec<sock_filter> {
+        let (load, equal, end) =
+            (libc::BPF_LD | libc::BPF_W, libc::BPF_JMP | libc::BPF_JEQ, libc::BPF_RET);
+        let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+        // The number of the call is what the description of it begins with.
+        let mut program = vec![step(load | libc::BPF_ABS, 0, 0, 0)];
+        for call in CALLS.iter().chain(OLDER) {
+            program.push(step(equal | libc::BPF_K, 0, 1, *call as u32));
+            program.push(step(end | libc::BPF_K, 0, 0, libc::SECCOMP_RET_TRACE));
+        }
+        program.push(step(end | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW));
+        program
+    }
 
     #[derive(Clone, Copy)]
     pub enum Kind {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     asked::Asked,
-    examine::Refusal,
+    examine::{Offer, Refusal},
     process::{self, Process},
 };
 
@@ -54,6 +54,8 @@ pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<Asked> {
     let processes = files.iter().map(|file| Process::start(&words(file))).collect();
     let answers = process::answers(processes);
     let asked = files.into_iter().zip(answers);
-    let flat = |answer: Result<_, _>| answer.map_err(Refusal::new).and_then(|answer| answer);
+    let flat = |answer: Result<_, _>| {
+        answer.map_err(Refusal::new).and_then(|answer| answer).and_then(Offer::checked)
+    };
     asked.map(|(path, answer)| Asked { path, answer: flat(answer) }).collect()
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, MAX_PAYLOAD, MIN_PAYLOAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     c,
     description::{Description, Verdict},
     failure,
-    library::Library,
+    library::{Library, is_name},
 };
 
 /// What a module offers.
@@ -49,6 +49,31 @@ impl Refusal {
     }
 }
 
+impl Offer {
+    /// The same as the command takes it. The process that answered has checked its module, but its library can write
+    /// into the answer: what the contract does not allow is left out here, too.
+    pub(crate) fn checked(self) -> Answer {
+        if !is_name(&self.family) {
+            return Err(Refusal::new("its family is no name".into()));
+        }
+        let Self { family, transports, mut faults, names_leftovers } = self;
+        let (transports, others): (Vec<_>, Vec<_>) =
+            transports.into_iter().partition(|(description, _)| is_possible(description));
+        let fault = |name: &str| format!("its transport '{name}' is not one of the contract");
+        faults.extend(others.iter().map(|(description, _)| fault(&description.name)));
+        Ok(Self { family, transports, faults, names_leftovers })
+    }
+}
+
+fn is_possible(description: &Description) -> bool {
+    let Description { name, waits, patterns, max_payload, max_subscribers, .. } = description;
+    is_name(name)
+        && !waits.is_empty()
+        && !patterns.is_empty()
+        && (MIN_PAYLOAD..=MAX_PAYLOAD).contains(max_payload)
+        && *max_subscribers > 0
+}
+
 /// Loads the module at `path` and says what it offers.
 pub(crate) fn answer(path: &Path) -> Answer {
     examine(path).map_err(|error| Refusal::to_load(&error))
@@ -86,5 +111,40 @@ fn probe(transport: &'static c::Transport) -> Verdict {
             let reason = failure::read(code, &error, "use", "it").to_string();
             Verdict::Unavailable { reason, install: (!install.is_empty()).then_some(install) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Found by fuzzing: a transport without a name was listed.
+    #[test]
+    fn an_answer_that_no_module_may_give_is_left_out() {
+        let offer = |family: &str, fields: serde_json::Value| {
+            let mut transport = json!({"name": "a", "summary": "", "waits": ["spin"]});
+            transport.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let offer = json!({
+                "family": family, "faults": [], "names_leftovers": false,
+                "transports": [[transport, {"Available": {"version": null}}]],
+            });
+            serde_json::from_value::<Offer>(offer).unwrap().checked()
+        };
+        assert_eq!(offer("f", json!({})).unwrap().transports.len(), 1);
+        for fields in [
+            json!({"name": ""}),
+            json!({"name": "../a"}),
+            json!({"waits": []}),
+            json!({"patterns": []}),
+            json!({"max_payload": 15}),
+            json!({"max_payload": u64::MAX}),
+            json!({"max_subscribers": 0}),
+        ] {
+            let offer = offer("f", fields.clone()).unwrap();
+            assert!(offer.transports.is_empty() && offer.faults.len() == 1, "{fields}");
+        }
+        assert!(offer("", json!({})).unwrap_err().reason.contains("family"));
     }
 }

@@ -18,6 +18,8 @@ mod examine;
 pub mod export;
 mod failure;
 mod found;
+#[doc(hidden)]
+pub mod fuzzing;
 mod library;
 mod list;
 mod origin;

@@ -50,7 +50,7 @@ impl Library {
 
     /// # Safety
     /// `module` is the address of a description.
-    unsafe fn check(module: *const c::Module) -> Result<Self, String> {
+    pub(crate) unsafe fn check(module: *const c::Module) -> Result<Self, String> {
         // SAFETY: the first two fields are there in every version of the contract. Nothing beyond
         // the size that the description gives is read.
         let (size, version) = unsafe { ((*module).size, (*module).abi_version) };
@@ -126,7 +126,7 @@ fn is_whole(what: &str, size: u32, least: usize) -> Result<(), String> {
 }
 
 /// Lower-case words and digits joined by `-`.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
     };

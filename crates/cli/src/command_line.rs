@@ -63,7 +63,7 @@ fn all() -> clap::Command {
 fn refuse(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return output::printed(&text),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return output::shown_all(&text),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => output::show_help(&text),
         _ => output::say(text.trim_start_matches("error: ").trim_end()),
     }

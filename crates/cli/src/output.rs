@@ -1,12 +1,16 @@
 //! The standard streams: a reader who closes its end early is not an error.
 
 use std::{
+    borrow::Cow,
     fmt::Display,
     io::{self, ErrorKind, IsTerminal, Write},
     process::ExitCode,
 };
 
-use ipcmark_report::Terminal;
+use ipcmark_report::{Terminal, ascii};
+
+/// No terminal is taken to be narrower.
+pub(crate) const LEAST_COLUMNS: usize = 40;
 
 /// Columns where neither the terminal nor `COLUMNS` tells.
 pub(crate) const DEFAULT_COLUMNS: usize = 100;
@@ -24,6 +28,33 @@ pub(crate) fn print(text: &str) -> bool {
     }
 }
 
+/// Prints what people read to standard output, as the locale allows; false where that failed.
+#[must_use]
+pub(crate) fn show(text: &str) -> bool {
+    print(&shown(text))
+}
+
+/// The same; the exit status says whether that worked.
+pub(crate) fn shown_all(text: &str) -> ExitCode {
+    if show(text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A text as the locale allows it.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    if is_ascii() { ascii(text).into() } else { text.into() }
+}
+
+/// True if the locale has no UTF-8. Where the environment names none, as in many containers, whoever reads the output
+/// mostly has one.
+fn is_ascii() -> bool {
+    let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
+    let locale = named.into_iter().find(|locale| !locale.is_empty());
+    locale.is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
+}
+
 /// Prints to standard output; the exit status says whether that worked.
 pub(crate) fn printed(text: &str) -> ExitCode {
     if print(text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -31,12 +62,24 @@ pub(crate) fn printed(text: &str) -> ExitCode {
 
 /// Writes an error or a note to standard error. Where that fails, the exit status still tells.
 pub(crate) fn say(what: impl Display) {
-    let _ = writeln!(io::stderr(), "ipcmark: {what}");
+    let text = shown(&format!("ipcmark: {what}")).into_owned();
+    let lines = match terminal_size::terminal_size_of(io::stderr()) {
+        Some((terminal_size::Width(columns), _)) => wrapped(&text, usize::from(columns)),
+        None => text,
+    };
+    let _ = writeln!(io::stderr(), "{lines}");
+}
+
+/// A text whose lines break between words, for a terminal would break within them.
+fn wrapped(text: &str, columns: usize) -> String {
+    let options = textwrap::Options::new(columns.max(LEAST_COLUMNS)).break_words(false);
+    let lines = text.lines().flat_map(|line| textwrap::wrap(line, options.clone()));
+    lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes the help to standard error, where it was not asked for.
 pub(crate) fn show_help(text: &str) {
-    let _ = write!(io::stderr(), "{text}");
+    let _ = write!(io::stderr(), "{}", shown(text));
 }
 
 /// Writes an error to standard error; the exit status of a command that failed.
@@ -50,7 +93,7 @@ pub(crate) fn terminal() -> Terminal {
     let is_terminal = io::stdout().is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    Terminal { width: columns(), color: is_terminal && !plain }
+    Terminal { width: columns(), color: is_terminal && !plain, ascii: is_ascii() }
 }
 
 fn columns() -> usize {
@@ -59,5 +102,21 @@ fn columns() -> usize {
         return usize::from(columns);
     }
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    columns.filter(|columns| *columns >= 40).unwrap_or(DEFAULT_COLUMNS)
+    columns.filter(|columns| *columns > 0).unwrap_or(DEFAULT_COLUMNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let text =
+            "ipcmark: there is no transport 'nothing'; 'ipcmark list' shows them all\nsecond";
+        let broken = wrapped(text, 20);
+        assert!(broken.lines().all(|line| line.len() <= LEAST_COLUMNS), "{broken}");
+        assert_eq!(broken.replace('\n', " "), text.replace('\n', " "));
+        let path = "/a".repeat(40);
+        assert_eq!(wrapped(&path, 20), path, "no word is broken");
+    }
 }

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output;
+
 /// Steps of the bar.
 const STEPS: u64 = 1000;
 
@@ -26,10 +28,11 @@ impl Progress {
     /// This is being measured now, and the run is so far, from 0 to 1.
     pub(crate) fn show(&mut self, what: &str, done: f64) {
         self.bar.set_position((done * STEPS as f64) as u64);
-        self.bar.set_message(match self.left(done) {
+        let message = match self.left(done) {
             Some(left) => format!("{what}, {} left", words(left)),
             None => what.to_owned(),
-        });
+        };
+        self.bar.set_message(output::shown(&message).into_owned());
     }
 
     /// Takes the line away.

@@ -1,15 +1,37 @@
 //! Lines for a terminal: broken at its width, and painted where it shows colours.
 
-use ipcmark_report::Terminal;
-use textwrap::{Options, wrap};
+use std::borrow::Cow;
 
-/// A text behind a start, its further lines below its first word.
+use ipcmark_report::{Terminal, ascii};
+use textwrap::{Options, core::display_width, wrap};
+
+use crate::output;
+
+/// The fewest columns for a text behind its start; where there are fewer it stands below.
+const LEAST_ROOM: usize = 16;
+
+/// A text behind a start, its further lines below its first word; below the start where there is no room.
 pub(crate) fn hanging(start: &str, text: &str, terminal: Terminal) -> Vec<String> {
-    let below = " ".repeat(textwrap::core::display_width(start));
-    let options = Options::new(terminal.width.max(below.len() + 20))
-        .initial_indent(start)
-        .subsequent_indent(&below);
-    wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
+    let width = terminal.width.max(output::LEAST_COLUMNS);
+    let (start, text) = (shown(start, terminal), shown(text, terminal));
+    let blanks = display_width(&start);
+    if blanks + LEAST_ROOM <= width {
+        return broken(&start, &" ".repeat(blanks), &text, width);
+    }
+    let indent = start.len() - start.trim_start().len();
+    let (first, below) = (&start[..indent], " ".repeat(indent + 4));
+    let mut lines = broken(first, &below, start.trim(), width);
+    lines.extend(broken(&below, &below, &text, width));
+    lines
+}
+
+fn broken(first: &str, below: &str, text: &str, width: usize) -> Vec<String> {
+    let options = Options::new(width).initial_indent(first).subsequent_indent(below);
+    wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn shown(text: &str, terminal: Terminal) -> Cow<'_, str> {
+    if terminal.ascii { ascii(text).into() } else { text.into() }
 }
 
 /// What stands out.
@@ -22,4 +44,20 @@ pub(crate) const RED: &str = "\x1b[31m";
 /// A text in a colour, or in bold, where the terminal shows it.
 pub(crate) fn paint(text: &str, color: &str, terminal: Terminal) -> String {
     if terminal.color { format!("{color}{text}\x1b[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_room_stands_below_its_start() {
+        let lines = |width| {
+            let terminal = Terminal { width, color: false, ascii: true };
+            hanging("  ? a-long-name  spin block  ", "½ of the way in a µs", terminal)
+        };
+        assert_eq!(lines(60), ["  ? a-long-name  spin block  1/2 of the way in a us"]);
+        let narrow = ["  ? a-long-name  spin block", "      1/2 of the way in a us"];
+        assert_eq!(lines(20), narrow);
+    }
 }

@@ -8,6 +8,8 @@
 //! worker reports, a deadline passes or the user interrupts.
 
 mod command;
+#[doc(hidden)]
+pub mod fuzzing;
 mod keeper;
 mod leftovers;
 mod patterns;

@@ -210,6 +210,17 @@ fn shake_hands(
     Ok(send(stream, &proof).then_some(keys))
 }
 
+/// The same, for a leader whose answer is there already.
+pub(crate) fn shaken_hands(
+    stream: &TcpStream,
+    secret: &Secret,
+    greeting: &[u8],
+    interrupt: &UnixStream,
+) -> Result<Option<TransportState>, Error> {
+    let wait = Wait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
+    shake_hands(stream, secret, greeting, &wait)
+}
+
 /// Sends what always fits into the empty buffer of a new connection; false if the other side is gone.
 fn send(mut stream: &TcpStream, message: &[u8]) -> bool {
     use std::io::Write;

@@ -13,6 +13,8 @@
 mod connect;
 mod follower;
 mod followers;
+#[doc(hidden)]
+pub mod fuzzing;
 mod greeter;
 mod greeting;
 mod listener;

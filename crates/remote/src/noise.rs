@@ -164,7 +164,12 @@ impl EncryptedStream {
             .and_then(|()| stream.set_write_timeout(Some(STALL_LIMIT)))
             .and_then(|()| stream.set_nodelay(true))
             .map_err(|e| Error::os("set up", "a connection", e))?;
-        Ok(Self { stream, keys })
+        Ok(Self::over(stream, keys))
+    }
+
+    /// The same over a stream that has all that it needs.
+    pub(crate) fn over(stream: TcpStream, keys: TransportState) -> Self {
+        Self { stream, keys }
     }
 
     /// Sends a message of at most [`MAX_PLAINTEXT_BYTES`].

@@ -4,6 +4,8 @@ use std::fmt;
 
 use ipcmark_results::RunResult;
 
+use crate::plain::ascii;
+
 /// A form in which a result is shown or written.
 pub struct Format {
     /// The word for it on the command line.
@@ -12,6 +14,8 @@ pub struct Format {
     pub summary: &'static str,
     /// True if a terminal can show it.
     pub for_terminals: bool,
+    /// True if it is read by programs, which get UTF-8 whatever the locale is.
+    pub for_programs: bool,
     /// Makes its text, which ends in a line feed. The error says what cannot be shown, and why.
     pub(crate) text: fn(&RunResult, Terminal) -> Result<String, String>,
 }
@@ -23,12 +27,15 @@ pub struct Terminal {
     pub width: usize,
     /// True if escape sequences may be written: bold, dim, red.
     pub color: bool,
+    /// True if the locale has no UTF-8: the terminal may not show more than ASCII.
+    pub ascii: bool,
 }
 
 impl Format {
     /// The result in this format.
     pub fn render(&self, result: &RunResult, terminal: Terminal) -> Result<String, String> {
-        (self.text)(&result.settled(), terminal)
+        let text = (self.text)(&result.settled(), terminal)?;
+        Ok(if terminal.ascii && !self.for_programs { ascii(&text) } else { text })
     }
 }
 

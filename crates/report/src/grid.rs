@@ -8,6 +8,7 @@ use textwrap::core::display_width;
 use crate::{
     columns::{COLUMNS, Column, Scale},
     names,
+    page::Page,
 };
 
 /// The label over the names.
@@ -18,6 +19,7 @@ pub struct Grid<'a> {
     /// The groups, in their order.
     pub sheets: Vec<Sheet<'a>>,
     columns: Vec<&'static Column>,
+    labels: Vec<String>,
     /// The width of the names and of each column.
     widths: Vec<usize>,
     /// Blanks before the names and before each column.
@@ -34,21 +36,23 @@ pub struct Sheet<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// The groups in at most `width` columns of a terminal. Where there is no room the gaps become
+    /// The groups in the columns of a page. Where there is no room the gaps become
     /// smaller first, then columns give way, and last the names are cut.
-    pub fn of(groups: &'a [Group<'a>], width: usize) -> Self {
+    pub fn of(groups: &'a [Group<'a>], page: &Page) -> Self {
         let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
-        let sheets: Vec<_> = groups.iter().map(|group| Sheet::of(group, &columns)).collect();
-        let widths = widths(&columns, &sheets);
-        let mut grid = Self { sheets, columns, widths, gap: 2 };
-        grid.fit(width);
+        let sheets: Vec<_> = groups.iter().map(|group| Sheet::of(group, &columns, page)).collect();
+        let labels: Vec<_> =
+            columns.iter().map(|column| page.shown(column.label).into_owned()).collect();
+        let widths = widths(&labels, &sheets);
+        let mut grid = Self { sheets, columns, labels, widths, gap: 2 };
+        grid.fit(page.width);
         grid
     }
 
     /// The lines of a group: the labels, then a line a row.
     pub fn lines(&self, sheet: &Sheet) -> Vec<String> {
         let labels: Vec<&str> =
-            std::iter::once(NAMES).chain(self.columns.iter().map(|column| column.label)).collect();
+            std::iter::once(NAMES).chain(self.labels.iter().map(String::as_str)).collect();
         let rows = sheet.names.iter().enumerate().map(|(at, name)| {
             let cells = sheet.columns.iter().map(|column| column[at].clone());
             std::iter::once(cut(name, self.widths[0])).chain(cells).collect()
@@ -79,6 +83,7 @@ impl<'a> Grid<'a> {
 
     fn remove(&mut self, at: usize) {
         self.columns.remove(at);
+        self.labels.remove(at);
         self.widths.remove(at + 1);
         for sheet in &mut self.sheets {
             sheet.columns.remove(at);
@@ -87,12 +92,14 @@ impl<'a> Grid<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    fn of(group: &'a Group<'a>, columns: &[&Column]) -> Self {
+    fn of(group: &'a Group<'a>, columns: &[&Column], page: &Page) -> Self {
         let scale = Scale::of(group);
+        let shown = |cell: String| page.shown(&cell).into_owned();
+        let cells = |column: &&Column| column.cells(group, scale).into_iter().map(shown).collect();
         Self {
             group,
-            names: group.rows.iter().map(names::marked).collect(),
-            columns: columns.iter().map(|column| column.cells(group, scale)).collect(),
+            names: group.rows.iter().map(names::marked).map(shown).collect(),
+            columns: columns.iter().map(cells).collect(),
         }
     }
 }
@@ -120,12 +127,12 @@ pub fn drawn(
     table.lines().map(|line| line.trim_end().to_string()).collect()
 }
 
-fn widths(columns: &[&Column], sheets: &[Sheet]) -> Vec<usize> {
+fn widths(labels: &[String], sheets: &[Sheet]) -> Vec<usize> {
     let names = widest(NAMES, sheets.iter().flat_map(|sheet| &sheet.names));
-    let column = |(at, column): (usize, &&Column)| {
-        widest(column.label, sheets.iter().flat_map(move |sheet| &sheet.columns[at]))
+    let column = |(at, label): (usize, &String)| {
+        widest(label, sheets.iter().flat_map(move |sheet| &sheet.columns[at]))
     };
-    std::iter::once(names).chain(columns.iter().enumerate().map(column)).collect()
+    std::iter::once(names).chain(labels.iter().enumerate().map(column)).collect()
 }
 
 /// The width of a column.

@@ -21,5 +21,5 @@ pub use comparison::{ComparedSides, comparison_json, comparison_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format};
 pub use html::{Source, page};
-pub use plain::plain;
+pub use plain::{ascii, plain};
 pub use units::{count, duration};

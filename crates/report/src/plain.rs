@@ -7,6 +7,33 @@ pub fn words(word: &str) -> String {
     plain(word).replace('-', " ")
 }
 
+/// Text for a terminal that may show nothing but ASCII: signs as they are typed, `?` for all others. A table is laid out
+/// after that, for some become wider.
+pub fn ascii(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            char if char.is_ascii() => shown.push(char),
+            'µ' | 'μ' => shown.push('u'),
+            '×' | '✗' => shown.push('x'),
+            '½' => shown.push_str("1/2"),
+            '±' => shown.push_str("+-"),
+            '–' | '—' | '−' | '‐' => shown.push('-'),
+            '·' => shown.push('|'),
+            '✓' => shown.push('+'),
+            '→' => shown.push_str("->"),
+            '≤' => shown.push_str("<="),
+            '≥' => shown.push_str(">="),
+            '…' => shown.push_str("..."),
+            '‘' | '’' => shown.push('\''),
+            '“' | '”' => shown.push('"'),
+            '\u{a0}' => shown.push(' '),
+            _ => shown.push('?'),
+        }
+    }
+    shown
+}
+
 /// Text on one line with nothing in it that Markdown takes for a mark of its own.
 pub fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -17,4 +44,15 @@ pub fn markdown(text: &str) -> String {
         escaped.push(char);
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_typed_and_the_rest_is_marked() {
+        let shown = ascii("½ round trip in µs · × floor ± – → … ✓ ✗ é\n\x1b[1m");
+        assert_eq!(shown, "1/2 round trip in us | x floor +- - -> ... + x ?\n\x1b[1m");
+    }
 }

@@ -70,7 +70,8 @@ struct Form {
 /// The form before this one: no version of it was released.
 const OLD_SCHEMA: &str = "ipcmark/1";
 
-fn parse(bytes: &[u8]) -> Result<RunResult, String> {
+/// Reads the content of a result file. The error says what is wrong.
+pub fn parse(bytes: &[u8]) -> Result<RunResult, String> {
     let form: Form = serde_json::from_slice(bytes).map_err(|error| describe(&error))?;
     match form.schema.as_deref() {
         Some(SCHEMA) => {}

@@ -31,7 +31,7 @@ pub use caveats::{Caveat, Disturbance, caveats, caveats_of};
 pub use compare::{Change, Lone, PairedGroup, Presence, RowPair, compare_pairs, compare_runs};
 pub use curve::{GRID, curve};
 pub use differences::Difference;
-pub use file::{MAX_FILE_BYTES, check_writable, read, to_json, write_atomically};
+pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomically};
 pub use histogram::{decode, encode, new_histogram};
 pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};
 pub use model::*;

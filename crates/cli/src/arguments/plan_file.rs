@@ -46,6 +46,11 @@ impl PlanFile {
         let name = path.display().to_string();
         let text =
             text_file::read(path).map_err(|e| format!("cannot read the plan {name}: {e}"))?;
+        Self::parse(name, &text)
+    }
+
+    /// A plan of this name and content.
+    pub(crate) fn parse(name: String, text: &str) -> Result<Self, String> {
         let plan = text.parse().map_err(|e| format!("cannot understand the plan {name}: {e}"))?;
         Ok(Self { name, plan })
     }

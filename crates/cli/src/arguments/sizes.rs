@@ -1,6 +1,6 @@
 //! Payload sizes as people write them.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use ipcmark_transport::{MAX_PAYLOAD, MIN_PAYLOAD};
 
@@ -24,19 +24,24 @@ impl Sizes {
     fn read(path: &str) -> Result<Self, String> {
         let text = text_file::read(Path::new(path))
             .map_err(|e| format!("cannot read the payloads in {path}: {e}"))?;
+        Self::of_list(&text).map_err(|why| format!("in {path}: {why}"))
+    }
+
+    /// The content of such a file.
+    pub(crate) fn of_list(text: &str) -> Result<Self, String> {
         // Its own lists may end in a separator, and have a line break at the end.
         let list = text.trim().trim_end_matches(';');
         if list.is_empty() {
-            return Err(format!("there is no payload in {path}; write it as 16;32;64"));
+            return Err("there is no payload; write it as 16;32;64".into());
         }
-        Self::of(list.split(';')).map_err(|why| format!("in {path}: {why}"))
+        Self::of(list.split(';'))
     }
 
     fn of<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Self, String> {
-        let mut sizes = Vec::new();
+        let (mut sizes, mut known) = (Vec::new(), BTreeSet::new());
         for part in parts {
             for size in part_sizes(part.trim())? {
-                if !sizes.contains(&size) {
+                if known.insert(size) {
                     sizes.push(size);
                 }
             }
@@ -133,6 +138,13 @@ mod tests {
             assert!(error.contains(reason) && error.contains("payloads.csv"), "{text}: {error}");
         }
         assert!(Sizes::parse("@/nowhere").unwrap_err().contains("cannot read"));
+    }
+
+    /// Each was looked for among all before it: a file of 1 MiB took half a minute.
+    #[test]
+    fn a_long_list_is_read_at_once() {
+        let list: Vec<String> = (16..150_016).chain(16..32).map(|size| size.to_string()).collect();
+        assert_eq!(sizes(&list.join(",")), (16..150_016).collect::<Vec<_>>());
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn write(exports: &[Export], result: &RunResult) -> bool {
 }
 
 fn write_one(export: &Export, result: &RunResult) -> Result<(), String> {
-    let file = Terminal { width: output::DEFAULT_COLUMNS, color: false };
+    let file = Terminal { width: output::DEFAULT_COLUMNS, color: false, ascii: false };
     let text = export.format.render(result, file)?;
     write_text(&export.path, &text).map_err(|e| e.to_string())
 }

@@ -2,7 +2,7 @@
 
 mod exports;
 mod recorder;
-mod request;
+pub(crate) mod request;
 
 use std::process::ExitCode;
 

@@ -23,9 +23,11 @@ pub use cleaner_process::CleanerProcess;
 pub(crate) use cleaner_process::{CLEANER, DISMISSED};
 pub use followers::{FollowerKeeper, FollowerSource};
 pub use keeper_process::{KEEPER_COMMAND, KeeperProcess};
+pub(crate) use measured::{Circumstances, Reports};
 pub use options::RunOptions;
 pub use plan::{
     FEWEST_TRIALS, FollowerLocation, Plan, PlanRequest, PlannedRow, PlannedSession, Slot, Trials,
     Waits,
 };
+pub(crate) use round::RowReports;
 pub use run::{Observer, run};

@@ -12,6 +12,7 @@ use ipcmark_transport::{Endpoint, Error, Role, Settings, Span, Transport};
 
 pub(crate) use context::SessionPlace;
 pub use context::WorkerContext;
+pub(crate) use opening::{check_opening, check_pass, options};
 pub(crate) use process::{run_workers, status};
 
 use ipcmark_fdpass::SocketRendezvous;

@@ -19,7 +19,7 @@ impl WorkerContext {
         opening: Opening,
     ) -> Result<Settings, Error> {
         let definition = transport.definition();
-        check(definition, self.role, &opening)?;
+        check_opening(definition, self.role, &opening)?;
         let options = options(&definition.name, &definition.options, opening.options, &self.paths)?;
         self.checked_settings(Opening { options, ..opening })
     }
@@ -62,7 +62,12 @@ fn make(directory: &Path) -> Result<(), Error> {
     }
 }
 
-fn check(definition: &Definition, role: Role, opening: &Opening) -> Result<(), Error> {
+/// Checks what an end is to be.
+pub(crate) fn check_opening(
+    definition: &Definition,
+    role: Role,
+    opening: &Opening,
+) -> Result<(), Error> {
     let capabilities = &definition.capabilities;
     let number = match role {
         Role::Leader => 0,
@@ -87,7 +92,7 @@ fn refused(definition: &Definition, what: String) -> Error {
 
 /// The options of an end: each must be known and have a value that the transport accepts. One that names a
 /// file is taken from `paths` where the request is not to be trusted with it.
-fn options(
+pub(crate) fn options(
     transport: &str,
     specs: &[OptionSpec],
     requested: BTreeMap<String, String>,
@@ -116,7 +121,7 @@ fn not_local(transport: &str, key: &str) -> Error {
 }
 
 /// Checks what is to be measured over an open end: the loops rely on it.
-pub(super) fn check_pass(
+pub(crate) fn check_pass(
     definition: &Definition,
     settings: &Settings,
     pass: &Pass,

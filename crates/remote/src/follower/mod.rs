@@ -20,6 +20,7 @@ use crate::{
 };
 use admission::Admission;
 use orders::{order, out_of_turn, report};
+pub(crate) use session::admitted;
 pub use spec::Follower;
 
 /// How often to look for a leader that is not there yet.

@@ -1,7 +1,10 @@
 //! One session of a follower: the leader's orders go to a keeper, as far as they are admitted, and the keeper's
 //! reports go back.
 
-use std::os::fd::AsFd;
+use std::os::{
+    fd::{AsFd, OwnedFd},
+    unix::net::UnixStream,
+};
 
 use ipcmark_engine::{KeeperProcess, KeeperReport, Order};
 use ipcmark_fdpass::FrameSocket;
@@ -16,6 +19,7 @@ use super::{
     orders::{order, out_of_turn, report},
     spec::Follower,
 };
+use crate::connect::Origin;
 
 /// Serves a session until the leader ends it, its keeper has ended, or the user interrupts.
 pub(super) fn serve(
@@ -43,6 +47,28 @@ pub(super) fn serve(
             return Ok(());
         }
     }
+}
+
+/// The order that a keeper would get of these bytes, with the descriptors of a worker.
+pub(crate) fn admitted(
+    follower: &Follower<'_>,
+    origin: Origin,
+    bytes: &[u8],
+) -> Result<Order, Error> {
+    match order(bytes)? {
+        Order::Spawn { workers, transport, .. } => {
+            let fds = worker_descriptors()?;
+            Admission::new(follower, origin).spawn(&workers, transport, &fds)
+        }
+        _ => Err(out_of_turn()),
+    }
+}
+
+fn worker_descriptors() -> Result<[OwnedFd; 3], Error> {
+    let failed = |e| Error::scarce("make", "the descriptors of a worker", e);
+    let control = UnixStream::pair().map_err(failed)?.0;
+    let (_, stderr) = std::io::pipe().map_err(failed)?;
+    Ok([control.into(), stderr.into(), FrameSocket::pair()?.0.into()])
 }
 
 struct Session<'a, 'f> {

@@ -183,5 +183,6 @@ pub(super) const FORMAT: Format = Format {
     name: "csv",
     summary: "one line a trial, with every figure",
     for_terminals: true,
+    for_programs: true,
     text: |result, _| lines(result),
 };

@@ -54,5 +54,6 @@ pub(super) const FORMAT: Format = Format {
     name: "fastdds",
     summary: "the table of Fast DDS's LatencyTest",
     for_terminals: true,
+    for_programs: false,
     text: |result, _| Ok(tables(result)),
 };

@@ -10,5 +10,6 @@ pub(super) const FORMAT: Format = Format {
     name: "html",
     summary: "a self-contained page for the browser, as `ipcmark report` makes it",
     for_terminals: false,
+    for_programs: true,
     text: |result, _| page(&[Source { name: format!("run {}", result.run.id), result }]),
 };

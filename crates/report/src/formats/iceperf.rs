@@ -146,6 +146,7 @@ pub(super) const FORMAT: Format = Format {
     name: "iceperf",
     summary: "iceperf's banners and its Markdown table",
     for_terminals: true,
+    for_programs: false,
     text: |result, _| Ok(tables(result)),
 };
 

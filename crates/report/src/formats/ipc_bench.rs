@@ -59,5 +59,6 @@ pub(super) const FORMAT: Format = Format {
     name: "ipc-bench",
     summary: "the RESULTS block of IPC-Bench",
     for_terminals: true,
+    for_programs: false,
     text: |result, _| Ok(blocks(result)),
 };

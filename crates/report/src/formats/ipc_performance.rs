@@ -109,5 +109,6 @@ pub(super) const FORMAT: Format = Format {
     name: "ipc-performance",
     summary: "the table of IPC Performance Benchmarks",
     for_terminals: true,
+    for_programs: false,
     text: |result, _| Ok(tables(result)),
 };

@@ -9,5 +9,6 @@ pub(super) const FORMAT: Format = Format {
     name: "json",
     summary: "the result file itself, every sample included",
     for_terminals: true,
+    for_programs: true,
     text: |result, _| Ok(to_json(result)),
 };

@@ -83,5 +83,6 @@ pub(super) const FORMAT: Format = Format {
     name: "markdown",
     summary: "the same tables in GitHub's Markdown, with every column",
     for_terminals: true,
+    for_programs: true,
     text: |result, _| Ok(tables(result)),
 };

@@ -35,7 +35,7 @@ fn head(page: &mut Page, result: &RunResult) {
 }
 
 fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
-    let grid = Grid::of(groups, page.width);
+    let grid = Grid::of(groups, page);
     for sheet in &grid.sheets {
         page.line("", "");
         page.title(&titles.title(sheet.group), &Scale::of(sheet.group).caption());
@@ -91,5 +91,6 @@ pub(super) const FORMAT: Format = Format {
     name: "table",
     summary: "tables for a terminal",
     for_terminals: true,
+    for_programs: false,
     text: |result, terminal| Ok(table(result, terminal)),
 };

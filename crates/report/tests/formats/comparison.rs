@@ -30,7 +30,7 @@ fn sides<'a>(change: &'a Change<'a>) -> ComparedSides<'a> {
 }
 
 fn table(change: &Change, width: usize) -> String {
-    comparison_table(&sides(change), Terminal { width, color: false })
+    comparison_table(&sides(change), Terminal { width, color: false, ascii: false })
 }
 
 fn three_a_side() -> [Vec<RunResult>; 2] {
@@ -66,7 +66,8 @@ not compared
     assert_eq!(table(&change, 80), expected);
     let narrow = table(&change, 40);
     assert!(narrow.contains("  transport    new  ratio  verdict\n"), "{narrow}");
-    let painted = comparison_table(&sides(&change), Terminal { width: 80, color: true });
+    let painted =
+        comparison_table(&sides(&change), Terminal { width: 80, color: true, ascii: false });
     assert!(painted.contains("\x1b[31m2 rows: 1 slower"), "{painted}");
 }
 

@@ -13,7 +13,7 @@ use ipcmark_results::RunResult;
 
 /// The result in the format of this name, as wide as a usual terminal.
 fn shown(result: &RunResult, name: &str) -> String {
-    shown_on(result, name, Terminal { width: 80, color: false })
+    shown_on(result, name, Terminal { width: 80, color: false, ascii: false })
 }
 
 fn shown_on(result: &RunResult, name: &str, terminal: Terminal) -> String {

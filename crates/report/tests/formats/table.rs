@@ -14,11 +14,11 @@ use crate::{
 };
 
 fn table(result: &RunResult, width: usize) -> String {
-    shown_on(result, "table", Terminal { width, color: false })
+    shown_on(result, "table", Terminal { width, color: false, ascii: false })
 }
 
 fn painted(result: &RunResult) -> String {
-    shown_on(result, "table", Terminal { width: 80, color: true })
+    shown_on(result, "table", Terminal { width: 80, color: true, ascii: false })
 }
 
 fn markdown(result: &RunResult) -> String {

@@ -40,7 +40,7 @@ impl Measurement {
     }
 
     /// Checks that every figure is one, and that counts add up.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         let Measurement::RoundTrips(measured) = self;
         measured.check()
     }

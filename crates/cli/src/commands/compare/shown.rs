@@ -11,7 +11,9 @@ use crate::output;
 /// Shows a comparison; the exit status, which is no success where a row is slower or there is none.
 pub(super) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
     let text = match format {
-        FormatWord::Table => comparison_table(sides, output::terminal()),
+        FormatWord::Table => {
+            output::shown(&comparison_table(sides, output::terminal())).into_owned()
+        }
         FormatWord::Json => comparison_json(sides),
     };
     let mut verdicts = sides.change.pairs().map(|pair| pair.comparison.verdict).peekable();

@@ -99,7 +99,9 @@ fn chosen(system: System, cpus: Option<&[u32]>) -> System {
 fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {
     let diagnosis = Diagnosis::of(&system, arguments.duration);
     let text = match arguments.format {
-        DoctorFormat::Table => table::table(&diagnosis, output::terminal()),
+        DoctorFormat::Table => {
+            output::shown(&table::table(&diagnosis, output::terminal())).into_owned()
+        }
         DoctorFormat::Json => {
             serde_json::to_string_pretty(&json::json(&diagnosis)).map_err(|e| e.to_string())?
         }

@@ -16,6 +16,9 @@ use crate::text::{BOLD, GREEN, RED, hanging, paint};
 /// Processors whose hiccups are shown: those with most of them.
 const MOST_PROCESSORS: usize = 8;
 
+/// The labels of their table.
+const HICCUPS: &str = "hiccups         > 1 µs    > 10 µs   > 100 µs    longest   of the time";
+
 /// Other programs that are named.
 const MOST_OTHERS: usize = 5;
 
@@ -45,7 +48,8 @@ struct Page {
 impl Page {
     fn title(&mut self, title: &str) {
         self.lines.push(String::new());
-        self.lines.push(paint(title, BOLD, self.terminal));
+        let lines = hanging("", title, self.terminal);
+        self.lines.extend(lines.iter().map(|line| paint(line, BOLD, self.terminal)));
     }
 
     fn item(&mut self, start: &str, text: &str) {
@@ -75,14 +79,21 @@ impl Page {
     }
 
     fn hiccups(&mut self, hiccups: &[Hiccups]) {
-        self.title("hiccups         > 1 µs    > 10 µs   > 100 µs    longest   of the time");
+        let is_table = self.terminal.width >= HICCUPS.chars().count();
+        self.title(if is_table { HICCUPS } else { "hiccups" });
         for one in worst(hiccups) {
             let [short, middle, long] = one.gaps.map(|gaps| count(gaps.count));
             let (longest, share) = (duration(one.longest_ns as f64), percent(one.share()));
             let cpu = format!("cpu {}", one.cpu);
-            self.lines.push(format!(
-                "  {cpu:8} {short:>11} {middle:>10} {long:>10} {longest:>10} {share:>13}"
-            ));
+            if is_table {
+                self.lines.push(format!(
+                    "  {cpu:8} {short:>11} {middle:>10} {long:>10} {longest:>10} {share:>13}"
+                ));
+            } else {
+                let gaps = format!("{short} > 1 µs, {middle} > 10 µs, {long} > 100 µs");
+                let text = format!("{gaps}; longest {longest}; {share} of the time");
+                self.item(&format!("  {cpu:8} "), &text);
+            }
         }
         if hiccups.len() > MOST_PROCESSORS {
             self.item("  ", &format!("{} more with fewer", hiccups.len() - MOST_PROCESSORS));

@@ -52,9 +52,9 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
             table::table(&rows, output::terminal())
         }
         ListFormat::Table => detail::details(&rows, output::terminal()),
-        ListFormat::Json => json(&rows)?,
+        ListFormat::Json => return Ok(output::printed(&format!("{}\n", json(&rows)?))),
     };
-    Ok(output::printed(&format!("{text}\n")))
+    Ok(output::shown_all(&format!("{text}\n")))
 }
 
 fn json(rows: &[Row<'_>]) -> Result<String, String> {

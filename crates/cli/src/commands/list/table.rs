@@ -17,7 +17,8 @@ pub(super) fn table(rows: &[Row<'_>], terminal: Terminal) -> String {
         block(family, &rows, &columns, terminal, &mut lines);
     }
     lines.push(String::new());
-    lines.push("✓ can run here · ✗ cannot · measure one with: ipcmark run -t NAME".into());
+    let legend = "✓ can run here · ✗ cannot · measure one with: ipcmark run -t NAME";
+    lines.extend(hanging("", legend, terminal));
     lines.join("\n")
 }
 
@@ -154,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Terminal = Terminal { width: 80, color: false };
+    const PLAIN: Terminal = Terminal { width: 80, color: false, ascii: false };
 
     fn definition(name: &'static str, family: &'static str) -> Definition {
         Definition {

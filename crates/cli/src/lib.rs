@@ -1,0 +1,40 @@
+//! `ipcmark`: how long a hop between two processes takes on this machine, through every mechanism
+//! worth choosing, and what it costs.
+
+mod arguments;
+mod by_hand;
+mod command_line;
+mod commands;
+mod definition;
+#[doc(hidden)]
+pub mod fuzzing;
+mod interrupts;
+mod measurement;
+mod output;
+mod progress;
+mod registry;
+mod selection;
+mod text;
+mod translation;
+mod transport_options;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_engine::KEEPER_COMMAND;
+use ipcmark_machine::inherited;
+
+/// The whole life of the process.
+pub fn main() -> ExitCode {
+    inherited::with_known_state(part)
+}
+
+/// The command itself, or the part of it that it has started as a process.
+fn part() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&registry::of(&Found::inherited())),
+        Some(MODULE_COMMAND) => ipcmark_abi::serve(),
+        _ => command_line::obey(&words),
+    }
+}

@@ -1,0 +1,8 @@
+//! What comes to a leader from somebody that it has not accepted: at its Unix socket, over TCP without the secret, and
+//! with it.
+
+use ipcmark_remote::fuzzing;
+
+use crate::target::Target;
+
+pub const TARGET: Target = Target { name: "stranger", run: fuzzing::stranger };

@@ -1,0 +1,205 @@
+//! What strangers, leaders and followers can send, as functions of bytes: the fuzz targets in `crates/fuzz` call them.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io::{Read, Write},
+    net::TcpStream,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use ipcmark_engine::{KeeperReport, Order, Registry};
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_machine::placement::Pinning;
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    unistd::geteuid,
+};
+
+use crate::{
+    LeaderAddress,
+    connect::{Origin, shaken_hands},
+    follower::{Follower, admitted},
+    greeting::{Greeting, MAX_BYTES},
+    listener::Admission,
+    noise::{self, EncryptedStream, Handshake, framed},
+    pending::{Pending, Progress},
+    secret::Secret,
+    tunnel::{Side, Stepped},
+    users::AllowedUsers,
+};
+
+const SECRET: Secret = Secret([5; 32]);
+
+/// The most messages of one input.
+const MAX_MESSAGES: usize = 32;
+
+/// To a leader that has not accepted the sender. The first byte says where: over TCP, with the secret, or at a Unix
+/// socket.
+pub fn stranger(data: &[u8]) {
+    let Some((place, data)) = data.split_first() else { return };
+    match place % 3 {
+        0 => raw(data),
+        1 => with_secret(data),
+        _ => local(data),
+    }
+}
+
+/// A socket of the leader that never blocks, as `accept` makes it, and its other end.
+fn connection() -> (OwnedFd, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+    ours.set_nonblocking(true).expect("a socket");
+    theirs.set_nonblocking(true).expect("a socket");
+    (ours.into(), theirs)
+}
+
+fn pending(fd: OwnedFd) -> Option<Pending> {
+    Pending::new(fd, &Admission::Secret(SECRET)).ok()
+}
+
+fn raw(data: &[u8]) {
+    let Some((len, data)) = data.split_first() else { return };
+    let (ours, mut theirs) = connection();
+    let mut stage = pending(ours);
+    for chunk in data.chunks(usize::from(*len).max(1)).take(MAX_MESSAGES) {
+        let _ = theirs.write_all(chunk);
+        stage = stage.and_then(advance);
+    }
+    drop(theirs);
+    stage.and_then(advance);
+}
+
+fn advance(pending: Pending) -> Option<Pending> {
+    match pending.advance() {
+        Ok(Progress::Waiting(pending)) => Some(pending),
+        _ => None,
+    }
+}
+
+/// A greeting of the stranger's own, then the proof or what it takes for one.
+fn with_secret(data: &[u8]) {
+    let Some((len, data)) = data.split_first() else { return };
+    let (greeting, proof) = data.split_at(data.len().min(usize::from(*len) * 5).min(MAX_BYTES));
+    let (ours, mut theirs) = connection();
+    let mut handshake = Handshake::of_follower(&SECRET).expect("a handshake");
+    let _ = theirs.write_all(&framed(&handshake.write(greeting).expect("it fits")));
+    let Some(waiting) = pending(ours).and_then(advance) else { return };
+    let answer = read_message(&mut theirs);
+    assert!(handshake.read(&answer).is_some(), "a leader answers with its greeting");
+    let mut keys = handshake.finish().expect("both have spoken");
+    let own = noise::proof(&mut keys).expect("it is encrypted");
+    let proof = if proof.is_empty() { &own[..] } else { proof };
+    let _ = theirs.write_all(&framed(proof));
+    advance(waiting);
+}
+
+fn read_message(stream: &mut UnixStream) -> Vec<u8> {
+    let mut len = [0; 2];
+    let _ = stream.read_exact(&mut len);
+    let mut message = vec![0; usize::from(u16::from_be_bytes(len))];
+    let _ = stream.read_exact(&mut message);
+    message
+}
+
+fn local(data: &[u8]) {
+    let (ours, theirs) = FrameSocket::pair().expect("a socket pair");
+    if theirs.send(&data[..data.len().min(4096)], &[]).is_err() {
+        return;
+    }
+    let pending = Pending::new(ours.into(), &Admission::Users(AllowedUsers::default()));
+    if let Ok(pending) = pending {
+        let _ = pending.advance();
+    }
+}
+
+/// To a follower, from who is no leader yet. The first byte says whether it knows the secret.
+pub fn leader(data: &[u8]) {
+    let Some((place, data)) = data.split_first() else { return };
+    if place % 2 == 1 {
+        let _ = Greeting::read(data, "leader");
+        return;
+    }
+    let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+    let (interrupt, _kept) = UnixStream::pair().expect("a socket pair");
+    let _ = theirs.write_all(&data[..data.len().min(4096)]);
+    let _ = theirs.shutdown(std::net::Shutdown::Write);
+    let _ = ours.set_nonblocking(true);
+    let stream = TcpStream::from(OwnedFd::from(ours));
+    let _ = shaken_hands(&stream, &SECRET, &Greeting::of_follower(false), &interrupt);
+}
+
+/// Parts of the data, each behind its length in two bytes.
+fn parts(mut data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (len, rest) = data.split_first_chunk::<2>()?;
+        let (part, rest) = rest.split_at(usize::from(u16::from_le_bytes(*len)).min(rest.len()));
+        data = rest;
+        Some(part)
+    })
+    .take(MAX_MESSAGES)
+}
+
+fn encrypted_pair() -> (EncryptedStream, EncryptedStream) {
+    let (one, other) = UnixStream::pair().expect("a socket pair");
+    let mut follower = Handshake::of_follower(&SECRET).expect("a handshake");
+    let mut leader = Handshake::of_leader(&SECRET).expect("a handshake");
+    leader.read(&follower.write(b"").expect("it fits")).expect("the same secret");
+    follower.read(&leader.write(b"").expect("it fits")).expect("the same secret");
+    let stream = |socket: UnixStream, handshake: Handshake| {
+        EncryptedStream::over(OwnedFd::from(socket).into(), handshake.finish().expect("the end"))
+    };
+    (stream(one, leader), stream(other, follower))
+}
+
+/// Through the tunnel, to the side that the first byte says.
+pub fn tunnel(data: &[u8]) {
+    let Some((side, data)) = data.split_first() else { return };
+    let side = if side % 2 == 0 { Side::Leader } else { Side::Follower };
+    let (near, mut far) = encrypted_pair();
+    let (ours, local) = FrameSocket::pair().expect("a socket pair");
+    let mut tunnel = Stepped::new(side, local, near);
+    // What was handed over stays open, as it would with a worker.
+    let mut taken: VecDeque<OwnedFd> = VecDeque::new();
+    for message in parts(data) {
+        if far.send(message).is_err() || tunnel.step().is_err() {
+            return;
+        }
+        while is_readable(&ours) {
+            let Ok((_, fds)) = ours.receive() else { break };
+            taken.extend(fds);
+        }
+        while is_readable(&far.stream) && far.receive().is_ok() {}
+        if message.len() % 3 == 0 {
+            taken.pop_front();
+        }
+    }
+}
+
+fn is_readable(fd: &impl AsFd) -> bool {
+    let mut wanted = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+}
+
+/// One order to a follower's command, with the descriptors that a worker needs; and the same bytes as a report.
+pub fn order(bytes: &[u8], registry: &Registry) {
+    if let Ok(report) = serde_json::from_slice::<KeeperReport>(bytes) {
+        assert!(serde_json::to_vec(&report).is_ok(), "what was read can be written");
+    }
+    let (interrupt, _kept) = UnixStream::pair().expect("a socket pair");
+    let follower = Follower {
+        leader: LeaderAddress::Socket("/".into(), AllowedUsers::default()),
+        registry,
+        paths: BTreeMap::new(),
+        pinning: Pinning::Off,
+        is_silent: false,
+        interrupt: &interrupt,
+    };
+    for origin in [Origin::Local(geteuid()), Origin::Remote([127, 0, 0, 1].into())] {
+        let order = admitted(&follower, origin, bytes);
+        if let Ok(Order::Spawn { workers, .. }) = &order {
+            assert!(workers.len() == 1 && !workers[0].role.is_leader(), "{order:?}");
+        }
+    }
+}
