@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{option::OptionSpec, settings::MAX_PAYLOAD};
+use crate::{option::OptionSpec, payload::MAX_PAYLOAD};
 
 /// How a receiver waits for a message, and a sender for room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

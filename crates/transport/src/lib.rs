@@ -21,6 +21,7 @@ mod error;
 mod leftover;
 mod name;
 mod option;
+mod payload;
 mod plain;
 mod rendezvous;
 mod settings;
@@ -35,9 +36,10 @@ pub use error::{Error, remedy_in};
 pub use leftover::Leftover;
 pub use name::{RunId, SessionName};
 pub use option::{OptionSpec, number};
+pub use payload::{MAX_PAYLOAD, MIN_PAYLOAD};
 pub use plain::plain;
 pub use rendezvous::Rendezvous;
-pub use settings::{HYBRID_POLLS, MAX_PAYLOAD, MAX_SLEEP, MIN_PAYLOAD, Role, Settings};
+pub use settings::{HYBRID_POLLS, MAX_SLEEP, Role, Settings};
 
 /// One way of moving messages between processes.
 pub trait Transport: Send + Sync + 'static {

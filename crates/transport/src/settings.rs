@@ -11,12 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{SessionName, Wait};
 
-/// The smallest message in bytes: the head that the engine writes into each.
-pub const MIN_PAYLOAD: usize = 16;
-
-/// The largest message in bytes that ipcmark sends.
-pub const MAX_PAYLOAD: usize = 4 << 20;
-
 /// How often a `hybrid` end polls before it sleeps: a few tens of microseconds, about what a sleep
 /// and a wake-up cost.
 pub const HYBRID_POLLS: u32 = 2_000;

@@ -1,0 +1,7 @@
+//! How small and how large a message can be.
+
+/// The smallest message in bytes: the head that the engine writes into each.
+pub const MIN_PAYLOAD: usize = 16;
+
+/// The largest message in bytes that ipcmark sends.
+pub const MAX_PAYLOAD: usize = 4 << 20;
