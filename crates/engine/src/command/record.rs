@@ -21,8 +21,9 @@ use super::{
     sessions::Sessions,
 };
 
-/// The part of a processor that a session may use while others are measured.
-const MOST_IDLE: f64 = 0.05;
+/// The part of a processor that a session may use while others are measured. There are two dozen of them, and half a
+/// percent of all together makes a row suspect; what the harness itself costs is a twentieth of a percent.
+const MOST_IDLE: f64 = 0.002;
 
 /// Records the rows of a plan.
 pub(crate) struct Recorder<'a> {
@@ -34,6 +35,8 @@ pub(crate) struct Recorder<'a> {
     failed: BTreeSet<usize>,
     /// Sessions whose library keeps threads awake while others are measured.
     restless: BTreeSet<usize>,
+    /// Their names, in the order in which they were found.
+    restless_names: Vec<String>,
     /// The samples of each row, trial and round, sorted by their probes.
     samples: BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
 }
@@ -68,6 +71,7 @@ impl<'a> Recorder<'a> {
             identities,
             failed: BTreeSet::new(),
             restless: BTreeSet::new(),
+            restless_names: Vec::new(),
             samples: BTreeMap::new(),
         }
     }
@@ -124,11 +128,19 @@ impl<'a> Recorder<'a> {
         if idle_share <= MOST_IDLE || !self.restless.insert(session) {
             return;
         }
-        let wait = self.plan.sessions[session].wait;
+        self.restless_names.push(format!("{name} {}", self.plan.sessions[session].wait));
+    }
+
+    fn note_restless(&mut self) {
+        let names = &self.restless_names;
+        if names.is_empty() {
+            return;
+        }
         self.result.notes.push(format!(
-            "{name} {wait} used {:.0} % of a processor while it waited for its turn: from the next trial on it is \
-             measured alone.",
-            idle_share * 100.0
+            "While they waited for their turns these used more than {} % of a processor, and so were measured alone in \
+             the trials after that: {}.",
+            100.0 * MOST_IDLE,
+            names.join(", ")
         ));
     }
 
@@ -171,6 +183,7 @@ impl<'a> Recorder<'a> {
             self.result.notes.push(format!("No figure is placed at a distance: {cause}."));
         }
         refer(&mut self.result, distance);
+        self.note_restless();
         self.result
     }
 
