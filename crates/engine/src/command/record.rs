@@ -7,8 +7,8 @@ use std::{
 
 use ipcmark_machine::placement::{Pinning, Placement};
 use ipcmark_results::{
-    Blocks, Figure, Identity, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind, RoundRecord,
-    Run, RunResult, SCHEMA,
+    Blocks, Figure, Identity, Measurement, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind,
+    RoundRecord, Run, RunResult, SCHEMA,
 };
 use ipcmark_transport::Wait;
 
@@ -21,9 +21,9 @@ use super::{
     sessions::Sessions,
 };
 
-/// The part of a processor that a session may use while others are measured. There are two dozen of them, and half a
-/// percent of all together makes a row suspect; what the harness itself costs is a twentieth of a percent.
-const MOST_IDLE: f64 = 0.002;
+/// The part of a processor that a session may use while others are measured. There can be two dozen of them, each of which
+/// the others wait for; what the harness itself costs is a tenth of this.
+const MOST_IDLE: f64 = 0.005;
 
 /// Records the rows of a plan.
 pub(crate) struct Recorder<'a> {
@@ -108,9 +108,13 @@ impl<'a> Recorder<'a> {
             blocks,
             conditions,
         });
+        let beside_others = outcome.rows.len() > 1;
         for (row, outcome) in outcome.rows {
             let measured = outcome
                 .and_then(|reports| self.measured(trial, round, row, reports, sessions, placement));
+            if let (true, Ok(Outcome::Ok { measurement })) = (beside_others, &measured) {
+                self.watch(row, measurement);
+            }
             let outcome = measured.unwrap_or_else(|reason| {
                 self.failed.insert(row);
                 Outcome::Failed { reason: in_trial(trial, reason) }
@@ -124,11 +128,16 @@ impl<'a> Recorder<'a> {
         self.restless.contains(&session)
     }
 
-    fn watch(&mut self, session: usize, idle_share: f64, name: &str) {
+    /// Finds the library that keeps threads awake while others are measured.
+    fn watch(&mut self, row: usize, measurement: &Measurement) {
+        let session = self.plan.rows[row].session;
+        let idle_share =
+            measurement.sessions().map(|session| session.idle_share).fold(0.0, f64::max);
         if idle_share <= MOST_IDLE || !self.restless.insert(session) {
             return;
         }
-        self.restless_names.push(format!("{name} {}", self.plan.sessions[session].wait));
+        let Identity { transport, wait, .. } = &self.identities[row];
+        self.restless_names.push(format!("{transport} {wait}"));
     }
 
     fn note_restless(&mut self) {
@@ -215,7 +224,6 @@ impl<'a> Recorder<'a> {
             payload: self.plan.rows[row].slot.payload,
         };
         let reports = Reports::of(reports)?;
-        self.watch(self.plan.rows[row].session, reports.idle_share(), &transport.definition().name);
         self.samples.insert((row, trial, round), reports.placed_samples());
         Ok(Outcome::Ok { measurement: reports.measurement(&circumstances)? })
     }

@@ -54,6 +54,10 @@ const PAGES: &str = "the pages of the probes";
 /// A probe that takes longer is given up: the two processors do not run at the same time.
 const PATIENCE: Duration = Duration::from_micros(200);
 
+/// After this long the follower no longer waits for the leader: the message that called it announced a probe that was
+/// over before it came, and perhaps nobody ever comes.
+const NOBODY_COMES: Duration = Duration::from_millis(20);
+
 /// So many polls the leader makes between two looks at the clock: a few microseconds, so that a probe that
 /// succeeds never looks.
 const POLLS_A_LOOK: u32 = 1 << 10;
@@ -199,7 +203,7 @@ impl ProbePages {
     /// Answers one step on a line, which is `expected` or that of a later probe: the message that announced an earlier
     /// one was lost. None where the probe is over.
     fn answer(&mut self, line: usize, expected: u64) -> Option<u64> {
-        let mut polls: u32 = 0;
+        let (mut polls, mut since_ns): (u32, Option<u64>) = (0, None);
         loop {
             let seen = self.word(line).load(Ordering::Acquire);
             if seen >= expected && seen % 2 == 1 {
@@ -209,6 +213,13 @@ impl ProbePages {
             polls = polls.wrapping_add(1);
             if polls.is_multiple_of(POLLS_A_LOOK_FOR_THE_END) && self.is_over(expected) {
                 return None;
+            }
+            if polls.is_multiple_of(POLLS_A_LOOK) {
+                let now = now_ns();
+                if now - *since_ns.get_or_insert(now) > NOBODY_COMES.as_nanos() as u64 {
+                    self.probe = self.over().load(Ordering::Acquire);
+                    return None;
+                }
             }
             spin_loop();
         }
@@ -292,6 +303,20 @@ mod tests {
             follower.reflect();
         }
         assert_eq!(follower.probe, 1);
+    }
+
+    /// The messages of two probes came late, when both were over: the second call was taken for that of a third, and the
+    /// follower waited for it while the leader waited for it to fall asleep.
+    #[test]
+    fn a_follower_that_is_called_too_often_does_not_wait_for_ever() {
+        let (mut leader, mut follower) = pages();
+        for _ in 0..2 {
+            assert_eq!(leader.measure(), Distance::Apart);
+        }
+        for _ in 0..2 {
+            follower.reflect();
+            assert_eq!(follower.probe, 2);
+        }
     }
 
     #[test]
