@@ -61,12 +61,24 @@ pub(super) trait RoundTrips {
 pub(super) struct Recorder {
     slots: Vec<u64>,
     blocks: Vec<Block>,
-    samples: BTreeMap<Option<ProbeBin>, Histogram<u64>>,
+    samples: Samples,
     /// What a round trip takes about, from the last block.
     round_trip_ns: f64,
     target: Duration,
     /// How many turns there were.
     turns: u32,
+}
+
+/// The samples of sampled blocks, by the distance at which they were measured.
+#[derive(Default)]
+struct Samples(BTreeMap<Option<ProbeBin>, Histogram<u64>>);
+
+impl Samples {
+    fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
+        let histogram = self.0.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
+        // The range ends at an hour, far beyond any deadline; what is longer is not lost.
+        samples.for_each(|sample| histogram.saturating_record(sample));
+    }
 }
 
 impl Recorder {
@@ -78,7 +90,7 @@ impl Recorder {
         Self {
             slots,
             blocks: Vec::new(),
-            samples: BTreeMap::new(),
+            samples: Samples::default(),
             round_trip_ns,
             target,
             turns: 0,
@@ -107,11 +119,10 @@ impl Recorder {
                 block.probes_ns = both(before, after);
                 if kind == BlockKind::Sampled {
                     sampled += block.round_trips;
-                    let slots = std::mem::take(&mut self.slots);
-                    self.keep(&block, slots[..block.round_trips as usize].iter().copied());
-                    self.slots = slots;
+                    let samples = self.slots[..block.round_trips as usize].iter().copied();
+                    self.samples.keep(&block, samples);
                 }
-                self.push(block);
+                self.blocks.push(block);
                 before = after;
             }
             if sampled >= limit.samples || now_ns() - begin >= limit.time_ns {
@@ -161,16 +172,9 @@ impl Recorder {
         Ok(Block { turn: 0, start_ns, kind, round_trips, elapsed_ns, lost, probes_ns: None })
     }
 
-    /// Sorts the samples of a sampled block by the distance at which it was measured.
-    pub(super) fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
-        let histogram =
-            self.samples.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
-        // The range ends at an hour, far beyond any deadline; what is longer is not lost.
-        samples.for_each(|sample| histogram.saturating_record(sample));
-    }
-
-    /// The block is over.
-    pub(super) fn push(&mut self, block: Block) {
+    /// Keeps a sampled block and its samples.
+    pub(super) fn keep(&mut self, block: Block, samples: impl Iterator<Item = u64>) {
+        self.samples.keep(&block, samples);
         self.blocks.push(block);
     }
 
@@ -181,7 +185,7 @@ impl Recorder {
 
     /// What was found.
     pub(super) fn finish(self) -> (Vec<Block>, Vec<SampleGroup>) {
-        let encoded = self.samples.into_iter().map(|(bin, histogram)| SampleGroup {
+        let encoded = self.samples.0.into_iter().map(|(bin, histogram)| SampleGroup {
             bin,
             histogram: ipcmark_results::encode(&histogram),
         });

@@ -7,7 +7,7 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::{MOST_SAMPLES, Recorder, RoundTrips},
+    blocks::{MOST_SAMPLES, Recorder, RoundTrips, both},
     pacer::{Due, Pacer, Sent, Tally},
     probe::Distance,
 };
@@ -59,7 +59,7 @@ impl Paced {
             let after = probe(ends)?;
             // What a probe leaves awake and warm is not what the next message is to find.
             ends.flagged(0)?;
-            block.probes_ns = super::blocks::both(before, after);
+            block.probes_ns = both(before, after);
             before = after;
             self.keep(recorder, block);
             self.pacer.resume();
@@ -88,13 +88,13 @@ impl Paced {
     /// Sorts the times of a block into histograms.
     fn keep(&mut self, recorder: &mut Recorder, block: Block) {
         let sent = &self.sent[..block.round_trips as usize];
-        recorder.keep(&block, sent.iter().map(Sent::response_ns));
         for one in sent {
             self.service.saturating_record(one.end_ns - one.due.start_ns);
             self.delay.saturating_record(one.due.start_ns - one.due.intended_ns);
         }
-        if block.round_trips > 0 {
-            recorder.push(block);
+        // The last one is empty where its messages were due after the end.
+        if !sent.is_empty() {
+            recorder.keep(block, sent.iter().map(Sent::response_ns));
         }
     }
 
@@ -159,5 +159,25 @@ mod tests {
         assert_eq!(waited.len(), offered.unsent);
         let intended = (offered.sent + offered.unsent) as f64;
         assert!((intended / (offered.elapsed_ns as f64 / 10.0) - 1.0).abs() < 0.01, "{offered:?}");
+    }
+
+    /// Its samples made a group of their own, of which a report has no more than blocks.
+    #[test]
+    fn a_block_in_which_nothing_was_due_any_more_leaves_nothing() {
+        let mut recorder = Recorder::new(Wait::Block, 1000.0);
+        let load = Load::Interval { pause_ns: 1 };
+        let mut paced = Paced::new(Pacer::new(load, Wait::Block, 1).unwrap());
+        let empty = Block {
+            turn: 0,
+            start_ns: 0,
+            kind: BlockKind::Sampled,
+            round_trips: 0,
+            elapsed_ns: 0,
+            lost: 0,
+            probes_ns: Some([70.0, 70.0]),
+        };
+        paced.keep(&mut recorder, empty);
+        let (blocks, samples) = recorder.finish();
+        assert!(blocks.is_empty() && samples.is_empty());
     }
 }
