@@ -18,21 +18,21 @@ pub(crate) struct Description {
     pub name: String,
     pub summary: String,
     pub waits: Vec<Wait>,
-    #[serde(default = "latency")]
+    #[serde(default = "patterns")]
     pub patterns: Vec<Pattern>,
     #[serde(default = "max_payload")]
     pub max_payload: usize,
     #[serde(default)]
     pub loans: bool,
-    #[serde(default = "one")]
+    #[serde(default = "max_subscribers")]
     pub max_subscribers: u32,
     #[serde(default)]
     pub crosses_hosts: bool,
-    #[serde(default = "yes")]
+    #[serde(default = "reliable")]
     pub reliable: bool,
     #[serde(default)]
     pub alternating: bool,
-    #[serde(default = "process")]
+    #[serde(default = "span")]
     pub span: Span,
     #[serde(default)]
     pub exclusive: bool,
@@ -86,27 +86,48 @@ pub(crate) enum Verdict {
     Unavailable { reason: String, install: Option<String> },
 }
 
-fn latency() -> Vec<Pattern> {
-    vec![Pattern::Latency]
+fn patterns() -> Vec<Pattern> {
+    Capabilities::usual().patterns.into_owned()
 }
 
 fn max_payload() -> usize {
-    MAX_PAYLOAD
+    Capabilities::usual().max_payload
 }
 
-fn one() -> u32 {
-    1
+fn max_subscribers() -> u32 {
+    Capabilities::usual().max_subscribers
 }
 
-fn yes() -> bool {
-    true
+fn reliable() -> bool {
+    Capabilities::usual().reliable
 }
 
-fn process() -> Span {
-    Span::Process
+fn span() -> Span {
+    Capabilities::usual().span
 }
 
 impl Description {
+    /// Of a transport with what most have.
+    pub(crate) fn usual(name: &str, summary: &str, waits: &[Wait]) -> Self {
+        Self {
+            name: name.into(),
+            summary: summary.into(),
+            waits: waits.into(),
+            patterns: patterns(),
+            max_payload: max_payload(),
+            loans: false,
+            max_subscribers: max_subscribers(),
+            crosses_hosts: false,
+            reliable: reliable(),
+            alternating: false,
+            span: span(),
+            exclusive: false,
+            carrier: None,
+            memory_limit: 0,
+            options: Vec::new(),
+        }
+    }
+
     /// What a checked transport of a module says about itself.
     pub(crate) fn of(transport: &c::Transport) -> Self {
         let has = |flag| transport.flags & flag != 0;

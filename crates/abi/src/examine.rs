@@ -50,28 +50,37 @@ impl Refusal {
 }
 
 impl Offer {
-    /// The same as the command takes it. The process that answered has checked its module, but its library can write
-    /// into the answer: what the contract does not allow is left out here, too.
+    /// The same as the command takes it: without transports that the contract does not allow. Not before, for the
+    /// process that answered is the module's as well, whose library can write into the answer.
     pub(crate) fn checked(self) -> Answer {
         if !is_name(&self.family) {
             return Err(Refusal::new("its family is no name".into()));
         }
-        let Self { family, transports, mut faults, names_leftovers } = self;
-        let (transports, others): (Vec<_>, Vec<_>) =
-            transports.into_iter().partition(|(description, _)| is_possible(description));
-        let fault = |name: &str| format!("its transport '{name}' is not one of the contract");
-        faults.extend(others.iter().map(|(description, _)| fault(&description.name)));
-        Ok(Self { family, transports, faults, names_leftovers })
+        let mut checked = Self { transports: Vec::new(), ..self };
+        for (description, verdict) in self.transports {
+            match lack(&description) {
+                None => checked.transports.push((description, verdict)),
+                Some(lack) => {
+                    checked.faults.push(format!("its transport {} {lack}", description.name));
+                }
+            }
+        }
+        Ok(checked)
     }
 }
 
-fn is_possible(description: &Description) -> bool {
+/// What a description lacks.
+fn lack(description: &Description) -> Option<&'static str> {
     let Description { name, waits, patterns, max_payload, max_subscribers, .. } = description;
-    is_name(name)
-        && !waits.is_empty()
-        && !patterns.is_empty()
-        && (MIN_PAYLOAD..=MAX_PAYLOAD).contains(max_payload)
-        && *max_subscribers > 0
+    let rules = [
+        (!is_name(name), "has no name that could be one"),
+        (waits.is_empty(), "has no wait"),
+        (patterns.is_empty(), "has no pattern"),
+        (*max_subscribers == 0, "has room for no follower"),
+        (*max_payload < MIN_PAYLOAD, "carries no message of 16 bytes"),
+        (*max_payload > MAX_PAYLOAD, "carries larger messages than there are"),
+    ];
+    rules.into_iter().find_map(|(is_broken, lack)| is_broken.then_some(lack))
 }
 
 /// Loads the module at `path` and says what it offers.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ipcmark_transport::{Availability, Collect, Pattern, Span, Wait};
+use ipcmark_transport::{Availability, Collect, Wait};
 
 use crate::{
     asked::Asked,
@@ -90,24 +90,9 @@ fn unknown_rows(module: &Loadable<'_>) -> Vec<Module> {
 
 /// The row of a file that is no module that can be used: it stands under the file's name.
 fn broken(stem: &str, reason: &str) -> Module {
-    let description = Description {
-        name: stem.to_owned(),
-        summary: "unknown, for its module cannot be used".into(),
-        // Something to be asked for, so that a run says why it is not there.
-        waits: vec![Wait::Spin],
-        patterns: vec![Pattern::Latency],
-        max_payload: ipcmark_transport::MAX_PAYLOAD,
-        loans: false,
-        max_subscribers: 1,
-        crosses_hosts: false,
-        reliable: true,
-        alternating: false,
-        span: Span::Process,
-        exclusive: false,
-        carrier: None,
-        memory_limit: 0,
-        options: Vec::new(),
-    };
+    // It has a wait, something to be asked for, so that a run says why it is not there.
+    let summary = "unknown, for its module cannot be used";
+    let description = Description::usual(stem, summary, &[Wait::Spin]);
     let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };
     Module::new(&description, stem, availability, None)
 }

@@ -248,11 +248,15 @@ impl<'a> Row<'a> {
         median(&self.trials.iter().filter_map(RoundTripTrial::cores).collect::<Vec<_>>())
     }
 
+    /// What the trials of an open loop offered.
+    fn offered(&self) -> impl Iterator<Item = &Offered> {
+        self.trials.iter().filter_map(|trial| trial.offered.as_ref())
+    }
+
     /// The part of an open loop's messages that could not be sent at their time, of all trials together; none where
     /// nothing was offered.
     pub fn late_share(&self) -> Option<f64> {
-        let offered = self.trials.iter().filter_map(|trial| trial.offered.as_ref());
-        let (late, intended) = offered.fold((0.0, 0.0), |(late, intended), one| {
+        let (late, intended) = self.offered().fold((0.0, 0.0), |(late, intended), one| {
             (late + one.late as f64, intended + one.intended as f64)
         });
         (intended > 0.0).then(|| late / intended)
@@ -260,8 +264,7 @@ impl<'a> Row<'a> {
 
     /// Messages a second that an open loop sent.
     pub fn sent_per_second(&self) -> Option<f64> {
-        let offered = self.trials.iter().filter_map(|trial| trial.offered.as_ref());
-        median(&offered.map(Offered::sent_per_second).collect::<Vec<_>>())
+        median(&self.offered().map(Offered::sent_per_second).collect::<Vec<_>>())
     }
 
     /// Each block divided by the probes around it: median over the trials.

@@ -1,32 +1,40 @@
 //! Values of flags as people write them.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipcmark_engine::PATTERNS;
 use ipcmark_report::{FORMATS, Format, format};
 use ipcmark_transport::{Pattern, Wait};
 
+/// A time within a range, whose ends are told as they are written; `example` is how a time is.
+fn time(
+    text: &str,
+    example: &str,
+    range: RangeInclusive<Duration>,
+    ends: &str,
+) -> Result<Duration, String> {
+    let time =
+        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as {example}"))?;
+    match range.contains(&time) {
+        true => Ok(time),
+        false => Err(format!("it is not between {ends}")),
+    }
+}
+
 /// A time with its unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let duration =
-        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as 200ms or 2s"))?;
-    let range = Duration::from_millis(1)..=Duration::from_secs(3600);
-    match range.contains(&duration) {
-        true => Ok(duration),
-        false => Err("it is not between 1ms and 1h".into()),
-    }
+    time(text, "200ms or 2s", Duration::from_millis(1)..=Duration::from_secs(3600), "1ms and 1h")
 }
 
 /// A time for a whole run.
 pub(crate) fn budget(text: &str) -> Result<Duration, String> {
-    let budget =
-        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as 30s or 2m"))?;
-    let range = Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 3600);
-    match range.contains(&budget) {
-        true => Ok(budget),
-        false => Err("it is not between 1s and 7d".into()),
-    }
+    time(
+        text,
+        "30s or 2m",
+        Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 3600),
+        "1s and 7d",
+    )
 }
 
 /// The most messages a second that can be asked for: more than any processor sends.
@@ -51,13 +59,12 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
 
 /// A pause between messages.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
-    let pause =
-        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as 100us or 10ms"))?;
-    let range = Duration::from_nanos(100)..=Duration::from_secs(60);
-    match range.contains(&pause) {
-        true => Ok(pause),
-        false => Err("it is not between 100ns and 60s".into()),
-    }
+    time(
+        text,
+        "100us or 10ms",
+        Duration::from_nanos(100)..=Duration::from_secs(60),
+        "100ns and 60s",
+    )
 }
 
 /// A part of a mean, in percent.
@@ -71,13 +78,7 @@ pub(super) fn precision(text: &str) -> Result<f64, String> {
 
 /// The floor round trip of a distance.
 pub(super) fn distance(text: &str) -> Result<Duration, String> {
-    let distance =
-        humantime::parse_duration(text).map_err(|e| format!("{e}; write it as 72ns or 1us"))?;
-    let range = Duration::from_nanos(1)..=Duration::from_millis(1);
-    match range.contains(&distance) {
-        true => Ok(distance),
-        false => Err("it is not between 1ns and 1ms".into()),
-    }
+    time(text, "72ns or 1us", Duration::from_nanos(1)..=Duration::from_millis(1), "1ns and 1ms")
 }
 
 /// A word of `--waits`.

@@ -28,11 +28,9 @@ pub(crate) fn environment(placement: &Placement, sandbox: String) -> Environment
 
 /// What `doctor` tells of the processors of the ends, without what it measures.
 fn machine_facts(placement: &Placement) -> Vec<MachineFact> {
-    let Ok(mut system) = System::running() else { return Vec::new() };
+    let Ok(system) = System::running() else { return Vec::new() };
     let chosen: Vec<u32> = placement.cpus().collect();
-    if !chosen.is_empty() {
-        system.cpus.retain(|cpu| chosen.contains(&cpu.id));
-    }
+    let system = system.with_cpus(Some(&chosen[..]).filter(|chosen| !chosen.is_empty()));
     facts::findings(&system).into_iter().map(machine_fact).collect()
 }
 

@@ -35,8 +35,6 @@ pub(crate) struct Recorder<'a> {
     failed: BTreeSet<usize>,
     /// Sessions whose library keeps threads awake while others are measured.
     restless: BTreeSet<usize>,
-    /// Their names, in the order in which they were found.
-    restless_names: Vec<String>,
     /// The samples of each row, trial and round, sorted by their probes.
     samples: BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
 }
@@ -71,7 +69,6 @@ impl<'a> Recorder<'a> {
             identities,
             failed: BTreeSet::new(),
             restless: BTreeSet::new(),
-            restless_names: Vec::new(),
             samples: BTreeMap::new(),
         }
     }
@@ -133,18 +130,21 @@ impl<'a> Recorder<'a> {
         let session = self.plan.rows[row].session;
         let idle_share =
             measurement.sessions().map(|session| session.idle_share).fold(0.0, f64::max);
-        if idle_share <= MOST_IDLE || !self.restless.insert(session) {
-            return;
+        if idle_share > MOST_IDLE {
+            self.restless.insert(session);
         }
-        let Identity { transport, wait, .. } = &self.identities[row];
-        self.restless_names.push(format!("{transport} {wait}"));
     }
 
     fn note_restless(&mut self) {
-        let names = &self.restless_names;
-        if names.is_empty() {
+        if self.restless.is_empty() {
             return;
         }
+        let name = |session: &usize| {
+            let row = self.plan.rows.iter().position(|row| row.session == *session)?;
+            let Identity { transport, wait, .. } = &self.identities[row];
+            Some(format!("{transport} {wait}"))
+        };
+        let names: Vec<String> = self.restless.iter().filter_map(name).collect();
         self.result.notes.push(format!(
             "While they waited for their turns these used more than {} % of a processor, and so were measured alone in \
              the trials after that: {}.",
@@ -153,11 +153,16 @@ impl<'a> Recorder<'a> {
         ));
     }
 
+    /// What has been measured so far, placed without its samples, which the means are not made of.
+    fn placed(&self) -> RunResult {
+        let mut result = self.result.clone();
+        let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
+        result
+    }
+
     /// How many rows have an interval wider than this part of their mean, to both sides, or none.
     pub(crate) fn wider_than(&self, half_width: f64) -> usize {
-        let mut result = self.result.clone();
-        // Without samples, which the means are not made of.
-        let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
+        let result = self.placed();
         let groups = ipcmark_results::groups(&result);
         let rows = groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.location());
         let is_wide = |figure: &Figure| figure.relative_half_width().is_none_or(|w| w > half_width);
@@ -167,9 +172,7 @@ impl<'a> Recorder<'a> {
     /// The rows that have been measured in enough trials, but too few of these have a place at the distance at which rows
     /// are compared, the one nearest to `distance` where that is asked for.
     pub(crate) fn thin(&self, distance: Option<Duration>) -> BTreeSet<usize> {
-        let mut result = self.result.clone();
-        // Without samples, which the means are not made of.
-        let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
+        let mut result = self.placed();
         refer(&mut result, distance);
         let thin = ipcmark_results::thin(&result, FEWEST_TRIALS as usize);
         let rows = 0..self.identities.len();

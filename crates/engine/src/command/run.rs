@@ -149,6 +149,10 @@ impl Runner<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), End> {
         for trial in first..first + MOST_TRIALS_AGAIN {
+            // To look for them takes a copy of the result.
+            if pace.again(1).is_none() {
+                break;
+            }
             let thin = self.recorder.thin(self.sessions.options.distance);
             let Some(length) = pace.again(thin.len()) else { break };
             self.trial(trial, length, pace, observer, &|row| thin.contains(&row))?;

@@ -24,9 +24,10 @@ use nix::{
 use super::{
     blocks::RoundTrips,
     context::LoopContext,
+    cost_meter::CostMeter,
     message::{Head, PROBE, SLEEP, TouchPolicy, WholeMessage},
     steps::{self, ClockFree, Losses},
-    turns::{self, CostMeter, Leader},
+    turns::{self, Leader},
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
 

@@ -5,12 +5,13 @@ use ipcmark_transport::{Endpoint, Error, Span};
 
 use super::{
     context::LoopContext,
+    cost_meter::CostMeter,
     message::{
         ASK_BURST, BURST, FROM_FOLLOWER, Head, PROBE, SLEEP, TouchPolicy, VERIFY, from_follower,
     },
     probe::ProbePages,
     steps::{self, Patience, complete, complete_unless, read, send, send_checked, unexpected},
-    turns::{CostMeter, Leader},
+    turns::Leader,
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
 

@@ -6,6 +6,7 @@
 mod bare;
 mod blocks;
 mod context;
+mod cost_meter;
 mod fan_out;
 mod follower;
 mod latency;

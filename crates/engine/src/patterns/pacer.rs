@@ -26,7 +26,7 @@ const EARLY: Duration = Duration::from_micros(120);
 const STREAM: u64 = u64::MAX;
 
 /// A message that may be sent now.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     /// When it was to be sent.
     pub intended_ns: u64,
@@ -35,7 +35,7 @@ pub(super) struct Due {
 }
 
 /// A message that was sent, and when its last answer was there.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub due: Due,
     pub end_ns: u64,

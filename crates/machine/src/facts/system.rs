@@ -45,6 +45,19 @@ impl System {
         })
     }
 
+    /// The same with these processors, each once, in the order given; with all of them where none are given.
+    #[must_use]
+    pub fn with_cpus(self, ids: Option<&[u32]>) -> Self {
+        let Some(ids) = ids else { return self };
+        let mut cpus = Vec::new();
+        for cpu in ids.iter().filter_map(|id| self.cpus.iter().find(|cpu| cpu.id == *id)) {
+            if !cpus.contains(cpu) {
+                cpus.push(cpu.clone());
+            }
+        }
+        Self { cpus, ..self }
+    }
+
     /// The numbers of its processors, ascending.
     pub fn ids(&self) -> Vec<u32> {
         self.cpus.iter().map(|cpu| cpu.id).collect()

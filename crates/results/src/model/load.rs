@@ -80,11 +80,6 @@ impl Load {
 }
 
 impl Offered {
-    /// Messages a second that were asked for.
-    pub fn offered_per_second(&self) -> f64 {
-        self.intended as f64 * 1e9 / self.elapsed_ns.max(1) as f64
-    }
-
     /// Messages a second that were sent.
     pub fn sent_per_second(&self) -> f64 {
         self.sent as f64 * 1e9 / self.elapsed_ns.max(1) as f64

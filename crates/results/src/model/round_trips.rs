@@ -67,16 +67,18 @@ pub struct Answers {
 impl RoundTripTrial {
     /// CPU time of all processes a message.
     pub fn cpu_ns_per_message(&self) -> f64 {
-        let processes = self.session.processes.iter();
-        let sum: f64 = processes.map(|process| process.cpu_ns as f64).sum();
-        sum / self.session.messages.max(1) as f64
+        self.cpu_ns() / self.session.messages.max(1) as f64
+    }
+
+    /// CPU time of all processes.
+    fn cpu_ns(&self) -> f64 {
+        self.session.processes.iter().map(|process| process.cpu_ns as f64).sum()
     }
 
     /// Processors that all its processes together used on average in its turns; none where its time is not known.
     pub fn cores(&self) -> Option<f64> {
-        let sum: f64 = self.session.processes.iter().map(|process| process.cpu_ns as f64).sum();
         let turns_ns = self.session.turns_ns;
-        (turns_ns > 0).then(|| sum / turns_ns as f64)
+        (turns_ns > 0).then(|| self.cpu_ns() / turns_ns as f64)
     }
 
     /// Context switches of all processes a message.

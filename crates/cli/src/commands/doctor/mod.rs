@@ -79,21 +79,9 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
         Pinning::Cpus(cpus.clone()).check(followers).map_err(|e| e.to_string())?;
     }
     match System::running() {
-        Ok(system) => diagnose(&arguments, chosen(system, arguments.cpus.as_deref())),
+        Ok(system) => diagnose(&arguments, system.with_cpus(arguments.cpus.as_deref())),
         Err(error) => Ok(output::failed(error)),
     }
-}
-
-/// The system with these processors, each once, in the order given.
-fn chosen(system: System, cpus: Option<&[u32]>) -> System {
-    let Some(ids) = cpus else { return system };
-    let mut cpus = Vec::new();
-    for cpu in ids.iter().filter_map(|id| system.cpus.iter().find(|cpu| cpu.id == *id)) {
-        if !cpus.contains(cpu) {
-            cpus.push(cpu.clone());
-        }
-    }
-    System { cpus, ..system }
 }
 
 fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {

@@ -1,0 +1,110 @@
+//! What turns cost, for the leader and for every follower.
+
+use ipcmark_machine::clock;
+
+use crate::wire::{Costs, ThreadCosts};
+
+/// What a process and its measuring thread cost in its turns, probes left out, and what it costs between them.
+#[derive(Default)]
+pub(super) struct CostMeter {
+    start: Option<Costs>,
+    /// When it began.
+    began_ns: u64,
+    /// CPU time in probes since `start`, and of what else is not the transport's.
+    probes_ns: u64,
+    total: Costs,
+    thread_start: Option<ThreadCosts>,
+    thread: ThreadCosts,
+    /// The end of the last turn: the time, and the CPU time until then.
+    stopped: Option<(u64, u64)>,
+}
+
+impl CostMeter {
+    /// The wait for a turn is over. What the harness does before the turn begins is neither's.
+    pub(super) fn wake(&mut self) {
+        if let Some((at_ns, cpu_ns)) = self.stopped.take() {
+            self.total.idle_ns += clock::now_ns().saturating_sub(at_ns);
+            self.total.idle_cpu_ns += clock::process_cpu_ns().saturating_sub(cpu_ns);
+        }
+    }
+
+    /// A turn begins.
+    pub(super) fn start(&mut self) {
+        self.wake();
+        self.probes_ns = 0;
+        self.start = Some(Costs::now());
+        self.began_ns = clock::now_ns();
+        self.thread_start = Some(ThreadCosts::now());
+    }
+
+    /// The thread has left its loop.
+    pub(super) fn stop_thread(&mut self) {
+        if let Some(start) = self.thread_start.take() {
+            self.thread.add_since(&start);
+        }
+    }
+
+    /// The turn is over; false where none had begun.
+    pub(super) fn stop(&mut self) -> bool {
+        let Some(start) = self.start.take() else { return false };
+        let mut turn = Costs::since(&start);
+        turn.cpu_ns = turn.cpu_ns.saturating_sub(self.probes_ns);
+        turn.user_ns = turn.user_ns.saturating_sub(self.probes_ns);
+        turn.turns_ns = clock::now_ns() - self.began_ns;
+        self.total.add(&turn);
+        self.stopped = Some((clock::now_ns(), clock::process_cpu_ns()));
+        true
+    }
+
+    /// Runs a probe, whose CPU time is not the transport's.
+    pub(super) fn around_probe<R>(&mut self, probe: impl FnOnce() -> R) -> R {
+        let start = clock::thread_cpu_ns();
+        let result = probe();
+        self.probes_ns += clock::thread_cpu_ns() - start;
+        result
+    }
+
+    /// Leaves out CPU time of the turn that is not the transport's.
+    pub(super) fn leave_out(&mut self, cpu_ns: u64) {
+        self.probes_ns += cpu_ns;
+    }
+
+    /// The costs of all turns: of the process, and of its measuring thread.
+    pub(super) fn total(self) -> (Costs, ThreadCosts) {
+        (Costs { peak_memory_bytes: Costs::peak_memory_of_process(), ..self.total }, self.thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_probes_is_not_the_transport_s() {
+        let spin = || {
+            let begin = clock::thread_cpu_ns();
+            while clock::thread_cpu_ns() - begin < 5_000_000 {}
+        };
+        let total = |around_probe: bool| {
+            let mut meter = CostMeter::default();
+            assert!(!meter.stop(), "there is no turn to stop");
+            meter.start();
+            if around_probe {
+                meter.around_probe(spin)
+            } else {
+                spin()
+            }
+            assert!(meter.stop());
+            meter.total().0.cpu_ns
+        };
+        assert!(total(false) >= 5_000_000);
+        // Other tests run in this process, and so the rest of the turn may have cost anything.
+        let mut meter = CostMeter::default();
+        meter.start();
+        meter.around_probe(spin);
+        assert!(meter.probes_ns >= 5_000_000);
+        meter.start();
+        assert_eq!(meter.probes_ns, 0, "each turn has its own");
+        let _ = total(true);
+    }
+}
