@@ -62,7 +62,7 @@ fn place(case: &mut Case, location_ns: f64) {
             floor_multiple: None,
             reference_multiple: None,
             settled: None,
-            round_trip_ns: trial.round_trip_ns.clone(),
+            times_ns: trial.times_ns.clone(),
         }];
     }
 }

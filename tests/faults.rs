@@ -153,7 +153,7 @@ fn an_interrupted_run_keeps_what_it_has() {
         let ended = ended.exits(code);
         assert!(!result.complete);
         assert_eq!((result.cases.len(), result.planned_cases), (2, 2));
-        let trials = result.cases.iter().map(|case| case.round_trips().len());
+        let trials = result.cases.iter().map(|case| case.trials().len());
         assert!(trials.clone().all(|trials| (1..50).contains(&trials)), "{:?}", result.cases);
         assert!(ended.stdout.contains("2 of 2 cases measured"), "{}", ended.stdout);
         assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);

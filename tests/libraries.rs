@@ -215,8 +215,8 @@ fn what_goes_over_tcp_is_seen_to() -> Verdict {
     let result = run(&format!("run -t zeromq-tcp,nng-tcp,nng-req-tcp {words}")).exits(0).result();
     assert_eq!(result.cases.len(), 3);
     for case in &result.cases {
-        assert_eq!(case.round_trips().len(), 8, "{:?}", case.reason());
-        let carriers = case.round_trips().iter().map(|trial| &trial.session.carrier);
+        assert_eq!(case.trials().len(), 8, "{:?}", case.reason());
+        let carriers = case.trials().iter().map(|trial| &trial.session.carrier);
         let fallen: Vec<_> = carriers.filter(|carrier| carrier.fell_back()).collect();
         assert!(fallen.is_empty(), "{}: {fallen:?}", case.identity.transport);
     }

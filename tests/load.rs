@@ -31,9 +31,9 @@ fn a_rate_is_offered_and_accounted_for() {
             let (trial, name) = (only(case), &case.identity.transport);
             let offered = trial.offered.as_ref().expect("it was an open loop");
             assert_eq!((offered.intended, offered.sent), (40, 40), "{name} {offered:?}");
-            assert_eq!(trial.round_trip_ns.count, 40);
+            assert_eq!(trial.times_ns.count, 40);
             assert_eq!((offered.service_ns.count, offered.delay_ns.count), (40, 40));
-            assert!(trial.round_trip_ns.max >= offered.service_ns.max, "{name} {offered:?}");
+            assert!(trial.times_ns.max >= offered.service_ns.max, "{name} {offered:?}");
             assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
             assert!(trial.session.turns_ns >= offered.elapsed_ns, "{name}");
             if arrivals == "fixed" {
@@ -54,7 +54,7 @@ fn a_rate_that_nobody_holds_ends() {
         // 50 ms hold 5,000,000 of them, and probes move the end.
         assert!(offered.intended >= 4_900_000 && offered.sent < offered.intended, "{offered:?}");
         assert!(offered.late >= offered.intended - offered.sent, "{offered:?}");
-        assert_eq!(trial.round_trip_ns.count, offered.intended);
+        assert_eq!(trial.times_ns.count, offered.intended);
         assert_eq!(trial.session.losses.lost, 0, "a message that was not sent is not lost");
     }
     let table = run("run -t pipe -s 64 -d 5ms --trials 1 --rate 10M/s").exits(0).stdout;
@@ -86,7 +86,7 @@ fn a_stalled_receiver_makes_messages_late() {
         let samples = decode(&times.histogram).unwrap();
         samples.count_between(10_000_000, samples.high())
     };
-    let (responses, services) = (longer(&trial.round_trip_ns), longer(&offered.service_ns));
+    let (responses, services) = (longer(&trial.times_ns), longer(&offered.service_ns));
     assert!(offered.late >= 90 && responses >= 80, "{responses} of {offered:?}");
     assert!(responses >= services + 70, "{responses} {services}: {offered:?}");
 }
@@ -107,7 +107,7 @@ fn a_pause_follows_each_answer() {
         assert_eq!(case.identity.load, Load::Interval { pause_ns: 2_000_000 });
         let trial = only(case);
         assert!(trial.offered.is_none(), "nothing had its intended time");
-        assert_eq!(trial.round_trip_ns.count, 20);
+        assert_eq!(trial.times_ns.count, 20);
         assert!(trial.session.turns_ns >= 20 * 2_000_000);
     }
 }

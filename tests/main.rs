@@ -23,6 +23,7 @@ mod regression;
 mod report;
 mod run;
 mod secure;
+mod streams;
 mod styles;
 mod support;
 mod terminals;
@@ -56,6 +57,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("report", report::tests()),
         ("run", run::tests()),
         ("secure", secure::tests()),
+        ("streams", streams::tests()),
         ("styles", styles::tests()),
         ("terminals", terminals::tests()),
         ("torture", torture::tests()),

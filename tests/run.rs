@@ -13,7 +13,7 @@ use crate::support::{
     processors, read, run, traces, works,
 };
 use ipcmark_results::{
-    Case, EndRecord, PlacementPolicy, Role, RoundTripTrial, RunResult, Span, Status, Times, Wait,
+    Case, EndRecord, PlacementPolicy, Role, RunResult, Span, Status, Times, Trial, Wait,
 };
 use serde_json::Value;
 
@@ -123,9 +123,9 @@ fn assert_distances(result: &RunResult) {
     assert!(reference.is_none_or(|reference| reference.share > 0.0), "{distances:?}");
 }
 
-fn assert_plausible(case: &Case, trial: &RoundTripTrial) {
+fn assert_plausible(case: &Case, trial: &Trial) {
     let name = format!("{} {}", case.identity.transport, case.identity.wait);
-    let times = &trial.round_trip_ns;
+    let times = &trial.times_ns;
     let rising = [times.min, times.p50, times.p90, times.p99, times.p99_9, times.p99_99, times.max];
     assert!(times.min > 0 && rising.is_sorted(), "{name}: {times:?}");
     assert!((times.min as f64..=times.max as f64).contains(&times.mean), "{name}: {times:?}");
@@ -163,7 +163,7 @@ fn assert_plausible(case: &Case, trial: &RoundTripTrial) {
     }
 }
 
-fn ends(trial: &RoundTripTrial) -> impl Iterator<Item = &EndRecord> {
+fn ends(trial: &Trial) -> impl Iterator<Item = &EndRecord> {
     trial.session.processes.iter().flat_map(|process| &process.ends)
 }
 
@@ -174,7 +174,7 @@ fn trials_repeat_every_case() {
         .cases
         .iter()
         .map(|case| {
-            let numbers = case.round_trips().iter().map(|trial| trial.number);
+            let numbers = case.trials().iter().map(|trial| trial.number);
             (case.identity.transport.as_str(), numbers.collect::<Vec<_>>())
         })
         .collect();
@@ -186,9 +186,9 @@ fn a_count_is_met_exactly() {
     for count in [1, 2, 137, 5000] {
         let words = format!("run -t null,pipe -s 64 -n {count} --trials 3 --format json");
         for case in run(&words).exits(0).result().cases {
-            assert_eq!(case.round_trips().len(), 3, "so many trials give an interval");
-            for trial in case.round_trips() {
-                let times = &trial.round_trip_ns;
+            assert_eq!(case.trials().len(), 3, "so many trials give an interval");
+            for trial in case.trials() {
+                let times = &trial.times_ns;
                 assert_eq!((times.count, times.samples().unwrap().len()), (count, count));
             }
         }
@@ -263,7 +263,7 @@ fn processors_are_those_asked_for() -> Verdict {
         let words = format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json {words}");
         let case = run(&words).exits(0).result().cases.remove(0);
         let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
-        let [first, second] = case.round_trips() else { panic!("{:?}", case.reason()) };
+        let [first, second] = case.trials() else { panic!("{:?}", case.reason()) };
         (case.identity.placement.clone(), [cpus(first), cpus(second)])
     };
     assert_eq!(placement("--no-pin"), (PlacementPolicy::Off, [vec![None; 2], vec![None; 2]]));
@@ -340,7 +340,7 @@ fn a_plan_file_gives_way_to_flags() {
     assert_eq!(rows(&overridden), [("null".to_owned(), 32)].into());
     assert_eq!(overridden.run.seed, 6);
     let trial = only(&overridden.cases[0]);
-    assert_eq!(trial.round_trip_ns.count, 77);
+    assert_eq!(trial.times_ns.count, 77);
     assert!(ends(trial).all(|end| end.cpu.is_none()), "{trial:?}");
 }
 

@@ -29,7 +29,7 @@ fn figures_in_a_style_are_those_of_the_file() {
     result.cases.sort_by_key(|case| case.identity.payload_bytes);
     for (case, line) in result.cases.iter().zip(&lines[2..]) {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        let trip = &only(case).round_trip_ns;
+        let trip = &only(case).times_ns;
         assert_eq!(cells[0], case.identity.payload_bytes.to_string());
         assert_eq!(cells[1], "500");
         assert_eq!(cells[5], format!("{:.3}", trip.p50 as f64 / 2e3), "{shown}");
@@ -114,8 +114,7 @@ fn flags_of_run_go_behind_two_dashes() {
     let [case] = &result.cases[..] else { panic!("{} cases", result.cases.len()) };
     assert_eq!((case.identity.transport.as_str(), case.identity.wait), ("tcp", Wait::Spin));
     assert_eq!((case.identity.payload_bytes, case.identity.touch), (200, Touch::All));
-    let counts: Vec<u64> =
-        case.round_trips().iter().map(|trial| trial.round_trip_ns.count).collect();
+    let counts: Vec<u64> = case.trials().iter().map(|trial| trial.times_ns.count).collect();
     assert_eq!(counts, [50, 50]);
     assert_eq!(result.run.command[1..].join(" "), words, "the result holds what was typed");
 }

@@ -49,10 +49,11 @@ enum ipcmark_wait {
                           present, ipcmark polls take and then calls wait; else take does both. */
 };
 
-/* The shape of the traffic; bits in a description. */
+/* The shape of the traffic; bits in a description. What has LATENCY is also measured one way and,
+ * unless it is ALTERNATING, in streams: ONE_WAY and THROUGHPUT need not be set. */
 enum ipcmark_pattern {
     IPCMARK_LATENCY = 1,    /* One message out, one message back. */
-    IPCMARK_ONE_WAY = 2,    /* Messages one way at a given rate. */
+    IPCMARK_ONE_WAY = 2,    /* Messages timed on their way. */
     IPCMARK_THROUGHPUT = 4, /* Messages one way as fast as they go. */
     IPCMARK_FAN_OUT = 8     /* What the leader publishes reaches every follower. */
 };

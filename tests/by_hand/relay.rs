@@ -222,7 +222,7 @@ fn what_a_follower_writes_does_no_harm_to_a_terminal() {
         },
         as_it_is,
     );
-    let [trial] = only(&result).round_trips() else { panic!("{:?}", only(&result).reason()) };
+    let [trial] = only(&result).trials() else { panic!("{:?}", only(&result).reason()) };
     let configuration = &trial.session.configuration;
     let (key, value) = configuration.iter().find(|(key, _)| key.contains("evil")).unwrap();
     assert!(!format!("{key}{value}").chars().any(|c| c.is_control() || c == '\u{202e}'));

@@ -126,7 +126,7 @@ fn two_networks_with_delay_and_loss() -> Verdict {
     for case in result.cases.iter().filter(|case| case.status() != Status::Unavailable) {
         let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
         let trial = only(case);
-        let (times, losses) = (&trial.round_trip_ns, &trial.session.losses);
+        let (times, losses) = (&trial.times_ns, &trial.session.losses);
         assert_eq!(trial.session.carrier.found, Carrier::Network, "{name}");
         assert!(times.count <= 100 && losses.sent >= 100, "{name}: {losses:?}");
         if case.identity.payload_bytes == 16_384 {

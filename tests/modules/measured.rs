@@ -31,7 +31,7 @@ fn a_right_module_is_measured_with_its_version_and_configuration() {
         assert_eq!(case["library_version"], "7.7");
         let trial = &case["measurement"]["round_trips"]["trials"][0];
         assert_eq!(trial["session"]["configuration"]["buffer"], "64 KiB");
-        assert_eq!(trial["round_trip_ns"]["count"], 500);
+        assert_eq!(trial["times_ns"]["count"], 500);
     }
 }
 

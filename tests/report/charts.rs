@@ -1,6 +1,6 @@
 //! What the page shows are the figures of the file.
 
-use ipcmark_results::{Case, RoundTripTrial, Row};
+use ipcmark_results::{Case, Row, Trial};
 
 use crate::{
     report::sample::{MEASURED, Report, measured, open, trials},
@@ -107,8 +107,8 @@ pub fn charts_show_what_is_chosen() -> Verdict {
     let half = |ns: u64| ns as f64 / 2.0;
     for wait in ["block", "spin"] {
         choose(&mut page, wait);
-        let small = &of(wait, 64).round_trip_ns;
-        let line = [(64.0, half(small.p50)), (4096.0, half(of(wait, 4096).round_trip_ns.p50))];
+        let small = &of(wait, 64).times_ns;
+        let line = [(64.0, half(small.p50)), (4096.0, half(of(wait, 4096).times_ns.p50))];
         assert_eq!(points(&mut page, "latency", "pipe"), line);
         let curve = points(&mut page, "percentiles", "pipe");
         let at = |x: f64| curve.iter().find(|point| point.0 == x).unwrap().1;
@@ -119,11 +119,11 @@ pub fn charts_show_what_is_chosen() -> Verdict {
     }
     let behind = behind(&mut page, "latency", "pipe");
     for (told, bytes) in behind.iter().zip([64, 4096]) {
-        let half = half(of("spin", bytes).round_trip_ns.p50);
+        let half = half(of("spin", bytes).times_ns.p50);
         assert!((told - half).abs() <= 0.006 * half, "{told} for {half}");
     }
     choose(&mut page, "p99");
-    assert_eq!(points(&mut page, "latency", "pipe")[0].1, half(of("spin", 64).round_trip_ns.p99));
+    assert_eq!(points(&mut page, "latency", "pipe")[0].1, half(of("spin", 64).times_ns.p99));
     choose(&mut page, "pipe");
     assert!(points(&mut page, "latency", "pipe").is_empty());
     assert_eq!(points(&mut page, "latency", "uds-stream").len(), 2);
@@ -133,8 +133,8 @@ pub fn charts_show_what_is_chosen() -> Verdict {
 }
 
 /// The trial as if every round trip had taken twice as long.
-fn double(trial: &mut RoundTripTrial) {
-    trial.round_trip_ns.p50 *= 2;
+fn double(trial: &mut Trial) {
+    trial.times_ns.p50 *= 2;
     trial.clock_free_mean_ns *= 2.0;
     for at in &mut trial.by_distance {
         at.location_ns = at.location_ns.map(|location| 2.0 * location);

@@ -67,7 +67,7 @@ pub fn figures_beyond_all_measure() -> Verdict {
         case.identity.transport = format!("case-{number}");
         case.identity.payload_bytes = extreme;
         let trial = trial(case);
-        let times = &mut trial.round_trip_ns;
+        let times = &mut trial.times_ns;
         (times.p50, times.p99, times.max) = (extreme, extreme, extreme);
         (times.mean, trial.elapsed_ns) = (if extreme > 1 { f64::MAX } else { 0.0 }, extreme);
         trial.blocks.probe_before_ns.fill(0.0);
@@ -161,7 +161,7 @@ pub fn files_that_are_no_results() {
 pub fn histograms_that_are_none() {
     for histogram in ["", "AAAA", "HISTFAAA", "not base64!"] {
         let mut result = MEASURED.clone();
-        trial(&mut result.cases[1]).round_trip_ns.histogram = histogram.into();
+        trial(&mut result.cases[1]).times_ns.histogram = histogram.into();
         let name = result.cases[1].identity.transport.clone();
         refused(&ipcmark_results::to_json(&result), &["histogram", &name, "measure again"]);
     }

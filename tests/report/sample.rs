@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-use ipcmark_results::{Case, Identity, Measurement, Outcome, RoundTripTrial, RunResult, Status};
+use ipcmark_results::{Case, Identity, Measurement, Outcome, RunResult, Status, Trial};
 use tempfile::TempDir;
 
 use crate::support::{
@@ -77,13 +77,13 @@ pub fn measured(case: &&Case) -> bool {
 
 /// The first trial of a case that was measured, to change it.
 #[track_caller]
-pub fn trial(case: &mut Case) -> &mut RoundTripTrial {
+pub fn trial(case: &mut Case) -> &mut Trial {
     &mut trials(case)[0]
 }
 
 /// All trials of a case that was measured, to change them.
 #[track_caller]
-pub fn trials(case: &mut Case) -> &mut [RoundTripTrial] {
+pub fn trials(case: &mut Case) -> &mut [Trial] {
     match &mut case.outcome {
         Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials,
         other => panic!("it was not measured: {other:?}"),

@@ -21,7 +21,7 @@ use std::{
 };
 
 pub use ipcmark_harness::Verdict;
-use ipcmark_results::{Case, RoundTripTrial, RunResult};
+use ipcmark_results::{Case, RunResult, Trial};
 use serde_json::Value;
 use watchdog::WATCHDOG;
 
@@ -238,8 +238,8 @@ pub fn assert_valid(json: &Value) {
 
 /// The one trial of a case that was measured.
 #[track_caller]
-pub fn only(case: &Case) -> &RoundTripTrial {
-    match case.round_trips() {
+pub fn only(case: &Case) -> &Trial {
+    match case.trials() {
         [trial] => trial,
         trials => {
             let (name, number) = (&case.identity.transport, trials.len());

@@ -91,7 +91,6 @@ mod tests {
         for (flag, word, known) in [
             ("--waits", "sleep", "spin, block, hybrid"),
             ("--patterns", "ping", "latency"),
-            ("--patterns", "one-way", "does not measure it yet"),
             ("--format", "xml", "table, markdown, csv, json"),
             ("--duration", "200", "200ms"),
             ("--duration", "0s", "between"),

@@ -13,8 +13,9 @@ use crate::{
     registry::AnyTransport,
     wire::{
         AnswerReport, Block, BlockKind, Channel, ClockReport, Costs, FollowerReport, HelperCosts,
-        LeaderReport, MAX_FRAME, Mapping, OfferedReport, Opened, Opening, Pass, PathOptions,
-        ProbeBin, Reply, Request, SampleGroup, ThreadCosts, Traffic, TurnLimit, pair,
+        LeaderReport, MAX_FRAME, Mapping, OfferedReport, OneWayReport, Opened, Opening, Pass,
+        PathOptions, ProbeBin, Reply, Request, SampleGroup, StreamReport, ThreadCosts, Traffic,
+        TurnLimit, pair,
     },
     worker,
 };
@@ -110,7 +111,8 @@ pub fn replies(bytes: &[u8]) {
     let circumstances = Circumstances {
         number: 0,
         round: 0,
-        messages_per_round_trip: 2,
+        pattern: Pattern::Latency,
+        messages_per_publication: 2,
         placement: &placement,
         declared: Some(Carrier::SharedMemory),
         span: Span::Process,
@@ -194,7 +196,8 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         turn,
         start_ns,
         kind,
-        round_trips: 10,
+        events: 10,
+        samples: 10,
         elapsed_ns: 5000,
         lost: 0,
         probes_ns: Some([72.0, 73.0]),
@@ -215,6 +218,8 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         late: 0,
         lost_wait_ns: 0,
         answers: vec![AnswerReport { histogram: histogram.clone(), lost: 0 }],
+        one_way: Some(OneWayReport { send: histogram.clone(), clock_offset_ns: Some([-30, 40]) }),
+        stream: Some(StreamReport { sent: 20, received: 19, depth: Some(histogram.clone()) }),
         offered: Some(OfferedReport {
             sent: 10,
             unsent: 10,

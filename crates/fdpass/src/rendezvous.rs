@@ -28,6 +28,14 @@ impl SocketRendezvous {
         Ok((Self(vec![one]), Self(vec![other])))
     }
 
+    /// Others of the same sockets: what comes is taken by whoever receives first.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        self.0.iter().map(FrameSocket::try_clone).collect::<Result<_, _>>().map(Self)
+    }
+
     /// Makes a peer that stays silent for `limit` an error; zero lifts the limit.
     ///
     /// # Errors

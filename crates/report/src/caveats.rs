@@ -4,13 +4,17 @@ use ipcmark_results::{Caveat, Disturbance};
 
 use crate::{
     plain::words,
-    units::{count, duration, figure},
+    units::{count, duration, figure, percent},
 };
 
 /// The sentence, without the row's name.
 pub fn sentence(caveat: &Caveat) -> String {
     match caveat {
-        Caveat::Lost { lost, sent, wait_ns } => {
+        Caveat::Lost { lost, sent, of_stream: true, .. } => {
+            let share = percent(*lost as f64 / *sent as f64);
+            format!("{} of {} messages lost, {share}", count(*lost), count(*sent))
+        }
+        Caveat::Lost { lost, sent, wait_ns, .. } => {
             let (lost, sent, wait) = (count(*lost), count(*sent), duration(*wait_ns as f64));
             format!("{lost} of {sent} round trips lost, {wait} spent waiting for them")
         }

@@ -33,11 +33,14 @@ impl Scale {
         Self::of_times(&group.key, locations.map(|figure| figure.value))
     }
 
-    /// The scale for these round trips of a group. A response contains waiting, of which a half would mean nothing.
+    /// The scale for these times of a group. A response contains waiting, of which a half would mean nothing.
     pub fn of_times(key: &Key, round_trips_ns: impl Iterator<Item = f64>) -> Self {
         let (factor, what) = match (key.pattern, key.load) {
+            (Pattern::OneWay, Load::Rate { .. }) => (1.0, "one way from the intended time"),
             (_, Load::Rate { .. }) => (1.0, "response from the intended time"),
             (Pattern::Latency, _) => (0.5, "½ round trip"),
+            (Pattern::OneWay, _) => (1.0, "one way"),
+            (Pattern::Throughput, _) => (1.0, "time a message"),
             _ => (1.0, "round trip"),
         };
         let times: Vec<f64> = round_trips_ns.map(|time| time * factor).collect();
@@ -77,10 +80,29 @@ pub const COLUMNS: &[Column] = &[
         cell: |row, _| rank(row),
     },
     Column {
+        label: "msg/s",
+        rank: 0,
+        meaning: "Messages of a stream a second, as received, while the sender sends as fast as the transport takes them.",
+        cell: |row, _| {
+            row.messages_per_second().map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
+        },
+    },
+    Column {
+        label: "MB/s",
+        rank: 1,
+        meaning: "Payload of a stream, as received, in millions of bytes a second. Every byte is written and read, unless \
+            --touch head says otherwise.",
+        cell: |row, _| {
+            let bytes = row.case.identity.payload_bytes as f64;
+            row.messages_per_second().map_or_else(|| "–".into(), |rate| figure(rate * bytes / 1e6))
+        },
+    },
+    Column {
         label: "mean",
         rank: 0,
         meaning: "The clock-free mean: of blocks in which the clock is read at both ends only; with --rate or --interval, \
-            where each message is waited for, the mean of all. Rows are ranked by it.",
+            where each message is waited for, and one way, the mean of all. Of a stream what a message takes. Rows are \
+            ranked by it.",
         cell: |row, scale| shown(row.location(), scale),
     },
     Column {
@@ -92,28 +114,46 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "p50",
         rank: 4,
-        meaning: "The median: half of all round trips took at most this long. Each is timed by itself, which \
+        meaning: "The median: half of all round trips, or messages, took at most this long. Each is timed by itself, which \
             costs a reading of the clock.",
-        cell: |row, scale| shown(row.percentile(0.5), scale),
+        cell: |row, scale| percentile(row, 0.5, scale),
     },
     Column {
         label: "p99",
         rank: 3,
-        meaning: "99 of 100 round trips took at most this long.",
-        cell: |row, scale| shown(row.percentile(0.99), scale),
+        meaning: "99 of 100 round trips, or messages, took at most this long.",
+        cell: |row, scale| percentile(row, 0.99, scale),
     },
     Column {
         label: "p99.9",
         rank: 6,
-        meaning: "999 of 1,000 round trips took at most this long. – where there are too few samples to tell.",
-        cell: |row, scale| shown(row.percentile(0.999), scale),
+        meaning: "999 of 1,000 took at most this long. – where there are too few samples to tell.",
+        cell: |row, scale| percentile(row, 0.999, scale),
     },
     Column {
         label: "max",
         rank: 7,
-        meaning: "The longest of all round trips of all trials, wherever the processors stood. It is one \
+        meaning: "The longest of all round trips, or messages, of all trials, wherever the processors stood. It is one \
             sample, often a time slice of something else, and not reproducible.",
-        cell: |row, scale| scale.trip(row.max() as f64),
+        cell: |row, scale| match row.case.identity.pattern {
+            Pattern::Throughput => "–".into(),
+            _ => scale.trip(row.max() as f64),
+        },
+    },
+    Column {
+        label: "send",
+        rank: 5,
+        meaning: "What the sender's part of a message one way takes, half of the time: writing it and the call to publish. \
+            A receiver that is awake can have it before that call returns.",
+        cell: |row, scale| row.send_ns().map_or_else(|| "–".into(), |ns| scale.trip(ns)),
+    },
+    Column {
+        label: "queued",
+        rank: 3,
+        meaning: "Messages of a stream that were on their way at once, half of the time: true to a batch of 20 µs.",
+        cell: |row, _| {
+            row.queue_depth().map_or_else(|| "–".into(), |depth| count(depth.round() as u64))
+        },
     },
     Column {
         label: "CPU/msg",
@@ -186,7 +226,16 @@ impl Column {
         match self.label {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),
             "±" => rows.any(|row| row.trials.len() > 1),
-            "cores" => rows.any(|row| row.case.identity.load != Load::Closed),
+            "msg/s" | "MB/s" | "queued" => rows.any(|row| row.messages_per_second().is_some()),
+            "send" => rows.any(|row| row.send_ns().is_some()),
+            "p50" | "p99" | "p99.9" | "max" => {
+                rows.any(|row| row.case.identity.pattern != Pattern::Throughput)
+            }
+            "× floor" => rows.any(|row| row.floor_multiple().is_some()),
+            "cores" => rows.any(|row| {
+                let identity = &row.case.identity;
+                identity.load != Load::Closed || identity.pattern == Pattern::Throughput
+            }),
             "sent/s" | "late" => rows.any(|row| row.late_share().is_some()),
             "× bare" => rows.any(|row| row.reference_multiple().is_some()),
             _ => true,
@@ -203,6 +252,14 @@ impl Column {
         let mut cells: Vec<String> = group.rows.iter().map(|row| (self.cell)(row, scale)).collect();
         align_points(&mut cells);
         cells
+    }
+}
+
+/// A percentile. A stream's samples are of batches: what each message took nobody looked at.
+fn percentile(row: &Row, q: f64, scale: Scale) -> String {
+    match row.case.identity.pattern {
+        Pattern::Throughput => "–".into(),
+        _ => shown(row.percentile(q), scale),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use ipcmark_results::{Case, Identity, Outcome, RoundTripTrial, RunResult, caveats_of};
+use ipcmark_results::{Case, Identity, Measurement, Outcome, RunResult, Trial, caveats_of};
 
 use crate::{caveats::sentence, names, plain::plain, remarks};
 
@@ -13,7 +13,7 @@ pub struct Entry<'a> {
     /// The case.
     pub case: &'a Case,
     /// The trial.
-    pub trial: Option<&'a RoundTripTrial>,
+    pub trial: Option<&'a Trial>,
 }
 
 /// The reason why an entry has no figures.
@@ -30,7 +30,7 @@ pub fn entries(result: &RunResult) -> Vec<Entry<'_>> {
 }
 
 fn entries_of(case: &Case) -> Vec<Entry<'_>> {
-    match case.round_trips() {
+    match case.trials() {
         [] => vec![Entry { case, trial: None }],
         trials => trials.iter().map(|trial| Entry { case, trial: Some(trial) }).collect(),
     }
@@ -42,9 +42,10 @@ impl<'a> Entry<'a> {
         &self.case.identity
     }
 
-    /// The trial, or why there is none to show.
-    pub fn figures(&self) -> Result<&'a RoundTripTrial, Absence> {
-        self.trial.ok_or_else(|| match &self.case.outcome {
+    /// The trial, or why there is none to show: other benchmarks show round trips.
+    pub fn figures(&self) -> Result<&'a Trial, Absence> {
+        let makes_round_trips = matches!(self.case.measurement(), Some(Measurement::RoundTrips(_)));
+        self.trial.filter(|_| makes_round_trips).ok_or_else(|| match &self.case.outcome {
             Outcome::Ok { .. } => {
                 let pattern = self.identity().pattern;
                 absence("not shown", &format!("the pattern {pattern} measures no round trips"))
@@ -149,6 +150,6 @@ pub fn notes(result: &RunResult, mark: &str) -> String {
 }
 
 /// Half of a round trip in µs.
-pub fn half_us(round_trip_ns: f64) -> f64 {
-    round_trip_ns / 2e3
+pub fn half_us(times_ns: f64) -> f64 {
+    times_ns / 2e3
 }

@@ -1,11 +1,11 @@
 //! Findings: what a run answers, in a few lines.
 
-use ipcmark_results::{Best, Figure, Row, RunResult, best};
+use ipcmark_results::{Best, Figure, Pattern, Row, RunResult, best};
 
 use crate::{
     columns::Scale,
     names::{self, Titles},
-    units::{duration, figure, percent},
+    units::{count, duration, figure, percent},
 };
 
 /// The rows of one rank that are named; of further ones only the number is said.
@@ -36,6 +36,9 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
 }
 
 fn fastest(best: &Best) -> String {
+    if best.group.key.pattern == Pattern::Throughput {
+        return busiest(best);
+    }
     let factor = Scale::of(&best.group).factor();
     let mut first: Vec<(f64, &Row)> =
         best.fastest.iter().filter_map(|row| Some((row.location()?.value * factor, row))).collect();
@@ -53,6 +56,24 @@ fn fastest(best: &Best) -> String {
     let (least, greatest) = (duration(least), duration(greatest));
     let times = if least == greatest { least } else { format!("{least} to {greatest}") };
     format!("fastest, not told apart: {tied}, {times}")
+}
+
+/// The rows that carry most messages.
+fn busiest(best: &Best) -> String {
+    let rates = best.fastest.iter().filter_map(Row::messages_per_second);
+    let (least, greatest) =
+        rates.fold((f64::MAX, 0.0_f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+    let [least, greatest] =
+        [least, greatest].map(|rate| format!("{}/s", count(rate.round() as u64)));
+    match &best.fastest[..] {
+        [first, ..] if best.fastest.iter().all(|row| row.trials.len() < 2) => {
+            format!("most in its one trial {}, {greatest}", names::row(first))
+        }
+        [only] => {
+            format!("most {}, {greatest}{}", names::row(only), uncertainty(only.location()))
+        }
+        tied => format!("most, not told apart: {}, {least} to {greatest}", self::tied(tied)),
+    }
 }
 
 /// The names of rows of one rank.

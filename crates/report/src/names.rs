@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_results::{
-    Arrivals, Group, Identity, Key, Load, Row, RunResult, Span, Touch, caveats,
+    Arrivals, Group, Identity, Key, Load, Pattern, Row, RunResult, Span, Touch, caveats,
     stats::{Comparison, Verdict},
 };
 
@@ -124,9 +124,10 @@ impl Titles {
         Self { untouched: untouched.map(|identity| identity.payload_bytes).collect() }
     }
 
-    /// The part of a title that tells a group from others of its pattern: `64 B · spin`.
+    /// The part of a title that tells a group from others between two processes: `64 B · spin`, `throughput · 64 B · spin`.
     pub fn short(&self, key: &Key) -> String {
-        let mut parts = self.payload(key);
+        let pattern = (key.pattern != Pattern::Latency).then(|| key.pattern.to_string());
+        let mut parts: Vec<String> = pattern.into_iter().chain(self.payload(key)).collect();
         parts.extend(load(key.load));
         parts.push(key.wait.to_string());
         parts.join(" · ")

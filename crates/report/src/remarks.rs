@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Case, Group, Identity, Load, RunDistance, RunResult, Status, Touch};
+use ipcmark_results::{
+    Case, Group, Identity, Load, Pattern, Row, RunDistance, RunResult, Status, Touch,
+};
 
 use crate::{
     plain::plain,
@@ -12,23 +14,47 @@ use crate::{
 /// The meaning of the columns of these groups.
 pub fn legend(groups: &[Group]) -> String {
     let has = |is_so: fn(Load) -> bool| groups.iter().any(|group| is_so(group.key.load));
+    let measures = |pattern| groups.iter().any(|group| group.key.pattern == pattern);
+    let is_halved =
+        |group: &Group| group.key.pattern == Pattern::Latency && !group.key.load.is_open();
     let mut text = Vec::new();
-    if has(|load| !load.is_open()) {
-        text.push(HALVED);
+    if groups.iter().any(is_halved) {
+        text.push(HALVED.into());
+    }
+    if measures(Pattern::OneWay) {
+        text.push(one_way(groups));
+    }
+    if measures(Pattern::Throughput) {
+        text.push(STREAM.into());
     }
     if has(Load::is_open) {
-        text.push(OPEN);
+        text.push(OPEN.into());
     }
-    text.push(COSTS);
+    text.push(COSTS.into());
     if has(|load| load != Load::Closed) {
-        text.push(CORES);
+        text.push(CORES.into());
     }
-    text.push(RANKS);
+    text.push(RANKS.to_string());
     text.join(" ")
+}
+
+/// What a time one way is, and how far it can be wrong.
+fn one_way(groups: &[Group]) -> String {
+    let rows = groups.iter().flat_map(|group| &group.rows);
+    let bound = rows.filter_map(Row::clock_bound_ns).max();
+    let bound = bound.map_or_else(
+        || "nobody could compare the clocks of the two ends".into(),
+        |ns| format!("the clocks of the two ends agree within {}", duration(ns as f64)),
+    );
+    format!(
+        "one way: from the sender's clock to the receiver's; {bound}. send: the sender's part of it."
+    )
 }
 
 const HALVED: &str =
     "½ round trip: there and back, divided by two; no clock was compared between processes.";
+const STREAM: &str = "msg/s, MB/s: as received, between the filling of the queue and the last message sent. queued: on \
+    their way at once.";
 const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: not sent at that \
     time, for the one before was not answered, or not at all.";
 const COSTS: &str = "CPU/msg: CPU time of all processes a message, in the unit of the group.";

@@ -26,7 +26,7 @@ pub struct Best<'a> {
 pub fn best(result: &RunResult) -> Vec<Best<'_>> {
     let is_asked = |group: &Group| {
         let key = group.key;
-        key.pattern == Pattern::Latency && key.span == Reverse(Span::Process)
+        key.pattern != Pattern::FanOut && key.span == Reverse(Span::Process)
     };
     groups(result).into_iter().filter(is_asked).filter_map(best_of).collect()
 }
@@ -39,7 +39,10 @@ fn best_of(group: Group) -> Option<Best> {
         let time = |row: &Row| value(row.location()).unwrap_or(f64::INFINITY);
         time(a).total_cmp(&time(b))
     });
-    let steadiest = least(&group, |row| value(row.percentile(0.99)));
+    // Of a stream nobody timed a single message.
+    let is_stream = group.key.pattern == Pattern::Throughput;
+    let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| !is_stream);
+    let steadiest = least(&group, p99);
     let cheapest = least(&group, |row| Some(row.cpu_per_message()))?;
     (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
 }

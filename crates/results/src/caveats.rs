@@ -4,21 +4,23 @@
 use ipcmark_transport::{Carrier, Span, Wait};
 
 use crate::{
-    model::{Conditions, RoundTripTrial},
+    model::{Conditions, Trial},
     rows::Row,
 };
 
 /// A fact without which the figures of a row mislead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Caveat {
-    /// Round trips that did not end in time, in all trials together.
+    /// Round trips that did not end in time, or messages of a stream that did not arrive, in all trials together.
     Lost {
-        /// Round trips lost.
+        /// Lost.
         lost: u64,
-        /// Round trips begun.
+        /// Sent.
         sent: u64,
-        /// Time spent waiting for them.
+        /// Time spent waiting for them: nobody does in a stream.
         wait_ns: u64,
+        /// True if they were messages of a stream.
+        of_stream: bool,
     },
     /// Another carrier than the declared one; the first trial that fell back speaks.
     FellBack {
@@ -76,6 +78,10 @@ pub enum Disturbance {
 /// The share of the time that others may take from a row.
 const MOST_TAKEN: f64 = 0.005;
 
+/// What an idle processor takes at most to wake up and run a thread, in nanoseconds: where others run on it, a thread waits
+/// for a part of their time slice, which is a hundred times as long.
+const WAKE_UP_NS: u64 = 10_000;
+
 /// How far the speed of the processor may move.
 const MOST_SHIFT: f64 = 0.03;
 
@@ -97,7 +103,7 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
 
 /// What the machine took from most of the trials.
 fn disturbances(row: &Row) -> Vec<Disturbance> {
-    let most = |is_so: &dyn Fn(&RoundTripTrial) -> bool| {
+    let most = |is_so: &dyn Fn(&Trial) -> bool| {
         2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
     };
     let of_round = |is_so: fn(&Conditions) -> bool| {
@@ -115,12 +121,15 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
         .collect()
 }
 
-/// The longest that one of its threads waited for a processor, as a part of the time of its blocks.
-fn waited(trial: &RoundTripTrial) -> f64 {
+/// The longest that one of its threads waited for a processor that others had, as a part of the time of its turns. The kernel
+/// counts the waking of an idle processor as such a wait too.
+fn waited(trial: &Trial) -> f64 {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
-    let longest = ends.map(|end| end.thread.run_delay_ns).max().unwrap_or(0);
-    let blocks = trial.blocks.elapsed_ns.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
-    longest as f64 / blocks.max(1) as f64
+    let waits = ends.map(|end| {
+        let woken = end.thread.sleeps.saturating_mul(WAKE_UP_NS);
+        end.thread.run_delay_ns.saturating_sub(woken)
+    });
+    waits.max().unwrap_or(0) as f64 / trial.session.turns_ns.max(1) as f64
 }
 
 /// Ends that spin and have no processor of their own.
@@ -145,8 +154,10 @@ fn unsettled(row: &Row) -> Option<Caveat> {
 }
 
 /// The caveats of these trials of a case that waits like this.
-pub fn caveats_of(wait: Wait, trials: &[RoundTripTrial]) -> Vec<Caveat> {
-    let awake = wait == Wait::Block && trials.iter().all(stayed_awake);
+pub fn caveats_of(wait: Wait, trials: &[Trial]) -> Vec<Caveat> {
+    // What streams need not sleep: the queue is never empty, or never full.
+    let is_stream = trials.iter().any(|trial| trial.stream.is_some());
+    let awake = wait == Wait::Block && !is_stream && trials.iter().all(stayed_awake);
     let awake = awake.then_some(Caveat::StayedAwake);
     let slept = wait == Wait::Spin && !trials.is_empty() && trials.iter().all(slept);
     let slept = slept.then_some(Caveat::Slept);
@@ -159,22 +170,24 @@ pub fn caveats_of(wait: Wait, trials: &[RoundTripTrial]) -> Vec<Caveat> {
         .collect()
 }
 
-fn loss(trials: &[RoundTripTrial]) -> Option<Caveat> {
-    let sum = |figure: fn(&RoundTripTrial) -> u64| {
+fn loss(trials: &[Trial]) -> Option<Caveat> {
+    let sum = |figure: fn(&Trial) -> u64| {
         trials.iter().fold(0_u64, |sum, trial| sum.saturating_add(figure(trial)))
     };
     let lost = sum(|trial| trial.session.losses.lost);
     let sent = sum(|trial| trial.session.losses.sent);
-    (lost > 0).then(|| Caveat::Lost { lost, sent, wait_ns: sum(|trial| trial.lost_wait_ns) })
+    let wait_ns = sum(|trial| trial.lost_wait_ns);
+    let of_stream = trials.iter().any(|trial| trial.stream.is_some());
+    (lost > 0).then_some(Caveat::Lost { lost, sent, wait_ns, of_stream })
 }
 
-fn fall_back(trials: &[RoundTripTrial]) -> Option<Caveat> {
+fn fall_back(trials: &[Trial]) -> Option<Caveat> {
     let carriers = trials.iter().map(|trial| &trial.session.carrier);
     let carrier = carriers.into_iter().find(|carrier| carrier.fell_back())?;
     Some(Caveat::FellBack { declared: carrier.declared?, found: carrier.found })
 }
 
-fn in_parts(trials: &[RoundTripTrial]) -> Option<Caveat> {
+fn in_parts(trials: &[Trial]) -> Option<Caveat> {
     let parts = trials.iter().filter_map(|trial| trial.session.parts_per_message);
     let parts = parts.fold(0.0, f64::max);
     // A reading can stop anywhere once in a while.
@@ -182,17 +195,17 @@ fn in_parts(trials: &[RoundTripTrial]) -> Option<Caveat> {
 }
 
 /// Whether its ends slept in fewer than one round trip of ten, both of them.
-fn stayed_awake(trial: &RoundTripTrial) -> bool {
+fn stayed_awake(trial: &Trial) -> bool {
     sleeps(trial).all(|sleeps| sleeps <= trial.session.losses.sent / 10)
 }
 
 /// Whether one of its ends slept in more than one round trip of ten.
-fn slept(trial: &RoundTripTrial) -> bool {
+fn slept(trial: &Trial) -> bool {
     sleeps(trial).any(|sleeps| sleeps > trial.session.losses.sent / 10)
 }
 
 /// How often each measuring thread went to sleep; other threads of its process do as they please.
-fn sleeps(trial: &RoundTripTrial) -> impl Iterator<Item = u64> {
+fn sleeps(trial: &Trial) -> impl Iterator<Item = u64> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| end.thread.sleeps)
 }

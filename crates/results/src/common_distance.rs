@@ -1,7 +1,7 @@
 //! The common distance: several results of one sitting placed together, as if they were one run.
 
 use crate::{
-    model::{RoundTripTrial, RunResult},
+    model::{RunResult, Trial},
     placing::{classes, clock_free_at, probes},
     stats::{self, Distances},
 };
@@ -18,7 +18,7 @@ impl CommonDistance {
     pub(crate) fn of(results: &[&RunResult]) -> Self {
         let probes: Vec<f64> = results.iter().flat_map(|result| probes(result)).collect();
         let distances = Distances::of(&probes);
-        let trials = results.iter().flat_map(|result| &result.cases).flat_map(|c| c.round_trips());
+        let trials = results.iter().flat_map(|result| &result.cases).flat_map(|c| c.trials());
         let blocks: Vec<Option<usize>> =
             trials.flat_map(|trial| classes(&distances, &trial.blocks)).collect();
         let reference = distances.reference(&blocks);
@@ -31,8 +31,8 @@ impl CommonDistance {
     }
 
     /// The logarithms of the locations of a row's trials. One that was not probed has its clock-free mean.
-    pub(crate) fn log_locations(&self, trials: &[Option<&RoundTripTrial>]) -> Vec<Option<f64>> {
-        let placed = |trial: &RoundTripTrial| {
+    pub(crate) fn log_locations(&self, trials: &[Option<&Trial>]) -> Vec<Option<f64>> {
+        let placed = |trial: &Trial| {
             let at = self.reference.map(|at| clock_free_at(&self.distances, &trial.blocks, at));
             at.unwrap_or_default()
         };
@@ -40,8 +40,7 @@ impl CommonDistance {
             trials.iter().map(|trial| trial.map(placed).unwrap_or_default()).collect();
         let elasticity = stats::elasticity(&sessions);
         let floor_ns = self.floor_ns().unwrap_or(0.0);
-        let location = |(trial, blocks): (&Option<&RoundTripTrial>, &Vec<stats::Block>)| match trial
-        {
+        let location = |(trial, blocks): (&Option<&Trial>, &Vec<stats::Block>)| match trial {
             Some(trial) if trial.blocks.probe_before_ns.is_empty() => unprobed(trial),
             _ => stats::adjusted_location(blocks, floor_ns, elasticity),
         };
@@ -49,6 +48,6 @@ impl CommonDistance {
     }
 }
 
-fn unprobed(trial: &RoundTripTrial) -> Option<f64> {
+fn unprobed(trial: &Trial) -> Option<f64> {
     Some(trial.clock_free_mean_ns).filter(|mean| *mean > 0.0).map(f64::ln)
 }

@@ -4,7 +4,7 @@ use crate::{
     common_distance::CommonDistance,
     differences::{Difference, differences},
     matching::{Cases, Match, Matched, matched},
-    model::{Case, Identity, RoundTripTrial, RunResult},
+    model::{Case, Identity, RunResult, Trial},
     obstacles::{Obstacle, SharedDistance, is_same_run, obstacles, shared_distance},
     rows::{Group, Row},
     stats::{Comparison, Verdict, mean},
@@ -155,7 +155,7 @@ fn by_trial(rows: &[Row]) -> Vec<f64> {
 }
 
 /// The one trial of a row in each result of a side.
-fn trials<'a>(cases: &Cases<'a>) -> Vec<Option<&'a RoundTripTrial>> {
+fn trials<'a>(cases: &Cases<'a>) -> Vec<Option<&'a Trial>> {
     cases.rows.iter().map(|row| row.and_then(|row| row.trials.first())).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::model::RoundTripTrial;
+use crate::model::Trial;
 
 /// The points of a curve, as 1 / (1 - quantile): 1 is the shortest, 2 is p50, 10 is p90,
 /// 10,000 is p99.99. On a logarithmic axis they are about evenly apart.
@@ -15,10 +15,10 @@ pub const GRID: [f64; 41] = [
 
 /// The samples of all trials together, at each point of [`GRID`] that the samples carry: with n of
 /// them the curve ends at 1 - 1/n. Round trips in ns.
-pub fn curve(trials: &[RoundTripTrial]) -> Result<Vec<u64>, String> {
+pub fn curve(trials: &[Trial]) -> Result<Vec<u64>, String> {
     let mut pooled: Option<Histogram<u64>> = None;
     for trial in trials {
-        let samples = trial.round_trip_ns.samples()?;
+        let samples = trial.times_ns.samples()?;
         match &mut pooled {
             Some(pooled) => pooled.add(&samples).map_err(|e| e.to_string())?,
             none => *none = Some(samples),

@@ -6,9 +6,11 @@ mod distances;
 mod facts;
 mod load;
 mod measurement;
-mod round_trips;
+mod one_way;
 mod session;
+mod stream;
 mod times;
+mod trial;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,13 +22,15 @@ pub use distances::{
 };
 pub use facts::{FactEffect, MachineFact};
 pub use load::{Arrivals, Load, Offered};
-pub use measurement::Measurement;
-pub use round_trips::{Answers, RoundTripTrial, RoundTrips};
+pub use measurement::{Measurement, Trials};
+pub use one_way::{ClockOffset, OneWayParts};
 pub use session::{
     CarrierEvidence, ContextSwitches, EndRecord, Losses, PageFaults, ProcessRecord, SessionRecord,
     ThreadRecord,
 };
+pub use stream::{QueueDepth, StreamParts};
 pub use times::Times;
+pub use trial::{Answers, Trial};
 
 /// The word that opens every result file of this form.
 pub const SCHEMA: &str = "ipcmark/2";

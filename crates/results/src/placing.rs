@@ -7,8 +7,8 @@ use hdrhistogram::Histogram;
 use crate::{
     histogram::{decode, new_histogram},
     model::{
-        AtDistance, Blocks, Measurement, Outcome, RoundTripTrial, RunDistance, RunDistances,
-        RunResult, Times,
+        AtDistance, Blocks, Measurement, Outcome, RunDistance, RunDistances, RunResult, Times,
+        Trial,
     },
     stats::{self, Distances},
 };
@@ -40,23 +40,37 @@ pub fn place(
     let references: BTreeMap<u32, Blocks> =
         result.rounds.iter().map(|round| (round.number, round.blocks.clone())).collect();
     for (at, case) in result.cases.iter_mut().enumerate() {
-        let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } = &mut case.outcome
-        else {
-            continue;
-        };
-        let elasticities = elasticities(&distances, &measured.trials);
-        for trial in &mut measured.trials {
+        let Outcome::Ok { measurement } = &mut case.outcome else { continue };
+        let elasticities = elasticities(&distances, measurement.trials());
+        let floors_an_event = floors_an_event(measurement);
+        for trial in measurement.trials_mut() {
             let samples =
                 samples.get(&(at, trial.number, trial.round)).map_or(&[][..], Vec::as_slice);
             let reference = references.get(&trial.round).filter(|blocks| !blocks.is_empty());
             place_trial(trial, &distances, &elasticities, reference, samples)?;
+            for at in &mut trial.by_distance {
+                at.floor_multiple = at
+                    .floor_multiple
+                    .zip(floors_an_event)
+                    .map(|(multiple, floors)| multiple / floors);
+            }
         }
     }
     Ok(())
 }
 
-fn trials(result: &RunResult) -> impl Iterator<Item = &RoundTripTrial> {
-    result.cases.iter().flat_map(|case| case.round_trips())
+/// The part of a bare round trip that an event must take at least. A message of a stream need not wait for the line of the
+/// one before: it has none.
+fn floors_an_event(measurement: &Measurement) -> Option<f64> {
+    match measurement {
+        Measurement::RoundTrips(_) => Some(1.0),
+        Measurement::OneWay(_) => Some(0.5),
+        Measurement::Stream(_) => None,
+    }
+}
+
+fn trials(result: &RunResult) -> impl Iterator<Item = &Trial> {
+    result.cases.iter().flat_map(|case| case.trials())
 }
 
 /// Every probe of the run.
@@ -110,7 +124,7 @@ pub(crate) fn clock_free_at(
 }
 
 /// How far a row follows its probes, at each distance.
-fn elasticities(distances: &Distances, trials: &[RoundTripTrial]) -> Vec<f64> {
+fn elasticities(distances: &Distances, trials: &[Trial]) -> Vec<f64> {
     let of = |distance| {
         let sessions = trials.iter().map(|trial| clock_free_at(distances, &trial.blocks, distance));
         stats::elasticity(&sessions.collect::<Vec<_>>())
@@ -119,7 +133,7 @@ fn elasticities(distances: &Distances, trials: &[RoundTripTrial]) -> Vec<f64> {
 }
 
 fn place_trial(
-    trial: &mut RoundTripTrial,
+    trial: &mut Trial,
     distances: &Distances,
     elasticities: &[f64],
     reference: Option<&Blocks>,
@@ -147,7 +161,7 @@ fn place_trial(
             floor_multiple: floor_multiple(&clock_free),
             reference_multiple: reference.and_then(|blocks| multiple(&trial.blocks, blocks, here)),
             settled: settled(&clock_free),
-            round_trip_ns: Times::of(&samples_at(distances, samples, at)?),
+            times_ns: Times::of(&samples_at(distances, samples, at)?),
         });
     }
     Ok(())
@@ -220,7 +234,7 @@ mod tests {
             blocks.turn.push(*turn);
             blocks.start_ns.push(0);
             blocks.clock_free.push(true);
-            blocks.round_trips.push(1000);
+            blocks.events.push(1000);
             blocks.elapsed_ns.push((mean_ns * 1000.0) as u64);
             blocks.lost.push(0);
             blocks.probe_before_ns.push(*probe_ns);

@@ -10,7 +10,9 @@ use hdrhistogram::Histogram;
 use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
-    model::{Case, Identity, Load, Offered, RoundRecord, RoundTripTrial, RunResult, Times, Touch},
+    model::{
+        Case, ClockOffset, Identity, Load, Offered, RoundRecord, RunResult, Times, Touch, Trial,
+    },
     stats::median,
     stats::{self, Interval},
 };
@@ -44,14 +46,14 @@ pub struct Key {
     pub load: Load,
 }
 
-/// A measured case. Times are round trips in ns, at the run's reference distance where it has distances; what was
+/// A measured case. Times are those of an event in ns, at the run's reference distance where it has distances; what was
 /// experienced overall, the tail included, is said to be so.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// The case.
     pub case: &'a Case,
     /// Its trials, at least one.
-    pub trials: &'a [RoundTripTrial],
+    pub trials: &'a [Trial],
     /// The distance at which rows are compared; none where there are no distances.
     pub distance: Option<u32>,
     /// Processors that the run could use; 0 where that is not known.
@@ -150,10 +152,10 @@ impl Key {
 }
 
 impl<'a> Row<'a> {
-    /// The row of a case at this distance, if it was measured and in round trips. A row that could not be probed, such as
+    /// The row of a case at this distance, if it was measured. A row that could not be probed, such as
     /// one whose messages leave no process, is at none.
     pub fn of(case: &'a Case, distance: Option<u32>) -> Option<Self> {
-        let trials = case.round_trips();
+        let trials = case.trials();
         let is_probed = trials.iter().any(|trial| !trial.blocks.probe_before_ns.is_empty());
         let distance = distance.filter(|_| is_probed);
         (!trials.is_empty()).then_some(Self {
@@ -173,14 +175,14 @@ impl<'a> Row<'a> {
     }
 
     /// A figure of each trial: the median over the trials.
-    pub fn median(&self, figure: impl Fn(&RoundTripTrial) -> f64) -> f64 {
+    pub fn median(&self, figure: impl Fn(&Trial) -> f64) -> f64 {
         let figures: Vec<f64> = self.trials.iter().map(figure).collect();
         median(&figures).unwrap_or(0.0)
     }
 
     /// The clock-free mean of each trial: what rows are ranked and compared by.
     pub fn locations(&self) -> Vec<Option<f64>> {
-        let of = |trial: &RoundTripTrial| match self.distance {
+        let of = |trial: &Trial| match self.distance {
             Some(_) => trial.at(self.distance)?.location_ns,
             None => Some(trial.clock_free_mean_ns).filter(|mean| *mean > 0.0),
         };
@@ -194,7 +196,7 @@ impl<'a> Row<'a> {
         numbers.iter().map(|number| found.get(number).copied()?.map(f64::ln)).collect()
     }
 
-    /// The clock-free mean of a round trip: geometric mean over the trials.
+    /// The clock-free mean of an event: geometric mean over the trials.
     pub fn location(&self) -> Option<Figure> {
         Figure::of_trials(&self.locations().into_iter().flatten().collect::<Vec<_>>())
     }
@@ -218,8 +220,8 @@ impl<'a> Row<'a> {
     /// The times of each trial.
     fn times(&self) -> impl Iterator<Item = &Times> {
         self.trials.iter().filter_map(|trial| match self.distance {
-            Some(_) => trial.at(self.distance).map(|at| &at.round_trip_ns),
-            None => Some(&trial.round_trip_ns),
+            Some(_) => trial.at(self.distance).map(|at| &at.times_ns),
+            None => Some(&trial.times_ns),
         })
     }
 
@@ -230,22 +232,22 @@ impl<'a> Row<'a> {
 
     /// The longest of all trials, wherever it was measured.
     pub fn max(&self) -> u64 {
-        self.trials.iter().map(|trial| trial.round_trip_ns.max).max().unwrap_or(0)
+        self.trials.iter().map(|trial| trial.times_ns.max).max().unwrap_or(0)
     }
 
     /// CPU time of all processes a message.
     pub fn cpu_per_message(&self) -> f64 {
-        self.median(RoundTripTrial::cpu_ns_per_message)
+        self.median(Trial::cpu_ns_per_message)
     }
 
     /// Context switches of all processes a message.
     pub fn switches_per_message(&self) -> f64 {
-        self.median(RoundTripTrial::switches_per_message)
+        self.median(Trial::switches_per_message)
     }
 
     /// Processors that all its processes together used on average: 2.0 is two that never rest.
     pub fn cores(&self) -> Option<f64> {
-        median(&self.trials.iter().filter_map(RoundTripTrial::cores).collect::<Vec<_>>())
+        median(&self.trials.iter().filter_map(Trial::cores).collect::<Vec<_>>())
     }
 
     /// What the trials of an open loop offered.
@@ -267,9 +269,35 @@ impl<'a> Row<'a> {
         median(&self.offered().map(Offered::sent_per_second).collect::<Vec<_>>())
     }
 
+    /// Messages a second that a stream carried, as received, at this distance; none for what is no stream.
+    pub fn messages_per_second(&self) -> Option<f64> {
+        let is_stream = self.trials.iter().any(|trial| trial.stream.is_some());
+        self.location().filter(|_| is_stream).map(|figure| 1e9 / figure.value)
+    }
+
+    /// How deep the queue of a stream was, half of the time: median over the trials.
+    pub fn queue_depth(&self) -> Option<f64> {
+        let depths = self.trials.iter().filter_map(|trial| trial.stream.as_ref()?.depth);
+        median(&depths.map(|depth| depth.p50 as f64).collect::<Vec<_>>())
+    }
+
+    /// What the call to publish took of a message's way, the writing of it included: median over the trials of the medians;
+    /// none for what is not measured one way.
+    pub fn send_ns(&self) -> Option<f64> {
+        let calls = self.trials.iter().filter_map(|trial| trial.one_way.as_ref());
+        median(&calls.map(|parts| parts.send_ns.p50 as f64).collect::<Vec<_>>())
+    }
+
+    /// How far its times one way can be wrong, for the clocks of the ends differ: the least of the trials, for the same two
+    /// clocks were compared in all; none where nobody could compare them.
+    pub fn clock_bound_ns(&self) -> Option<u64> {
+        let offsets = self.trials.iter().filter_map(|trial| trial.one_way.as_ref()?.clock_offset);
+        offsets.map(ClockOffset::bound_ns).min()
+    }
+
     /// Each block divided by the probes around it: median over the trials.
     pub fn floor_multiple(&self) -> Option<f64> {
-        let of = |trial: &RoundTripTrial| trial.at(self.distance)?.floor_multiple;
+        let of = |trial: &Trial| trial.at(self.distance)?.floor_multiple;
         median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
     }
 
@@ -277,7 +305,7 @@ impl<'a> Row<'a> {
     /// processors stand.
     pub fn reference_multiple(&self) -> Option<f64> {
         let sleeps = self.case.identity.wait != Wait::Spin;
-        let of = |trial: &RoundTripTrial| match sleeps {
+        let of = |trial: &Trial| match sleeps {
             true => trial.reference_multiple,
             false => trial.at(self.distance)?.reference_multiple,
         };

@@ -24,9 +24,9 @@ pub enum Wait {
 pub enum Pattern {
     /// Ping-pong: one message out, one message back, round trips are timed.
     Latency,
-    /// Messages one way at a given rate, timed from one process to the other.
+    /// Messages timed from one process to the other, each answered or at a given rate.
     OneWay,
-    /// Messages one way as fast as they go.
+    /// A stream: messages one way as fast as they go.
     Throughput,
     /// One leader, several followers; the round trip ends with the last answer.
     FanOut,
@@ -94,7 +94,7 @@ impl DeclaredCarrier {
 pub struct Capabilities {
     /// The waits it has, the ones a default run measures.
     pub waits: Cow<'static, [Wait]>,
-    /// The patterns it can carry.
+    /// The patterns that it is made for: `latency`, `fan-out`. The others follow from them: see [`Self::carries`].
     pub patterns: Cow<'static, [Pattern]>,
     /// The largest message in bytes.
     pub max_payload: usize,
@@ -124,6 +124,22 @@ impl Capabilities {
     /// message arrives, at any time, copied. A transport changes what it does otherwise.
     pub const fn usual() -> Self {
         Self::waiting(&[Wait::Spin, Wait::Block])
+    }
+
+    /// Whether it can carry a pattern. What does ping-pong between two ends can be timed one way, and streams unless its
+    /// ends take turns with each message.
+    pub fn carries(&self, pattern: Pattern) -> bool {
+        let has_two_ends = self.patterns.contains(&Pattern::Latency) && self.span != Span::None;
+        match pattern {
+            Pattern::Latency | Pattern::FanOut => self.patterns.contains(&pattern),
+            Pattern::OneWay => has_two_ends,
+            Pattern::Throughput => has_two_ends && !self.alternating,
+        }
+    }
+
+    /// All patterns that it can carry.
+    pub fn carried(&self) -> impl Iterator<Item = Pattern> {
+        Pattern::ALL.iter().copied().filter(|pattern| self.carries(*pattern))
     }
 
     /// The same with these waits.
@@ -220,6 +236,18 @@ mod tests {
         assert_eq!([64, 4096, 4097].map(|size| declared.of(size)), [small, small, large].map(Some));
         assert_eq!(DeclaredCarrier::Always(large).of(1), Some(large));
         assert_eq!(DeclaredCarrier::Unstated.of(1), None);
+    }
+
+    #[test]
+    fn streams_follow_from_ping_pong_unless_ends_take_turns() {
+        let carried =
+            |capabilities: &Capabilities| capabilities.carried().collect::<Vec<Pattern>>();
+        let usual = Capabilities::usual();
+        assert_eq!(carried(&usual), [Pattern::Latency, Pattern::OneWay, Pattern::Throughput]);
+        let alternating = Capabilities { alternating: true, ..Capabilities::usual() };
+        assert_eq!(carried(&alternating), [Pattern::Latency, Pattern::OneWay]);
+        let nowhere = Capabilities { span: Span::None, ..usual };
+        assert_eq!(carried(&nowhere), [Pattern::Latency]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ipcmark_results::{
-    RoundTripTrial, Row, groups,
+    Row, Trial, groups,
     stats::{Comparison, Verdict, percentile},
 };
 use ipcmark_transport::Wait;
@@ -169,7 +169,7 @@ pub(crate) fn sleeping(runs: &Runs) {
 }
 
 /// The logarithms of the ratios of neighbouring clock-free blocks.
-fn block_ratios(trial: &RoundTripTrial) -> Vec<f64> {
+fn block_ratios(trial: &Trial) -> Vec<f64> {
     let means: Vec<f64> =
         (0..trial.blocks.len()).filter_map(|at| trial.blocks.location_mean_ns(at)).collect();
     let pairs = means.chunks_exact(2).enumerate();

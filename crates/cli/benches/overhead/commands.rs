@@ -36,8 +36,8 @@ fn p50_ns(command: &mut Command, name: &str, wait: Wait) -> f64 {
     let output = command.stderr(Stdio::null()).output().expect("the command runs");
     let result: RunResult = serde_json::from_slice(&output.stdout).expect("a result");
     let case = &result.cases[0];
-    match case.round_trips() {
-        [trial] => trial.round_trip_ns.p50 as f64,
+    match case.trials() {
+        [trial] => trial.times_ns.p50 as f64,
         _ => panic!("{name} {wait}: {:?}", case.reason()),
     }
 }

@@ -3,7 +3,7 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_engine::{Length, Observer, Plan, PlanRequest, Registry, RunOptions, Waits};
-use ipcmark_results::{Role, RoundTripTrial, RunResult, Touch};
+use ipcmark_results::{Role, RunResult, Touch, Trial};
 use ipcmark_transport::{Error, Pattern, Wait};
 
 /// How long a case is measured.
@@ -35,7 +35,7 @@ impl Engine {
         let cpu = |role| trial.session.end(role).and_then(|(_, end)| end.cpu).unwrap_or(0);
         let reference = result.distances.as_ref().and_then(|distances| distances.reference);
         Latency {
-            p50: trial.round_trip_ns.p50 as f64,
+            p50: trial.times_ns.p50 as f64,
             clock_free_mean: trial.clock_free_mean_ns,
             floor_multiple: trial.at(reference).and_then(|at| at.floor_multiple),
             clock: result.clock.read_ns,
@@ -76,9 +76,9 @@ impl Engine {
 }
 
 /// The one trial of the one case.
-fn only(result: &RunResult) -> &RoundTripTrial {
+fn only(result: &RunResult) -> &Trial {
     let case = &result.cases[0];
-    match case.round_trips() {
+    match case.trials() {
         [trial] => trial,
         _ => panic!("{}: {:?}", case.identity.transport, case.reason()),
     }

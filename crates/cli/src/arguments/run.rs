@@ -30,7 +30,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "SIZE,…", allow_negative_numbers = true)]
     pub sizes: Option<String>,
 
-    /// Round trips to sample of each row in each trial
+    /// Round trips to sample of each row in each trial, or messages
     #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "duration")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub round_trips: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DURATION", value_parser = values::duration)]
     pub duration: Option<Duration>,
 
-    /// Shapes of the traffic: latency, fan-out [default: latency; fan-out with --subscribers]
+    /// Shapes of the traffic: latency, one-way, throughput, fan-out [default: latency; fan-out with --subscribers]
     #[arg(short, long, value_name = "PATTERN,…", value_delimiter = ',')]
     #[arg(value_parser = values::pattern)]
     pub patterns: Option<Vec<Pattern>>,

@@ -51,6 +51,14 @@ fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
                     --patterns it is the one that is measured"
             .into());
     }
+    let is_paced = arguments.rate.is_some() || arguments.interval.is_some();
+    if is_paced && patterns(arguments).contains(&Pattern::Throughput) {
+        return Err(
+            "--rate and --interval say when each message is sent, but the pattern throughput \
+                    sends as fast as it goes: leave one of them out"
+                .into(),
+        );
+    }
     if arguments.silent >= arguments.subscribers {
         return Err("--silent must leave at least one of the --subscribers to answer: without an \
                     answer there is no round trip to time"

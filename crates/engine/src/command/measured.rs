@@ -5,15 +5,16 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use ipcmark_machine::placement::Placement;
 use ipcmark_results::{
-    Answers, Blocks, CarrierEvidence, EndRecord, Losses, Measurement, Offered, PlacedSamples,
-    ProcessRecord, RoundTripTrial, RoundTrips, SessionRecord, ThreadRecord, Times,
+    Answers, Blocks, CarrierEvidence, ClockOffset, EndRecord, Losses, Measurement, Offered,
+    OneWayParts, PlacedSamples, ProcessRecord, QueueDepth, SessionRecord, StreamParts,
+    ThreadRecord, Times, Trial,
 };
-use ipcmark_transport::{Carrier, Role, Span};
+use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
 use super::{carrier::Evidence, round::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, Costs, FollowerReport, HelperCosts, LeaderReport, Mapping,
-    OfferedReport, Opened, ProbeBin, Reply, ThreadCosts, Traffic,
+    OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts, Traffic,
 };
 
 /// A shorter wait is that of falling asleep and waking up.
@@ -40,7 +41,8 @@ pub(crate) struct Circumstances<'a> {
     pub number: u32,
     /// Number of the round in which it took its turns.
     pub round: u32,
-    pub messages_per_round_trip: u64,
+    pub pattern: Pattern,
+    pub messages_per_publication: u64,
     pub placement: &'a Placement,
     /// What the transport says that it is carried by.
     pub declared: Option<Carrier>,
@@ -92,21 +94,23 @@ impl Reports {
         self,
         circumstances: &Circumstances<'_>,
     ) -> Result<Measurement, String> {
-        let trial = RoundTripTrial {
+        let trial = Trial {
             number: circumstances.number,
             round: circumstances.round,
-            round_trip_ns: Times::of(&self.samples),
+            times_ns: Times::of(&self.samples),
             clock_free_mean_ns: self.clock_free_mean_ns(),
             elapsed_ns: self.sampled().map(|block| block.elapsed_ns).sum(),
             lost_wait_ns: self.leader.lost_wait_ns,
             offered: self.offered()?,
             answers: self.answers()?,
+            one_way: self.one_way()?,
+            stream: self.stream()?,
             reference_multiple: None,
             blocks: blocks(&self.leader.blocks),
             by_distance: Vec::new(),
             session: self.session(circumstances),
         };
-        Ok(Measurement::RoundTrips(RoundTrips { trials: vec![trial] }))
+        Ok(Measurement::of(circumstances.pattern, trial))
     }
 
     fn sampled(&self) -> impl Iterator<Item = &Block> {
@@ -118,12 +122,47 @@ impl Reports {
         let is_clock_free = |block: &&Block| block.kind == BlockKind::ClockFree;
         let mut clock_free = self.leader.blocks.iter().filter(is_clock_free).peekable();
         if clock_free.peek().is_none() {
-            return self.samples.mean();
+            return self.mean_of_all_ns();
         }
         let (count, elapsed_ns) = clock_free.fold((0, 0), |(count, elapsed_ns), block| {
-            (count + block.round_trips, elapsed_ns + block.elapsed_ns)
+            (count + block.events, elapsed_ns + block.elapsed_ns)
         });
         elapsed_ns as f64 / count.max(1) as f64
+    }
+
+    /// Over all samples. A stream's are of batches that are not all alike: over all that was counted.
+    fn mean_of_all_ns(&self) -> f64 {
+        match self.leader.stream {
+            None => self.samples.mean(),
+            Some(_) => {
+                let elapsed_ns: u64 = self.sampled().map(|block| block.elapsed_ns).sum();
+                elapsed_ns as f64 / self.events().max(1) as f64
+            }
+        }
+    }
+
+    /// Events of the sampled blocks.
+    fn events(&self) -> u64 {
+        self.sampled().map(|block| block.events).sum()
+    }
+
+    /// What only a stream has.
+    fn stream(&self) -> Result<Option<StreamParts>, String> {
+        let Some(report) = &self.leader.stream else { return Ok(None) };
+        let depths = report.depth.as_deref().map(ipcmark_results::decode).transpose()?;
+        let depth = |depths: Histogram<u64>| QueueDepth {
+            p50: depths.value_at_quantile(0.5),
+            max: depths.max(),
+        };
+        Ok(Some(StreamParts { counted: self.events(), depth: depths.map(depth) }))
+    }
+
+    /// What only messages one way have.
+    fn one_way(&self) -> Result<Option<OneWayParts>, String> {
+        let Some(report) = &self.leader.one_way else { return Ok(None) };
+        let clock_offset =
+            report.clock_offset_ns.map(|[least_ns, most_ns]| ClockOffset { least_ns, most_ns });
+        Ok(Some(OneWayParts { send_ns: Times::parse(report.send.clone())?, clock_offset }))
     }
 
     /// What was offered and sent in an open loop.
@@ -165,12 +204,19 @@ impl Reports {
 
     /// Messages of all turns, those of lost round trips left out.
     fn messages(&self, circumstances: &Circumstances<'_>) -> u64 {
+        if let Some(stream) = &self.leader.stream {
+            return stream.received;
+        }
         let ended = self.leader.traffic.sent.saturating_sub(self.leader.lost);
-        ended * circumstances.messages_per_round_trip
+        ended * circumstances.messages_per_publication
     }
 
-    /// In round trips of all turns. One that comes twice or out of order has failed the row before this.
+    /// In round trips of all turns, or messages of all streams. One that comes twice or out of order has failed the row
+    /// before this.
     fn losses(&self) -> Losses {
+        if let Some(StreamReport { sent, received, .. }) = self.leader.stream {
+            return Losses { sent, received, lost: sent - received, ..Losses::default() };
+        }
         let LeaderReport { traffic, lost, late, .. } = &self.leader;
         let (sent, lost, late) = (traffic.sent, *lost, *late);
         Losses { sent, received: sent.saturating_sub(lost), lost, late, ..Losses::default() }
@@ -235,16 +281,16 @@ fn samples(leader: &LeaderReport) -> Result<Histogram<u64>, String> {
         all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
     }
     let sampled = leader.blocks.iter().filter(|block| block.kind == BlockKind::Sampled);
-    let mut expected: u64 = sampled.map(|block| block.round_trips).sum();
+    let mut expected: u64 = sampled.map(|block| block.samples).sum();
     if let Some(offered) = &leader.offered {
         let waited = ipcmark_results::decode(&offered.waited)?;
         all.add(&waited).map_err(|error| format!("its samples do not add up: {error}"))?;
         expected = expected.saturating_add(offered.unsent);
     }
     match all.len() {
-        0 => Err("not one round trip ended: every message was lost".into()),
+        0 => Err("not one message was measured to its end: all were lost".into()),
         count if count == expected => Ok(all),
-        count => Err(format!("the leader reported {count} samples of {expected} round trips")),
+        count => Err(format!("the leader reported {count} samples of {expected}")),
     }
 }
 
@@ -283,7 +329,7 @@ fn blocks(measured: &[Block]) -> Blocks {
         blocks.turn.push(block.turn);
         blocks.start_ns.push(block.start_ns - first);
         blocks.clock_free.push(block.kind == BlockKind::ClockFree);
-        blocks.round_trips.push(block.round_trips);
+        blocks.events.push(block.events);
         blocks.elapsed_ns.push(block.elapsed_ns);
         blocks.lost.push(block.lost);
         if let Some([before, after]) = block.probes_ns {
@@ -309,7 +355,8 @@ mod tests {
             turn: 0,
             start_ns: 0,
             kind: BlockKind::Sampled,
-            round_trips,
+            events: round_trips,
+            samples: round_trips,
             elapsed_ns: 1,
             lost: 0,
             probes_ns: None,
@@ -327,6 +374,8 @@ mod tests {
             lost_wait_ns: 0,
             answers: Vec::new(),
             offered: None,
+            one_way: None,
+            stream: None,
         }
     }
 
@@ -336,7 +385,7 @@ mod tests {
         assert_eq!(samples(&report(30, &[10, 20])).unwrap().len(), 30);
         for counts in [&[10, 19][..], &[i64::MAX as u64, i64::MAX as u64]] {
             let why = samples(&report(30, counts)).unwrap_err();
-            assert!(why.contains("of 30 round trips"), "{why}");
+            assert!(why.contains("samples of 30"), "{why}");
         }
     }
 }

@@ -263,10 +263,9 @@ impl Plan {
     ) {
         let session = self.sessions.len() - 1;
         for slot in request.slots() {
-            let Slot { pattern, payload, .. } = slot;
             let verdict = unavailable(availability)
-                .or_else(|| out_of_reach(capabilities, request.location))
-                .or_else(|| unsupported(capabilities, pattern, payload, wait, request.subscribers));
+                .or_else(|| out_of_reach(capabilities, request.location, slot))
+                .or_else(|| unsupported(capabilities, slot, wait, request.subscribers));
             self.rows.push(PlannedRow { session, slot, verdict });
         }
     }
@@ -299,8 +298,15 @@ fn unavailable(availability: &Availability) -> Option<Outcome> {
     Some(Outcome::Unavailable { reason })
 }
 
-fn out_of_reach(capabilities: &Capabilities, location: FollowerLocation) -> Option<Outcome> {
+fn out_of_reach(
+    capabilities: &Capabilities,
+    location: FollowerLocation,
+    slot: Slot,
+) -> Option<Outcome> {
     let reason = match location {
+        FollowerLocation::OtherHosts if slot.pattern == Pattern::OneWay => {
+            "the clocks of two hosts differ by more than a message takes: measure latency instead"
+        }
         FollowerLocation::OtherHosts if !capabilities.crosses_hosts => {
             "its ends must be on one host"
         }
@@ -314,18 +320,21 @@ fn out_of_reach(capabilities: &Capabilities, location: FollowerLocation) -> Opti
 
 fn unsupported(
     capabilities: &Capabilities,
-    pattern: Pattern,
-    payload: usize,
+    slot: Slot,
     wait: Wait,
     subscribers: u32,
 ) -> Option<Outcome> {
+    let Slot { pattern, payload, .. } = slot;
+    let is_open = slot.load.is_open();
     let list = |words: Vec<&str>| words.join(", ");
     let reason = if !capabilities.waits.contains(&wait) {
         let waits = list(capabilities.waits.iter().map(|wait| wait.as_str()).collect());
         format!("it cannot wait by {wait}; it has {waits}")
-    } else if !capabilities.patterns.contains(&pattern) || !PATTERNS.contains(&pattern) {
-        let patterns = list(capabilities.patterns.iter().map(|p| p.as_str()).collect());
+    } else if !capabilities.carries(pattern) || !PATTERNS.contains(&pattern) {
+        let patterns = list(capabilities.carried().map(Pattern::as_str).collect());
         format!("it does not carry the pattern {pattern}; it has {patterns}")
+    } else if pattern == Pattern::OneWay && capabilities.alternating && is_open {
+        "its ends take turns, and one way at a rate nobody answers".into()
     } else if payload > capabilities.max_payload {
         format!("its messages end at {} bytes", capabilities.max_payload)
     } else if subscribers > capabilities.max_subscribers {
@@ -349,17 +358,36 @@ mod tests {
     #[test]
     fn what_a_transport_lacks_is_said_with_what_it_has() {
         let capabilities = capabilities();
-        let reason = |pattern, payload, wait| unsupported(&capabilities, pattern, payload, wait, 1);
+        let slot = |pattern, payload, load| Slot { pattern, payload, touch: Touch::All, load };
+        let reason = |pattern, payload, wait| {
+            unsupported(&capabilities, slot(pattern, payload, Load::Closed), wait, 1)
+        };
         assert!(reason(Pattern::Latency, 64, Wait::Spin).is_none());
         let says = |outcome: Option<Outcome>, words: &str| match outcome {
             Some(Outcome::Unsupported { reason }) => assert!(reason.contains(words), "{reason}"),
             other => panic!("{other:?} does not say `{words}`"),
         };
         says(reason(Pattern::Latency, 64, Wait::Block), "it has spin");
-        says(reason(Pattern::OneWay, 64, Wait::Spin), "it has latency");
+        says(reason(Pattern::FanOut, 64, Wait::Spin), "it has latency, one-way, throughput");
         says(reason(Pattern::Latency, 2048, Wait::Spin), "1024 bytes");
-        let three = unsupported(&capabilities, Pattern::Latency, 64, Wait::Spin, 3);
+        let three =
+            unsupported(&capabilities, slot(Pattern::Latency, 64, Load::Closed), Wait::Spin, 3);
         says(three, "1 followers are the most");
+        let alternating = Capabilities { alternating: true, ..capabilities };
+        let rate = Load::Rate { per_second: 1, arrivals: Arrivals::Fixed };
+        let at_a_rate = unsupported(&alternating, slot(Pattern::OneWay, 64, rate), Wait::Spin, 1);
+        says(at_a_rate, "nobody answers");
+    }
+
+    #[test]
+    fn clocks_of_two_hosts_time_nothing_one_way() {
+        let far = Capabilities { crosses_hosts: true, ..capabilities() };
+        let reach = |pattern| {
+            let slot = Slot { pattern, payload: 64, touch: Touch::All, load: Load::Closed };
+            out_of_reach(&far, FollowerLocation::OtherHosts, slot)
+        };
+        assert_eq!((reach(Pattern::Latency), reach(Pattern::Throughput)), (None, None));
+        assert!(reach(Pattern::OneWay).is_some());
     }
 
     #[test]

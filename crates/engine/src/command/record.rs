@@ -218,7 +218,8 @@ impl<'a> Recorder<'a> {
         let circumstances = Circumstances {
             number: trial,
             round,
-            messages_per_round_trip: identity.messages_per_round_trip(),
+            pattern: identity.pattern,
+            messages_per_publication: identity.messages_per_publication(),
             placement,
             declared: transport.definition().carrier.of(self.plan.rows[row].slot.payload),
             span: identity.span,

@@ -8,7 +8,7 @@ use ipcmark_machine::{
     placement::Placement,
 };
 use ipcmark_results::{Conditions, Load, Touch};
-use ipcmark_transport::Wait;
+use ipcmark_transport::{Pattern, Wait};
 
 use super::{
     pace::Spent,
@@ -24,6 +24,9 @@ use crate::{
 
 /// How long a turn is, where a round trip is much shorter.
 const TURN: Duration = Duration::from_millis(5);
+
+/// How long a turn of a stream is: a block with what stands around it.
+const STREAM_TURN: Duration = Duration::from_millis(10);
 
 /// The shortest turn in round trips: a sampled and a clock-free block with what stands around them.
 const TURN_ROUND_TRIPS: f64 = 6.0;
@@ -183,8 +186,9 @@ impl<'r, 'a> Round<'r, 'a> {
             Wait::Block => true,
             Wait::Hybrid => false,
         };
-        let load = slot.load == Load::Closed;
-        fits && load && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
+        let makes_round_trips = matches!(slot.pattern, Pattern::Latency | Pattern::FanOut);
+        let is_alike = slot.load == Load::Closed && makes_round_trips;
+        fits && is_alike && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
     }
 
     fn open(
@@ -210,7 +214,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let warmed_up = self.open_ends(&mut open, slot, length);
         match self.settle(&open, warmed_up)? {
             Ok(round_trip_ns) => {
-                open.turns = Turns::of(length, round_trip_ns, slot.load);
+                open.turns = Turns::of(length, round_trip_ns, slot.pattern, slot.load);
                 Ok(open)
             }
             Err(reason) => Err(SessionError::Failed(reason)),
@@ -332,14 +336,15 @@ struct Turns {
 impl Turns {
     /// As many as it takes, where a round trip takes about so long. A load that pauses has one turn, for it is to find the
     /// machine as its pauses leave it.
-    fn of(length: Length, round_trip_ns: f64, load: Load) -> Self {
+    fn of(length: Length, round_trip_ns: f64, pattern: Pattern, load: Load) -> Self {
         if let Some(gap_ns) = load.gap_ns() {
             return Self::paced(length, round_trip_ns, load, gap_ns);
         }
-        let turn_ns = (TURN.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
+        let turn = if pattern == Pattern::Throughput { STREAM_TURN } else { TURN };
+        let turn_ns = (turn.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
         let (samples, time_ns) = match length {
             Length::Time(time) => (u64::MAX, time.as_nanos() as f64),
-            // Half of the round trips are clock-free.
+            // Where there are clock-free round trips, they are half of all.
             Length::RoundTrips(samples) => (samples, 2.0 * samples as f64 * round_trip_ns),
         };
         let count = (time_ns / turn_ns).round().clamp(1.0, MOST_TURNS) as u32;
@@ -401,9 +406,19 @@ mod tests {
 
     #[test]
     fn a_time_is_divided_into_turns_and_a_slow_row_has_fewer_of_them() {
-        let fast = Turns::of(Length::Time(Duration::from_millis(100)), 200.0, Load::Closed);
+        let fast = Turns::of(
+            Length::Time(Duration::from_millis(100)),
+            200.0,
+            Pattern::Latency,
+            Load::Closed,
+        );
         assert_eq!((fast.count, fast.time_ns), (20, 5_000_000));
-        let slow = Turns::of(Length::Time(Duration::from_millis(100)), 5e6, Load::Closed);
+        let slow = Turns::of(
+            Length::Time(Duration::from_millis(100)),
+            5e6,
+            Pattern::Latency,
+            Load::Closed,
+        );
         assert_eq!(slow.count, 3);
         let spread = limits(slow, 20);
         let at: Vec<usize> = (0..20).filter(|time| spread[*time].is_some()).collect();
@@ -413,7 +428,8 @@ mod tests {
     #[test]
     fn a_count_is_divided_into_turns_and_nothing_is_left_over() {
         for (count, round_trip_ns) in [(1, 100.0), (1000, 1e5), (999, 1e6), (100_000, 60_000.0)] {
-            let turns = Turns::of(Length::RoundTrips(count), round_trip_ns, Load::Closed);
+            let turns =
+                Turns::of(Length::RoundTrips(count), round_trip_ns, Pattern::Latency, Load::Closed);
             let times = turns.count;
             let samples: u64 =
                 limits(turns, times).iter().flatten().map(|limit| limit.samples).sum();

@@ -22,11 +22,11 @@ use nix::{
 };
 
 use super::{
-    blocks::RoundTrips,
+    blocks::BlockLoop,
     context::LoopContext,
     cost_meter::CostMeter,
     message::{Head, PROBE, SLEEP, TouchPolicy, WholeMessage},
-    steps::{self, ClockFree, Losses},
+    steps::{self, ClockFree, Losses, Sampled},
     turns::{self, Leader},
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
@@ -189,14 +189,19 @@ impl Ends<'_> {
     }
 }
 
-impl RoundTrips for Ends<'_> {
+impl BlockLoop for Ends<'_> {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip(flags).map(|()| true)
     }
 
     #[inline(never)]
-    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error> {
-        steps::sampled(slots, length_ns, || self.round_trip(0))
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        steps::sampled(slots, wanted, length_ns, || self.round_trip(0))
     }
 
     #[inline(never)]

@@ -13,9 +13,9 @@ use ipcmark_transport::{Error, Wait};
 use super::{
     pacer::{self, Pacer, Sent},
     probe::Distance,
-    steps::{ClockFree, Losses},
+    steps::{self, ClockFree, Losses, Sampled},
 };
-use crate::wire::{AnswerReport, Block, BlockKind, ProbeBin, SampleGroup, Traffic, TurnLimit};
+use crate::wire::{Block, BlockKind, LeaderReport, ProbeBin, SampleGroup, Traffic, TurnLimit};
 
 /// The most samples of one block.
 pub(super) const MOST_SAMPLES: usize = 4096;
@@ -32,13 +32,25 @@ const SLEEPING: Duration = Duration::from_micros(1500);
 const FEWEST: f64 = 8.0;
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// What a loop does for the blocks, written by each pattern with round trips.
-pub(super) trait RoundTrips {
+/// What a loop does for the blocks, written by each pattern. An *event* is what it counts: a round trip, a message.
+pub(super) trait BlockLoop {
+    /// Whether it can measure without reading the clock at each event.
+    const HAS_CLOCK_FREE: bool = true;
+
+    /// How long a block is, where an event is much shorter.
+    fn block_length(wait: Wait) -> Duration {
+        if wait == Wait::Spin { SPINNING } else { SLEEPING }
+    }
+    /// Measures for a while what is not counted; what an event takes about, in nanoseconds.
+    fn warm_up(&mut self, limit: TurnLimit) -> Result<f64, Error> {
+        steps::warm_up(limit, || self.flagged(0).map(drop))
+    }
     /// One round trip that carries these flags and is not counted; false where it was lost.
     fn flagged(&mut self, flags: u32) -> Result<bool, Error>;
-    /// One round trip a slot until there are no slots left or `length_ns` has passed; how many there were.
-    /// Each slot gets the time of its round trip in nanoseconds.
-    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error>;
+    /// Events until there are no slots left, there were as many as are wanted, or `length_ns` has passed. Each slot gets the
+    /// time of an event in nanoseconds.
+    fn sampled(&mut self, slots: &mut [u64], wanted: u64, length_ns: u64)
+    -> Result<Sampled, Error>;
     /// `count` round trips between two clock readings; fewer where they take far longer than expected.
     fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error>;
     /// One round trip a slot, each when it is due, until there are no slots left or the turn is over; how many there were.
@@ -51,10 +63,12 @@ pub(super) trait RoundTrips {
     fn losses(&self) -> &Losses;
     /// Messages so far.
     fn traffic(&self) -> Traffic;
-    /// What the leader measured of each of several followers.
-    fn answers(&mut self) -> Vec<AnswerReport> {
-        Vec::new()
+    /// CPU time since it was asked for last of what is not the transport's.
+    fn take_aside_ns(&mut self) -> u64 {
+        0
     }
+    /// Adds what this pattern alone has found.
+    fn complete(&mut self, _: &mut LeaderReport) {}
 }
 
 /// Runs the blocks of a case, turn by turn, and keeps what they found.
@@ -62,8 +76,8 @@ pub(super) struct Recorder {
     slots: Vec<u64>,
     blocks: Vec<Block>,
     samples: Samples,
-    /// What a round trip takes about, from the last block.
-    round_trip_ns: f64,
+    /// What an event takes about, from the last block.
+    event_ns: f64,
     target: Duration,
     /// How many turns there were.
     turns: u32,
@@ -82,24 +96,16 @@ impl Samples {
 }
 
 impl Recorder {
-    /// For ends that wait like this; a round trip takes about so long.
-    pub(super) fn new(wait: Wait, round_trip_ns: f64) -> Self {
-        let target = if wait == Wait::Spin { SPINNING } else { SLEEPING };
+    /// For blocks of this length; an event takes about so long.
+    pub(super) fn new(target: Duration, event_ns: f64) -> Self {
         // Written with something else than zero, so that every page of it is there.
         let slots = vec![u64::MAX; MOST_SAMPLES];
-        Self {
-            slots,
-            blocks: Vec::new(),
-            samples: Samples::default(),
-            round_trip_ns,
-            target,
-            turns: 0,
-        }
+        Self { slots, blocks: Vec::new(), samples: Samples::default(), event_ns, target, turns: 0 }
     }
 
-    /// One turn: blocks between probes until the limit is reached, at least one of each kind, however much of the time a
-    /// busy machine has taken before them.
-    pub(super) fn turn<R: RoundTrips>(
+    /// One turn: blocks between probes until the limit is reached, at least one of each kind that there is, however much of
+    /// the time a busy machine has taken before them.
+    pub(super) fn turn<R: BlockLoop>(
         &mut self,
         ends: &mut R,
         limit: TurnLimit,
@@ -112,14 +118,17 @@ impl Recorder {
         loop {
             // Which kind comes first alternates from turn to turn.
             for kind in BlockKind::in_order(self.turns) {
+                if kind == BlockKind::ClockFree && !R::HAS_CLOCK_FREE {
+                    continue;
+                }
                 self.settle(ends)?;
-                let mut block = self.block(ends, kind, limit.samples - sampled)?;
+                let (mut block, spent) = self.block(ends, kind, limit.samples - sampled)?;
                 block.turn = limit.number;
                 let after = probe(ends)?;
                 block.probes_ns = both(before, after);
                 if kind == BlockKind::Sampled {
-                    sampled += block.round_trips;
-                    let samples = self.slots[..block.round_trips as usize].iter().copied();
+                    sampled += spent;
+                    let samples = self.slots[..block.samples as usize].iter().copied();
                     self.samples.keep(&block, samples);
                 }
                 self.blocks.push(block);
@@ -135,41 +144,43 @@ impl Recorder {
 
     /// Some round trips after a probe are not counted, so that a sleeping end sleeps again and caches are as
     /// they were: a twentieth of a block, at least one.
-    fn settle<R: RoundTrips>(&self, ends: &mut R) -> Result<(), Error> {
-        let few = (self.length_ns() / self.round_trip_ns / 20.0).clamp(1.0, 16.0) as u64;
+    fn settle<R: BlockLoop>(&self, ends: &mut R) -> Result<(), Error> {
+        let few = (self.length_ns() / self.event_ns / 20.0).clamp(1.0, 16.0) as u64;
         (0..few).try_for_each(|_| ends.flagged(0).map(drop))
     }
 
     /// How long a block is to be.
     pub(super) fn length_ns(&self) -> f64 {
-        let fewest = (FEWEST * self.round_trip_ns).min(LONGEST.as_nanos() as f64);
+        let fewest = (FEWEST * self.event_ns).min(LONGEST.as_nanos() as f64);
         fewest.max(self.target.as_nanos() as f64)
     }
 
-    fn block<R: RoundTrips>(
+    fn block<R: BlockLoop>(
         &mut self,
         ends: &mut R,
         kind: BlockKind,
         wanted: u64,
-    ) -> Result<Block, Error> {
+    ) -> Result<(Block, u64), Error> {
         let lost = ends.losses().count;
         let start_ns = now_ns();
-        let (round_trips, elapsed_ns) = match kind {
+        let Sampled { samples, events, elapsed_ns, spent } = match kind {
             BlockKind::Sampled => {
-                let most = (wanted as usize).clamp(1, MOST_SAMPLES);
                 let length_ns = self.length_ns() as u64;
-                let count = ends.sampled(&mut self.slots[..most], length_ns)?;
-                (count as u64, self.slots[..count].iter().sum())
+                ends.sampled(&mut self.slots, wanted.max(1), length_ns)?
             }
             BlockKind::ClockFree => {
-                let count = (self.length_ns() / self.round_trip_ns).clamp(1.0, MOST_ROUND_TRIPS);
+                let count = (self.length_ns() / self.event_ns).clamp(1.0, MOST_ROUND_TRIPS);
                 let done = ends.clock_free((count as u64).min(wanted.max(1)))?;
-                (done.round_trips, done.elapsed_ns)
+                let (events, elapsed_ns) = (done.round_trips, done.elapsed_ns);
+                Sampled { samples: 0, events, elapsed_ns, spent: 0 }
             }
         };
-        self.round_trip_ns = (elapsed_ns as f64 / round_trips.max(1) as f64).max(1.0);
+        self.event_ns = (elapsed_ns as f64 / events.max(1) as f64).max(1.0);
         let lost = ends.losses().count - lost;
-        Ok(Block { turn: 0, start_ns, kind, round_trips, elapsed_ns, lost, probes_ns: None })
+        let samples = samples as u64;
+        let probes_ns = None;
+        let block = Block { turn: 0, start_ns, kind, events, samples, elapsed_ns, lost, probes_ns };
+        Ok((block, spent))
     }
 
     /// Keeps a sampled block and its samples.
@@ -178,9 +189,9 @@ impl Recorder {
         self.blocks.push(block);
     }
 
-    /// What a round trip takes about, in nanoseconds.
-    pub(super) fn round_trip_ns(&self) -> f64 {
-        self.round_trip_ns
+    /// What an event takes about, in nanoseconds.
+    pub(super) fn event_ns(&self) -> f64 {
+        self.event_ns
     }
 
     /// What was found.
@@ -209,7 +220,7 @@ mod tests {
 
     /// Turns of one limit each, and the probes before and after each block.
     fn turns(ends: &mut Scripted, limits: &[TurnLimit], probes: &[Distance]) -> Recorder {
-        let mut recorder = Recorder::new(Wait::Spin, ends.round_trip_ns as f64);
+        let mut recorder = Recorder::new(SPINNING, ends.round_trip_ns as f64);
         let mut probes = probes.iter().copied();
         for limit in limits {
             recorder.turn(ends, *limit, &mut |_| Ok(probes.next())).unwrap();
@@ -223,7 +234,7 @@ mod tests {
         let (blocks, samples) =
             turns(&mut Scripted::new(100), &[samples(10_000), samples(3)], &[]).finish();
         let of = |kind| blocks.iter().filter(move |block| block.kind == kind);
-        let counts: Vec<u64> = of(BlockKind::Sampled).map(|block| block.round_trips).collect();
+        let counts: Vec<u64> = of(BlockKind::Sampled).map(|block| block.events).collect();
         assert_eq!(counts, [4096, 4096, 10_000 - 2 * 4096, 3]);
         assert_eq!(of(BlockKind::ClockFree).count(), 4);
         let (first, second) = blocks.split_at(6);
@@ -249,7 +260,7 @@ mod tests {
         for (round_trip_ns, count) in [(1_000_000, 4), (100_000, 8), (10_000_000, 1)] {
             let (blocks, _) =
                 turns(&mut Scripted::new(round_trip_ns), &[samples(100)], &[]).finish();
-            let longest = blocks.iter().map(|block| block.round_trips).max();
+            let longest = blocks.iter().map(|block| block.events).max();
             assert_eq!(longest, Some(count), "{round_trip_ns}");
         }
     }
@@ -283,7 +294,7 @@ mod tests {
     fn some_round_trips_before_each_block_are_not_counted() {
         let mut ends = Scripted::new(100);
         let (blocks, _) = turns(&mut ends, &[samples(1)], &[]).finish();
-        let counted: u64 = blocks.iter().map(|block| block.round_trips).sum();
+        let counted: u64 = blocks.iter().map(|block| block.events).sum();
         assert_eq!(ends.sent - counted, ends.flags.len() as u64);
         assert!(ends.flags.len() > blocks.len() && ends.flags.iter().all(|flags| *flags == 0));
     }

@@ -14,14 +14,14 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
 
 use super::{
-    blocks::RoundTrips,
+    blocks::BlockLoop,
     context::{LoopContext, PatternLoops},
     follower,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY, follower_number},
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, Losses, Patience, complete, complete_unless, read, send, send_checked,
-        unexpected,
+        self, ClockFree, Losses, Patience, Sampled, complete, complete_unless, read, send,
+        send_checked, unexpected,
     },
     turns,
 };
@@ -77,14 +77,19 @@ struct Leader<'a, E, T, const RELIABLE: bool> {
     touch: PhantomData<T>,
 }
 
-impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> RoundTrips for Leader<'_, E, T, RELIABLE> {
+impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_, E, T, RELIABLE> {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip::<false>(flags)
     }
 
     #[inline(never)]
-    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error> {
-        steps::sampled(slots, length_ns, || self.round_trip::<true>(0).map(drop))
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        steps::sampled(slots, wanted, length_ns, || self.round_trip::<true>(0).map(drop))
     }
 
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
@@ -109,8 +114,8 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> RoundTrips for Leader<'_
         Traffic { sent: self.seq, received: self.received }
     }
 
-    fn answers(&mut self) -> Vec<AnswerReport> {
-        self.followers.iter().map(Follower::report).collect()
+    fn complete(&mut self, report: &mut LeaderReport) {
+        report.answers = self.followers.iter().map(Follower::report).collect();
     }
 }
 

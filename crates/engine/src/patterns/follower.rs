@@ -1,4 +1,5 @@
-//! The follower of every pattern with answers: it takes a message and sends one back, until it is put to sleep.
+//! The follower: what every pattern's does between its messages, and the loop of those with answers, which takes a message
+//! and sends one back, until it is put to sleep.
 
 use ipcmark_machine::pin::Pin;
 use ipcmark_transport::{Endpoint, Error, Span};
@@ -7,11 +8,12 @@ use super::{
     context::LoopContext,
     cost_meter::CostMeter,
     message::{
-        ASK_BURST, BURST, FROM_FOLLOWER, Head, PROBE, SLEEP, TouchPolicy, VERIFY, from_follower,
+        ASK_BURST, BURST, CLOCKS, FROM_FOLLOWER, Head, PROBE, SLEEP, TouchPolicy, VERIFY,
+        from_follower,
     },
     probe::ProbePages,
     steps::{self, Patience, complete, complete_unless, read, send, send_checked, unexpected},
-    turns::Leader,
+    turns::{Asked, Leader},
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
 
@@ -24,58 +26,42 @@ pub(super) fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     if context.span == Span::None {
         return Leader(context.peers).await_end().map(|()| None);
     }
-    let from = from_follower(context.follower);
     let is_silent = context.follower >= context.subscribers - pass.silent;
-    let mut patience = Patience::new(context.wait);
-    let LoopContext { peers, probe, pin, .. } = context;
-    let meter = CostMeter::default();
-    let mut follower = Follower {
-        end,
-        pass,
-        from,
-        is_silent,
-        last_seq: 0,
-        before: 0,
-        taken: 0,
-        flagged: 0,
-        traffic: Traffic::default(),
-        leader: Leader(peers),
-        probe,
-        meter,
-        pin,
-    };
+    let mut follower = Follower::new(end, pass, context);
+    follower.is_silent = is_silent;
     loop {
-        if RELIABLE {
-            complete(|| follower.end.take())?;
-        } else if !complete_unless(
-            &mut patience,
-            || follower.end.take(),
-            |_| follower.leader.asks_for_sleep(),
-        )? {
-            follower.leader.take_request()?;
-            match follower.sleep::<RELIABLE>()? {
-                true => continue,
-                false => return Ok(Some(follower.report())),
-            }
-        }
-        let head = read::<E, T>(follower.end, pass.payload, pass.seed)?;
-        follower.check_order::<RELIABLE>(head)?;
+        let head = match follower.next::<T, RELIABLE>()? {
+            Next::Message(head) => head,
+            Next::Collect => return Err(Error::new("collect", "marks", "there are none")),
+            Next::End => break,
+        };
         if head.flags == 0 {
             if !is_silent {
-                send::<E, T>(follower.end, pass.payload, Head { seq: head.seq, flags: from })?;
+                follower.send::<T>(head.seq)?;
             }
         } else if !follower.answer_flagged::<T, RELIABLE>(head)? {
-            return Ok(Some(follower.report()));
+            break;
         }
     }
+    Ok(Some(follower.report()))
 }
 
-struct Follower<'a, E> {
+/// What a follower's loop has to deal with.
+pub(super) enum Next {
+    Message(Head),
+    /// The leader of an unreliable transport wants its marks.
+    Collect,
+    /// The case is over.
+    End,
+}
+
+pub(super) struct Follower<'a, E> {
     end: &'a mut E,
     pass: &'a Pass,
     /// Flags of its answers.
     from: u32,
-    is_silent: bool,
+    /// Whether it answers nothing but what is flagged.
+    pub is_silent: bool,
     last_seq: u64,
     /// Number of the last message before this turn.
     before: u64,
@@ -83,13 +69,63 @@ struct Follower<'a, E> {
     /// gaps, which tell how many there were.
     taken: u64,
     /// Messages of this turn that were answered although it is silent.
-    flagged: u64,
+    pub flagged: u64,
     traffic: Traffic,
-    leader: Leader<'a>,
+    pub leader: Leader<'a>,
     probe: Option<&'a mut ProbePages>,
-    meter: CostMeter,
+    pub meter: CostMeter,
     /// Threads that the library starts late inherit the processor of the one that starts them.
     pin: Option<&'a Pin>,
+    patience: Patience,
+}
+
+impl<'a, E: Endpoint> Follower<'a, E> {
+    /// One that answers everything.
+    pub(super) fn new<'c: 'a>(end: &'a mut E, pass: &'a Pass, context: LoopContext<'c>) -> Self {
+        let LoopContext { peers, probe, pin, wait, follower, .. } = context;
+        Self {
+            end,
+            pass,
+            from: from_follower(follower),
+            is_silent: false,
+            last_seq: 0,
+            before: 0,
+            taken: 0,
+            flagged: 0,
+            traffic: Traffic::default(),
+            leader: Leader(peers),
+            probe,
+            meter: CostMeter::default(),
+            pin,
+            patience: Patience::new(wait),
+        }
+    }
+
+    /// Takes and reads the next message, which must be in order. Sleeps between turns, where a frame asks for it.
+    #[inline(always)]
+    pub(super) fn next<T: TouchPolicy, const RELIABLE: bool>(&mut self) -> Result<Next, Error> {
+        if RELIABLE {
+            complete(|| self.end.take())?;
+        } else {
+            while !complete_unless(&mut self.patience, || self.end.take(), |_| self.leader.asks())?
+            {
+                match self.leader.take_request()? {
+                    Asked::Collect => return Ok(Next::Collect),
+                    Asked::Sleep if self.sleep::<RELIABLE>()? => {}
+                    Asked::Sleep => return Ok(Next::End),
+                }
+            }
+        }
+        let head = read::<E, T>(self.end, self.pass.payload, self.pass.seed)?;
+        self.check_order::<RELIABLE>(head)?;
+        Ok(Next::Message(head))
+    }
+
+    /// Sends the answer to the message of this number.
+    #[inline(always)]
+    pub(super) fn send<T: TouchPolicy>(&mut self, seq: u64) -> Result<(), Error> {
+        send::<E, T>(self.end, self.pass.payload, Head { seq, flags: self.from })
+    }
 }
 
 impl<E: Endpoint> Follower<'_, E> {
@@ -109,7 +145,7 @@ impl<E: Endpoint> Follower<'_, E> {
 
     /// Does what the flags ask for; false where the case is over.
     #[cold]
-    fn answer_flagged<T: TouchPolicy, const RELIABLE: bool>(
+    pub(super) fn answer_flagged<T: TouchPolicy, const RELIABLE: bool>(
         &mut self,
         head: Head,
     ) -> Result<bool, Error> {
@@ -125,6 +161,11 @@ impl<E: Endpoint> Follower<'_, E> {
             && let Some(page) = &mut self.probe
         {
             self.meter.around_probe(|| page.reflect());
+        }
+        if head.flags & CLOCKS != 0
+            && let Some(page) = &mut self.probe
+        {
+            self.meter.around_probe(|| page.tell_clock());
         }
         if head.flags & SLEEP != 0 { self.sleep::<RELIABLE>() } else { Ok(true) }
     }
@@ -164,7 +205,7 @@ impl<E: Endpoint> Follower<'_, E> {
         Ok(goes_on)
     }
 
-    fn report(self) -> FollowerReport {
+    pub(super) fn report(self) -> FollowerReport {
         let (costs, thread) = self.meter.total();
         FollowerReport { traffic: self.traffic, costs: Some(costs), thread }
     }

@@ -9,13 +9,13 @@ use std::marker::PhantomData;
 use ipcmark_transport::{Endpoint, Error, Pattern, Span, Wait};
 
 use super::{
-    blocks::RoundTrips,
+    blocks::BlockLoop,
     context::{LoopContext, PatternLoops},
     follower,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY},
     steps::{
-        self, ClockFree, Losses, Patience, complete, complete_unless, read, send, send_checked,
-        unexpected,
+        self, ClockFree, Losses, Patience, Sampled, complete, complete_unless, read, send,
+        send_checked, unexpected,
     },
     turns,
 };
@@ -47,27 +47,33 @@ impl PatternLoops for Latency {
     }
 }
 
-struct Leader<'a, E, T, const RELIABLE: bool> {
-    end: &'a mut E,
-    len: usize,
+/// The leader's end, with what makes round trips of it.
+pub(super) struct Leader<'a, E, T, const RELIABLE: bool> {
+    pub end: &'a mut E,
+    pub len: usize,
     seed: u64,
     wait: Wait,
     /// Number of the last message sent.
-    seq: u64,
+    pub seq: u64,
     /// Flag of the answers: a transport without a hop brings back the leader's own messages.
-    answer: u32,
+    pub answer: u32,
     losses: Losses,
     touch: PhantomData<T>,
 }
 
-impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> RoundTrips for Leader<'_, E, T, RELIABLE> {
+impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_, E, T, RELIABLE> {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip(flags)
     }
 
     #[inline(never)]
-    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error> {
-        steps::sampled(slots, length_ns, || self.round_trip(0).map(drop))
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        steps::sampled(slots, wanted, length_ns, || self.round_trip(0).map(drop))
     }
 
     #[inline(never)]
@@ -90,7 +96,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> RoundTrips for Leader<'_
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, RELIABLE> {
-    fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
+    pub(super) fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
         Self {
             end,
             len: pass.payload,
@@ -103,6 +109,11 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         }
     }
 
+    /// Counts messages that nobody answers as lost.
+    pub(super) fn count_lost(&mut self, count: u64) {
+        self.losses.count += count;
+    }
+
     /// One round trip; false where it was lost.
     #[inline(always)]
     fn round_trip(&mut self, flags: u32) -> Result<bool, Error> {
@@ -112,7 +123,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
     }
 
     #[inline(always)]
-    fn receive_answer(&mut self, expected: Head) -> Result<bool, Error> {
+    pub(super) fn receive_answer(&mut self, expected: Head) -> Result<bool, Error> {
         if !RELIABLE {
             return self.receive_or_lose(expected);
         }
@@ -144,7 +155,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
 
     /// Sends messages with a known pattern, one by one and then in bursts each way; both sides
     /// check every byte.
-    fn verify(&mut self, alternating: bool) -> Result<(), Error> {
+    pub(super) fn verify(&mut self, alternating: bool) -> Result<(), Error> {
         for _ in 0..steps::checked_messages(self.len) {
             self.checked_round_trip()?;
         }

@@ -27,6 +27,16 @@ pub(crate) const ASK_BURST: u32 = 1 << 3;
 pub(crate) const PROBE: u32 = 1 << 4;
 /// After its answer the follower sleeps until the leader wakes it.
 pub(crate) const SLEEP: u32 = 1 << 5;
+/// After its answer the first follower takes its part in a comparison of clocks.
+pub(crate) const CLOCKS: u32 = 1 << 6;
+/// The messages that follow are marked, in batches of as many as the exponent in these flags says.
+pub(crate) const BEGIN: u32 = 1 << 7;
+/// One of those, which nobody answers.
+pub(crate) const STREAM: u32 = 1 << 8;
+/// One of those, to be answered.
+pub(crate) const MARKED: u32 = 1 << 9;
+/// After its answer the follower sends its marks.
+pub(crate) const COLLECT: u32 = 1 << 10;
 
 /// From this bit on the flags of an answer hold the number of the follower that sent it.
 const NUMBER_SHIFT: u32 = 16;
@@ -34,6 +44,16 @@ const NUMBER_SHIFT: u32 = 16;
 /// The flags of an answer of this follower.
 pub(crate) fn from_follower(number: u32) -> u32 {
     FROM_FOLLOWER | number << NUMBER_SHIFT
+}
+
+/// The flags of the message that begins batches of two to this power.
+pub(crate) fn begin(exponent: u32) -> u32 {
+    BEGIN | exponent << NUMBER_SHIFT
+}
+
+/// The exponent in the flags of a message that begins batches.
+pub(crate) fn exponent(flags: u32) -> u32 {
+    flags >> NUMBER_SHIFT
 }
 
 /// The number of the follower that sent an answer with these flags.

@@ -1,7 +1,7 @@
 //! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
 //!
-//! [`message`] is what stands in a message, [`steps`] send and receive one; [`blocks`], [`paced`],
-//! [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in [`PATTERNS`].
+//! [`message`] is what stands in a message, [`steps`] send and receive one, [`marks`] say when one arrived; [`blocks`],
+//! [`paced`], [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in [`PATTERNS`].
 
 mod bare;
 mod blocks;
@@ -10,7 +10,9 @@ mod cost_meter;
 mod fan_out;
 mod follower;
 mod latency;
+mod marks;
 mod message;
+mod one_way;
 mod paced;
 mod pacer;
 mod payload;
@@ -18,6 +20,7 @@ mod probe;
 #[cfg(test)]
 mod scripted;
 mod steps;
+mod stream;
 mod turns;
 
 use ipcmark_transport::{Endpoint, Error, Pattern};
@@ -77,7 +80,7 @@ macro_rules! specialised {
     };
 }
 
-patterns![latency::Latency, fan_out::FanOut];
+patterns![latency::Latency, one_way::OneWay, stream::Throughput, fan_out::FanOut];
 
 fn not_measured(pattern: Pattern) -> Error {
     Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")

@@ -7,7 +7,7 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::{MOST_SAMPLES, Recorder, RoundTrips, both},
+    blocks::{BlockLoop, MOST_SAMPLES, Recorder, both},
     pacer::{Due, Pacer, Sent, Tally},
     probe::Distance,
 };
@@ -38,7 +38,7 @@ impl Paced {
     }
 
     /// One turn: blocks between probes until the schedule is over.
-    pub(super) fn turn<R: RoundTrips>(
+    pub(super) fn turn<R: BlockLoop>(
         &mut self,
         recorder: &mut Recorder,
         ends: &mut R,
@@ -54,7 +54,7 @@ impl Paced {
             let most = (left.min(length as u64) as usize).max(1);
             let mut block = self.block(ends, most)?;
             block.turn = limit.number;
-            left = left.saturating_sub(block.round_trips);
+            left = left.saturating_sub(block.events);
             self.pacer.pause();
             let after = probe(ends)?;
             // What a probe leaves awake and warm is not what the next message is to find.
@@ -75,19 +75,20 @@ impl Paced {
         Ok(())
     }
 
-    fn block<R: RoundTrips>(&mut self, ends: &mut R, most: usize) -> Result<Block, Error> {
+    fn block<R: BlockLoop>(&mut self, ends: &mut R, most: usize) -> Result<Block, Error> {
         let lost = ends.losses().count;
         let start_ns = now_ns();
         let count = ends.paced(&mut self.sent[..most], &mut self.pacer)?;
         let elapsed_ns = self.sent[..count].iter().map(Sent::response_ns).sum();
         let lost = ends.losses().count - lost;
-        let (kind, round_trips) = (BlockKind::Sampled, count as u64);
-        Ok(Block { turn: 0, start_ns, kind, round_trips, elapsed_ns, lost, probes_ns: None })
+        let (kind, events) = (BlockKind::Sampled, count as u64);
+        let samples = events;
+        Ok(Block { turn: 0, start_ns, kind, events, samples, elapsed_ns, lost, probes_ns: None })
     }
 
     /// Sorts the times of a block into histograms.
     fn keep(&mut self, recorder: &mut Recorder, block: Block) {
-        let sent = &self.sent[..block.round_trips as usize];
+        let sent = &self.sent[..block.events as usize];
         for one in sent {
             self.service.saturating_record(one.end_ns - one.due.start_ns);
             self.delay.saturating_record(one.due.start_ns - one.due.intended_ns);
@@ -116,6 +117,8 @@ impl Paced {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ipcmark_results::{Arrivals, Load};
     use ipcmark_transport::Wait;
 
@@ -127,7 +130,7 @@ mod tests {
     /// One turn at this rate; what was offered, and how many samples there are with and without a distance.
     fn turn(per_second: u64, limit: TurnLimit) -> (OfferedReport, u64, Vec<Block>) {
         let load = Load::Rate { per_second, arrivals: Arrivals::Fixed };
-        let mut recorder = Recorder::new(Wait::Block, 1000.0);
+        let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
         let mut paced = Paced::new(Pacer::new(load, Wait::Block, 1).unwrap());
         let mut ends = Scripted::new(1000);
         paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(Some(NEAR))).unwrap();
@@ -144,7 +147,7 @@ mod tests {
         let limit = TurnLimit { number: 3, time_ns: u64::MAX / 2, samples: 50 };
         let (offered, samples, blocks) = turn(10_000, limit);
         assert_eq!((offered.sent, offered.unsent, samples), (50, 0, 50));
-        assert_eq!(blocks.iter().map(|block| block.round_trips).sum::<u64>(), 50);
+        assert_eq!(blocks.iter().map(|block| block.events).sum::<u64>(), 50);
         assert!(blocks.iter().all(|block| block.turn == 3 && block.kind == BlockKind::Sampled));
         assert!(blocks.len() > 1, "1.5 ms hold 15 of them");
     }
@@ -164,14 +167,15 @@ mod tests {
     /// Its samples made a group of their own, of which a report has no more than blocks.
     #[test]
     fn a_block_in_which_nothing_was_due_any_more_leaves_nothing() {
-        let mut recorder = Recorder::new(Wait::Block, 1000.0);
+        let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
         let load = Load::Interval { pause_ns: 1 };
         let mut paced = Paced::new(Pacer::new(load, Wait::Block, 1).unwrap());
         let empty = Block {
             turn: 0,
             start_ns: 0,
             kind: BlockKind::Sampled,
-            round_trips: 0,
+            events: 0,
+            samples: 0,
             elapsed_ns: 0,
             lost: 0,
             probes_ns: Some([70.0, 70.0]),

@@ -107,8 +107,11 @@ impl Pacer {
         self.next_ns as u64 <= self.until_ns && now_ns() <= self.until_ns
     }
 
-    /// A probe begins: where no message waits for it, its time is left out of the schedule.
+    /// A probe begins, or what comes before it: where no message waits for it, its time is left out of the schedule.
     pub(super) fn pause(&mut self) {
+        if self.paused_ns.is_some() {
+            return;
+        }
         let now = now_ns();
         self.paused_ns = (self.is_open() && (self.next_ns as u64) > now).then_some(now);
     }
@@ -122,7 +125,8 @@ impl Pacer {
         self.began_ns += pause;
     }
 
-    fn is_open(&self) -> bool {
+    /// Whether messages have intended times.
+    pub(super) fn is_open(&self) -> bool {
         self.load.is_open()
     }
 

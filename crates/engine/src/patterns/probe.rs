@@ -65,6 +65,12 @@ const POLLS_A_LOOK: u32 = 1 << 10;
 /// So many polls the follower makes between two looks at the line that the leader seldom writes.
 const POLLS_A_LOOK_FOR_THE_END: u32 = 1 << 5;
 
+/// Exchanges of a comparison of clocks.
+const COMPARISONS: u32 = 64;
+
+/// A comparison that takes longer ends with what it has.
+const COMPARISON_PATIENCE: Duration = Duration::from_millis(5);
+
 /// Bits of the step within a word.
 const STEP_BITS: u32 = 16;
 
@@ -183,13 +189,59 @@ impl ProbePages {
         Some(())
     }
 
+    /// The leader's part of a comparison of clocks: how far the follower's is ahead, at least and at most. Between two of
+    /// our readings the follower has read its own; the narrowest of many such intervals is what all of them allow. None
+    /// where the follower did not come.
+    pub(crate) fn compare_clocks(&mut self) -> Option<[i64; 2]> {
+        self.probe += 1;
+        let deadline = now_ns() + COMPARISON_PATIENCE.as_nanos() as u64;
+        let mut step = (self.probe << STEP_BITS) + 1;
+        let mut bounds: Option<[i64; 2]> = None;
+        for _ in 0..COMPARISONS {
+            let before = now_ns();
+            if self.round_trips(0, &mut step, 1, deadline).is_none() {
+                break;
+            }
+            let after = now_ns();
+            let theirs = self.their_clock().load(Ordering::Relaxed);
+            let ahead = |ours: u64| theirs.wrapping_sub(ours) as i64;
+            bounds = Some(narrower(bounds, [ahead(after), ahead(before)]));
+        }
+        self.over().store(self.probe, Ordering::Release);
+        bounds
+    }
+
+    /// The follower's part of it.
+    pub(crate) fn tell_clock(&mut self) {
+        let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
+        for _ in 0..COMPARISONS {
+            match self.answer(0, expected, |page| {
+                // Seen by whoever sees the step that follows.
+                page.their_clock().store(now_ns(), Ordering::Relaxed);
+            }) {
+                Some(seen) => expected = seen + 2,
+                None => return,
+            }
+        }
+        while !self.is_over(expected) {
+            spin_loop();
+        }
+    }
+
+    /// The follower's clock, beside the first word.
+    fn their_clock(&self) -> &AtomicU64 {
+        // SAFETY: eight bytes behind the word of the first line, which is as long as a page and is only used through
+        // atomics.
+        unsafe { self.pages.add(size_of::<AtomicU64>()).cast::<AtomicU64>().as_ref() }
+    }
+
     /// The follower's part: answers until the leader ends the probe.
     pub(crate) fn reflect(&mut self) {
         let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
         for line in 0..CHUNKS {
             let count = if line == 0 { ARRIVAL + 1 + CHUNK } else { 1 + CHUNK };
             for _ in 0..count {
-                match self.answer(line, expected) {
+                match self.answer(line, expected, |_| ()) {
                     Some(seen) => expected = seen + 2,
                     None => return,
                 }
@@ -201,12 +253,14 @@ impl ProbePages {
     }
 
     /// Answers one step on a line, which is `expected` or that of a later probe: the message that announced an earlier
-    /// one was lost. None where the probe is over.
-    fn answer(&mut self, line: usize, expected: u64) -> Option<u64> {
+    /// one was lost. Does `first` before that. None where the probe is over.
+    #[inline(always)]
+    fn answer(&mut self, line: usize, expected: u64, first: impl Fn(&Self)) -> Option<u64> {
         let (mut polls, mut since_ns): (u32, Option<u64>) = (0, None);
         loop {
             let seen = self.word(line).load(Ordering::Acquire);
             if seen >= expected && seen % 2 == 1 {
+                first(self);
                 self.word(line).store(seen + 1, Ordering::Release);
                 return Some(seen);
             }
@@ -244,6 +298,13 @@ impl Drop for ProbePages {
         // SAFETY: the mapping was made by `map` with this length and nobody refers to it any more.
         let _ = unsafe { munmap(self.pages.cast(), LENGTH.get()) };
     }
+}
+
+/// What two intervals allow. Where they exclude each other a clock has jumped: then all that lies between them.
+fn narrower(known: Option<[i64; 2]>, [least, most]: [i64; 2]) -> [i64; 2] {
+    let Some([known_least, known_most]) = known else { return [least, most] };
+    let (least, most) = (least.max(known_least), most.min(known_most));
+    [least.min(most), most.max(least)]
 }
 
 fn memory() -> Result<OwnedFd, Error> {
@@ -294,7 +355,7 @@ mod tests {
         // It answers the first step only.
         let first = (1 << STEP_BITS) + 1;
         let met = thread::scope(|scope| {
-            let answering = scope.spawn(|| follower.answer(0, first).is_some());
+            let answering = scope.spawn(|| follower.answer(0, first, |_| ()).is_some());
             assert_eq!(leader.measure(), Distance::Apart);
             answering.join().unwrap()
         });
@@ -337,6 +398,25 @@ mod tests {
         ours.send(0, b"nothing", &[]).unwrap();
         let error = ProbePages::open(Role::Follower(0), &mut theirs).unwrap_err().to_string();
         assert!(error.contains("none came"), "{error}");
+    }
+
+    #[test]
+    fn clocks_are_compared_between_two_readings() {
+        assert_eq!(narrower(None, [-30, 40]), [-30, 40]);
+        assert_eq!(narrower(Some([-30, 40]), [-20, 50]), [-20, 40]);
+        assert_eq!(narrower(Some([-30, -10]), [20, 50]), [-10, 20], "a clock has jumped");
+        let (mut leader, mut follower) = pages();
+        assert_eq!(leader.compare_clocks(), None, "nobody came");
+        // Both ends of one process have one clock; on a busy machine a comparison can be given up.
+        let mut bounds = None;
+        while bounds.is_none() {
+            thread::scope(|scope| {
+                scope.spawn(|| follower.tell_clock());
+                bounds = leader.compare_clocks();
+            });
+        }
+        let [least, most] = bounds.unwrap();
+        assert!(least <= 0 && most >= 0, "{least} {most}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::RoundTrips,
-    steps::{ClockFree, Losses},
+    blocks::BlockLoop,
+    steps::{ClockFree, Losses, Sampled},
 };
 use crate::wire::Traffic;
 
@@ -33,17 +33,25 @@ impl Scripted {
     }
 }
 
-impl RoundTrips for Scripted {
+impl BlockLoop for Scripted {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.flags.push(flags);
         self.sent += 1;
         Ok(true)
     }
 
-    fn sampled(&mut self, slots: &mut [u64], length_ns: u64) -> Result<usize, Error> {
-        let count = slots.len().min(length_ns.div_ceil(self.round_trip_ns) as usize);
-        slots[..count].fill(self.round_trip_ns);
-        Ok(self.block(count as u64) as usize)
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        let most = slots.len().min(wanted as usize);
+        let samples = most.min(length_ns.div_ceil(self.round_trip_ns) as usize);
+        slots[..samples].fill(self.round_trip_ns);
+        let events = self.block(samples as u64);
+        let elapsed_ns = events * self.round_trip_ns;
+        Ok(Sampled { samples, events, elapsed_ns, spent: events })
     }
 
     fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error> {

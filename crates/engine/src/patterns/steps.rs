@@ -117,9 +117,36 @@ pub(super) fn clock_free(
     Ok(ClockFree { round_trips: done, elapsed_ns: now_ns() - start })
 }
 
-/// Times round trips one by one: the end of one is the start of the next. How many there were.
+/// What a sampled block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sampled {
+    /// Slots that got a time.
+    pub samples: usize,
+    /// Round trips, or messages.
+    pub events: u64,
+    /// What they took together.
+    pub elapsed_ns: u64,
+    /// How much of what was wanted this was: of a stream, of which only a part counts, more than its events.
+    pub spent: u64,
+}
+
+/// Times round trips one by one: the end of one is the start of the next.
 #[inline(always)]
 pub(super) fn sampled(
+    slots: &mut [u64],
+    wanted: u64,
+    length_ns: u64,
+    round_trip: impl FnMut() -> Result<(), Error>,
+) -> Result<Sampled, Error> {
+    let most = slots.len().min(wanted as usize);
+    let samples = timed(&mut slots[..most], length_ns, round_trip)?;
+    let elapsed_ns = slots[..samples].iter().sum();
+    let events = samples as u64;
+    Ok(Sampled { samples, events, elapsed_ns, spent: events })
+}
+
+#[inline(always)]
+fn timed(
     slots: &mut [u64],
     length_ns: u64,
     mut round_trip: impl FnMut() -> Result<(), Error>,
@@ -303,12 +330,15 @@ mod tests {
     #[test]
     fn a_sampled_block_ends_with_its_slots_or_its_time() {
         let mut slots = [u64::MAX; 100];
-        assert_eq!(sampled(&mut slots, u64::MAX, nothing).unwrap(), 100);
+        let all = sampled(&mut slots, u64::MAX, u64::MAX, nothing).unwrap();
+        assert_eq!((all.samples, all.events, all.elapsed_ns), (100, 100, slots.iter().sum()));
         assert!(slots.iter().all(|slot| *slot < u64::MAX));
-        let count = sampled(&mut slots, 1, wait(Duration::from_micros(10))).unwrap();
-        assert_eq!(count, 1, "one is measured however long it takes");
-        assert!(slots[0] >= 10_000);
-        assert!(sampled(&mut slots, u64::MAX, || Err(Error::new("send", "it", "no"))).is_err());
+        assert_eq!(sampled(&mut slots, 7, u64::MAX, nothing).unwrap().samples, 7);
+        let one = sampled(&mut slots, 9, 1, wait(Duration::from_micros(10))).unwrap();
+        assert_eq!(one.events, 1, "one is measured however long it takes");
+        assert!(slots[0] >= 10_000 && one.elapsed_ns == slots[0]);
+        let fails = || Err(Error::new("send", "it", "no"));
+        assert!(sampled(&mut slots, 9, u64::MAX, fails).is_err());
     }
 
     #[test]

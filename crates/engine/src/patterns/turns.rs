@@ -13,14 +13,14 @@ use ipcmark_transport::{Error, Rendezvous, Span};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::{
-    blocks::{Recorder, RoundTrips},
+    blocks::{BlockLoop, Recorder},
     context::LoopContext,
     cost_meter::CostMeter,
     message,
     paced::Paced,
     pacer::Pacer,
     probe::{Distance, ProbePages},
-    steps::{self, Losses},
+    steps::Losses,
 };
 use crate::wire::{HelperCosts, LeaderReport, Pass, Traffic, TurnLimit};
 
@@ -28,9 +28,10 @@ const WAKE: &[u8] = b"turn";
 const SLEEP: &[u8] = b"sleep";
 const ASLEEP: &[u8] = b"asleep";
 const END: &[u8] = b"end";
+const COLLECT: &[u8] = b"collect";
 
 /// Warms up and measures in turns, once the messages are known to arrive.
-pub(super) fn lead<R: RoundTrips>(
+pub(super) fn lead<R: BlockLoop>(
     ends: &mut R,
     pass: &Pass,
     context: LoopContext<'_>,
@@ -48,13 +49,13 @@ pub(super) fn lead<R: RoundTrips>(
         traffic: Traffic::default(),
     };
     command.phase("warming up")?;
-    let round_trip_ns = steps::warm_up(pass.warm_up, || ends.flagged(0).map(drop))?;
+    let event_ns = ends.warm_up(pass.warm_up)?;
     leader.put_to_sleep(ends)?;
     leader.helpers = helpers();
     ends.start_measuring();
-    let mut recorder = Recorder::new(wait, round_trip_ns);
+    let mut recorder = Recorder::new(R::block_length(wait), event_ns);
     let mut paced = Pacer::new(pass.load, wait, pass.seed).map(Paced::new);
-    while let Some(limit) = command.next_turn(recorder.round_trip_ns())? {
+    while let Some(limit) = command.next_turn(recorder.event_ns())? {
         leader.turn(ends, &mut recorder, paced.as_mut(), limit)?;
     }
     leader.finish(ends, recorder, paced)
@@ -76,7 +77,7 @@ struct Leading<'a> {
 }
 
 impl Leading<'_> {
-    fn turn<R: RoundTrips>(
+    fn turn<R: BlockLoop>(
         &mut self,
         ends: &mut R,
         recorder: &mut Recorder,
@@ -104,6 +105,7 @@ impl Leading<'_> {
                 self.meter.leave_out(paced.take_polled_ns());
             }
         }
+        self.meter.leave_out(ends.take_aside_ns());
         self.meter.stop_thread();
         self.put_to_sleep(ends)?;
         self.meter.stop();
@@ -114,7 +116,7 @@ impl Leading<'_> {
         Ok(())
     }
 
-    fn put_to_sleep<R: RoundTrips>(&mut self, ends: &mut R) -> Result<(), Error> {
+    fn put_to_sleep<R: BlockLoop>(&mut self, ends: &mut R) -> Result<(), Error> {
         if self.is_alone {
             return Ok(());
         }
@@ -125,7 +127,7 @@ impl Leading<'_> {
         self.followers.await_sleep()
     }
 
-    fn finish<R: RoundTrips>(
+    fn finish<R: BlockLoop>(
         mut self,
         ends: &mut R,
         recorder: Recorder,
@@ -136,7 +138,7 @@ impl Leading<'_> {
         let Losses { count, late, waited_ns, .. } = *ends.losses();
         let (costs, thread) = self.meter.total();
         let helpers = self.helpers.finish().into_iter();
-        Ok(LeaderReport {
+        let mut report = LeaderReport {
             blocks,
             samples,
             traffic: self.traffic,
@@ -147,9 +149,13 @@ impl Leading<'_> {
             lost: count,
             late,
             lost_wait_ns: waited_ns,
-            answers: ends.answers(),
+            answers: Vec::new(),
+            one_way: None,
+            stream: None,
             offered: paced.and_then(Paced::finish),
-        })
+        };
+        ends.complete(&mut report);
+        Ok(report)
     }
 }
 
@@ -160,7 +166,7 @@ fn helpers() -> Watched {
 }
 
 /// A probe, announced by a message. Where that was lost the follower does not come, and the probe says so.
-fn announced<R: RoundTrips>(
+fn announced<R: BlockLoop>(
     ends: &mut R,
     pages: &mut ProbePages,
     meter: &mut CostMeter,
@@ -201,19 +207,37 @@ impl Followers<'_> {
     }
 }
 
+/// What a frame of the leader of an unreliable transport asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// To leave the loop.
+    Sleep,
+    /// To send the marks.
+    Collect,
+}
+
+/// Asks the follower of an unreliable transport for its marks.
+pub(super) fn ask_for_marks(peers: &mut SocketRendezvous) -> Result<(), Error> {
+    peers.send(0, COLLECT, &[])
+}
+
 /// A follower's way to its leader between turns.
 pub(super) struct Leader<'a>(pub &'a mut SocketRendezvous);
 
 impl Leader<'_> {
-    /// True if the leader of an unreliable transport has asked this end to leave its loop.
-    pub(super) fn asks_for_sleep(&self) -> bool {
+    /// True if the leader of an unreliable transport has asked this end for something.
+    pub(super) fn asks(&self) -> bool {
         let mut poll = [PollFd::new(self.0.socket(0).as_fd(), PollFlags::POLLIN)];
         nix::poll::poll(&mut poll, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
-    /// Takes the frame that [`Leader::asks_for_sleep`] has seen.
-    pub(super) fn take_request(&mut self) -> Result<(), Error> {
-        expect(&self.0.receive(0)?.0, SLEEP)
+    /// Takes the frame that [`Leader::asks`] has seen.
+    pub(super) fn take_request(&mut self) -> Result<Asked, Error> {
+        let frame = self.0.receive(0)?.0;
+        if frame == COLLECT {
+            return Ok(Asked::Collect);
+        }
+        expect(&frame, SLEEP).map(|()| Asked::Sleep)
     }
 
     /// Waits until the case is over, for an end that takes no part.
@@ -323,7 +347,7 @@ mod tests {
         assert_eq!(flags.iter().filter(|flags| **flags == message::SLEEP).count(), 4);
         assert_eq!(report.blocks.len(), 6);
         // What the warm-up sent does not count.
-        let in_blocks: u64 = report.blocks.iter().map(|block| block.round_trips).sum();
+        let in_blocks: u64 = report.blocks.iter().map(|block| block.events).sum();
         assert!(
             report.traffic.sent > in_blocks && report.traffic.sent < flags.len() as u64 + in_blocks
         );
@@ -333,10 +357,10 @@ mod tests {
     fn a_follower_of_an_unreliable_transport_is_asked_by_a_frame() {
         let (report, flags) = led(1, false, Span::Process, |mut leader| {
             for goes_on in [true, false] {
-                while !leader.asks_for_sleep() {
+                while !leader.asks() {
                     thread::yield_now();
                 }
-                leader.take_request().unwrap();
+                assert_eq!(leader.take_request().unwrap(), Asked::Sleep);
                 assert_eq!(leader.sleep().unwrap(), goes_on);
             }
         });

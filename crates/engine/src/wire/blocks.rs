@@ -8,7 +8,7 @@ pub(crate) struct TurnLimit {
     /// Number of the turn within the round: rows that took turns have neighbours of the same number.
     pub number: u32,
     pub time_ns: u64,
-    /// Round trips in sampled blocks.
+    /// Round trips, or messages, in sampled blocks.
     pub samples: u64,
 }
 
@@ -40,7 +40,10 @@ pub(crate) struct Block {
     /// Monotonic clock at its begin.
     pub start_ns: u64,
     pub kind: BlockKind,
-    pub round_trips: u64,
+    /// Round trips, messages one way, or messages of a stream in the part of it that counts.
+    pub events: u64,
+    /// Samples of it among the report's; none where it is clock-free.
+    pub samples: u64,
     pub elapsed_ns: u64,
     /// Round trips of it that were lost.
     pub lost: u64,
@@ -103,7 +106,8 @@ mod tests {
             turn: 0,
             start_ns: 0,
             kind: BlockKind::Sampled,
-            round_trips: 1,
+            events: 1,
+            samples: 1,
             elapsed_ns: 1,
             lost: 0,
             probes_ns: Some([before, after]),

@@ -4,8 +4,8 @@
 use super::{
     blocks::{Block, SampleGroup},
     reports::{
-        AnswerReport, ClockReport, Costs, FollowerReport, LeaderReport, OfferedReport, Opened,
-        ThreadCosts, Traffic,
+        AnswerReport, ClockReport, Costs, FollowerReport, LeaderReport, OfferedReport,
+        OneWayReport, Opened, StreamReport, ThreadCosts, Traffic,
     },
 };
 
@@ -57,6 +57,8 @@ impl LeaderReport {
         are_possible_blocks(blocks, most, self.offered.is_some())
             && self.offered.as_ref().is_none_or(|offered| offered.is_possible(most))
             && are_possible_samples(samples, blocks)
+            && self.one_way.as_ref().is_none_or(|one_way| one_way.is_possible(most))
+            && self.stream.as_ref().is_none_or(|stream| stream.is_possible(most))
             && traffic.is_possible(most)
             && costs.is_possible(most)
             && [lost, late, lost_wait_ns].into_iter().all(|figure| *figure <= most)
@@ -75,6 +77,23 @@ impl OfferedReport {
         let Self { sent, unsent, late, elapsed_ns, .. } = self;
         [sent, unsent, elapsed_ns].into_iter().all(|figure| *figure <= most)
             && *late <= sent + unsent
+    }
+}
+
+impl OneWayReport {
+    /// Clocks of one machine that differ by more than the whole case are none.
+    fn is_possible(&self, most: u64) -> bool {
+        let is_offset = |offset: &[i64; 2]| {
+            offset[0] <= offset[1] && offset.iter().all(|ns| ns.unsigned_abs() <= most)
+        };
+        self.clock_offset_ns.as_ref().is_none_or(is_offset)
+    }
+}
+
+impl StreamReport {
+    /// No message takes less than a nanosecond.
+    fn is_possible(&self, most: u64) -> bool {
+        self.sent <= most && self.received <= self.sent
     }
 }
 
@@ -120,8 +139,9 @@ fn are_possible_blocks(blocks: &[Block], most: u64, is_open: bool) -> bool {
     let in_order = blocks.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns);
     in_order
         && (is_open || sum(|block| block.elapsed_ns) <= most)
-        && blocks.iter().all(|block| block.elapsed_ns <= most.saturating_mul(block.round_trips))
-        && sum(|block| block.round_trips) <= most
+        && blocks.iter().all(|block| block.elapsed_ns <= most.saturating_mul(block.events))
+        && sum(|block| block.events) <= most
+        && blocks.iter().all(|block| block.samples <= block.events)
         && sum(|block| block.lost) <= most
         && blocks.iter().all(|block| has_possible_probes(block, most))
 }
@@ -149,7 +169,8 @@ mod tests {
             turn: 0,
             start_ns,
             kind: BlockKind::Sampled,
-            round_trips: 1000,
+            events: 1000,
+            samples: 1000,
             elapsed_ns: 500_000,
             lost: 0,
             probes_ns: Some([70.0, 71.0]),
@@ -173,6 +194,8 @@ mod tests {
             late: 0,
             lost_wait_ns: 0,
             offered: None,
+            one_way: None,
+            stream: None,
             answers: Vec::new(),
         }
     }
@@ -191,10 +214,19 @@ mod tests {
 
     #[test]
     fn a_leader_is_not_believed_what_cannot_be() {
-        let lies: [fn(&mut LeaderReport); 15] = [
+        let lies: [fn(&mut LeaderReport); 18] = [
+            |report| report.blocks[1].samples = 1001,
+            |report| {
+                let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
+                report.one_way = Some(OneWayReport { send, clock_offset_ns });
+            },
+            |report| {
+                let (sent, received, depth) = (5, 6, None);
+                report.stream = Some(StreamReport { sent, received, depth });
+            },
             |report| report.blocks[1].start_ns = 9,
             |report| report.blocks[1].elapsed_ns = u64::MAX,
-            |report| report.blocks[1].round_trips = u64::MAX,
+            |report| report.blocks[1].events = u64::MAX,
             |report| report.blocks[1].lost = u64::MAX,
             |report| report.blocks[1].probes_ns = Some([0.0, 70.0]),
             |report| report.blocks[1].probes_ns = Some([70.0, 1e300]),

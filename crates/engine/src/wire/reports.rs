@@ -38,6 +38,29 @@ pub(crate) struct LeaderReport {
     pub answers: Vec<AnswerReport>,
     /// What became of the messages of an open loop.
     pub offered: Option<OfferedReport>,
+    /// What only messages one way have.
+    pub one_way: Option<OneWayReport>,
+    /// What only a stream has.
+    pub stream: Option<StreamReport>,
+}
+
+/// The parts of messages one way.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct OneWayReport {
+    /// What the calls to publish took, encoded as in the result file.
+    pub send: String,
+    /// How far the follower's clock is ahead of the leader's, at least and at most; nothing where nobody could compare them.
+    pub clock_offset_ns: Option<[i64; 2]>,
+}
+
+/// The messages of a stream, all blocks together and nothing else.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StreamReport {
+    pub sent: u64,
+    pub received: u64,
+    /// Messages that were on their way whenever a batch began to arrive, encoded as in the result file; nothing where the
+    /// clocks of the ends do not agree.
+    pub depth: Option<String>,
 }
 
 /// What became of the messages of an open loop. Histograms are encoded as in the result file.

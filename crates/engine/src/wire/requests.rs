@@ -93,7 +93,7 @@ pub(crate) enum Reply {
     Opened(Opened),
     /// What comes now, in words: "verifying". No answer is expected.
     Phase(PlainText),
-    /// The leader has warmed up or had its turn, and waits for the next. A round trip takes about so long.
+    /// The leader has warmed up or had its turn, and waits for the next. A round trip, or a message, takes about so long.
     Ready { round_trip_ns: f64 },
     /// The leader is done.
     Led(Box<LeaderReport>),

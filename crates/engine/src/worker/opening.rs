@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 
-use ipcmark_transport::{Definition, Error, MIN_PAYLOAD, OptionSpec, Role, Settings, Transport};
+use ipcmark_results::Load;
+use ipcmark_transport::{
+    Definition, Error, MIN_PAYLOAD, OptionSpec, Pattern, Role, Settings, Transport,
+};
 
 use super::context::WorkerContext;
 use crate::{
@@ -132,10 +135,10 @@ pub(crate) fn check_pass(
             "messages of {} bytes go through no end opened for {}",
             pass.payload, settings.payload
         )
-    } else if !definition.capabilities.patterns.contains(&pass.pattern)
-        || !is_measured(&pass.pattern)
-    {
+    } else if !definition.capabilities.carries(pass.pattern) || !is_measured(&pass.pattern) {
         format!("the transport does not carry the pattern {}", pass.pattern)
+    } else if pass.pattern == Pattern::Throughput && pass.load != Load::Closed {
+        "a stream is sent as fast as it goes".into()
     } else if pass.silent >= settings.subscribers {
         format!("{} of {} followers would be silent", pass.silent, settings.subscribers)
     } else {

@@ -10,7 +10,7 @@ use ipcmark_engine::{
     Trials,
 };
 use ipcmark_harness::Test;
-use ipcmark_results::{Carrier, Case, Role, RoundTripTrial, RunResult, Status, Touch};
+use ipcmark_results::{Carrier, Case, Role, RunResult, Status, Touch, Trial};
 use ipcmark_transport::{Collect, Error, Pattern, Span};
 use libtest_mimic::Failed;
 
@@ -93,15 +93,15 @@ impl Observer for Starts {
 }
 
 /// The one trial of a case.
-fn only(case: &Case) -> Result<&RoundTripTrial, Failed> {
-    match case.round_trips() {
+fn only(case: &Case) -> Result<&Trial, Failed> {
+    match case.trials() {
         [trial] => Ok(trial),
         trials => Err(format!("{} trials: {:?}", trials.len(), case.reason()).into()),
     }
 }
 
 /// Messages that each end published and took.
-fn traffic(trial: &RoundTripTrial) -> Vec<(u64, u64)> {
+fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| (end.sent, end.received)).collect()
 }
@@ -113,14 +113,14 @@ fn every_follower_answers() -> Result<(), Failed> {
         let losses = &trial.session.losses;
         assert_eq!((losses.received, losses.lost), (losses.sent, 0));
         assert!(losses.sent > ROUND_TRIPS, "clock-free blocks and probes are beside the samples");
-        assert_eq!(trial.round_trip_ns.count, ROUND_TRIPS);
+        assert_eq!(trial.times_ns.count, ROUND_TRIPS);
         let each: Vec<_> =
             trial.answers.iter().map(|one| (one.answer_ns.count, one.lost)).collect();
         let expected = if subscribers == 1 { 0 } else { subscribers as usize };
         assert_eq!(each, vec![(ROUND_TRIPS, 0); expected]);
         // The round trip ends with the last answer: no follower's answers come later.
         let last = trial.answers.iter().map(|one| one.answer_ns.max).max();
-        assert!(last.unwrap_or(0) <= trial.round_trip_ns.max, "{last:?}");
+        assert!(last.unwrap_or(0) <= trial.times_ns.max, "{last:?}");
         // One message to all, and one back from each.
         let (sent, subscribers) = (losses.sent, u64::from(subscribers));
         assert_eq!(traffic(trial)[0], (sent, sent * subscribers));
@@ -134,7 +134,7 @@ fn silent_follower() -> Result<(), Failed> {
     let case = measure_with("right", 3, 1);
     let trial = only(&case)?;
     assert_eq!(case.identity.silent_subscribers, 1);
-    assert_eq!(trial.round_trip_ns.count, ROUND_TRIPS);
+    assert_eq!(trial.times_ns.count, ROUND_TRIPS);
     let answers: Vec<_> = trial.answers.iter().map(|one| one.answer_ns.count).collect();
     assert_eq!(answers, [ROUND_TRIPS, ROUND_TRIPS, 0]);
     let sent = trial.session.losses.sent;
@@ -146,7 +146,7 @@ fn silent_follower() -> Result<(), Failed> {
     assert!(trial.session.processes[3].cpu_ns > 0);
     // Three messages out and two back.
     assert_eq!(trial.session.messages, 5 * sent);
-    let sum = trial.round_trip_ns.mean * ROUND_TRIPS as f64;
+    let sum = trial.times_ns.mean * ROUND_TRIPS as f64;
     assert!((0.8..1.2).contains(&(sum / trial.elapsed_ns as f64)), "{sum} {}", trial.elapsed_ns);
     Ok(())
 }
@@ -197,8 +197,7 @@ fn trials_are_kept() -> Result<(), Failed> {
     let mut starts = Starts::default();
     let result = run("right", 2, 0, 3, &mut starts);
     assert_eq!((result.planned_cases, result.cases.len(), starts.0), (1, 1, 3));
-    let numbers: Vec<u32> =
-        result.cases[0].round_trips().iter().map(|trial| trial.number).collect();
+    let numbers: Vec<u32> = result.cases[0].trials().iter().map(|trial| trial.number).collect();
     assert_eq!(numbers, [1, 2, 3]);
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_harness::Test;
-use ipcmark_results::{Case, RoundTripTrial, Status};
+use ipcmark_results::{Case, Status, Trial};
 use libtest_mimic::Failed;
 
 use play::{Interrupt, Outcome, TRIALS, play, registry};
@@ -90,7 +90,7 @@ impl Outcome {
 impl Expected {
     /// The outcome of a row of `count` round trips.
     fn check(&self, case: &Case, count: u64) -> Result<(), Failed> {
-        match (self, case.round_trips()) {
+        match (self, case.trials()) {
             (Expected::Failed(words), _) => {
                 let reason = case.reason().unwrap_or("(none)");
                 expect(case.status() == Status::Failed, format!("it is {}", case.status()))?;
@@ -127,14 +127,14 @@ impl Expected {
 }
 
 /// Every turn of the row was measured: all samples are there, and as many round trips more between two clock readings.
-fn is_whole(trial: &RoundTripTrial, count: u64) -> Result<(), Failed> {
+fn is_whole(trial: &Trial, count: u64) -> Result<(), Failed> {
     let blocks = &trial.blocks;
     let of = |clock_free: bool| -> u64 {
         let kind = (0..blocks.len()).filter(|at| blocks.clock_free[*at] == clock_free);
-        kind.map(|at| blocks.round_trips[at]).sum()
+        kind.map(|at| blocks.events[at]).sum()
     };
     let (sampled, clock_free) = (of(false), of(true));
-    let samples = trial.round_trip_ns.count;
+    let samples = trial.times_ns.count;
     expect(samples == count && sampled == count, format!("{sampled} {samples} of {count}"))?;
     expect(clock_free > 0 && blocks.turn.is_sorted(), format!("{clock_free}: {blocks:?}"))?;
     let losses = &trial.session.losses;
@@ -142,14 +142,14 @@ fn is_whole(trial: &RoundTripTrial, count: u64) -> Result<(), Failed> {
 }
 
 /// Messages that each end published and took.
-fn traffic(trial: &RoundTripTrial) -> Vec<(u64, u64)> {
+fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| (end.sent, end.received)).collect()
 }
 
 fn keeps_what_was_measured(outcome: &Outcome) -> Result<(), Failed> {
     let [case] = &outcome.result.cases[..] else { return Err("there is not one case".into()) };
-    let trials = case.round_trips().len();
+    let trials = case.trials().len();
     expect(
         (1..TRIALS as usize).contains(&trials),
         format!("{trials} trials: {:?}", case.reason()),

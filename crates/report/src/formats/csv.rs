@@ -3,7 +3,7 @@
 
 use csv::{Terminator, WriterBuilder};
 use ipcmark_results::{
-    Case, Offered, PlacementPolicy, ProcessRecord, Role, RoundTripTrial, RunResult,
+    Case, Offered, OneWayParts, PlacementPolicy, ProcessRecord, Role, RunResult, StreamParts, Trial,
 };
 
 use crate::{
@@ -35,18 +35,18 @@ const CASE: &[Column<Case>] = &[
 ];
 
 /// The columns of a trial: their names are those of the result file, joined by `_`.
-const TRIAL: &[Column<RoundTripTrial>] = &[
+const TRIAL: &[Column<Trial>] = &[
     ("trial", |trial| trial.number.to_string()),
-    ("round_trip_ns_count", |trial| trial.round_trip_ns.count.to_string()),
-    ("round_trip_ns_mean", |trial| trial.round_trip_ns.mean.to_string()),
-    ("round_trip_ns_stdev", |trial| trial.round_trip_ns.stdev.to_string()),
-    ("round_trip_ns_min", |trial| trial.round_trip_ns.min.to_string()),
-    ("round_trip_ns_p50", |trial| trial.round_trip_ns.p50.to_string()),
-    ("round_trip_ns_p90", |trial| trial.round_trip_ns.p90.to_string()),
-    ("round_trip_ns_p99", |trial| trial.round_trip_ns.p99.to_string()),
-    ("round_trip_ns_p99_9", |trial| trial.round_trip_ns.p99_9.to_string()),
-    ("round_trip_ns_p99_99", |trial| trial.round_trip_ns.p99_99.to_string()),
-    ("round_trip_ns_max", |trial| trial.round_trip_ns.max.to_string()),
+    ("times_ns_count", |trial| trial.times_ns.count.to_string()),
+    ("times_ns_mean", |trial| trial.times_ns.mean.to_string()),
+    ("times_ns_stdev", |trial| trial.times_ns.stdev.to_string()),
+    ("times_ns_min", |trial| trial.times_ns.min.to_string()),
+    ("times_ns_p50", |trial| trial.times_ns.p50.to_string()),
+    ("times_ns_p90", |trial| trial.times_ns.p90.to_string()),
+    ("times_ns_p99", |trial| trial.times_ns.p99.to_string()),
+    ("times_ns_p99_9", |trial| trial.times_ns.p99_9.to_string()),
+    ("times_ns_p99_99", |trial| trial.times_ns.p99_99.to_string()),
+    ("times_ns_max", |trial| trial.times_ns.max.to_string()),
     ("clock_free_mean_ns", |trial| trial.clock_free_mean_ns.to_string()),
     ("elapsed_ns", |trial| trial.elapsed_ns.to_string()),
     ("offered_intended", |trial| offered(trial, |offered| offered.intended)),
@@ -57,6 +57,17 @@ const TRIAL: &[Column<RoundTripTrial>] = &[
     ("offered_service_ns_p99", |trial| offered(trial, |offered| offered.service_ns.p99)),
     ("offered_delay_ns_p50", |trial| offered(trial, |offered| offered.delay_ns.p50)),
     ("offered_delay_ns_p99", |trial| offered(trial, |offered| offered.delay_ns.p99)),
+    ("one_way_send_ns_p50", |trial| one_way(trial, |parts| Some(parts.send_ns.p50 as i64))),
+    ("one_way_send_ns_p99", |trial| one_way(trial, |parts| Some(parts.send_ns.p99 as i64))),
+    ("one_way_clock_offset_least_ns", |trial| {
+        one_way(trial, |parts| Some(parts.clock_offset?.least_ns))
+    }),
+    ("one_way_clock_offset_most_ns", |trial| {
+        one_way(trial, |parts| Some(parts.clock_offset?.most_ns))
+    }),
+    ("stream_counted", |trial| stream(trial, |parts| Some(parts.counted))),
+    ("stream_depth_p50", |trial| stream(trial, |parts| Some(parts.depth?.p50))),
+    ("stream_depth_max", |trial| stream(trial, |parts| Some(parts.depth?.max))),
     ("lost_wait_ns", |trial| trial.lost_wait_ns.to_string()),
     ("setup_ns", |trial| trial.session.setup_ns.to_string()),
     ("round", |trial| trial.round.to_string()),
@@ -98,8 +109,18 @@ const PROCESS: &[Figure] = &[
 ];
 
 /// A figure of an open loop.
-fn offered(trial: &RoundTripTrial, figure: fn(&Offered) -> u64) -> String {
+fn offered(trial: &Trial, figure: fn(&Offered) -> u64) -> String {
     optional(trial.offered.as_ref().map(figure))
+}
+
+/// A figure that only messages one way have.
+fn one_way(trial: &Trial, figure: fn(&OneWayParts) -> Option<i64>) -> String {
+    trial.one_way.as_ref().and_then(figure).map_or_else(String::new, |figure| figure.to_string())
+}
+
+/// A figure that only a stream has.
+fn stream(trial: &Trial, figure: fn(&StreamParts) -> Option<u64>) -> String {
+    optional(trial.stream.as_ref().and_then(figure))
 }
 
 fn lines(result: &RunResult) -> Result<String, String> {
@@ -128,7 +149,7 @@ fn cells(entry: &Entry) -> Vec<String> {
     case.chain(trial).collect()
 }
 
-fn figures(trial: &RoundTripTrial) -> Vec<String> {
+fn figures(trial: &Trial) -> Vec<String> {
     let own = TRIAL.iter().map(|(_, cell)| cell(trial));
     let leader = sums(trial.session.leader().into_iter().collect());
     own.chain(leader).chain(sums(trial.session.others().collect())).collect()
@@ -159,7 +180,7 @@ fn placement(case: &Case) -> String {
 }
 
 /// The processors of the ends that were pinned: the leader's first.
-fn cpus(trial: &RoundTripTrial) -> String {
+fn cpus(trial: &Trial) -> String {
     let ends = || trial.session.processes.iter().flat_map(|process| &process.ends);
     let leader = ends().filter(|end| end.role == Role::Leader);
     let all = leader.chain(ends().filter(|end| end.role != Role::Leader));

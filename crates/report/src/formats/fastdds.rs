@@ -5,7 +5,7 @@
 //! trips that the other columns are made of, all that ended; what was lost, and cases that were not
 //! measured, stand in lines that begin with `#`.
 
-use ipcmark_results::{RoundTripTrial, RunResult};
+use ipcmark_results::{RunResult, Trial};
 
 use crate::{
     entries::{Entry, half_us, notes, remarks, sections, subject},
@@ -28,12 +28,12 @@ fn table(result: &RunResult, entries: &[Entry]) -> String {
         0 | 1 => "half of each round trip",
         _ => "half of the time to the last answer",
     };
-    let mut text = match entries.iter().any(|entry| entry.trial.is_some()) {
+    let mut text = match entries.iter().any(|entry| entry.figures().is_ok()) {
         true => format!("# {subject} ({what}, in us)\n{HEAD}"),
         false => format!("# {subject}\n"),
     };
     for entry in entries {
-        text.extend(entry.trial.map(|trial| line(entry.identity().payload_bytes, trial)));
+        text.extend(entry.figures().map(|trial| line(entry.identity().payload_bytes, trial)));
     }
     for remark in remarks(entries, |entry| format!("{} bytes", entry.identity().payload_bytes)) {
         text += &format!("# {remark}\n");
@@ -41,8 +41,8 @@ fn table(result: &RunResult, entries: &[Entry]) -> String {
     text
 }
 
-fn line(bytes: u64, trial: &RoundTripTrial) -> String {
-    let trip = &trial.round_trip_ns;
+fn line(bytes: u64, trial: &Trial) -> String {
+    let trip = &trial.times_ns;
     let whole = [trip.min, trip.p50, trip.p90, trip.p99, trip.p99_99, trip.max].map(|ns| ns as f64);
     let times = [trip.stdev, trip.mean].into_iter().chain(whole);
     let times: String = times.map(|ns| format!(",{:8.3}", half_us(ns))).collect();

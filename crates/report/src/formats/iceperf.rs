@@ -40,7 +40,7 @@ fn part(result: &RunResult, entries: &[Entry]) -> String {
     let subject = subject(result, &entries[0]);
     let remarks = remarks(entries, |entry| named(entry.identity().payload_bytes));
     let remarks: String = remarks.into_iter().map(|remark| format!("\n{remark}\n")).collect();
-    let measured = match entries.iter().any(|entry| entry.trial.is_some()) {
+    let measured = match entries.iter().any(|entry| entry.figures().is_ok()) {
         true => measurement(entries),
         false => String::new(),
     };
@@ -93,7 +93,7 @@ fn scaled(bytes: u64) -> (u64, &'static str) {
 
 /// The number of round trips, which differs between payloads where time was the limit.
 fn round_trips(entries: &[Entry]) -> String {
-    let counts = || entries.iter().filter_map(|entry| Some(entry.trial?.round_trip_ns.count));
+    let counts = || entries.iter().filter_map(|entry| Some(entry.figures().ok()?.times_ns.count));
     let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let number = if least == most { most.to_string() } else { format!("{least} to {most}") };
     format!("{number} round trips for each payload.")

@@ -5,7 +5,7 @@
 //! messages included. IPC-Bench prints no name; here one stands over each block, and in the block of
 //! a case without figures the reason stands in their place.
 
-use ipcmark_results::{RoundTripTrial, RunResult};
+use ipcmark_results::{RunResult, Trial};
 
 use crate::{
     entries::{Entry, notes, sections, subject},
@@ -33,8 +33,8 @@ fn block(result: &RunResult, entry: &Entry) -> String {
     )
 }
 
-fn lines(trial: &RoundTripTrial) -> String {
-    let trip = &trial.round_trip_ns;
+fn lines(trial: &Trial) -> String {
+    let trip = &trial.times_ns;
     let elapsed_ns = trial.elapsed_ns as f64;
     let rate = if elapsed_ns > 0.0 { trip.count as f64 / elapsed_ns * 1e9 } else { 0.0 };
     [

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_results::{Identity, RoundTripTrial, RunResult};
+use ipcmark_results::{Identity, RunResult, Trial};
 
 use crate::{
     entries::{Entry, circumstances, entries, notes, remarks, setting, trial},
@@ -43,7 +43,7 @@ fn tables(result: &RunResult) -> String {
 }
 
 fn table(result: &RunResult, mut entries: Vec<Entry>) -> String {
-    let mean = |entry: &Entry| entry.trial.map_or(f64::INFINITY, |trial| trial.round_trip_ns.mean);
+    let mean = |entry: &Entry| entry.figures().map_or(f64::INFINITY, |trial| trial.times_ns.mean);
     entries.sort_by(|a, b| {
         let names = || a.identity().transport.cmp(&b.identity().transport);
         mean(a).total_cmp(&mean(b)).then_with(names)
@@ -54,7 +54,7 @@ fn table(result: &RunResult, mut entries: Vec<Entry>) -> String {
     let remarks: String = remarks.map(|remark| format!("\n{}\n", escaped(&remark))).collect();
     let identity = entries[0].identity();
     let (payload, setting) = (size(identity.payload_bytes), escaped(&setting(identity)));
-    let head = head(identity.messages_per_round_trip());
+    let head = head(identity.messages_per_publication());
     format!("### Latency (microseconds)\n\n{payload}, {setting}\n\n{head}{rows}{remarks}")
 }
 
@@ -79,7 +79,7 @@ fn name(identity: &Identity) -> String {
 
 fn row(name: &str, entry: &Entry) -> String {
     let [average, p50, p90, p99, min, max, rate] = match entry.figures() {
-        Ok(trial) => cells(trial, entry.identity().messages_per_round_trip()),
+        Ok(trial) => cells(trial, entry.identity().messages_per_publication()),
         Err(absence) => [absence.word, "–", "–", "–", "–", "–", "–"].map(Into::into),
     };
     format!(
@@ -88,8 +88,8 @@ fn row(name: &str, entry: &Entry) -> String {
     )
 }
 
-fn cells(trial: &RoundTripTrial, messages: u64) -> [String; 7] {
-    let trip = &trial.round_trip_ns;
+fn cells(trial: &Trial, messages: u64) -> [String; 7] {
+    let trip = &trial.times_ns;
     let us = |ns: f64| format!("{:.2}", ns / 1e3);
     let whole = |ns: u64| us(ns as f64);
     let rate = messages as f64 / trip.mean * 1e9;

@@ -14,9 +14,13 @@ use crate::{
 fn tables(result: &RunResult) -> String {
     let (groups, titles) = (groups(result), Titles::of(result));
     let mut text = head(result);
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.is_of_use(&groups)).collect();
-    for group in &groups {
-        text += &table(group, &titles.title(group), &columns);
+    // Each pattern has columns of its own.
+    for groups in groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
+        let columns: Vec<&Column> =
+            COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
+        for group in groups {
+            text += &table(group, &titles.title(group), &columns);
+        }
     }
     if !groups.is_empty() {
         text += &format!("\n{}\n", remarks::legend(&groups));

@@ -7,7 +7,7 @@ use crate::{
     columns::Scale,
     findings::findings,
     format::{Format, Terminal},
-    grid::Grid,
+    grid::{Grid, Sheet},
     names::{self, Titles},
     page::{BOLD, DIM, Page, RED},
     plain::plain,
@@ -35,20 +35,25 @@ fn head(page: &mut Page, result: &RunResult) {
 }
 
 fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
-    let grid = Grid::of(groups, page);
-    for sheet in &grid.sheets {
-        page.line("", "");
-        page.title(&titles.title(sheet.group), &Scale::of(sheet.group).caption());
-        for (at, line) in grid.lines(sheet).iter().enumerate() {
-            page.line(if at == 0 { DIM } else { "" }, line);
-        }
-        for footnote in names::footnotes(sheet.group) {
-            page.wrapped("", "  ! ", &footnote);
-        }
+    // Each pattern has columns of its own.
+    for groups in groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
+        let grid = Grid::of(groups, page);
+        grid.sheets.iter().for_each(|sheet| self::sheet(page, &grid, sheet, titles));
     }
     if !groups.is_empty() {
         page.line("", "");
         page.wrapped(DIM, "", &remarks::legend(groups));
+    }
+}
+
+fn sheet(page: &mut Page, grid: &Grid, sheet: &Sheet, titles: &Titles) {
+    page.line("", "");
+    page.title(&titles.title(sheet.group), &Scale::of(sheet.group).caption());
+    for (at, line) in grid.lines(sheet).iter().enumerate() {
+        page.line(if at == 0 { DIM } else { "" }, line);
+    }
+    for footnote in names::footnotes(sheet.group) {
+        page.wrapped("", "  ! ", &footnote);
     }
 }
 
@@ -82,7 +87,12 @@ fn found(page: &mut Page, result: &RunResult) {
     page.line(BOLD, "findings");
     let width = findings.iter().map(|finding| display_width(&finding.question)).max().unwrap_or(0);
     for finding in &findings {
-        page.wrapped("", &format!("  {:<width$}  ", finding.question), &finding.answer);
+        if 2 * width > page.width {
+            page.wrapped("", "  ", &finding.question);
+            page.wrapped("", "    ", &finding.answer);
+        } else {
+            page.wrapped("", &format!("  {:<width$}  ", finding.question), &finding.answer);
+        }
     }
 }
 

@@ -156,7 +156,7 @@ fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, 
 
 /// The median over the trials of a row.
 fn time(row: &Row, statistic: Statistic) -> f64 {
-    row.median(|trial| statistic(&trial.round_trip_ns))
+    row.median(|trial| statistic(&trial.times_ns))
 }
 
 /// Tenths of a ns: finer than any clock. What is longer than any run is drawn as that, for a file of

@@ -3,7 +3,7 @@
 use ipcmark_results::*;
 use proptest::prelude::*;
 
-use crate::sample::{case, lose, measured, run, set, times, trial, unmeasured};
+use crate::sample::{case, lose, measured_as, run, set, times, trial, unmeasured};
 
 /// A result with up to 30 cases.
 pub fn result() -> impl Strategy<Value = RunResult> {
@@ -54,20 +54,23 @@ fn any_case() -> impl Strategy<Value = Case> {
         1 => (1..u64::MAX).prop_map(rate),
         1 => (1..u64::MAX).prop_map(|pause_ns| Load::Interval { pause_ns }),
     ];
-    let settings = (prop::bool::ANY, prop::option::of(text()), any::<bool>(), loads);
+    let patterns = prop::sample::select(Pattern::ALL);
+    let settings = (prop::bool::ANY, prop::option::of(text()), patterns, loads);
     (names, payloads, waits, any_trials(), settings, status()).prop_map(
-        |(name, payload, wait, trials, (all, option, fans_out, load), status)| {
+        |(name, payload, wait, trials, (all, option, pattern, load), status)| {
             let mut case = case(&name, payload, wait, 1);
             let identity = &mut case.identity;
             identity.load = load;
             identity.touch = if all { Touch::All } else { Touch::Head };
             identity.span = if name == "null" { Span::None } else { Span::Process };
             identity.options.extend(option.map(|value| ("capacity".to_string(), value)));
-            if fans_out {
-                (identity.pattern, identity.subscribers) = (Pattern::FanOut, 3);
-                identity.silent_subscribers = 1;
+            identity.pattern = pattern;
+            match pattern {
+                Pattern::FanOut => (identity.subscribers, identity.silent_subscribers) = (3, 1),
+                Pattern::Throughput => identity.load = Load::Closed,
+                _ => {}
             }
-            case.outcome = measured(trials);
+            case.outcome = measured_as(pattern, trials);
             match status {
                 (Status::Ok, _) => case,
                 (status, reason) => unmeasured(case, status, &reason),
@@ -77,7 +80,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 }
 
 /// One trial, or several.
-fn any_trials() -> impl Strategy<Value = Vec<RoundTripTrial>> {
+fn any_trials() -> impl Strategy<Value = Vec<Trial>> {
     let one = (prop::sample::select(Wait::ALL), time(), extremes());
     prop::collection::vec(one, 1..4).prop_map(|several| {
         let numbered = several.into_iter().enumerate();
@@ -106,15 +109,15 @@ struct Extremes {
 }
 
 impl Extremes {
-    fn apply(self, trial: &mut RoundTripTrial) {
+    fn apply(self, trial: &mut Trial) {
         let [p99, p99_9, max, switches] = self.times;
-        let p50 = trial.round_trip_ns.p50;
+        let p50 = trial.times_ns.p50;
         set(trial, times(p50, p99, p99_9, max), p99 as f64 + 0.5);
         trial.elapsed_ns = self.elapsed_ns;
         let leader = &mut trial.session.processes[0];
         (leader.cpu_ns, leader.context_switches.voluntary) = (self.cpu_ns, switches);
-        trial.session.losses.sent = trial.round_trip_ns.count.saturating_add(self.lost);
-        lose(trial, self.lost.min(u64::MAX - trial.round_trip_ns.count), self.lost / 7);
+        trial.session.losses.sent = trial.times_ns.count.saturating_add(self.lost);
+        lose(trial, self.lost.min(u64::MAX - trial.times_ns.count), self.lost / 7);
     }
 }
 

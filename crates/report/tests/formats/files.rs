@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ipcmark_report::FORMATS;
-use ipcmark_results::{ProcessRecord, RoundTripTrial, RunResult, Status, Wait};
+use ipcmark_results::{ProcessRecord, RunResult, Status, Trial, Wait};
 use proptest::prelude::*;
 
 use crate::{
@@ -27,20 +27,20 @@ fn holds(cell: &str, text: &str) -> bool {
 }
 
 /// The name of a cell, and its text for a trial.
-type Cell = (&'static str, fn(&RoundTripTrial) -> String);
+type Cell = (&'static str, fn(&Trial) -> String);
 
-fn sum(trial: &RoundTripTrial, of: fn(&ProcessRecord) -> u64) -> String {
+fn sum(trial: &Trial, of: fn(&ProcessRecord) -> u64) -> String {
     let sum: u64 = trial.session.processes[1..].iter().map(of).sum();
     sum.to_string()
 }
 
 const CELLS: &[Cell] = &[
     ("trial", |trial| trial.number.to_string()),
-    ("round_trip_ns_count", |trial| trial.round_trip_ns.count.to_string()),
-    ("round_trip_ns_mean", |trial| trial.round_trip_ns.mean.to_string()),
-    ("round_trip_ns_p50", |trial| trial.round_trip_ns.p50.to_string()),
-    ("round_trip_ns_p99_9", |trial| trial.round_trip_ns.p99_9.to_string()),
-    ("round_trip_ns_max", |trial| trial.round_trip_ns.max.to_string()),
+    ("times_ns_count", |trial| trial.times_ns.count.to_string()),
+    ("times_ns_mean", |trial| trial.times_ns.mean.to_string()),
+    ("times_ns_p50", |trial| trial.times_ns.p50.to_string()),
+    ("times_ns_p99_9", |trial| trial.times_ns.p99_9.to_string()),
+    ("times_ns_max", |trial| trial.times_ns.max.to_string()),
     ("clock_free_mean_ns", |trial| trial.clock_free_mean_ns.to_string()),
     ("elapsed_ns", |trial| trial.elapsed_ns.to_string()),
     ("losses_sent", |trial| trial.session.losses.sent.to_string()),
@@ -61,7 +61,7 @@ proptest! {
         let records = records(&result);
         let mut lines = records.iter();
         for case in &result.cases {
-            let entries = case.round_trips().iter().map(Some).chain(case.round_trips().is_empty().then_some(None));
+            let entries = case.trials().iter().map(Some).chain(case.trials().is_empty().then_some(None));
             for trial in entries {
                 let record = lines.next().expect("there is a line for each");
                 let identity = &case.identity;
@@ -83,7 +83,8 @@ proptest! {
     #[test]
     fn no_cell_is_a_formula_or_a_command_to_a_terminal(result in arbitrary::result()) {
         for cell in records(&result).iter().flat_map(Record::values) {
-            prop_assert!(!cell.starts_with(['=', '+', '-', '@']), "{cell}");
+            let is_number = cell.parse::<i64>().is_ok();
+            prop_assert!(is_number || !cell.starts_with(['=', '+', '-', '@']), "{cell}");
             prop_assert!(!cell.contains(char::is_control), "{cell:?}");
         }
     }
@@ -105,11 +106,13 @@ fn the_first_line_of_a_csv_is_stable() {
     };
     let head = "transport,family,library_version,pattern,payload_bytes,wait,touch,load,span,\
         subscribers,silent_subscribers,options,placement,status,reason,trial,\
-        round_trip_ns_count,round_trip_ns_mean,round_trip_ns_stdev,round_trip_ns_min,\
-        round_trip_ns_p50,round_trip_ns_p90,round_trip_ns_p99,round_trip_ns_p99_9,\
-        round_trip_ns_p99_99,round_trip_ns_max,clock_free_mean_ns,elapsed_ns,offered_intended,\
+        times_ns_count,times_ns_mean,times_ns_stdev,times_ns_min,\
+        times_ns_p50,times_ns_p90,times_ns_p99,times_ns_p99_9,\
+        times_ns_p99_99,times_ns_max,clock_free_mean_ns,elapsed_ns,offered_intended,\
         offered_sent,offered_late,offered_elapsed_ns,offered_service_ns_p50,offered_service_ns_p99,\
-        offered_delay_ns_p50,offered_delay_ns_p99,lost_wait_ns,setup_ns,\
+        offered_delay_ns_p50,offered_delay_ns_p99,one_way_send_ns_p50,one_way_send_ns_p99,\
+        one_way_clock_offset_least_ns,one_way_clock_offset_most_ns,stream_counted,\
+        stream_depth_p50,stream_depth_max,lost_wait_ns,setup_ns,\
         round,reference_multiple,turns_ns,messages,losses_sent,losses_received,losses_lost,losses_late,\
         losses_duplicated,losses_reordered,carrier_found,carrier_declared,\
         carrier_loopback_bytes_per_message,carrier_shared_bytes,cpus";
@@ -128,13 +131,13 @@ fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
     let text = shown(&run(vec![one, failed]), "csv");
     let body = &text[text.find("\r\n").unwrap() + 2..];
     let expected = "pipe,os,4.3.4,latency,64,spin,all,closed,process,1,0,a=1 b=2,auto,ok,,1,\
-        10000,2100,800,1800,2000,2200,2600,8000,18000,55415,1960,21000000,,,,,,,,,0,250000,0,,1000000,20000,\
+        10000,2100,800,1800,2000,2200,2600,8000,18000,55415,1960,21000000,,,,,,,,,,,,,,,,0,250000,0,,1000000,20000,\
         10000,10000,0,0,0,0,kernel,,0,0,0 1,\
         20400000,15300000,5100000,0,3,7,0,3000000,10000,10000,\
         19600000,14700000,4900000,0,1,7,0,2000000,10000,10000\r\n\
         fifo,os,,latency,64,block,all,closed,process,1,0,,auto,failed,\
         \"one, \"\"two\"\" three\\u{1b}[2J\"";
-    assert_eq!(body, format!("{expected}{}\r\n", ",".repeat(58)));
+    assert_eq!(body, format!("{expected}{}\r\n", ",".repeat(65)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The page for the browser carries the figures of the result, and no markup but its own.
 
 use ipcmark_report::{Source, page};
-use ipcmark_results::{Measurement, Outcome, RunResult, encode, new_histogram};
+use ipcmark_results::{Outcome, Pattern, RunResult, encode, new_histogram};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -15,9 +15,8 @@ fn any_result() -> impl Strategy<Value = RunResult> {
             samples.iter().for_each(|sample| histogram.record(*sample).expect("below an hour"));
             for case in &mut result.cases {
                 let Outcome::Ok { measurement } = &mut case.outcome else { continue };
-                let Measurement::RoundTrips(measured) = measurement;
-                for trial in &mut measured.trials {
-                    trial.round_trip_ns.histogram = encode(&histogram);
+                for trial in measurement.trials_mut() {
+                    trial.times_ns.histogram = encode(&histogram);
                 }
             }
             result
@@ -53,11 +52,10 @@ fn p50(result: &RunResult, row: &Value) -> f64 {
     let name = row["name"].as_str().unwrap();
     let is_it = |case: &&ipcmark_results::Case| name.starts_with(&case.identity.transport);
     let case = result.cases.iter().find(is_it).unwrap();
-    let mut p50s: Vec<u64> =
-        case.round_trips().iter().map(|trial| trial.round_trip_ns.p50).collect();
+    let mut p50s: Vec<u64> = case.trials().iter().map(|trial| trial.times_ns.p50).collect();
     p50s.sort_unstable();
     let (low, high) = (p50s[(p50s.len() - 1) / 2] as f64, p50s[p50s.len() / 2] as f64);
-    let is_halved = case.identity.subscribers == 1 && !case.identity.load.is_open();
+    let is_halved = case.identity.pattern == Pattern::Latency && !case.identity.load.is_open();
     let share = if is_halved { 0.5 } else { 1.0 };
     low.midpoint(high) * share
 }
@@ -68,7 +66,7 @@ proptest! {
     #[test]
     fn every_time_drawn_is_one_of_the_file(result in any_result().prop_map(each_its_own)) {
         let drawn = drawn(&made(&result));
-        let measured = result.cases.iter().filter(|case| !case.round_trips().is_empty()).count();
+        let measured = result.cases.iter().filter(|case| !case.trials().is_empty()).count();
         prop_assert_eq!(drawn.len(), measured);
         for row in drawn {
             let (time, told) = (row["times"][0].as_f64().unwrap(), p50(&result, &row));

@@ -25,24 +25,48 @@ pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
 }
 
 /// The outcome of a case of which these trials were measured.
-pub fn measured(trials: Vec<RoundTripTrial>) -> Outcome {
-    Outcome::Ok { measurement: Measurement::RoundTrips(RoundTrips { trials }) }
+pub fn measured(trials: Vec<Trial>) -> Outcome {
+    Outcome::Ok { measurement: Measurement::RoundTrips(Trials { trials }) }
+}
+
+/// What only trials of a pattern have.
+pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
+    let parts = OneWayParts {
+        send_ns: trial.times_ns.clone(),
+        clock_offset: Some(ClockOffset { least_ns: -30, most_ns: 45 }),
+    };
+    let depth = Some(QueueDepth { p50: 128, max: 700 });
+    Trial {
+        one_way: (pattern == Pattern::OneWay).then_some(parts),
+        stream: (pattern == Pattern::Throughput).then_some(StreamParts { counted: 10_000, depth }),
+        ..trial
+    }
+}
+
+/// The outcome of a case of this pattern of which these trials were measured.
+pub fn measured_as(pattern: Pattern, trials: Vec<Trial>) -> Outcome {
+    let mut trials = trials.into_iter().map(|trial| with_parts_of(pattern, trial));
+    let mut measurement = Measurement::of(pattern, trials.next().expect("at least one"));
+    measurement.trials_mut().extend(trials);
+    Outcome::Ok { measurement }
 }
 
 /// The first trial of a measured case, to change it.
-pub fn first(case: &mut Case) -> &mut RoundTripTrial {
+pub fn first(case: &mut Case) -> &mut Trial {
     match &mut case.outcome {
-        Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials[0],
+        Outcome::Ok { measurement } => &mut measurement.trials_mut()[0],
         other => panic!("it was not measured: {other:?}"),
     }
 }
 
 /// Percentiles and costs that round trips of this p50 may well have, all measured at one distance.
-pub fn trial(wait: Wait, p50: u64) -> RoundTripTrial {
+pub fn trial(wait: Wait, p50: u64) -> Trial {
     let time = p50.max(1) as f64;
-    let round_trip_ns = times(p50, p50 * 13 / 10, p50 * 4, p50 * 12 + 31_415);
-    RoundTripTrial {
+    let times_ns = times(p50, p50 * 13 / 10, p50 * 4, p50 * 12 + 31_415);
+    Trial {
         number: 1,
+        one_way: None,
+        stream: None,
         clock_free_mean_ns: time * 0.98,
         elapsed_ns: (time * 1.05) as u64 * 10_000,
         lost_wait_ns: 0,
@@ -54,7 +78,7 @@ pub fn trial(wait: Wait, p50: u64) -> RoundTripTrial {
             turn: vec![0],
             start_ns: vec![0],
             clock_free: vec![true],
-            round_trips: vec![10_000],
+            events: vec![10_000],
             elapsed_ns: vec![p50 * 9_800],
             lost: vec![0],
             probe_before_ns: vec![206.0],
@@ -67,9 +91,9 @@ pub fn trial(wait: Wait, p50: u64) -> RoundTripTrial {
             floor_multiple: Some(time * 0.98 / 206.0),
             reference_multiple: None,
             settled: None,
-            round_trip_ns: round_trip_ns.clone(),
+            times_ns: times_ns.clone(),
         }],
-        round_trip_ns,
+        times_ns,
         session: session(wait, time),
     }
 }
@@ -97,11 +121,11 @@ pub fn times(p50: u64, p99: u64, p99_9: u64, max: u64) -> Times {
 }
 
 /// Has a trial measured these times, and this clock-free mean, at its distance as overall.
-pub fn set(trial: &mut RoundTripTrial, times: Times, mean_ns: f64) {
+pub fn set(trial: &mut Trial, times: Times, mean_ns: f64) {
     trial.by_distance[0].location_ns = Some(mean_ns);
     trial.by_distance[0].floor_multiple = Some(mean_ns / 206.0);
-    trial.by_distance[0].round_trip_ns = times.clone();
-    (trial.round_trip_ns, trial.clock_free_mean_ns) = (times, mean_ns);
+    trial.by_distance[0].times_ns = times.clone();
+    (trial.times_ns, trial.clock_free_mean_ns) = (times, mean_ns);
 }
 
 fn session(wait: Wait, time: f64) -> SessionRecord {
@@ -145,10 +169,10 @@ fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> 
 }
 
 /// Has a trial lose round trips.
-pub fn lose(trial: &mut RoundTripTrial, lost: u64, wait_ns: u64) {
+pub fn lose(trial: &mut Trial, lost: u64, wait_ns: u64) {
     let sent = trial.session.losses.sent;
     trial.session.losses = Losses { sent, received: sent - lost, lost, ..Losses::default() };
-    (trial.round_trip_ns.count, trial.lost_wait_ns) = (sent - lost, wait_ns);
+    (trial.times_ns.count, trial.lost_wait_ns) = (sent - lost, wait_ns);
 }
 
 /// The case, not measured.

@@ -2,14 +2,16 @@
 
 use ipcmark_report::Terminal;
 use ipcmark_results::{
-    Arrivals, Carrier, Load, Offered, RoundTripTrial, RunResult, Span, Status, Touch, Wait,
+    Arrivals, Carrier, Load, Offered, Pattern, RunResult, Span, Status, Touch, Trial, Wait,
 };
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
     arbitrary,
-    sample::{case, first, lose, measured, run, set, times, trial, unmeasured, whole_run},
+    sample::{
+        case, first, lose, measured, measured_as, run, set, times, trial, unmeasured, whole_run,
+    },
     shown, shown_on,
 };
 
@@ -160,12 +162,53 @@ fn an_open_loop_looks_like_this() {
     assert!(text.contains("late: not sent at that time") && !text.contains("½ round trip: there"));
 }
 
+/// Two rows of a pattern, one twice as fast as the other.
+fn two_of(pattern: Pattern) -> RunResult {
+    let of = |name, ns| {
+        let mut one = case(name, 1000, Wait::Spin, ns);
+        one.identity.pattern = pattern;
+        one.outcome = measured_as(pattern, vec![trial(Wait::Spin, ns)]);
+        one
+    };
+    run(vec![of("pipe", 2_000), of("shm-ring", 1_000)])
+}
+
+#[test]
+fn a_stream_looks_like_this() {
+    let mut result = two_of(Pattern::Throughput);
+    lose(first(&mut result.cases[0]), 100, 0);
+    let text = table(&result, 400);
+    assert!(text.contains("throughput · 1,000 B · spin   time a message in µs"), "{text}");
+    // 980 ns a message are 1,020,408 a second, of 1,000 bytes each.
+    let cells = row(&text, "shm-ring").join(" ");
+    assert!(cells.contains("1,020,408 1,020") && cells.contains(" 128 "), "{cells}");
+    assert!(!text.contains("p50") && text.contains("msg/s, MB/s: as received"), "{text}");
+    assert!(text.contains("pipe: 100 of 10,000 messages lost, 1 %"), "{text}");
+    assert!(
+        text.contains("throughput · 1,000 B · spin  most in its one trial shm-ring, 1,020,408/s;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_way_looks_like_this() {
+    let text = table(&two_of(Pattern::OneWay), 400);
+    assert!(text.contains("one-way · 1,000 B · spin   one way in µs"), "{text}");
+    let cells = row(&text, "shm-ring").join(" ");
+    assert!(cells.starts_with("shm-ring 0.980 1.00"), "nothing is halved: {cells}");
+    assert!(text.contains("the clocks of the two ends agree within 45.0 ns"), "{text}");
+    assert!(
+        text.contains("one-way · 1,000 B · spin  fastest in its one trial shm-ring, 980 ns"),
+        "{text}"
+    );
+}
+
 /// Two rows that differ by less than their trials, and one that is far slower.
 fn tie() -> RunResult {
     let of = |name, mean: f64| {
         let mut one = case(name, 64, Wait::Spin, 2_000);
         let numbered = [-1.0, 2.0, -2.0, 1.0].iter().enumerate().map(|(at, change)| {
-            let mut trial = RoundTripTrial { number: at as u32 + 1, ..trial(Wait::Spin, 2_000) };
+            let mut trial = Trial { number: at as u32 + 1, ..trial(Wait::Spin, 2_000) };
             let turned = if name == "memfd" { -change } else { *change };
             set(&mut trial, times(2_000, 2_100, 2_200, 9_000), mean * (1.0 + turned / 100.0));
             trial
@@ -361,36 +404,41 @@ fn unpainted(text: &str) -> String {
 }
 
 /// The geometric mean of a figure of each trial.
-fn mean(trials: &[RoundTripTrial], figure: impl Fn(&RoundTripTrial) -> f64) -> f64 {
+fn mean(trials: &[Trial], figure: impl Fn(&Trial) -> f64) -> f64 {
     let sum: f64 = trials.iter().map(|trial| figure(trial).ln()).sum();
     (sum / trials.len() as f64).exp()
 }
 
 /// The middle of some figures, or the mean of the middle two.
-fn median(trials: &[RoundTripTrial], figure: impl Fn(&RoundTripTrial) -> f64) -> f64 {
+fn median(trials: &[Trial], figure: impl Fn(&Trial) -> f64) -> f64 {
     let mut figures: Vec<f64> = trials.iter().map(figure).collect();
     figures.sort_by(f64::total_cmp);
     figures[(figures.len() - 1) / 2].midpoint(figures[figures.len() / 2])
 }
 
 /// Figures of a row, each with its label and whether it is a time in the unit of the group.
-fn figures(case: &ipcmark_results::Case) -> [(&'static str, f64, bool); 4] {
-    let all = case.round_trips();
-    let is_halved = case.identity.subscribers == 1 && !case.identity.load.is_open();
+fn figures(case: &ipcmark_results::Case) -> Vec<(&'static str, f64, bool)> {
+    let all = case.trials();
+    let is_halved = case.identity.pattern == Pattern::Latency && !case.identity.load.is_open();
     let share = if is_halved { 0.5 } else { 1.0 };
     let sum = |of: fn(&ipcmark_results::ProcessRecord) -> u64| {
-        let of_trial = |trial: &RoundTripTrial| -> f64 {
+        let of_trial = |trial: &Trial| -> f64 {
             let processes = trial.session.processes.iter();
             processes.map(|process| of(process) as f64).sum::<f64>()
         };
         median(all, |trial| of_trial(trial) / trial.session.messages as f64)
     };
-    let longest = all.iter().map(|trial| trial.round_trip_ns.max).max().unwrap_or(0);
+    let longest = all.iter().map(|trial| trial.times_ns.max).max().unwrap_or(0);
     let switches =
         sum(|process| process.context_switches.voluntary + process.context_switches.involuntary);
-    [
-        ("mean", mean(all, |trial| trial.clock_free_mean_ns) * share, true),
-        ("max", longest as f64 * share, true),
+    let location = mean(all, |trial| trial.clock_free_mean_ns);
+    let of_pattern = match case.identity.pattern {
+        Pattern::Throughput => ("msg/s", (1e9 / location).round(), false),
+        _ => ("max", longest as f64 * share, true),
+    };
+    vec![
+        ("mean", location * share, true),
+        of_pattern,
         ("CPU/msg", sum(|process| process.cpu_ns), true),
         ("switches/msg", switches, false),
     ]
@@ -408,7 +456,14 @@ struct Shown {
 fn rows_of_markdown(text: &str) -> Vec<Shown> {
     let (mut unit, mut labels, mut rows) = (1.0, Vec::new(), Vec::new());
     for line in text.lines() {
-        let whats = ["½ round trip in ", "round trip in ", "response from the intended time in "];
+        let whats = [
+            "½ round trip in ",
+            "round trip in ",
+            "response from the intended time in ",
+            "one way in ",
+            "one way from the intended time in ",
+            "time a message in ",
+        ];
         let sign = whats.iter().find_map(|what| line.strip_prefix(what));
         unit = sign.map_or(unit, |sign| match sign {
             "ns" => 1.0,

@@ -11,11 +11,11 @@ pub struct Blocks {
     pub turn: Vec<u32>,
     /// Time from the begin of the first block.
     pub start_ns: Vec<u64>,
-    /// True for a block with one clock reading at each end, false for one with a reading a round trip.
+    /// True for a block with one clock reading at each end, false for one with more.
     pub clock_free: Vec<bool>,
-    /// Round trips.
-    pub round_trips: Vec<u64>,
-    /// Length.
+    /// Round trips, messages one way, or messages of a stream in the part of it that counts.
+    pub events: Vec<u64>,
+    /// What they took together.
     pub elapsed_ns: Vec<u64>,
     /// Round trips that were given up.
     pub lost: Vec<u64>,
@@ -36,12 +36,12 @@ impl Blocks {
         self.turn.is_empty()
     }
 
-    /// The mean of a round trip of a block in which nothing was lost and that is clock-free, or of any such block where the
+    /// The mean of an event of a block in which nothing was lost and that is clock-free, or of any such block where the
     /// load leaves none clock-free.
     pub fn location_mean_ns(&self, at: usize) -> Option<f64> {
         let is_of_kind = self.clock_free[at] || !self.clock_free.contains(&true);
-        let counts = is_of_kind && self.lost[at] == 0 && self.round_trips[at] > 0;
-        counts.then(|| self.elapsed_ns[at] as f64 / self.round_trips[at] as f64)
+        let counts = is_of_kind && self.lost[at] == 0 && self.events[at] > 0;
+        counts.then(|| self.elapsed_ns[at] as f64 / self.events[at] as f64)
     }
 
     /// Checks that the columns are of one length and their figures are figures.
@@ -50,7 +50,7 @@ impl Blocks {
         let columns = [
             ("start_ns", self.start_ns.len()),
             ("clock_free", self.clock_free.len()),
-            ("round_trips", self.round_trips.len()),
+            ("events", self.events.len()),
             ("elapsed_ns", self.elapsed_ns.len()),
             ("lost", self.lost.len()),
         ];

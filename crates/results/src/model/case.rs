@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::json;
 
-use super::{load::Load, measurement::Measurement, round_trips::RoundTripTrial};
+use super::{load::Load, measurement::Measurement, trial::Trial};
 
 /// One case: one row.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -179,10 +179,17 @@ impl Outcome {
 }
 
 impl Identity {
-    /// Messages in one round trip: one to each follower, and one back from each that answers.
-    pub fn messages_per_round_trip(&self) -> u64 {
+    /// Messages for each that the leader publishes: one to each follower, and one back from each that answers. Nobody
+    /// answers a stream, nor one way in an open loop.
+    pub fn messages_per_publication(&self) -> u64 {
         let followers = u64::from(self.subscribers.max(1));
-        2 * followers - u64::from(self.silent_subscribers).min(followers)
+        let is_answered = match self.pattern {
+            Pattern::Latency | Pattern::FanOut => true,
+            Pattern::OneWay => !self.load.is_open(),
+            Pattern::Throughput => false,
+        };
+        let silent = if is_answered { u64::from(self.silent_subscribers) } else { followers };
+        2 * followers - silent.min(followers)
     }
 }
 
@@ -205,10 +212,9 @@ impl Case {
         }
     }
 
-    /// The trials of its round trips; none where it was not measured, or in something else.
-    pub fn round_trips(&self) -> &[RoundTripTrial] {
-        let measured = self.measurement().and_then(Measurement::round_trips);
-        measured.map_or(&[], |measured| &measured.trials)
+    /// Its trials; none where it was not measured.
+    pub fn trials(&self) -> &[Trial] {
+        self.measurement().map_or(&[], Measurement::trials)
     }
 
     /// Adds the outcome of a further trial. A case of which one trial failed has failed.

@@ -40,12 +40,13 @@ pub struct AtDistance {
     pub distance: u32,
     /// Blocks that were measured at it.
     pub blocks: u64,
-    /// The clock-free mean of a round trip: median over its clock-free blocks, each adjusted by its own probes. Absent where
+    /// The clock-free mean of an event: median over its clock-free blocks, each adjusted by its own probes. Absent where
     /// there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub location_ns: Option<f64>,
-    /// The clock-free mean of a block divided by its own probes: median over the blocks.
+    /// The clock-free mean of a block divided by its own probes, one way by half of them: median over the blocks. Absent for
+    /// a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub floor_multiple: Option<f64>,
@@ -59,7 +60,7 @@ pub struct AtDistance {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
     /// Every sample of its sampled blocks.
-    pub round_trip_ns: Times,
+    pub times_ns: Times,
 }
 
 /// One slot of a round: rows that took turns with one another.
@@ -160,6 +161,6 @@ impl AtDistance {
             ("by_distance.floor_multiple", self.floor_multiple.unwrap_or(0.0)),
             ("by_distance.reference_multiple", self.reference_multiple.unwrap_or(0.0)),
         ])?;
-        self.round_trip_ns.check("by_distance.round_trip_ns")
+        self.times_ns.check("by_distance.times_ns")
     }
 }

@@ -1,47 +1,93 @@
-//! The measurement of a case: each pattern's own, one file each.
+//! The measurement of a case: its kind follows from the pattern.
 
 use ipcmark_transport::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{round_trips::RoundTrips, session::SessionRecord};
+use super::{session::SessionRecord, trial::Trial};
 
-/// The measurement of a case; its kind follows from the pattern.
+/// The measurement of a case; its kind says what its times are times of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measurement {
-    /// The patterns `latency` and `fan-out`.
-    RoundTrips(RoundTrips),
+    /// The patterns `latency` and `fan-out`: from the publication to the last answer.
+    RoundTrips(Trials),
+    /// The pattern `one-way`: from the sender's clock to the receiver's.
+    OneWay(Trials),
+    /// The pattern `throughput`: what a message takes of a stream, as received.
+    Stream(Trials),
+}
+
+/// What was measured, trial by trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trials {
+    /// Independent repetitions in fresh processes, in the order in which they ran; at least one.
+    #[schemars(length(min = 1))]
+    pub trials: Vec<Trial>,
 }
 
 impl Measurement {
-    /// The sessions of its trials, in their order.
-    pub fn sessions(&self) -> impl Iterator<Item = &SessionRecord> {
-        let Measurement::RoundTrips(measured) = self;
-        measured.trials.iter().map(|trial| &trial.session)
+    /// What was measured for this pattern in one trial.
+    pub fn of(pattern: Pattern, trial: Trial) -> Self {
+        let trials = Trials { trials: vec![trial] };
+        match pattern {
+            Pattern::Latency | Pattern::FanOut => Measurement::RoundTrips(trials),
+            Pattern::OneWay => Measurement::OneWay(trials),
+            Pattern::Throughput => Measurement::Stream(trials),
+        }
     }
 
-    /// The round trips, if that is what was measured.
-    pub fn round_trips(&self) -> Option<&RoundTrips> {
-        let Measurement::RoundTrips(measured) = self;
-        Some(measured)
+    /// Its trials, in their order.
+    pub fn trials(&self) -> &[Trial] {
+        let (Measurement::RoundTrips(all) | Measurement::OneWay(all) | Measurement::Stream(all)) =
+            self;
+        &all.trials
+    }
+
+    /// Its trials, to be changed.
+    pub fn trials_mut(&mut self) -> &mut Vec<Trial> {
+        let (Measurement::RoundTrips(all) | Measurement::OneWay(all) | Measurement::Stream(all)) =
+            self;
+        &mut all.trials
+    }
+
+    /// The sessions of its trials, in their order.
+    pub fn sessions(&self) -> impl Iterator<Item = &SessionRecord> {
+        self.trials().iter().map(|trial| &trial.session)
     }
 
     /// Adds the trials of another measurement of the same case.
-    pub(super) fn append(&mut self, more: Self) {
-        let (Measurement::RoundTrips(measured), Measurement::RoundTrips(more)) = (self, more);
-        measured.trials.extend(more.trials);
+    pub(super) fn append(&mut self, mut more: Self) {
+        self.trials_mut().append(more.trials_mut());
     }
 
     /// True if a pattern is measured like this.
     pub fn is_of(&self, pattern: Pattern) -> bool {
-        let Measurement::RoundTrips(_) = self;
-        matches!(pattern, Pattern::Latency | Pattern::FanOut)
+        let patterns: &[Pattern] = match self {
+            Measurement::RoundTrips(_) => &[Pattern::Latency, Pattern::FanOut],
+            Measurement::OneWay(_) => &[Pattern::OneWay],
+            Measurement::Stream(_) => &[Pattern::Throughput],
+        };
+        patterns.contains(&pattern)
     }
 
-    /// Checks that every figure is one, and that counts add up.
+    /// Checks that every figure is one, that counts add up, and that each trial has what its kind needs.
     pub fn check(&self) -> Result<(), String> {
-        let Measurement::RoundTrips(measured) = self;
-        measured.check()
+        if self.trials().is_empty() {
+            return Err("it was measured, but it has no trial".into());
+        }
+        let is_whole = |trial: &Trial| match self {
+            Measurement::RoundTrips(_) => trial.one_way.is_none() && trial.stream.is_none(),
+            Measurement::OneWay(_) => trial.one_way.is_some() && trial.stream.is_none(),
+            Measurement::Stream(_) => trial.one_way.is_none() && trial.stream.is_some(),
+        };
+        for trial in self.trials() {
+            let checked = trial.check().and_then(|()| match is_whole(trial) {
+                true => Ok(()),
+                false => Err("its parts are those of another pattern".into()),
+            });
+            checked.map_err(|cause| format!("trial {}: {cause}", trial.number))?;
+        }
+        Ok(())
     }
 }

@@ -18,7 +18,7 @@ pub struct SessionRecord {
     pub configuration: BTreeMap<String, String>,
     /// Length of the leader's turns together: the time over which its processes cost what they did.
     pub turns_ns: u64,
-    /// Messages of the measured pass, those of lost round trips left out: what costs are divided by.
+    /// Messages of the measured pass, those of lost round trips left out, of a stream those received: what costs are divided by.
     pub messages: u64,
     /// Parts that the leader's messages were published in, on average: where there are more than one, what carries them
     /// holds less than a message. Absent where the transport does not tell.

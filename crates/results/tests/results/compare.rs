@@ -220,7 +220,7 @@ fn sitting(factor: f64, floor_ns: f64) -> RunResult {
         turn: (0..count).collect(),
         start_ns: vec![0; count as usize],
         clock_free: vec![true; count as usize],
-        round_trips: vec![1_000; count as usize],
+        events: vec![1_000; count as usize],
         elapsed_ns: probes.iter().map(|probe| (factor * probe * 1_000.0) as u64).collect(),
         lost: vec![0; count as usize],
         probe_before_ns: probes.clone(),

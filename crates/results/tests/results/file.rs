@@ -26,7 +26,7 @@ fn error_of(bytes: &[u8]) -> String {
 }
 
 /// The first trial of the first case.
-fn first_trial(result: &mut RunResult) -> &mut RoundTripTrial {
+fn first_trial(result: &mut RunResult) -> &mut Trial {
     match &mut result.cases[0].outcome {
         Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials[0],
         other => panic!("it was not measured: {other:?}"),
@@ -301,7 +301,7 @@ fn what_is_no_result_is_named() {
 fn a_file_of_the_old_form_is_said_to_be_one() {
     // As the version before this one wrote it: one case a trial, its figures among its fields.
     let old = r#"{"schema":"ipcmark/1","complete":true,"cases":[{"transport":"pipe","trial":1,
-        "status":"ok","round_trips":1,"round_trip_ns":{"p50":1000}}]}"#;
+        "status":"ok","round_trips":1,"times_ns":{"p50":1000}}]}"#;
     let error = error_of(old.as_bytes());
     assert!(
         error.contains("it is of the form `ipcmark/1`") && error.contains("measure again"),
@@ -313,7 +313,7 @@ fn a_file_of_the_old_form_is_said_to_be_one() {
 fn what_is_missing_is_named_with_its_place() {
     let text = to_json(&mixed());
     let error = error_of(text.replacen("\"p99_9\"", "\"other\"", 1).as_bytes());
-    let place = "cases[0].measurement.round_trips.trials[0].round_trip_ns";
+    let place = "cases[0].measurement.round_trips.trials[0].times_ns";
     assert!(error.contains("missing field `p99_9`") && error.contains(place), "{error}");
     let error = error_of(text.replacen("\"touch\"", "\"other\"", 1).as_bytes());
     assert!(error.contains("missing field `touch`") && error.contains("cases[0]"), "{error}");
@@ -345,6 +345,15 @@ fn a_case_that_contradicts_itself_is_named() {
         ("case 1 (pipe): its measurement is not one of the pattern throughput", &|cases| {
             cases[0]["pattern"] = "throughput".into();
         }),
+        ("case 1 (pipe): trial 1: its parts are those of another pattern", &|cases| {
+            let measured = cases[0]["measurement"]["round_trips"].clone();
+            cases[0]["measurement"] = serde_json::json!({ "stream": measured });
+            cases[0]["pattern"] = "throughput".into();
+        }),
+        ("case 1 (pipe): trial 1: stream.depth.p50 is 9, above its max 8", &|cases| {
+            let trial = &mut cases[0]["measurement"]["round_trips"]["trials"][0];
+            trial["stream"] = serde_json::json!({ "counted": 1, "depth": { "p50": 9, "max": 8 } });
+        }),
         ("case 1 (pipe): trial 1: 9 were sent, but 4 received and 0 lost", &|cases| {
             cases[0]["measurement"]["round_trips"]["trials"][0]["session"]["losses"]["sent"] =
                 9.into();
@@ -352,7 +361,7 @@ fn a_case_that_contradicts_itself_is_named() {
         ("case 1 (pipe): it was measured, but it has no trial", &|cases| {
             cases[0]["measurement"]["round_trips"]["trials"] = serde_json::json!([]);
         }),
-    ] as [(&str, &dyn Fn(&mut serde_json::Value)); 7]
+    ] as [(&str, &dyn Fn(&mut serde_json::Value)); 9]
     {
         let error = refused(change);
         assert!(error.contains(cause), "{error}");

@@ -11,7 +11,7 @@ fn with(identity: Identity, p50s: &[u64]) -> Case {
     Case { identity, outcome: measured(trials.collect()) }
 }
 
-fn round_trips(case: &mut Case) -> &mut [RoundTripTrial] {
+fn round_trips(case: &mut Case) -> &mut [Trial] {
     match &mut case.outcome {
         Outcome::Ok { measurement: Measurement::RoundTrips(measured) } => &mut measured.trials,
         other => panic!("it was not measured: {other:?}"),
@@ -129,7 +129,7 @@ fn losses_of_all_trials_are_told_together() {
     }
     assert_eq!(
         caveats(&Row::of(&one, Some(0)).unwrap()),
-        [Caveat::Lost { lost: 4, sent: 6, wait_ns: 10 }]
+        [Caveat::Lost { lost: 4, sent: 6, wait_ns: 10, of_stream: false }]
     );
 }
 
@@ -187,7 +187,7 @@ fn a_curve_pools_the_samples_of_all_trials() {
     let points = curve(Row::of(&pooled, None).unwrap().trials).unwrap();
     assert_eq!((points[0], points.len()), (1_000, GRID.iter().filter(|at| **at <= 2.0).count()));
     let mut damaged = pooled;
-    round_trips(&mut damaged)[1].round_trip_ns.histogram = "AAAA".into();
+    round_trips(&mut damaged)[1].times_ns.histogram = "AAAA".into();
     assert!(curve(Row::of(&damaged, None).unwrap().trials).is_err());
 }
 

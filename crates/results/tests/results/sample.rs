@@ -28,17 +28,19 @@ pub fn case(transport: &str, samples: &[u64]) -> Case {
 }
 
 /// The outcome of a case of which these trials were measured.
-pub fn measured(trials: Vec<RoundTripTrial>) -> Outcome {
-    Outcome::Ok { measurement: Measurement::RoundTrips(RoundTrips { trials }) }
+pub fn measured(trials: Vec<Trial>) -> Outcome {
+    Outcome::Ok { measurement: Measurement::RoundTrips(Trials { trials }) }
 }
 
 /// A trial of these samples.
-pub fn trial(number: u32, samples: &[u64]) -> RoundTripTrial {
+pub fn trial(number: u32, samples: &[u64]) -> Trial {
     let mut histogram = new_histogram();
     samples.iter().for_each(|sample| histogram.saturating_record(*sample));
-    RoundTripTrial {
+    Trial {
         number,
-        round_trip_ns: Times::of(&histogram),
+        times_ns: Times::of(&histogram),
+        one_way: None,
+        stream: None,
         clock_free_mean_ns: histogram.mean() * 0.97,
         elapsed_ns: samples.iter().sum(),
         lost_wait_ns: 0,
@@ -59,7 +61,7 @@ fn blocks(histogram: &Histogram<u64>) -> Blocks {
         turn: vec![0, 0],
         start_ns: vec![0, elapsed_ns],
         clock_free: vec![false, true],
-        round_trips: vec![histogram.len(); 2],
+        events: vec![histogram.len(); 2],
         elapsed_ns: vec![elapsed_ns; 2],
         lost: vec![0, 0],
         probe_before_ns: vec![100.0, 100.25],
@@ -68,7 +70,7 @@ fn blocks(histogram: &Histogram<u64>) -> Blocks {
 }
 
 /// The trial as it is placed at two distances of a run, the first its reference.
-pub fn placed(mut trial: RoundTripTrial, near_ns: f64, far_ns: f64) -> RoundTripTrial {
+pub fn placed(mut trial: Trial, near_ns: f64, far_ns: f64) -> Trial {
     let at = |distance, location_ns| AtDistance {
         distance,
         blocks: 1,
@@ -76,7 +78,7 @@ pub fn placed(mut trial: RoundTripTrial, near_ns: f64, far_ns: f64) -> RoundTrip
         floor_multiple: Some(location_ns / 100.0),
         reference_multiple: Some(location_ns / 200.0),
         settled: Some(true),
-        round_trip_ns: trial.round_trip_ns.clone(),
+        times_ns: trial.times_ns.clone(),
     };
     trial.by_distance = vec![at(0, near_ns), at(1, far_ns)];
     trial.reference_multiple = Some(1.5);

@@ -4,7 +4,7 @@ use crate::sample::{identity, measured, run, trial};
 use ipcmark_results::*;
 
 fn numbers(case: &Case) -> Vec<u32> {
-    case.round_trips().iter().map(|trial| trial.number).collect()
+    case.trials().iter().map(|trial| trial.number).collect()
 }
 
 fn failed(reason: &str) -> Outcome {

@@ -1,7 +1,7 @@
 //! One transport with all that is known of it.
 
 use ipcmark_report::Terminal;
-use ipcmark_transport::{Availability, Carrier, DeclaredCarrier, OptionSpec};
+use ipcmark_transport::{Availability, Carrier, DeclaredCarrier, OptionSpec, Pattern};
 
 use super::row::{Row, waits};
 use crate::text::{BOLD, hanging, paint};
@@ -16,7 +16,7 @@ fn detail(row: &Row<'_>, terminal: Terminal) -> Vec<String> {
     let definition = row.definition;
     let capabilities = &definition.capabilities;
     let mut lines = vec![paint(&definition.name, BOLD, terminal)];
-    let patterns: Vec<&str> = capabilities.patterns.iter().map(|p| p.as_str()).collect();
+    let patterns: Vec<&str> = capabilities.carried().map(Pattern::as_str).collect();
     let mut facts = vec![
         ("what", definition.summary.to_string()),
         ("family", definition.family.to_string()),

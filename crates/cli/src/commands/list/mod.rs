@@ -7,7 +7,7 @@ mod table;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ipcmark_transport::{Availability, OptionSpec};
+use ipcmark_transport::{Availability, OptionSpec, Pattern};
 use serde_json::{Value, json};
 
 use crate::{
@@ -69,7 +69,7 @@ fn entry(row: &Row<'_>) -> Value {
         Availability::Available { .. } => (true, None, None),
         Availability::Unavailable { reason, install } => (false, Some(reason), install.as_ref()),
     };
-    let patterns: Vec<&str> = capabilities.patterns.iter().map(|p| p.as_str()).collect();
+    let patterns: Vec<&str> = capabilities.carried().map(Pattern::as_str).collect();
     json!({
         "name": definition.name,
         "family": definition.family,

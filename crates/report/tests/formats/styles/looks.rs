@@ -92,7 +92,7 @@ fn ipc_bench_s_looks_like_this() {
     let trial = first(&mut pipe);
     (trial.elapsed_ns, trial.session.losses.sent) = (1_945_002, 1_000);
     lose(trial, 0, 0);
-    let trip = &mut trial.round_trip_ns;
+    let trip = &mut trial.times_ns;
     (trip.mean, trip.stdev, trip.min, trip.max) = (1_418.0, 1_282.0, 900, 25_000);
     let failed = unmeasured(case("signal", 100, Wait::Block, 1), Status::Failed, "it hung");
     let expected = "\
@@ -180,7 +180,7 @@ NNG (IPC): unavailable: no libnng.so\\|1
 #[test]
 fn what_sets_entries_apart_is_said() {
     let mut cases = vec![case("pipe", 64, Wait::Spin, 1_000); 4];
-    let second = ipcmark_results::RoundTripTrial { number: 2, ..trial(Wait::Spin, 2_000) };
+    let second = ipcmark_results::Trial { number: 2, ..trial(Wait::Spin, 2_000) };
     cases[0].outcome = measured(vec![trial(Wait::Spin, 1_000), second]);
     cases[1].identity.options.insert("capacity".into(), "1048576".into());
     (cases[2].identity.pattern, cases[2].identity.subscribers) = (Pattern::FanOut, 3);
@@ -197,7 +197,7 @@ fn what_sets_entries_apart_is_said() {
 fn of_several_subscribers_every_message_counts_in_the_inverse() {
     let mut three = case("shm-ring", 64, Wait::Spin, 1_000);
     (three.identity.pattern, three.identity.subscribers) = (Pattern::FanOut, 3);
-    first(&mut three).round_trip_ns.mean = 1_000.0;
+    first(&mut three).times_ns.mean = 1_000.0;
     let mut silent = three.clone();
     silent.identity.silent_subscribers = 1;
     let text = shown(&run(vec![three]), "ipc-performance");

@@ -1,6 +1,6 @@
 //! Figures parsed back from each style: all of them, and no others.
 
-use ipcmark_results::{Case, RoundTripTrial, RunResult};
+use ipcmark_results::{Case, Measurement, RunResult, Trial};
 use proptest::prelude::*;
 
 use super::STYLES;
@@ -25,14 +25,18 @@ fn holds(text: &str, (exact, step): (f64, f64)) -> bool {
     (read - exact).abs() <= step * 0.500_001 + exact.abs() * 1e-12
 }
 
+/// The trials that other benchmarks show: those of round trips.
+fn shown_trials(case: &Case) -> &[Trial] {
+    match case.measurement() {
+        Some(Measurement::RoundTrips(all)) => &all.trials,
+        _ => &[],
+    }
+}
+
 /// Fails unless each trial has a line of its own with its figures, and no line is left.
-fn check(
-    result: &RunResult,
-    mut lines: Vec<Line>,
-    expected: fn(&Case, &RoundTripTrial) -> Expected,
-) {
+fn check(result: &RunResult, mut lines: Vec<Line>, expected: fn(&Case, &Trial) -> Expected) {
     for case in &result.cases {
-        for trial in case.round_trips() {
+        for trial in shown_trials(case) {
             let wanted = expected(case, trial);
             let fits = |line: &Line| {
                 let pairs = || line.texts.iter().zip(&wanted);
@@ -132,7 +136,7 @@ fn ipc_performance(text: &str) -> Vec<Line> {
 
 /// The number of cases that a line says to have no figures: as many as it names before it says why.
 fn cases_in(line: &str) -> usize {
-    let words = ["failed: ", "unavailable: ", "unsupported: "];
+    let words = ["not shown: ", "failed: ", "unavailable: ", "unsupported: "];
     let before = words.iter().filter_map(|word| Some(line.split_once(word)?.0)).next();
     before.map_or(0, |names| names.split(", ").count())
 }
@@ -148,7 +152,7 @@ proptest! {
     fn ipc_bench_shows_round_trips(result in arbitrary::result()) {
         let lines = ipc_bench(&shown(&result, "ipc-bench"));
         check(&result, lines, |_, trial| {
-            let (trip, elapsed_ns) = (&trial.round_trip_ns, trial.elapsed_ns as f64);
+            let (trip, elapsed_ns) = (&trial.times_ns, trial.elapsed_ns as f64);
             let count = trip.count as f64;
             vec![
                 (count, 0.0),
@@ -166,7 +170,7 @@ proptest! {
     fn fastdds_shows_half_of_round_trips(result in arbitrary::result()) {
         let lines = fastdds(&shown(&result, "fastdds"));
         check(&result, lines, |_, trial| {
-            let trip = &trial.round_trip_ns;
+            let trip = &trial.times_ns;
             let whole = [trip.min, trip.p50, trip.p90, trip.p99, trip.p99_99, trip.max];
             let times = [trip.stdev, trip.mean].into_iter().chain(whole.map(|ns| ns as f64));
             let times = times.map(|ns| us(ns / 2.0, 0.001));
@@ -178,7 +182,7 @@ proptest! {
     fn ipc_performance_shows_round_trips_and_their_inverse(result in arbitrary::result()) {
         let lines = ipc_performance(&shown(&result, "ipc-performance"));
         check(&result, lines, |case, trial| {
-            let trip = &trial.round_trip_ns;
+            let trip = &trial.times_ns;
             let whole = [trip.p50, trip.p90, trip.p99, trip.min, trip.max].map(|ns| ns as f64);
             let times = std::iter::once(trip.mean).chain(whole).map(|ns| us(ns, 0.01));
             // One message there and one back; or three there and two back.
@@ -189,7 +193,7 @@ proptest! {
 
     #[test]
     fn nothing_that_was_not_measured_vanishes(result in arbitrary::result()) {
-        let unmeasured = result.cases.iter().filter(|case| case.round_trips().is_empty()).count();
+        let unmeasured = result.cases.iter().filter(|case| shown_trials(case).is_empty()).count();
         for style in STYLES {
             let text = shown(&result, style);
             let said: usize = text.lines().map(cases_in).sum();

@@ -1,35 +1,29 @@
-//! Round trips: a message out, its answers back, timed by the one who sent it.
+//! A trial: one repetition of a case, in fresh processes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    blocks::Blocks, distances::AtDistance, load::Offered, session::SessionRecord, times::Times,
+    blocks::Blocks, distances::AtDistance, load::Offered, one_way::OneWayParts,
+    session::SessionRecord, stream::StreamParts, times::Times,
 };
 use crate::figure::check_figures;
 
-/// The measurement of the patterns `latency` and `fan-out`.
+/// One trial. An *event* is what the measurement counts: a round trip, a message on its way, a message of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RoundTrips {
-    /// Independent repetitions in fresh processes, in the order in which they ran; at least one.
-    #[schemars(length(min = 1))]
-    pub trials: Vec<RoundTripTrial>,
-}
-
-/// One trial of round trips.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RoundTripTrial {
+pub struct Trial {
     /// Number of the trial, from 1.
     #[schemars(range(min = 1))]
     pub number: u32,
-    /// Round trips of the sampled blocks, to the last answer; one that was given up counts with the time it was
-    /// waited for. In an open loop the time from the message's intended time: the response time.
-    pub round_trip_ns: Times,
-    /// Mean of all clock-free blocks together: round trips between which no clock was read. Where the load leaves none, for
-    /// each message is waited for, the mean of all blocks.
+    /// Times of the events of the sampled blocks: of a round trip to the last answer; of a message one way, or in a stream
+    /// what each takes in a batch of them. What was given up counts with the time it was waited for. In an open loop the
+    /// time counts from the message's intended time: the response time.
+    pub times_ns: Times,
+    /// Mean of all clock-free blocks together: events between which no clock was read. Where there are none, for the clock
+    /// is read anyway or each message is waited for, the mean of all blocks.
     #[schemars(range(min = 0))]
     pub clock_free_mean_ns: f64,
-    /// Length of the sampled blocks together.
+    /// Length of the sampled blocks together; of a stream the parts of them that count.
     pub elapsed_ns: u64,
     /// Time spent waiting for what was lost.
     pub lost_wait_ns: u64,
@@ -38,6 +32,12 @@ pub struct RoundTripTrial {
     pub offered: Option<Offered>,
     /// The answers of each of several followers, in the order of their numbers; empty where there is one.
     pub answers: Vec<Answers>,
+    /// What only messages one way have; absent for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWayParts>,
+    /// What only a stream has; absent for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamParts>,
     /// Number of the round in which it took its turns: trials of one round are neighbours.
     pub round: u32,
     /// The clock-free mean of a turn divided by that of the reference in its neighbouring turn: median over all turns.
@@ -64,7 +64,7 @@ pub struct Answers {
     pub lost: u64,
 }
 
-impl RoundTripTrial {
+impl Trial {
     /// CPU time of all processes a message.
     pub fn cpu_ns_per_message(&self) -> f64 {
         self.cpu_ns() / self.session.messages.max(1) as f64
@@ -94,23 +94,13 @@ impl RoundTripTrial {
     }
 }
 
-impl RoundTrips {
+impl Trial {
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.trials.is_empty() {
-            return Err("it was measured, but it has no trial".into());
-        }
-        for trial in &self.trials {
-            trial.check().map_err(|cause| format!("trial {}: {cause}", trial.number))?;
-        }
-        Ok(())
-    }
-}
-
-impl RoundTripTrial {
-    fn check(&self) -> Result<(), String> {
         self.session.check()?;
-        self.round_trip_ns.check("round_trip_ns")?;
+        self.times_ns.check("times_ns")?;
         self.offered.as_ref().map_or(Ok(()), Offered::check)?;
+        self.one_way.as_ref().map_or(Ok(()), OneWayParts::check)?;
+        self.stream.as_ref().map_or(Ok(()), StreamParts::check)?;
         self.answers.iter().try_for_each(|answers| answers.answer_ns.check("answer_ns"))?;
         check_figures(&[
             ("clock_free_mean_ns", self.clock_free_mean_ns),

@@ -1,0 +1,269 @@
+//! One way: from the sender's clock to the receiver's, which are one clock read on two processors. How far the two readings
+//! can differ is measured before the first turn and stands in the result.
+//!
+//! In a closed loop every message is answered, and the next follows the answer: nothing is in its way. In an open loop it is
+//! sent at its time and nobody answers. The sender's stamp is taken before the message is written, the receiver's when it
+//! has been read: so a message one way holds half of what a round trip holds.
+
+use hdrhistogram::Histogram;
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
+use ipcmark_transport::{Endpoint, Error, Pattern};
+
+use super::{
+    blocks::{BlockLoop, MOST_SAMPLES},
+    context::{LoopContext, PatternLoops},
+    latency::Leader,
+    marks::{self, MOST_MARKS, Marks},
+    message::{CLOCKS, COLLECT, Head, MARKED, STREAM, TouchPolicy, begin},
+    pacer::{Pacer, Sent},
+    probe::ProbePages,
+    steps::{ClockFree, Losses, Sampled, send},
+    turns,
+};
+use crate::wire::{FollowerReport, LeaderReport, OneWayReport, Pass, Traffic};
+
+/// Messages one way.
+pub(super) struct OneWay;
+
+impl PatternLoops for OneWay {
+    const PATTERN: Pattern = Pattern::OneWay;
+
+    fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        mut context: LoopContext<'_>,
+    ) -> Result<LeaderReport, Error> {
+        let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
+        context.command.phase("verifying")?;
+        ends.verify(context.alternating)?;
+        let clock_offset_ns = match &mut context.probe {
+            Some(pages) => compare_clocks(&mut ends, pages)?,
+            None => None,
+        };
+        let peers = context.peers.try_clone()?;
+        let mut sender = Sender { clock_offset_ns, ..Sender::new(ends, peers) };
+        turns::lead(&mut sender, pass, context)
+    }
+
+    fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        context: LoopContext<'_>,
+    ) -> Result<Option<FollowerReport>, Error> {
+        marks::follow::<E, T, RELIABLE>(end, pass, context)
+    }
+}
+
+/// How far the follower's clock is ahead. On a busy machine the two may not run at the same time: a few attempts.
+fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+    ends: &mut Leader<'_, E, T, RELIABLE>,
+    pages: &mut ProbePages,
+) -> Result<Option<[i64; 2]>, Error> {
+    for _ in 0..ATTEMPTS {
+        ends.flagged(CLOCKS)?;
+        if let Some(bounds) = pages.compare_clocks() {
+            return Ok(Some(bounds));
+        }
+    }
+    Ok(None)
+}
+
+const ATTEMPTS: u32 = 3;
+
+struct Sender<'a, E, T, const RELIABLE: bool> {
+    ends: Leader<'a, E, T, RELIABLE>,
+    peers: SocketRendezvous,
+    /// Of each message of a block, when it was begun and when the call to publish it had returned.
+    stamps: Vec<[u64; 2]>,
+    /// What those calls took.
+    calls: Histogram<u64>,
+    clock_offset_ns: Option<[i64; 2]>,
+    aside_ns: u64,
+    /// Messages that nobody answers, and how many of them were lost.
+    unanswered: u64,
+    lost: u64,
+}
+
+impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_, E, T, RELIABLE> {
+    /// The clock is what it is about.
+    const HAS_CLOCK_FREE: bool = false;
+
+    fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
+        self.ends.flagged(flags)
+    }
+
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        self.certainly(begin(0))?;
+        let most = slots.len().min(wanted as usize).min(MOST_MARKS);
+        let count = self.answered(most, length_ns)?;
+        let (arrivals, _) = self.arrivals(count)?;
+        for (at, slot) in slots[..count].iter_mut().enumerate() {
+            *slot = arrivals[at].saturating_sub(self.stamps[at][0]);
+        }
+        self.keep_calls(count);
+        let elapsed_ns = slots[..count].iter().sum();
+        let events = count as u64;
+        Ok(Sampled { samples: count, events, elapsed_ns, spent: events })
+    }
+
+    fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
+        Err(Error::new("measure", "one way", "without a clock there is nothing to measure"))
+    }
+
+    fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
+        self.certainly(begin(0))?;
+        let most = slots.len().min(MOST_MARKS);
+        let count = match pacer.is_open() {
+            true => self.unanswered(&mut slots[..most], pacer)?,
+            false => self.answered_paced(&mut slots[..most], pacer)?,
+        };
+        pacer.pause();
+        if pacer.is_open() {
+            // Its answer says that everything before it has arrived, or never will.
+            self.certainly(0)?;
+        }
+        let (arrivals, lost) = self.arrivals(count)?;
+        if pacer.is_open() {
+            self.ends.count_lost(lost);
+            (self.unanswered, self.lost) = (self.unanswered + count as u64, self.lost + lost);
+        }
+        for (slot, arrival) in slots[..count].iter_mut().zip(arrivals) {
+            slot.end_ns = arrival.max(slot.due.start_ns);
+        }
+        self.keep_calls(count);
+        Ok(count)
+    }
+
+    fn start_measuring(&mut self) {
+        self.ends.start_measuring();
+        self.calls.reset();
+    }
+
+    fn losses(&self) -> &Losses {
+        self.ends.losses()
+    }
+
+    fn traffic(&self) -> Traffic {
+        let Traffic { sent, received } = self.ends.traffic();
+        // The lost ones of those that nobody answers are in neither.
+        Traffic { sent, received: received.saturating_sub(self.unanswered - self.lost) }
+    }
+
+    fn take_aside_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.aside_ns)
+    }
+
+    fn complete(&mut self, report: &mut LeaderReport) {
+        let send = ipcmark_results::encode(&self.calls);
+        report.one_way = Some(OneWayReport { send, clock_offset_ns: self.clock_offset_ns });
+    }
+}
+
+impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, RELIABLE> {
+    fn new(ends: Leader<'a, E, T, RELIABLE>, peers: SocketRendezvous) -> Self {
+        Self {
+            ends,
+            peers,
+            // Written with something else than zero, so that every page of it is there.
+            stamps: vec![[u64::MAX; 2]; MOST_SAMPLES],
+            calls: ipcmark_results::new_histogram(),
+            clock_offset_ns: None,
+            aside_ns: 0,
+            unanswered: 0,
+            lost: 0,
+        }
+    }
+
+    /// A round trip that is repeated until it ends.
+    fn certainly(&mut self, flags: u32) -> Result<(), Error> {
+        while !self.ends.flagged(flags)? {}
+        Ok(())
+    }
+
+    /// Messages that are answered, each after the answer to the last.
+    #[inline(never)]
+    fn answered(&mut self, most: usize, length_ns: u64) -> Result<usize, Error> {
+        let mut start = now_ns();
+        let until = start.saturating_add(length_ns);
+        for at in 0..most {
+            self.send(at, start, MARKED)?;
+            self.receive_answer()?;
+            start = now_ns();
+            if start >= until {
+                return Ok(at + 1);
+            }
+        }
+        Ok(most)
+    }
+
+    /// The same with a pause after each answer.
+    #[inline(never)]
+    fn answered_paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
+        for (at, slot) in slots.iter_mut().enumerate() {
+            let Some(due) = pacer.wait() else { return Ok(at) };
+            self.send(at, due.start_ns, MARKED)?;
+            self.receive_answer()?;
+            slot.due = due;
+        }
+        Ok(slots.len())
+    }
+
+    /// Messages that nobody answers, each at its time.
+    #[inline(never)]
+    fn unanswered(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
+        for (at, slot) in slots.iter_mut().enumerate() {
+            let Some(due) = pacer.wait() else { return Ok(at) };
+            self.send(at, due.start_ns, STREAM)?;
+            slot.due = due;
+        }
+        Ok(slots.len())
+    }
+
+    #[inline(always)]
+    fn send(&mut self, at: usize, start_ns: u64, flags: u32) -> Result<(), Error> {
+        self.ends.seq += 1;
+        send::<E, T>(self.ends.end, self.ends.len, Head { seq: self.ends.seq, flags })?;
+        self.stamps[at] = [start_ns, now_ns()];
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn receive_answer(&mut self) -> Result<(), Error> {
+        let expected = Head { seq: self.ends.seq, flags: self.ends.answer };
+        self.ends.receive_answer(expected).map(drop)
+    }
+
+    /// When each of the last `count` messages arrived, and how many did not: those were waited for until now.
+    fn arrivals(&mut self, count: usize) -> Result<(Vec<u64>, u64), Error> {
+        let waited_until = now_ns();
+        if RELIABLE {
+            self.certainly(COLLECT)?;
+        } else {
+            turns::ask_for_marks(&mut self.peers)?;
+        }
+        let start = thread_cpu_ns();
+        let marks = Marks::receive(&mut self.peers, count as u64, 0)?;
+        let arrival = |at: usize| marks.batches.get(at).map(|mark| mark.at_ns).filter(|ns| *ns > 0);
+        let lost = (0..count).filter(|at| arrival(*at).is_none()).count() as u64;
+        if RELIABLE && lost > 0 {
+            let cause = format!("{lost} of {count} did not arrive: the transport loses");
+            return Err(Error::new("measure", "messages one way", cause));
+        }
+        let waited = |at| arrival(at).unwrap_or(waited_until).min(waited_until);
+        let arrivals = (0..count).map(waited).collect();
+        self.aside_ns += thread_cpu_ns() - start;
+        Ok((arrivals, lost))
+    }
+
+    fn keep_calls(&mut self, count: usize) {
+        for [start_ns, end_ns] in &self.stamps[..count] {
+            self.calls.saturating_record(end_ns.saturating_sub(*start_ns));
+        }
+    }
+}

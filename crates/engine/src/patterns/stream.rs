@@ -1,0 +1,353 @@
+//! Throughput: a stream of messages, as fast as the transport takes them. What holds the sender back is the transport alone.
+//!
+//! The follower tells when each batch of messages began to arrive; the rate is that of arrival. Of each block only a part
+//! counts: from the end of its first quarter, in which the queue fills, until the sender has sent its last, for what is
+//! still in the queue then arrives without anybody sending. Nobody answers a message of the stream. After it a round trip
+//! tells that all of it has arrived, or was lost, and the block stands between its probes as every other.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
+use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
+
+use super::{
+    blocks::BlockLoop,
+    context::{LoopContext, PatternLoops},
+    latency::Leader,
+    marks::{self, MOST_MARKS, Mark, Marks},
+    message::{COLLECT, Head, STREAM, TouchPolicy, begin},
+    steps::{ClockFree, Losses, Sampled, send},
+    turns,
+};
+use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};
+
+/// How long a stream is between two probes: long enough for a queue to fill.
+const BLOCK: Duration = Duration::from_millis(8);
+
+/// A block of slow messages has so many batches, unless it lasts longer than this.
+const FEWEST_BATCHES: usize = 8;
+const LONGEST_BLOCK: Duration = Duration::from_millis(400);
+
+/// How long a batch is to take: long against a reading of the clock, short against a block.
+const BATCH_NS: f64 = 20_000.0;
+
+/// The largest batch is two to this power.
+const MOST_EXPONENT: u32 = 16;
+
+/// The part of a block in which the queue fills.
+const FILLING: f64 = 0.25;
+
+/// A stream of messages.
+pub(super) struct Throughput;
+
+impl PatternLoops for Throughput {
+    const PATTERN: Pattern = Pattern::Throughput;
+
+    fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        context: LoopContext<'_>,
+    ) -> Result<LeaderReport, Error> {
+        let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
+        context.command.phase("verifying")?;
+        ends.verify(context.alternating)?;
+        let (peers, has_one_clock) = (context.peers.try_clone()?, context.probe.is_some());
+        turns::lead(&mut Sender::new(ends, peers, has_one_clock), pass, context)
+    }
+
+    fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        context: LoopContext<'_>,
+    ) -> Result<Option<FollowerReport>, Error> {
+        marks::follow::<E, T, RELIABLE>(end, pass, context)
+    }
+}
+
+struct Sender<'a, E, T, const RELIABLE: bool> {
+    ends: Leader<'a, E, T, RELIABLE>,
+    peers: SocketRendezvous,
+    /// When each batch of a block had been sent.
+    sent_at: Vec<u64>,
+    /// What a message takes about, in nanoseconds.
+    message_ns: f64,
+    /// Whether the clocks of both ends are one; else nothing that one says is held against the other.
+    has_one_clock: bool,
+    depths: Histogram<u64>,
+    sent: u64,
+    received: u64,
+    aside_ns: u64,
+}
+
+/// A block of a stream.
+struct Stream {
+    exponent: u32,
+    batches: usize,
+    marks: Marks,
+}
+
+impl Stream {
+    /// Its messages.
+    fn sent(&self) -> u64 {
+        (self.batches as u64) << self.exponent
+    }
+}
+
+impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_, E, T, RELIABLE> {
+    /// The clock is read once a batch, by both ends: that is as good as never.
+    const HAS_CLOCK_FREE: bool = false;
+
+    fn block_length(_: Wait) -> Duration {
+        BLOCK
+    }
+
+    fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
+        self.ends.flagged(flags)
+    }
+
+    fn warm_up(&mut self, limit: TurnLimit) -> Result<f64, Error> {
+        let begin = now_ns();
+        let (mut sent, mut slots) = (0, vec![0; MOST_MARKS]);
+        while sent == 0 || (sent < limit.samples && now_ns() - begin < limit.time_ns) {
+            // From nothing known to what a message takes in a few short steps.
+            let length_ns = (BLOCK.as_nanos() as u64).min(limit.time_ns / 4);
+            let stream = self.stream(limit.samples - sent, length_ns)?;
+            sent += stream.sent();
+            self.counted(&stream, &mut slots);
+        }
+        Ok(self.message_ns)
+    }
+
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        let stream = self.stream(wanted, length_ns)?;
+        let sampled = self.counted(&stream, slots);
+        (self.sent, self.received) =
+            (self.sent + stream.sent(), self.received + stream.marks.received);
+        Ok(sampled)
+    }
+
+    fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
+        Err(Error::new("measure", "a stream", "without a clock there is nothing to measure"))
+    }
+
+    fn start_measuring(&mut self) {
+        self.ends.start_measuring();
+        self.depths.reset();
+    }
+
+    fn losses(&self) -> &Losses {
+        self.ends.losses()
+    }
+
+    fn traffic(&self) -> Traffic {
+        let Traffic { sent, received } = self.ends.traffic();
+        Traffic { sent, received: received.saturating_sub(self.sent) }
+    }
+
+    fn take_aside_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.aside_ns)
+    }
+
+    fn complete(&mut self, report: &mut LeaderReport) {
+        let Self { sent, received, .. } = *self;
+        let depth = self.has_one_clock.then(|| ipcmark_results::encode(&self.depths));
+        report.stream = Some(StreamReport { sent, received, depth });
+        // Those are of the round trips beside it.
+        (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);
+    }
+}
+
+impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, RELIABLE> {
+    fn new(ends: Leader<'a, E, T, RELIABLE>, peers: SocketRendezvous, has_one_clock: bool) -> Self {
+        Self {
+            ends,
+            peers,
+            // Written with something else than zero, so that every page of it is there.
+            sent_at: vec![u64::MAX; MOST_MARKS],
+            message_ns: BATCH_NS,
+            has_one_clock,
+            depths: ipcmark_results::new_histogram(),
+            sent: 0,
+            received: 0,
+            aside_ns: 0,
+        }
+    }
+
+    /// Streams for so long, at most so many messages, and waits until they have arrived.
+    fn stream(&mut self, wanted: u64, length_ns: u64) -> Result<Stream, Error> {
+        let exponent = exponent(self.message_ns, wanted);
+        self.certainly(begin(exponent))?;
+        let most = (wanted >> exponent).clamp(1, MOST_MARKS as u64) as usize;
+        let batches = self.send_batches(1 << exponent, most, length_ns)?;
+        // Its answer says that everything before it has arrived, or never will.
+        self.certainly(0)?;
+        let sent = (batches as u64) << exponent;
+        if RELIABLE {
+            self.certainly(COLLECT)?;
+        } else {
+            turns::ask_for_marks(&mut self.peers)?;
+        }
+        let start = thread_cpu_ns();
+        let marks = Marks::receive(&mut self.peers, sent, exponent)?;
+        self.aside_ns += thread_cpu_ns() - start;
+        match marks.received {
+            received if RELIABLE && received < sent => {
+                let cause = format!("{received} of {sent} arrived: the transport loses");
+                Err(Error::new("measure", "a stream of messages", cause))
+            }
+            0 => {
+                let cause = format!("not one of {sent} messages arrived");
+                Err(Error::new("measure", "a stream of messages", cause))
+            }
+            _ => Ok(Stream { exponent, batches, marks }),
+        }
+    }
+
+    /// A round trip that is repeated until it ends.
+    fn certainly(&mut self, flags: u32) -> Result<(), Error> {
+        while !self.ends.flagged(flags)? {}
+        Ok(())
+    }
+
+    /// The stream: batches of `batch` messages until the time is over; how many there were.
+    #[inline(never)]
+    fn send_batches(&mut self, batch: u64, most: usize, length_ns: u64) -> Result<usize, Error> {
+        let start = now_ns();
+        let until = start.saturating_add(length_ns);
+        let longest = start.saturating_add(LONGEST_BLOCK.as_nanos() as u64);
+        let Leader { end, len, seq, .. } = &mut self.ends;
+        for (at, sent_at) in self.sent_at[..most].iter_mut().enumerate() {
+            for _ in 0..batch {
+                *seq += 1;
+                send::<E, T>(*end, *len, Head { seq: *seq, flags: STREAM })?;
+            }
+            let now = now_ns();
+            *sent_at = now;
+            if now >= until && (at + 1 >= FEWEST_BATCHES || now >= longest) {
+                return Ok(at + 1);
+            }
+        }
+        Ok(most)
+    }
+
+    /// The part of a stream that counts: its messages, its length, and of each batch what a message of it took.
+    fn counted(&mut self, stream: &Stream, slots: &mut [u64]) -> Sampled {
+        let sent_at = &self.sent_at[..stream.batches];
+        let last_sent_ns = sent_at[stream.batches - 1];
+        let seen: Vec<(usize, Mark)> = stream
+            .marks
+            .batches
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(_, mark)| mark.at_ns > 0)
+            .collect();
+        let end_ns = if self.has_one_clock { last_sent_ns } else { u64::MAX };
+        let counts = counting(&seen, end_ns);
+        if self.has_one_clock {
+            for (at, mark) in counts {
+                let sent = sent_at.partition_point(|sent_ns| *sent_ns <= mark.at_ns);
+                let depth = sent.saturating_sub(*at) << stream.exponent;
+                self.depths.saturating_record(depth as u64);
+            }
+        }
+        let sampled = match counts {
+            [(_, first), .., (_, last)] => Sampled {
+                samples: shares(counts, slots),
+                events: last.before - first.before,
+                elapsed_ns: last.at_ns - first.at_ns,
+                spent: stream.sent(),
+            },
+            _ => self.whole(stream, slots),
+        };
+        self.message_ns = (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1);
+        sampled
+    }
+
+    /// One batch alone: from the first arrival, or the begin of the sending, until it was sent and had arrived.
+    fn whole(&self, stream: &Stream, slots: &mut [u64]) -> Sampled {
+        let arrived = stream.marks.batches.iter().map(|mark| mark.at_ns).find(|ns| *ns > 0);
+        let now = now_ns();
+        let elapsed_ns = arrived.map_or(0, |ns| now.saturating_sub(ns)).max(1);
+        let events = stream.marks.received;
+        slots[0] = elapsed_ns / events;
+        Sampled { samples: 1, events, elapsed_ns, spent: stream.sent() }
+    }
+}
+
+/// Batches of such messages: two to which power. At least [`FEWEST_BATCHES`] of what is wanted.
+fn exponent(message_ns: f64, wanted: u64) -> u32 {
+    let batch = (BATCH_NS / message_ns).clamp(1.0, f64::from(1 << MOST_EXPONENT)) as u64;
+    batch.min((wanted / FEWEST_BATCHES as u64).max(1)).ilog2()
+}
+
+/// The marks that count: from the end of the filling on, and of those that came before the last message was sent. All of
+/// them where those are too few.
+fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] {
+    let Some((_, first)) = seen.first() else { return seen };
+    let end = seen.partition_point(|(_, mark)| mark.at_ns <= end_ns);
+    let last_ns = if end > 0 { seen[end - 1].1.at_ns } else { first.at_ns };
+    let filled_ns = first.at_ns + (FILLING * (last_ns - first.at_ns) as f64) as u64;
+    let begin = seen.partition_point(|(_, mark)| mark.at_ns < filled_ns);
+    let counts = seen.get(begin..end).unwrap_or_default();
+    match counts {
+        [(_, first), .., (_, last)] if last.at_ns > first.at_ns => counts,
+        _ => seen,
+    }
+}
+
+/// What a message took of each batch, a slot each.
+fn shares(counts: &[(usize, Mark)], slots: &mut [u64]) -> usize {
+    let pairs = counts.windows(2).zip(slots.iter_mut());
+    pairs
+        .map(|(pair, slot)| {
+            let [(_, from), (_, to)] = pair else { unreachable!("windows of two") };
+            let messages = (to.before - from.before).max(1);
+            *slot = (to.at_ns - from.at_ns + messages / 2) / messages;
+        })
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(times: &[u64]) -> Vec<(usize, Mark)> {
+        let mark = |(at, at_ns): (usize, &u64)| (at, Mark { at_ns: *at_ns, before: 4 * at as u64 });
+        times.iter().enumerate().map(mark).collect()
+    }
+
+    #[test]
+    fn what_fills_the_queue_and_what_empties_it_does_not_count() {
+        let seen = marks(&[100, 110, 120, 140, 160, 180, 200, 201, 202]);
+        let times: Vec<u64> = counting(&seen, 200).iter().map(|(_, mark)| mark.at_ns).collect();
+        assert_eq!(times, [140, 160, 180, 200]);
+        assert_eq!(counting(&seen, u64::MAX).last().unwrap().1.at_ns, 202, "no clock to compare");
+        assert_eq!(counting(&seen, 50).len(), 9, "all was sent before the first came");
+        assert_eq!(counting(&seen[..1], 200).len(), 1);
+        assert!(counting(&[], 200).is_empty());
+    }
+
+    #[test]
+    fn a_batch_shares_its_time_among_its_messages() {
+        let mut slots = [0; 8];
+        assert_eq!(shares(&marks(&[100, 140, 142]), &mut slots), 2);
+        assert_eq!(slots[..2], [10, 1]);
+    }
+
+    #[test]
+    fn batches_take_twenty_microseconds_and_leave_enough_of_them() {
+        assert_eq!(exponent(20.0, u64::MAX), 9);
+        assert_eq!(exponent(1e6, u64::MAX), 0);
+        assert_eq!(exponent(0.1, u64::MAX), MOST_EXPONENT);
+        assert_eq!(exponent(20.0, 80), 3);
+        assert_eq!(exponent(20.0, 1), 0);
+    }
+}

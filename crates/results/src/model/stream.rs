@@ -1,0 +1,35 @@
+//! A stream: what a trial of one has beside its times.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The messages of a stream, and how many of them were on their way at once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamParts {
+    /// Messages in the parts of the blocks that count: without their first quarter, in which the queue fills, and without
+    /// what was received after the last was sent.
+    pub counted: u64,
+    /// How deep the queue was. Absent where the clocks of the ends do not agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<QueueDepth>,
+}
+
+/// Messages that were sent and not yet received, looked at whenever a batch began to arrive: true to a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueDepth {
+    /// Half of the looks saw at most so many.
+    pub p50: u64,
+    /// The most.
+    pub max: u64,
+}
+
+impl StreamParts {
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self.depth {
+            Some(QueueDepth { p50, max }) if p50 > max => {
+                Err(format!("stream.depth.p50 is {p50}, above its max {max}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

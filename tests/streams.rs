@@ -1,0 +1,148 @@
+//! Messages that nobody answers, or that are timed on their way: `one-way` and `throughput`.
+
+use ipcmark_results::{Case, Load, Losses, Measurement, Role, Status, Trial};
+
+use crate::support::{
+    assert_valid, only, run,
+    scene::{FOLLOWER, Scene},
+};
+
+ipcmark_harness::tests![
+    a_message_one_way_has_its_time_and_its_parts,
+    one_way_at_a_rate_nobody_answers,
+    one_way_pauses_after_each_answer,
+    a_stream_is_counted_by_whoever_receives_it,
+    losses_of_a_stream_are_counted_and_not_waited_for,
+    a_stream_of_few_messages_is_as_long_as_was_asked,
+    a_stream_whose_receiver_is_killed_costs_its_row,
+    all_patterns_stand_in_one_run,
+    a_stream_has_no_rate,
+];
+
+/// What an end published and took.
+fn traffic(trial: &Trial, role: Role) -> (u64, u64) {
+    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+    let end = ends.into_iter().find(|end| end.role == role).expect("it took part");
+    (end.sent, end.received)
+}
+
+fn measured(words: &str) -> Vec<Case> {
+    let ended = run(&format!("{words} --trials 1 --format json")).exits(0);
+    assert_valid(&serde_json::from_str(&ended.stdout).unwrap());
+    ended.result().cases
+}
+
+fn a_message_one_way_has_its_time_and_its_parts() {
+    let cases =
+        measured("run -p one-way -t pipe,udp,shm-slot,uds-dgram -w spin,block -s 64,64k -n 300");
+    assert_eq!(cases.len(), 16);
+    for case in &cases {
+        let (trial, name) = (only(case), &case.identity.transport);
+        assert!(matches!(case.measurement(), Some(Measurement::OneWay(_))));
+        let parts = trial.one_way.as_ref().expect("it was one way");
+        assert_eq!((trial.times_ns.count, parts.send_ns.count), (300, 300), "{name}");
+        let offset = parts.clock_offset.expect("both ends are here");
+        assert!(offset.least_ns <= offset.most_ns, "{name} {offset:?}");
+        assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
+        // Each is answered, so that the next finds nothing in its way.
+        let (sent, received) = traffic(trial, Role::Leader);
+        assert!(sent >= 300 && received >= 300, "{name} {sent} {received}");
+    }
+}
+
+fn one_way_at_a_rate_nobody_answers() {
+    let cases = measured("run -p one-way -t pipe,udp -w block -s 64 -n 40 --rate 500/s");
+    for case in &cases {
+        assert!(case.identity.load.is_open());
+        let trial = only(case);
+        let offered = trial.offered.as_ref().expect("it was an open loop");
+        assert_eq!((offered.intended, offered.sent), (40, 40), "{offered:?}");
+        assert_eq!(trial.times_ns.count, 40);
+        assert!(trial.times_ns.max >= offered.service_ns.max, "{offered:?}");
+        let (sent, received) = traffic(trial, Role::Leader);
+        assert!(sent >= received + 40, "{sent} {received}: the others are not of the load");
+        let (_, taken) = traffic(trial, Role::Follower(0));
+        assert_eq!(taken + trial.session.losses.lost, sent);
+    }
+}
+
+fn one_way_pauses_after_each_answer() {
+    let cases = measured("run -p one-way -t pipe -w block -s 64 -n 10 --interval 2ms");
+    let [case] = &cases[..] else { panic!("{} cases", cases.len()) };
+    assert_eq!(case.identity.load, Load::Interval { pause_ns: 2_000_000 });
+    assert_eq!(only(case).times_ns.count, 10);
+    assert!(only(case).session.turns_ns >= 10 * 2_000_000);
+}
+
+fn a_stream_is_counted_by_whoever_receives_it() {
+    let words = "run -p throughput -t pipe,memfd,uds-dgram,tcp -w spin,block -s 64,64k -d 60ms";
+    let cases = measured(words);
+    assert_eq!(cases.len(), 16);
+    for case in &cases {
+        let (trial, name) = (only(case), &case.identity.transport);
+        assert!(matches!(case.measurement(), Some(Measurement::Stream(_))));
+        let Losses { sent, received, lost, .. } = trial.session.losses;
+        assert!(sent > 0 && (received, lost) == (sent, 0), "{name}: {received} of {sent}");
+        let parts = trial.stream.as_ref().expect("it was a stream");
+        assert_eq!(parts.counted, trial.blocks.events.iter().sum::<u64>());
+        assert!(parts.counted > 0 && parts.counted <= received, "{name} {parts:?}");
+        assert!(parts.depth.is_some(), "{name}: both ends have one clock");
+        assert_eq!(trial.session.messages, received, "costs are divided by what arrived");
+        let (published, _) = traffic(trial, Role::Leader);
+        let (answered, taken) = traffic(trial, Role::Follower(0));
+        assert_eq!(published, taken, "{name}");
+        assert!(answered < taken && taken > sent, "{name}: what is between streams is answered");
+    }
+}
+
+/// Nobody waits for what a socket threw away: a stream that lost nearly all ends as soon as any other.
+fn losses_of_a_stream_are_counted_and_not_waited_for() {
+    let cases = measured("run -p throughput -t udp -w spin,block -s 32k -d 60ms");
+    for case in &cases {
+        let trial = only(case);
+        let Losses { sent, received, lost, late, .. } = trial.session.losses;
+        assert!(received > 0 && received + lost == sent && late == 0, "{:?}", trial.session.losses);
+        assert_eq!(trial.lost_wait_ns, 0);
+    }
+}
+
+fn a_stream_of_few_messages_is_as_long_as_was_asked() {
+    for count in [1, 7, 20_000] {
+        let cases = measured(&format!("run -p throughput -t pipe -w block -s 64 -n {count}"));
+        let [case] = &cases[..] else { panic!("{} cases", cases.len()) };
+        assert_eq!(only(case).session.losses.sent, count);
+    }
+}
+
+fn a_stream_whose_receiver_is_killed_costs_its_row() {
+    let scene =
+        Scene::start("run -p throughput -t pipe,uds-stream -w block -s 64 -d 2s --trials 1");
+    scene.await_case();
+    scene.send(FOLLOWER, libc::SIGKILL);
+    let (ended, result) = scene.end();
+    ended.exits(1);
+    let failed: Vec<&Case> =
+        result.cases.iter().filter(|case| case.status() == Status::Failed).collect();
+    let [failed] = failed[..] else { panic!("{} rows failed", failed.len()) };
+    assert!(failed.reason().unwrap().contains("signal 9"), "{:?}", failed.reason());
+}
+
+fn all_patterns_stand_in_one_run() {
+    let words =
+        "run -p latency,one-way,throughput -t pipe,shm-ring -w spin -s 64 -d 20ms --trials 1";
+    let table = run(words).exits(0).stdout;
+    for title in ["latency · 64 B", "one-way · 64 B", "throughput · 64 B"] {
+        assert!(table.lines().any(|line| line.starts_with(title)), "no {title} in: {table}");
+    }
+    let heads = table.lines().filter(|line| line.trim_start().starts_with("transport"));
+    let of_streams = heads.filter(|line| line.contains("msg/s")).count();
+    assert!(table.contains("the clocks of the two ends agree within"), "{table}");
+    assert_eq!(of_streams, 1, "a pattern has columns of its own: {table}");
+}
+
+fn a_stream_has_no_rate() {
+    for load in ["--rate 1k/s", "--interval 1ms"] {
+        let ended = run(&format!("run -p throughput -t pipe {load}")).exits(2);
+        assert!(ended.stderr.contains("as fast as it goes"), "{}", ended.stderr);
+    }
+}
