@@ -8,6 +8,7 @@ mod constrained;
 mod dds;
 mod doctor;
 mod exports;
+mod fan_out;
 mod faults;
 mod files;
 mod inherited;
@@ -42,6 +43,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("dds", dds::tests()),
         ("exports", exports::tests()),
         ("doctor", doctor::tests()),
+        ("fan_out", fan_out::tests()),
         ("faults", faults::tests()),
         ("files", files::tests()),
         ("inherited", inherited::tests()),

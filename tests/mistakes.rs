@@ -12,7 +12,7 @@ ipcmark_harness::tests![
     numbers_that_make_no_sense,
     flags_that_contradict_each_other,
     processors_that_cannot_be_used,
-    patterns_that_are_not_there_yet,
+    patterns_and_loads_that_contradict,
     options_that_cannot_be_set,
     payload_files_that_hold_none,
     files_that_cannot_be_written,
@@ -100,14 +100,16 @@ fn processors_that_cannot_be_used() {
     refused("run --cpus all", &["'all' for '--cpus"]);
 }
 
-fn patterns_that_are_not_there_yet() {
+fn patterns_and_loads_that_contradict() {
     refused("run -p latency --subscribers 3", &["--subscribers", "fan-out"]);
     refused("run --subscribers 0", &["0 is not in 1..=64"]);
     refused("run --rate 10k", &["it is not a rate", "10k/s"]);
     refused("run --rate 0/s", &["between 1/s and 100M/s"]);
     refused("run --rate 1/s --interval 1s", &["cannot be used with"]);
     refused("run --arrivals poisson", &["--rate"]);
-    refused("run -p throughput", &["does not measure it yet; it measures latency"]);
+    refused("run -p throughput --rate 1k/s", &["--rate", "as fast as it goes"]);
+    refused("run -p throughput --subscribers 2", &["--subscribers", "fan-out"]);
+    refused("run -p stream", &["patterns are latency, one-way, throughput"]);
 }
 
 fn options_that_cannot_be_set() {

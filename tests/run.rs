@@ -86,7 +86,7 @@ fn csv_has_a_line_a_case() {
     assert_eq!(lines.len(), 4);
     for line in lines {
         let measured = line[at("status")] == *"ok";
-        assert_eq!(line[at("round_trip_ns_count")].parse::<u64>().is_ok(), measured, "{line:?}");
+        assert_eq!(line[at("times_ns_count")].parse::<u64>().is_ok(), measured, "{line:?}");
         assert_eq!(line[at("reason")].is_empty(), measured, "{line:?}");
     }
 }

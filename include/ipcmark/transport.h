@@ -49,8 +49,7 @@ enum ipcmark_wait {
                           present, ipcmark polls take and then calls wait; else take does both. */
 };
 
-/* The shape of the traffic; bits in a description. What has LATENCY is also measured one way and,
- * unless it is ALTERNATING, in streams: ONE_WAY and THROUGHPUT need not be set. */
+/* The shape of the traffic; bits in a description: ONE_WAY and THROUGHPUT follow from LATENCY. */
 enum ipcmark_pattern {
     IPCMARK_LATENCY = 1,    /* One message out, one message back. */
     IPCMARK_ONE_WAY = 2,    /* Messages timed on their way. */

@@ -195,6 +195,8 @@ impl Description {
                 alternating: self.alternating,
                 span: self.span,
                 exclusive: self.exclusive,
+                // What is exclusive has one end in a process anyway; no other library is known that has.
+                one_end: self.exclusive,
             },
         }
     }

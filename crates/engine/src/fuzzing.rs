@@ -112,6 +112,7 @@ pub fn replies(bytes: &[u8]) {
         number: 0,
         round: 0,
         pattern: Pattern::Latency,
+        n_sends: false,
         messages_per_publication: 2,
         placement: &placement,
         declared: Some(Carrier::SharedMemory),
@@ -139,6 +140,7 @@ pub fn requests_of_a_session() -> Value {
         wait: Wait::Spin,
         payload: 64,
         subscribers: 1,
+        n_sends: false,
         options: BTreeMap::from([("depth".into(), "16".into())]),
     };
     let limit = TurnLimit { number: 0, time_ns: 1_000_000, samples: 100 };

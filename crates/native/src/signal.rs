@@ -287,12 +287,17 @@ fn not_sent() -> Result<Step, Error> {
     }
 }
 
-static DEFINITION: Definition = shared::definition(
-    "signal",
-    "ring of messages in shared memory, a real-time signal as the notice, no copy",
-    &[Wait::Spin, Wait::Block, Wait::Hybrid],
-    &duplex::OPTIONS,
-);
+static DEFINITION: Definition = {
+    let mut definition = shared::definition(
+        "signal",
+        "ring of messages in shared memory, a real-time signal as the notice, no copy",
+        &[Wait::Spin, Wait::Block, Wait::Hybrid],
+        &duplex::OPTIONS,
+    );
+    // A thread waits for one number of a signal, whichever end it is of.
+    definition.capabilities.one_end = true;
+    definition
+};
 
 /// `signal`, as it stands in the list.
 pub const TRANSPORT: Signal = Signal;

@@ -68,7 +68,8 @@ pub fn alone(identity: &Identity) -> String {
 
 /// The transport of a case, with its settings where they are not its defaults.
 pub fn transport(identity: &Identity) -> String {
-    plain(&identity.transport) + &settings(&identity.options)
+    let sends = if identity.n_sends { " n-sends" } else { "" };
+    format!("{}{sends}{}", plain(&identity.transport), settings(&identity.options))
 }
 
 fn settings(options: &BTreeMap<String, String>) -> String {

@@ -109,8 +109,10 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
     let of_round = |is_so: fn(&Conditions) -> bool| {
         most(&|trial| row.rounds.get(trial.round as usize).is_some_and(|r| is_so(&r.conditions)))
     };
+    // Ends without a processor of their own wait for one another.
+    let has_own = row.cpus == 0 || row.case.identity.subscribers < row.cpus;
     let found = [
-        (Disturbance::Waited, most(&|trial| waited(trial) > MOST_TAKEN)),
+        (Disturbance::Waited, has_own && most(&|trial| waited(trial) > MOST_TAKEN)),
         (Disturbance::Stolen, of_round(|machine| machine.stolen_share > Some(MOST_TAKEN))),
         (Disturbance::Throttled, of_round(|machine| machine.throttled_ns > Some(0))),
         (Disturbance::Frequency, of_round(|machine| machine.canary_shift > MOST_SHIFT)),

@@ -32,6 +32,18 @@ pub enum Pattern {
     FanOut,
 }
 
+/// How one publication reaches several followers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanOut {
+    /// By the transport itself.
+    Native,
+    /// By a send to each, through an end of its own: what a program must do where the transport knows only two ends.
+    NSends,
+}
+
+/// The most followers where each has an end of its own in the leader.
+pub const MOST_ENDS: u32 = 64;
+
 /// How far a message travels. Rows of different spans never stand in one ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -102,7 +114,7 @@ pub struct Capabilities {
     /// [`Endpoint::message`](crate::Endpoint::message) are the very memory the other end reads and
     /// writes, so that a message is handed over without a copy.
     pub loans: bool,
-    /// How many followers one leader can have.
+    /// How many followers one end of a leader can have.
     pub max_subscribers: u32,
     /// Whether the two ends can be on different hosts.
     pub crosses_hosts: bool,
@@ -117,6 +129,8 @@ pub struct Capabilities {
     /// Whether its names in the system are fixed, so that without a sandbox one session of its
     /// family can run at a time.
     pub exclusive: bool,
+    /// Whether a process can have one end of it only, for both use what a process has once.
+    pub one_end: bool,
 }
 
 impl Capabilities {
@@ -126,12 +140,33 @@ impl Capabilities {
         Self::waiting(&[Wait::Spin, Wait::Block])
     }
 
-    /// Whether it can carry a pattern. What does ping-pong between two ends can be timed one way, and streams unless its
-    /// ends take turns with each message.
+    /// How one publication reaches several followers, if it can.
+    pub fn fan_out(&self) -> Option<FanOut> {
+        let has_two_ends = self.patterns.contains(&Pattern::Latency) && self.span == Span::Process;
+        match self.patterns.contains(&Pattern::FanOut) {
+            true => Some(FanOut::Native),
+            false => {
+                let has_one_end = self.alternating || self.exclusive || self.one_end;
+                (has_two_ends && !has_one_end).then_some(FanOut::NSends)
+            }
+        }
+    }
+
+    /// How many followers one leader can have in this pattern.
+    pub fn most_subscribers(&self, pattern: Pattern) -> u32 {
+        match (pattern, self.fan_out()) {
+            (Pattern::FanOut, Some(FanOut::NSends)) => MOST_ENDS,
+            _ => self.max_subscribers,
+        }
+    }
+
+    /// Whether it can carry a pattern. What does ping-pong between two ends can be timed one way, and streams and fans out,
+    /// by a send for each follower, unless its ends take turns with each message.
     pub fn carries(&self, pattern: Pattern) -> bool {
         let has_two_ends = self.patterns.contains(&Pattern::Latency) && self.span != Span::None;
         match pattern {
-            Pattern::Latency | Pattern::FanOut => self.patterns.contains(&pattern),
+            Pattern::Latency => self.patterns.contains(&pattern),
+            Pattern::FanOut => self.fan_out().is_some(),
             Pattern::OneWay => has_two_ends,
             Pattern::Throughput => has_two_ends && !self.alternating,
         }
@@ -155,6 +190,7 @@ impl Capabilities {
             alternating: false,
             span: Span::Process,
             exclusive: false,
+            one_end: false,
         }
     }
 }
@@ -239,11 +275,25 @@ mod tests {
     }
 
     #[test]
-    fn streams_follow_from_ping_pong_unless_ends_take_turns() {
+    fn other_patterns_follow_from_ping_pong_unless_ends_take_turns() {
         let carried =
             |capabilities: &Capabilities| capabilities.carried().collect::<Vec<Pattern>>();
         let usual = Capabilities::usual();
-        assert_eq!(carried(&usual), [Pattern::Latency, Pattern::OneWay, Pattern::Throughput]);
+        assert_eq!(carried(&usual), Pattern::ALL);
+        assert_eq!(
+            (usual.fan_out(), usual.most_subscribers(Pattern::FanOut)),
+            (Some(FanOut::NSends), 64)
+        );
+        assert_eq!(usual.most_subscribers(Pattern::Latency), 1);
+        let native = Capabilities {
+            patterns: Cow::Borrowed(&[Pattern::Latency, Pattern::FanOut]),
+            max_subscribers: 16,
+            ..Capabilities::usual()
+        };
+        assert_eq!(
+            (native.fan_out(), native.most_subscribers(Pattern::FanOut)),
+            (Some(FanOut::Native), 16)
+        );
         let alternating = Capabilities { alternating: true, ..Capabilities::usual() };
         assert_eq!(carried(&alternating), [Pattern::Latency, Pattern::OneWay]);
         let nowhere = Capabilities { span: Span::None, ..usual };

@@ -29,7 +29,8 @@ mod settings;
 use std::collections::BTreeMap;
 
 pub use definition::{
-    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, Pattern, Span, Wait,
+    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, FanOut, MOST_ENDS, Pattern,
+    Span, Wait,
 };
 pub use endpoint::{Endpoint, Step};
 pub use error::{Error, remedy_in};

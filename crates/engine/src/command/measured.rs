@@ -42,6 +42,8 @@ pub(crate) struct Circumstances<'a> {
     /// Number of the round in which it took its turns.
     pub round: u32,
     pub pattern: Pattern,
+    /// Whether each follower has an end of its own in the leader.
+    pub n_sends: bool,
     pub messages_per_publication: u64,
     pub placement: &'a Placement,
     /// What the transport says that it is carried by.
@@ -232,7 +234,11 @@ impl Reports {
             loopback_bytes_per_message: self.leader.costs.loopback_bytes as f64 / messages,
             has_network_sockets: self.has_network_sockets,
             apart: circumstances.apart,
-            shared: &self.shared,
+            shared: match circumstances.n_sends {
+                // What the leader shares with one follower is not the others'.
+                true => &self.shared[..self.shared.len().min(2)],
+                false => &self.shared,
+            },
         };
         evidence.conclusion()
     }

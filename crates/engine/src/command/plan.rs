@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ipcmark_results::{Load, Outcome, Touch};
-use ipcmark_transport::{Availability, Capabilities, Pattern, Span, Wait};
+use ipcmark_transport::{Availability, Capabilities, FanOut, Pattern, Span, Wait};
 
 use crate::{patterns::PATTERNS, registry::Registry, wire::Length};
 
@@ -263,9 +263,10 @@ impl Plan {
     ) {
         let session = self.sessions.len() - 1;
         for slot in request.slots() {
+            let followers = (request.subscribers, request.silent);
             let verdict = unavailable(availability)
                 .or_else(|| out_of_reach(capabilities, request.location, slot))
-                .or_else(|| unsupported(capabilities, slot, wait, request.subscribers));
+                .or_else(|| unsupported(capabilities, slot, wait, followers));
             self.rows.push(PlannedRow { session, slot, verdict });
         }
     }
@@ -322,7 +323,7 @@ fn unsupported(
     capabilities: &Capabilities,
     slot: Slot,
     wait: Wait,
-    subscribers: u32,
+    (subscribers, silent): (u32, u32),
 ) -> Option<Outcome> {
     let Slot { pattern, payload, .. } = slot;
     let is_open = slot.load.is_open();
@@ -337,8 +338,10 @@ fn unsupported(
         "its ends take turns, and one way at a rate nobody answers".into()
     } else if payload > capabilities.max_payload {
         format!("its messages end at {} bytes", capabilities.max_payload)
-    } else if subscribers > capabilities.max_subscribers {
-        format!("{} followers are the most it has", capabilities.max_subscribers)
+    } else if subscribers > capabilities.most_subscribers(pattern) {
+        format!("{} followers are the most it has", capabilities.most_subscribers(pattern))
+    } else if silent > 0 && capabilities.fan_out() == Some(FanOut::NSends) && wait != Wait::Spin {
+        "its leader waits for each follower in turn, and those that are silent do not answer".into()
     } else {
         return None;
     };
@@ -360,7 +363,7 @@ mod tests {
         let capabilities = capabilities();
         let slot = |pattern, payload, load| Slot { pattern, payload, touch: Touch::All, load };
         let reason = |pattern, payload, wait| {
-            unsupported(&capabilities, slot(pattern, payload, Load::Closed), wait, 1)
+            unsupported(&capabilities, slot(pattern, payload, Load::Closed), wait, (1, 0))
         };
         assert!(reason(Pattern::Latency, 64, Wait::Spin).is_none());
         let says = |outcome: Option<Outcome>, words: &str| match outcome {
@@ -368,14 +371,21 @@ mod tests {
             other => panic!("{other:?} does not say `{words}`"),
         };
         says(reason(Pattern::Latency, 64, Wait::Block), "it has spin");
-        says(reason(Pattern::FanOut, 64, Wait::Spin), "it has latency, one-way, throughput");
+        let turning = Capabilities { alternating: true, ..self::capabilities() };
+        let fanned = slot(Pattern::FanOut, 64, Load::Closed);
+        says(unsupported(&turning, fanned, Wait::Spin, (2, 0)), "it has latency, one-way");
         says(reason(Pattern::Latency, 2048, Wait::Spin), "1024 bytes");
-        let three =
-            unsupported(&capabilities, slot(Pattern::Latency, 64, Load::Closed), Wait::Spin, 3);
+        let three = unsupported(
+            &capabilities,
+            slot(Pattern::Latency, 64, Load::Closed),
+            Wait::Spin,
+            (3, 0),
+        );
         says(three, "1 followers are the most");
         let alternating = Capabilities { alternating: true, ..capabilities };
         let rate = Load::Rate { per_second: 1, arrivals: Arrivals::Fixed };
-        let at_a_rate = unsupported(&alternating, slot(Pattern::OneWay, 64, rate), Wait::Spin, 1);
+        let at_a_rate =
+            unsupported(&alternating, slot(Pattern::OneWay, 64, rate), Wait::Spin, (1, 0));
         says(at_a_rate, "nobody answers");
     }
 

@@ -219,6 +219,7 @@ impl<'a> Recorder<'a> {
             number: trial,
             round,
             pattern: identity.pattern,
+            n_sends: identity.n_sends,
             messages_per_publication: identity.messages_per_publication(),
             placement,
             declared: transport.definition().carrier.of(self.plan.rows[row].slot.payload),
@@ -267,6 +268,7 @@ fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity 
         span: definition.capabilities.span,
         subscribers: plan.subscribers,
         silent_subscribers: plan.silent,
+        n_sends: sessions.sends_to_each(session, row.slot.pattern),
         options: session.options.clone(),
         placement: policy(&sessions.options.pinning),
     }

@@ -130,7 +130,7 @@ impl<'r, 'a> Round<'r, 'a> {
             let reports = self.close(&open);
             let reports = self.settle(&open, reports)?;
             if reports.is_ok() {
-                self.sessions.close(open.opening.number);
+                self.sessions.close(&open.opening);
             }
             let reports = reports.map(|reports| RowReports { opened: open.opened, ..reports });
             match open.row {
@@ -208,7 +208,9 @@ impl<'r, 'a> Round<'r, 'a> {
             });
         }
         let options = planned.map(|planned| planned.options.clone()).unwrap_or_default();
-        let opening = self.sessions.opening(self.wait, options, slot)?;
+        let n_sends =
+            planned.is_some_and(|planned| self.sessions.sends_to_each(planned, slot.pattern));
+        let opening = self.sessions.opening(self.wait, options, slot, n_sends)?;
         let mut open =
             OpenRow { row, member: at, opening, opened: Vec::new(), turns: Turns::default() };
         let warmed_up = self.open_ends(&mut open, slot, length);
@@ -289,11 +291,7 @@ impl<'r, 'a> Round<'r, 'a> {
             Err(error) => {
                 let reason = reason(error)?;
                 if let Some(session) = self.members[open.member].session.take() {
-                    self.sessions.clear_up(
-                        session,
-                        self.transport(open.member),
-                        open.opening.number,
-                    );
+                    self.sessions.clear_up(session, self.transport(open.member), &open.opening);
                 }
                 Ok(Err(reason))
             }

@@ -3,7 +3,7 @@
 use std::{cell::Cell, collections::BTreeMap, os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_machine::placement::Placement;
-use ipcmark_transport::{Error, RunId, Span, Wait};
+use ipcmark_transport::{Error, FanOut, Pattern, RunId, Span, Wait};
 
 use super::{
     options::RunOptions,
@@ -130,21 +130,29 @@ impl<'a> Sessions<'a> {
         wait: Wait,
         options: BTreeMap<String, String>,
         slot: Slot,
+        n_sends: bool,
     ) -> Result<Opening, Error> {
-        let number = self.opened.get() + 1;
-        self.opened.set(number);
-        if let Some(directory) = &self.directory {
-            directory.open_session(number)?;
-        }
         let (payload, subscribers) = (slot.payload, self.subscribers);
-        Ok(Opening { number, wait, payload, subscribers, options })
+        let number = self.opened.get() + 1;
+        let opening = Opening { number, wait, payload, subscribers, n_sends, options };
+        self.opened.set(opening.numbers().end - 1);
+        if let Some(directory) = &self.directory {
+            opening.numbers().try_for_each(|number| directory.open_session(number))?;
+        }
+        Ok(opening)
     }
 
     /// The ends of a row are closed, and nothing of theirs is left.
-    pub(crate) fn close(&self, number: u64) {
+    pub(crate) fn close(&self, opening: &Opening) {
         if let Some(directory) = &self.directory {
-            directory.close_session(number);
+            opening.numbers().for_each(|number| directory.close_session(number));
         }
+    }
+
+    /// Whether the leader of a row sends to each of its followers through an end of its own.
+    pub(crate) fn sends_to_each(&self, planned: &PlannedSession, pattern: Pattern) -> bool {
+        let capabilities = &self.registry[planned.transport].definition().capabilities;
+        pattern == Pattern::FanOut && capabilities.fan_out() == Some(FanOut::NSends)
     }
 
     /// Ends the workers of a row that failed and, without a sandbox, removes what they left in the host's own
@@ -153,12 +161,14 @@ impl<'a> Sessions<'a> {
         &self,
         mut session: Session<'_>,
         transport: Option<&dyn AnyTransport>,
-        number: u64,
+        opening: &Opening,
     ) {
         session.end();
         let Some(directory) = &self.directory else { return };
         // What cannot be removed now is there for `ipcmark clean`.
-        leftovers::clean_session(transport, &self.id.session(number));
-        directory.clear_session(number);
+        for number in opening.numbers() {
+            leftovers::clean_session(transport, &self.id.session(number));
+            directory.clear_session(number);
+        }
     }
 }

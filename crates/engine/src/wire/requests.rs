@@ -1,6 +1,6 @@
 //! What the workers are asked to do and what they answer.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use ipcmark_results::{Load, Touch};
 use ipcmark_transport::{Pattern, Role, Wait};
@@ -62,8 +62,19 @@ pub(crate) struct Opening {
     /// Bytes of the largest message.
     pub payload: usize,
     pub subscribers: u32,
+    /// Whether each follower has a session of its own with the leader, the first of this number and the others of the next.
+    #[serde(default)]
+    pub n_sends: bool,
     /// What the user set of the transport, by key.
     pub options: BTreeMap<String, String>,
+}
+
+impl Opening {
+    /// The numbers of its sessions.
+    pub(crate) fn numbers(&self) -> Range<u64> {
+        let count = if self.n_sends { u64::from(self.subscribers) } else { 1 };
+        self.number..self.number.saturating_add(count)
+    }
 }
 
 /// The command to a worker.

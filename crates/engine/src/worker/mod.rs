@@ -5,15 +5,18 @@ mod costs;
 mod evidence;
 mod opening;
 mod process;
+mod star;
 
 use std::{collections::BTreeMap, time::Instant};
 
-use ipcmark_transport::{Endpoint, Error, Role, Settings, Span, Transport};
+use ipcmark_transport::{Definition, Endpoint, Error, Role, Settings, Span, Transport};
 
 pub(crate) use context::SessionPlace;
 pub use context::WorkerContext;
+use opening::Ends;
 pub(crate) use opening::{check_opening, check_pass, options};
 pub(crate) use process::{run_workers, status};
+use star::{OnePeer, Star};
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::clock;
@@ -114,7 +117,10 @@ pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) ->
     while let Some(request) = context.next()? {
         match request {
             Request::Open(opening) => match context.settings(transport, opening) {
-                Ok(settings) => serve_case(&Carried(transport), &settings, context)?,
+                Ok(Ends { settings, ends }) => match &ends[..] {
+                    [_, _, ..] => serve_case(&Starred { transport, ends }, &settings, context)?,
+                    _ => serve_case(&Carried { transport, ends }, &settings, context)?,
+                },
                 Err(error) => context.answer(Err(error))?,
             },
             other => context.answer(Err(out_of_turn(&other)))?,
@@ -168,13 +174,17 @@ fn serve_case<S: Subject>(
 }
 
 /// A transport.
-struct Carried<'a, T>(&'a T);
+struct Carried<'a, T> {
+    transport: &'a T,
+    /// What the end is opened with, where that is not what the case has: one of several in a leader's star.
+    ends: Vec<Settings>,
+}
 
 impl<T: Transport> Subject for Carried<'_, T> {
     type End = T::Endpoint;
 
     fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error> {
-        self.0.open(settings, peers)
+        self.transport.open(self.ends.first().unwrap_or(settings), peers)
     }
 
     fn configuration(end: &Self::End) -> BTreeMap<String, String> {
@@ -188,27 +198,73 @@ impl<T: Transport> Subject for Carried<'_, T> {
         pass: &Pass,
         context: &mut WorkerContext,
     ) -> Result<Reply, Error> {
-        opening::check_pass(self.0.definition(), settings, pass)?;
-        let capabilities = &self.0.definition().capabilities;
-        let shares_process = context.shares_process;
-        let loop_context = LoopContext {
-            reliable: capabilities.reliable && !end.may_lose(),
-            alternating: capabilities.alternating,
-            span: capabilities.span,
-            ..context.for_loop(settings)
-        };
-        if settings.role.is_leader() {
-            let mut report = patterns::lead(end, pass, loop_context)?;
-            report.parts_per_message = end.parts_per_message();
-            return Ok(Reply::Led(Box::new(report)));
-        }
-        let mut report = patterns::follow(end, pass, loop_context)?;
-        if let Some(report) = report.as_mut().filter(|_| shares_process) {
-            // What a process costs stands once: with its leader.
-            report.costs = None;
-        }
-        Ok(Reply::Followed(report))
+        run_end(self.transport.definition(), settings, end, pass, context)
     }
+}
+
+/// A leader's transport of which each follower has an end of its own.
+struct Starred<'a, T> {
+    transport: &'a T,
+    /// What each of them is opened with.
+    ends: Vec<Settings>,
+}
+
+impl<T: Transport> Subject for Starred<'_, T> {
+    type End = Star<T::Endpoint>;
+
+    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error> {
+        let ends = self.ends.iter().enumerate();
+        let open = |(peer, end): (usize, &Settings)| {
+            self.transport.open(end, &mut OnePeer { peers: &mut *peers, peer })
+        };
+        let ends = ends.map(open).collect::<Result<Vec<T::Endpoint>, Error>>()?;
+        let reliable = self.transport.definition().capabilities.reliable;
+        Ok(Star::new(ends, settings.wait, settings.payload, reliable))
+    }
+
+    fn configuration(end: &Self::End) -> BTreeMap<String, String> {
+        end.configuration()
+    }
+
+    fn run(
+        &self,
+        settings: &Settings,
+        end: &mut Self::End,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error> {
+        run_end(self.transport.definition(), settings, end, pass, context)
+    }
+}
+
+/// Runs a pass on an end of a transport.
+fn run_end<E: Endpoint>(
+    definition: &Definition,
+    settings: &Settings,
+    end: &mut E,
+    pass: &Pass,
+    context: &mut WorkerContext,
+) -> Result<Reply, Error> {
+    opening::check_pass(definition, settings, pass)?;
+    let capabilities = &definition.capabilities;
+    let shares_process = context.shares_process;
+    let loop_context = LoopContext {
+        reliable: capabilities.reliable && !end.may_lose(),
+        alternating: capabilities.alternating,
+        span: capabilities.span,
+        ..context.for_loop(settings)
+    };
+    if settings.role.is_leader() {
+        let mut report = patterns::lead(end, pass, loop_context)?;
+        report.parts_per_message = end.parts_per_message();
+        return Ok(Reply::Led(Box::new(report)));
+    }
+    let mut report = patterns::follow(end, pass, loop_context)?;
+    if let Some(report) = report.as_mut().filter(|_| shares_process) {
+        // What a process costs stands once: with its leader.
+        report.costs = None;
+    }
+    Ok(Reply::Followed(report))
 }
 
 /// The reference of a group.

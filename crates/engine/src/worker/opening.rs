@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt
 
 use ipcmark_results::Load;
 use ipcmark_transport::{
-    Definition, Error, MIN_PAYLOAD, OptionSpec, Pattern, Role, Settings, Transport,
+    Definition, Error, FanOut, MIN_PAYLOAD, MOST_ENDS, OptionSpec, Pattern, Role, Settings,
+    Transport,
 };
 
 use super::context::WorkerContext;
@@ -14,17 +15,36 @@ use crate::{
     wire::{Isolation, Opening, Pass, PathOptions},
 };
 
+/// What a case is run with, and what its ends in this process are opened with where that is something else: one where a
+/// leader sends to each follower through an end of its own, all of these in the leader.
+pub(super) struct Ends {
+    pub settings: Settings,
+    pub ends: Vec<Settings>,
+}
+
 impl WorkerContext {
     /// The settings of the end that is to be opened.
     pub(super) fn settings<T: Transport>(
         &self,
         transport: &T,
         opening: Opening,
-    ) -> Result<Settings, Error> {
+    ) -> Result<Ends, Error> {
         let definition = transport.definition();
         check_opening(definition, self.role, &opening)?;
         let options = options(&definition.name, &definition.options, opening.options, &self.paths)?;
-        self.checked_settings(Opening { options, ..opening })
+        let opening = Opening { options, ..opening };
+        let numbers = match (opening.n_sends, self.role) {
+            (false, _) => Vec::new(),
+            (true, Role::Leader) => opening.numbers().collect(),
+            (true, Role::Follower(own)) => vec![opening.number.saturating_add(u64::from(own))],
+        };
+        let role = if self.role.is_leader() { Role::Leader } else { Role::Follower(0) };
+        let of_end = |number| {
+            let one = Opening { number, subscribers: 1, ..opening.clone() };
+            Ok(Settings { role, ..self.checked_settings(one)? })
+        };
+        let ends = numbers.into_iter().map(of_end).collect::<Result<_, Error>>()?;
+        Ok(Ends { settings: self.checked_settings(opening)?, ends })
     }
 
     /// The settings of the end of a reference. Only the command that has started this process asks for one.
@@ -76,7 +96,11 @@ pub(crate) fn check_opening(
         Role::Leader => 0,
         Role::Follower(number) => number,
     };
-    let most = capabilities.max_subscribers;
+    let most = match opening.n_sends {
+        true if capabilities.fan_out() == Some(FanOut::NSends) => MOST_ENDS,
+        true => 0,
+        false => capabilities.max_subscribers,
+    };
     if !(MIN_PAYLOAD..=capabilities.max_payload).contains(&opening.payload) {
         return Err(refused(definition, format!("of {} bytes a message", opening.payload)));
     }

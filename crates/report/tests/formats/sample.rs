@@ -17,6 +17,7 @@ pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
             span: Span::Process,
             subscribers: 1,
             silent_subscribers: 0,
+            n_sends: false,
             options: Default::default(),
             placement: PlacementPolicy::Auto,
         },

@@ -52,6 +52,10 @@ pub struct Identity {
     pub subscribers: u32,
     /// Number of followers that only listen, and answer nothing in the timed part.
     pub silent_subscribers: u32,
+    /// True if the leader sends to each follower through an end of its own, for the transport knows only two ends: a
+    /// publication is so many sends, one after the other, each time in another order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub n_sends: bool,
     /// Settings of the transport that are not its defaults.
     pub options: BTreeMap<String, String>,
     /// The choice of processors for the processes.

@@ -17,6 +17,7 @@ pub fn identity(transport: &str) -> Identity {
         span: Span::Process,
         subscribers: 1,
         silent_subscribers: 0,
+        n_sends: false,
         options: [("capacity".to_string(), "8".to_string())].into(),
         placement: PlacementPolicy::Auto,
     }

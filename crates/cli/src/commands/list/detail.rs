@@ -1,7 +1,9 @@
 //! One transport with all that is known of it.
 
 use ipcmark_report::Terminal;
-use ipcmark_transport::{Availability, Carrier, DeclaredCarrier, OptionSpec, Pattern};
+use ipcmark_transport::{
+    Availability, Capabilities, Carrier, DeclaredCarrier, FanOut, OptionSpec, Pattern,
+};
 
 use super::row::{Row, waits};
 use crate::text::{BOLD, hanging, paint};
@@ -24,7 +26,7 @@ fn detail(row: &Row<'_>, terminal: Terminal) -> Vec<String> {
         ("waits", waits(capabilities).join(", ")),
         ("patterns", patterns.join(", ")),
         ("messages", format!("16 to {} bytes", capabilities.max_payload)),
-        ("subscribers", format!("up to {}", capabilities.max_subscribers)),
+        ("subscribers", subscribers(capabilities)),
         ("carrier", carrier(definition.carrier)),
         ("loans", yes(capabilities.loans, "a message is handed over without a copy")),
         ("reliable", yes(capabilities.reliable, "no message is lost while both ends live")),
@@ -81,4 +83,14 @@ fn options(name: &str, options: &[OptionSpec], terminal: Terminal) -> Vec<String
         lines.extend(hanging(&start, &text, terminal));
     }
     lines
+}
+
+/// How many followers one leader can have, and how it reaches them.
+fn subscribers(capabilities: &Capabilities) -> String {
+    let most = capabilities.most_subscribers(Pattern::FanOut);
+    match capabilities.fan_out() {
+        None => "1".into(),
+        Some(FanOut::Native) => format!("up to {most}, reached by one publication"),
+        Some(FanOut::NSends) => format!("up to {most}, by a send to each"),
+    }
 }

@@ -81,7 +81,7 @@ fn entry(row: &Row<'_>) -> Value {
         "waits": waits(capabilities),
         "patterns": patterns,
         "loans": capabilities.loans,
-        "max_subscribers": capabilities.max_subscribers,
+        "max_subscribers": capabilities.most_subscribers(Pattern::FanOut),
         "crosses_hosts": capabilities.crosses_hosts,
         "options": row.definition.options.iter().map(option).collect::<Vec<_>>(),
     })

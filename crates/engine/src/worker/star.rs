@@ -1,0 +1,278 @@
+//! A star: a leader that has an end for each of its followers, of a transport that knows only two ends. A publication is a
+//! send on each of them, one after the other, each time beginning with another.
+//!
+//! A message is written once and copied into the room of each end, as a program does that serializes once. Where ends poll,
+//! answers are taken as they come. Where they sleep, a process can sleep in one of them only: answers are taken in the
+//! order of the sends, and one that comes earlier waits for its turn.
+
+use std::{
+    collections::BTreeMap,
+    os::fd::{BorrowedFd, OwnedFd},
+};
+
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_transport::{Endpoint, Error, Rendezvous, Step, Wait};
+
+/// The way to one of several peers, for an end that knows only one.
+pub(super) struct OnePeer<'a> {
+    pub peers: &'a mut SocketRendezvous,
+    pub peer: usize,
+}
+
+impl Rendezvous for OnePeer<'_> {
+    fn peers(&self) -> usize {
+        1
+    }
+
+    fn send(&mut self, _: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        self.peers.send(self.peer, bytes, fds)
+    }
+
+    fn receive(&mut self, _: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        self.peers.receive(self.peer)
+    }
+}
+
+/// An end for each follower.
+pub(super) struct Star<E> {
+    ends: Vec<E>,
+    polls: bool,
+    /// Whether a message may never come.
+    loses: bool,
+    /// The message, before it is copied.
+    message: Vec<u8>,
+    len: usize,
+    /// The end that is sent to first.
+    first: usize,
+    /// How many have been sent to.
+    sent: usize,
+    /// Whether the next one has lent room.
+    is_lent: bool,
+    /// The end to take from next.
+    next: usize,
+    /// The end of the message taken.
+    taken: usize,
+}
+
+impl<E: Endpoint> Star<E> {
+    /// Of these ends, at least one, which wait like this and carry messages of this length, of a transport that is reliable
+    /// or not.
+    pub(super) fn new(ends: Vec<E>, wait: Wait, payload: usize, reliable: bool) -> Self {
+        Self {
+            polls: wait == Wait::Spin,
+            loses: !reliable || ends.iter().any(E::may_lose),
+            ends,
+            // Written with something else than zero, so that every page of it is there.
+            message: vec![0xff; payload],
+            len: 0,
+            first: 0,
+            sent: 0,
+            is_lent: false,
+            next: 0,
+            taken: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 < self.ends.len() { at + 1 } else { 0 }
+    }
+
+    /// Takes from the end that is next; the one after it is next then.
+    #[inline(always)]
+    fn take_next(&mut self) -> Result<Step, Error> {
+        let step = self.ends[self.next].take()?;
+        if step == Step::Done {
+            self.taken = self.next;
+        }
+        // A sleeping end that gives up early is tried again, unless its message may never come.
+        if step == Step::Done || self.polls || self.loses {
+            self.next = self.after(self.next);
+        }
+        Ok(step)
+    }
+}
+
+impl<E: Endpoint> Endpoint for Star<E> {
+    #[inline(always)]
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.len = len;
+        Ok(Step::Done)
+    }
+
+    #[inline(always)]
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.message[..self.len]
+    }
+
+    #[inline(always)]
+    fn publish(&mut self) -> Result<Step, Error> {
+        while self.sent < self.ends.len() {
+            let at = self.first + self.sent;
+            let at = if at < self.ends.len() { at } else { at - self.ends.len() };
+            let end = &mut self.ends[at];
+            if !self.is_lent {
+                if end.loan(self.len)? == Step::WouldBlock {
+                    return Ok(Step::WouldBlock);
+                }
+                end.room().copy_from_slice(&self.message[..self.len]);
+                self.is_lent = true;
+            }
+            if end.publish()? == Step::WouldBlock {
+                return Ok(Step::WouldBlock);
+            }
+            self.is_lent = false;
+            self.sent += 1;
+        }
+        (self.sent, self.next) = (0, self.first);
+        self.first = self.after(self.first);
+        Ok(Step::Done)
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Result<Step, Error> {
+        if !self.polls {
+            return self.take_next();
+        }
+        for _ in 0..self.ends.len() {
+            if self.take_next()? == Step::Done {
+                return Ok(Step::Done);
+            }
+        }
+        Ok(Step::WouldBlock)
+    }
+
+    #[inline(always)]
+    fn message(&self) -> &[u8] {
+        self.ends[self.taken].message()
+    }
+
+    #[inline(always)]
+    fn release(&mut self) -> Result<(), Error> {
+        self.ends[self.taken].release()
+    }
+
+    fn may_lose(&self) -> bool {
+        self.ends.iter().any(E::may_lose)
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        self.ends.first().map(E::configuration).unwrap_or_default()
+    }
+
+    fn parts_per_message(&self) -> Option<f64> {
+        let parts: Option<Vec<f64>> = self.ends.iter().map(E::parts_per_message).collect();
+        parts.map(|parts| parts.iter().sum::<f64>() / parts.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, collections::VecDeque, rc::Rc};
+
+    use super::*;
+
+    /// What all ends were asked, in its order.
+    type Log = Rc<RefCell<Vec<String>>>;
+
+    /// An end that blocks as often as it is told to, and has messages.
+    struct Scripted {
+        number: usize,
+        log: Log,
+        room: Vec<u8>,
+        blocks: u32,
+        messages: VecDeque<u8>,
+        taken: [u8; 1],
+    }
+
+    impl Endpoint for Scripted {
+        fn loan(&mut self, len: usize) -> Result<Step, Error> {
+            self.room = vec![0; len];
+            Ok(Step::Done)
+        }
+
+        fn room(&mut self) -> &mut [u8] {
+            &mut self.room
+        }
+
+        fn publish(&mut self) -> Result<Step, Error> {
+            if self.blocks > 0 {
+                self.blocks -= 1;
+                return Ok(Step::WouldBlock);
+            }
+            self.log.borrow_mut().push(format!("{}:{}", self.number, self.room[0]));
+            Ok(Step::Done)
+        }
+
+        fn take(&mut self) -> Result<Step, Error> {
+            let Some(message) = self.messages.pop_front() else { return Ok(Step::WouldBlock) };
+            self.taken = [message];
+            Ok(Step::Done)
+        }
+
+        fn message(&self) -> &[u8] {
+            &self.taken
+        }
+
+        fn release(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    fn star(wait: Wait) -> (Star<Scripted>, Log) {
+        let log = Log::default();
+        let end = |number| Scripted {
+            number,
+            log: log.clone(),
+            room: Vec::new(),
+            blocks: 0,
+            messages: VecDeque::new(),
+            taken: [0],
+        };
+        (Star::new((0..3).map(end).collect(), wait, 64, true), log)
+    }
+
+    fn publish(star: &mut Star<Scripted>, byte: u8) -> u32 {
+        assert_eq!(star.loan(16).unwrap(), Step::Done);
+        star.room().fill(byte);
+        let mut attempts = 1;
+        while star.publish().unwrap() == Step::WouldBlock {
+            attempts += 1;
+        }
+        attempts
+    }
+
+    #[test]
+    fn each_publication_begins_with_another_end_and_reaches_each_once() {
+        let (mut star, log) = star(Wait::Spin);
+        star.ends[1].blocks = 2;
+        assert_eq!(publish(&mut star, 7), 3, "it goes on where it stopped");
+        publish(&mut star, 8);
+        assert_eq!(log.borrow().join(" "), "0:7 1:7 2:7 1:8 2:8 0:8");
+    }
+
+    #[test]
+    fn ends_that_poll_give_what_comes_first() {
+        let (mut star, _) = star(Wait::Spin);
+        assert_eq!(star.take().unwrap(), Step::WouldBlock);
+        star.ends[2].messages.push_back(9);
+        assert_eq!(star.take().unwrap(), Step::Done);
+        assert_eq!(star.message(), [9]);
+    }
+
+    #[test]
+    fn ends_that_sleep_are_waited_for_in_the_order_of_the_sends() {
+        let (mut star, _) = star(Wait::Block);
+        publish(&mut star, 1);
+        publish(&mut star, 2);
+        star.ends[2].messages.push_back(9);
+        assert_eq!(star.take().unwrap(), Step::WouldBlock, "end 1 was the first to be sent to");
+        star.ends[1].messages.push_back(8);
+        let mut taken = Vec::new();
+        for _ in 0..2 {
+            assert_eq!(star.take().unwrap(), Step::Done);
+            taken.push(star.message()[0]);
+        }
+        assert_eq!(taken, [8, 9]);
+    }
+}
