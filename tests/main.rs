@@ -27,6 +27,7 @@ mod secure;
 mod streams;
 mod styles;
 mod support;
+mod sweep;
 mod terminals;
 mod torture;
 
@@ -61,6 +62,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("secure", secure::tests()),
         ("streams", streams::tests()),
         ("styles", styles::tests()),
+        ("sweep", sweep::tests()),
         ("terminals", terminals::tests()),
         ("torture", torture::tests()),
     ]

@@ -15,6 +15,7 @@ mod obstacles;
 mod page;
 mod plain;
 mod remarks;
+mod sweep;
 mod units;
 
 pub use comparison::{ComparedSides, comparison_json, comparison_table};
@@ -22,4 +23,5 @@ pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format};
 pub use html::{Source, page};
 pub use plain::{ascii, plain};
+pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};

@@ -87,7 +87,7 @@ pub fn followers(subscribers: u32, silent: u32) -> String {
 }
 
 /// The way messages are offered, where it is not one after the other: `1,000/s`.
-fn load(load: Load) -> Option<String> {
+pub fn load(load: Load) -> Option<String> {
     match load {
         Load::Closed => None,
         Load::Interval { .. } => Some(load.to_string()),
@@ -134,7 +134,8 @@ impl Titles {
         parts.join(" · ")
     }
 
-    fn payload(&self, key: &Key) -> Vec<String> {
+    /// The payload of a group, with its touch where that is not the same in all groups.
+    pub fn payload(&self, key: &Key) -> Vec<String> {
         let Some((bytes, touch)) = key.payload else { return Vec::new() };
         let touch = self.untouched.contains(&bytes).then(|| format!("touch {touch}"));
         std::iter::once(units::size(bytes)).chain(touch).collect()

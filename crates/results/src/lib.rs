@@ -16,6 +16,7 @@ mod differences;
 mod figure;
 mod file;
 mod histogram;
+mod join;
 mod matching;
 mod model;
 mod obstacles;

@@ -168,6 +168,11 @@ impl<'a> Row<'a> {
         })
     }
 
+    /// The same row, wherever its processors stood.
+    pub fn overall(&self) -> Self {
+        Self { distance: None, ..*self }
+    }
+
     /// Its place among rows of the same time.
     fn order(&self) -> impl Ord {
         let identity = &self.case.identity;

@@ -40,9 +40,9 @@ impl Mechanism {
 }
 
 /// One way each: what the leader writes to and reads from; the follower has them the other way.
-struct Ways {
-    leader: (i32, i32),
-    follower: (i32, i32),
+pub(crate) struct Ways {
+    pub leader: (i32, i32),
+    pub follower: (i32, i32),
 }
 
 /// The median round trip through a bare loop, in ns.
@@ -157,7 +157,7 @@ fn follow(
     }
 }
 
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
@@ -165,7 +165,7 @@ fn now_ns() -> u64 {
 }
 
 /// The `n`-th processor that this process may use, as the engine chooses on a machine of two.
-fn pin(n: usize) {
+pub(crate) fn pin(n: usize) {
     // SAFETY: sets of this process's own; numbers within the set.
     unsafe {
         let mut usable: libc::cpu_set_t = std::mem::zeroed();
@@ -180,7 +180,7 @@ fn pin(n: usize) {
 }
 
 /// Lets this process run everywhere again.
-fn unpin() {
+pub(crate) fn unpin() {
     // SAFETY: a set of this process's own; the kernel leaves out what does not exist.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -220,7 +220,7 @@ fn mq_receive(queue: i32, bytes: &mut [u8]) -> bool {
     unsafe { libc::mq_receive(queue, bytes.as_mut_ptr().cast(), bytes.len(), priority) > 0 }
 }
 
-fn pipes(flags: i32) -> Ways {
+pub(crate) fn pipes(flags: i32) -> Ways {
     let (mut to, mut fro) = ([0; 2], [0; 2]);
     // SAFETY: valid places for two descriptors each.
     unsafe {
@@ -230,7 +230,7 @@ fn pipes(flags: i32) -> Ways {
     Ways { leader: (to[1], fro[0]), follower: (fro[1], to[0]) }
 }
 
-fn sockets(flags: i32) -> Ways {
+pub(crate) fn sockets(flags: i32) -> Ways {
     let mut ends = [0; 2];
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags;
     // SAFETY: a valid place for two descriptors.
@@ -238,7 +238,7 @@ fn sockets(flags: i32) -> Ways {
     Ways { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) }
 }
 
-fn connection(flags: i32) -> Ways {
+pub(crate) fn connection(flags: i32) -> Ways {
     use std::{
         net::{TcpListener, TcpStream},
         os::fd::IntoRawFd,

@@ -9,13 +9,16 @@
 //! - (e) what the C contract costs a round trip: `null-module` against `null`;
 //! - (f) libraries through the engine against bare programs of the same calls, where `make overhead`
 //!   has built them;
-//! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`.
+//! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`;
+//! - (h) a stream through the engine against a bare stream of the same system calls;
+//! - (i) a message one way against half of a round trip.
 
 mod bare;
 mod commands;
 mod measured;
 mod modules;
 mod programs;
+mod streams;
 
 use std::process::ExitCode;
 
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
 type Section = fn(&Engine);
 
 /// The sections by their letters.
-const SECTIONS: [(&str, Section); 8] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("a", against_bare_loops),
     ("b", against_the_floor),
     ("b", in_place),
@@ -73,6 +76,8 @@ const SECTIONS: [(&str, Section); 8] = [
     ("e", the_contract),
     ("f", against_bare_programs),
     ("g", by_hand),
+    ("h", streams_against_bare),
+    ("i", one_way_against_half),
 ];
 
 /// Whether a section was asked for by its letter (`cargo bench -- f`), or none was.
@@ -202,6 +207,42 @@ fn by_hand(_: &Engine) {
             paired(round, by_hand, || commands::run_p50_ns(name, wait))
         });
         show(&format!("{name} {wait}"), "1.05", ratios.collect());
+    }
+}
+
+/// (h) At least 0.95, as messages a second.
+fn streams_against_bare(engine: &Engine) {
+    println!(
+        "\n(h) messages a second of a stream through the engine ÷ bare stream of the same system calls"
+    );
+    for mechanism in streams::MECHANISMS {
+        for (wait, payload) in
+            [(Wait::Spin, 64), (Wait::Block, 64), (Wait::Spin, 65_536), (Wait::Block, 65_536)]
+        {
+            let ratios = (0..ROUNDS).map(|round| {
+                paired(
+                    round,
+                    || 1.0 / engine.message_ns(mechanism.name(), wait, payload),
+                    || 1.0 / streams::message_ns(mechanism, wait, payload),
+                )
+            });
+            let name = format!("{} {wait} {payload} B", mechanism.name());
+            show(&name, "0.95 at least", ratios.collect());
+        }
+    }
+}
+
+/// (i) Within a tenth of 1.
+fn one_way_against_half(engine: &Engine) {
+    println!("\n(i) message one way ÷ half of a round trip, spinning (p50)");
+    for (name, payload) in
+        [("shm-slot", 64), ("shm-ring", 64), ("pipe", 64), ("uds-stream", 64), ("shm-slot", 65_536)]
+    {
+        let ratios = (0..ROUNDS).map(|round| {
+            let half = || engine.latency(name, Wait::Spin, payload, Touch::Head).p50 / 2.0;
+            paired(round, || engine.one_way_p50_ns(name, payload), half)
+        });
+        show(&format!("{name} {payload} B"), "0.9 to 1.1", ratios.collect());
     }
 }
 

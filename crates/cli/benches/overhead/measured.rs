@@ -43,6 +43,21 @@ impl Engine {
         }
     }
 
+    /// What a message takes of a stream, in ns.
+    pub(crate) fn message_ns(&self, name: &str, wait: Wait, payload: usize) -> f64 {
+        let length = Length::Time(TIME);
+        let result = self.measure_as(Pattern::Throughput, name, wait, payload, Touch::Head, length);
+        only(&result).clock_free_mean_ns
+    }
+
+    /// The median of messages one way, in ns.
+    pub(crate) fn one_way_p50_ns(&self, name: &str, payload: usize) -> f64 {
+        let length = Length::Time(TIME);
+        let result =
+            self.measure_as(Pattern::OneWay, name, Wait::Spin, payload, Touch::Head, length);
+        only(&result).times_ns.p50 as f64
+    }
+
     /// The most memory that the leader had by the end of so many round trips.
     pub(crate) fn leader_peak_bytes(&self, name: &str, round_trips: u64) -> f64 {
         let length = Length::RoundTrips(round_trips);
@@ -59,10 +74,22 @@ impl Engine {
         touch: Touch,
         length: Length,
     ) -> RunResult {
+        self.measure_as(Pattern::Latency, name, wait, payload, touch, length)
+    }
+
+    fn measure_as(
+        &self,
+        pattern: Pattern,
+        name: &str,
+        wait: Wait,
+        payload: usize,
+        touch: Touch,
+        length: Length,
+    ) -> RunResult {
         let at = self.0.iter().position(|candidate| candidate.definition().name == name);
         let request = PlanRequest {
             transports: vec![at.expect("the transport is in the list")],
-            patterns: vec![Pattern::Latency],
+            patterns: vec![pattern],
             payloads: vec![(payload, vec![touch])],
             waits: Waits::These(vec![wait]),
             length: Some(length),

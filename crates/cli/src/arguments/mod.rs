@@ -3,6 +3,7 @@
 
 pub(crate) mod by_hand;
 pub(crate) mod export;
+pub(crate) mod of_run;
 pub(crate) mod plan_file;
 pub(crate) mod run;
 pub(crate) mod sizes;

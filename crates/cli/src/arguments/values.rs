@@ -57,7 +57,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
 }
 
 /// A pause between messages.
-pub(super) fn interval(text: &str) -> Result<Duration, String> {
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     time(
         text,
         "100us or 10ms",

@@ -15,6 +15,7 @@ mod man;
 mod report;
 mod run;
 mod schema;
+mod sweep;
 
 use crate::definition::Definition;
 
@@ -27,6 +28,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     doctor::DEFINITION,
     report::DEFINITION,
     compare::DEFINITION,
+    sweep::DEFINITION,
     schema::DEFINITION,
     ipc_bench::DEFINITION,
     latency_test::DEFINITION,

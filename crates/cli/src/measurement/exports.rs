@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Checks, before anything is measured, that the result can be shown and written as asked for.
-pub(super) fn check(arguments: &RunArguments) -> Result<(), String> {
+pub(crate) fn check(arguments: &RunArguments) -> Result<(), String> {
     let shown = arguments.format;
     if !shown.for_terminals && io::stdout().is_terminal() {
         return Err(format!(
@@ -54,7 +54,7 @@ fn place(path: &Path) -> PathBuf {
 }
 
 /// Writes every export; false where one failed, which is said.
-pub(super) fn write(exports: &[Export], result: &RunResult) -> bool {
+pub(crate) fn write(exports: &[Export], result: &RunResult) -> bool {
     let failures: Vec<String> =
         exports.iter().filter_map(|export| write_one(export, result).err()).collect();
     failures.iter().for_each(output::say);

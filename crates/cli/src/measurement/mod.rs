@@ -1,6 +1,6 @@
 //! A run: from the flags to a plan, from the plan to a result, from the result to what is shown.
 
-mod exports;
+pub(crate) mod exports;
 mod recorder;
 pub(crate) mod request;
 
@@ -17,7 +17,7 @@ use crate::{
     registry::Transports, selection::Selection,
 };
 
-use self::recorder::Recorder;
+pub(crate) use self::recorder::Recorder;
 
 pub(crate) use self::request::RunRequest;
 
@@ -118,7 +118,7 @@ fn show(format: &Format, result: &RunResult) -> bool {
 }
 
 /// True if nothing failed and everything that was named is measured.
-fn all_measured(result: &RunResult, by_name: &[&str]) -> bool {
+pub(crate) fn all_measured(result: &RunResult, by_name: &[&str]) -> bool {
     result.cases.iter().all(|case| match case.status() {
         Status::Ok => true,
         Status::Failed => false,

@@ -9,21 +9,21 @@ use ipcmark_transport::Error;
 use crate::progress::Progress;
 
 /// Shows progress and writes the result file after every trial.
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     output: Option<PathBuf>,
     progress: Progress,
 }
 
 impl Recorder {
     /// A recorder of a run whose result goes to `output`.
-    pub(super) fn new(output: Option<PathBuf>) -> Self {
+    pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get one whole result after the other: it gets the last one only.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
         Self { output, progress: Progress::new() }
     }
 
     /// Removes the line of progress.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.progress.clear();
     }
 

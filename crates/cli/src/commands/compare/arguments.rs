@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Arg, Args, Command, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 
-use crate::arguments::{run::RunArguments, values};
+use crate::arguments::{of_run::flags_of_run, values};
 
 const EXAMPLES: &str = "\
 Verdicts: faster, slower, same (within 2 %), cannot tell. Two files are two moments of a machine: they tell from three
@@ -65,7 +65,5 @@ pub(super) const OF_RUN_ALONE: [&str; 7] =
 
 /// The flags of `ipcmark run` that override those of both plans.
 pub(super) fn shared_flags() -> Vec<Arg> {
-    let run = RunArguments::augment_args(Command::new("run"));
-    let is_shared = |arg: &&Arg| !OF_RUN_ALONE.contains(&arg.get_id().as_str());
-    run.get_arguments().filter(is_shared).map(|arg| arg.clone().requires("run")).collect()
+    flags_of_run(&OF_RUN_ALONE).into_iter().map(|arg| arg.requires("run")).collect()
 }

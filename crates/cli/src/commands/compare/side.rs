@@ -5,13 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{ArgAction, ArgMatches};
+use clap::ArgMatches;
 use ipcmark_engine::{Plan, Trials};
 use ipcmark_results::Outcome;
 
 use super::arguments::{OF_RUN_ALONE, shared_flags};
 use crate::{
-    arguments::{plan_file::PlanFile, run::RunArguments},
+    arguments::{
+        of_run::{self, given},
+        plan_file::PlanFile,
+        run::RunArguments,
+    },
     definition::Failure,
     measurement::RunRequest,
     registry::{self, Transports},
@@ -32,8 +36,8 @@ impl Side {
     /// Reads a plan; flags that the user has written override it.
     pub(super) fn read(path: &Path, flags: &ArgMatches) -> Result<Self, Failure> {
         let file = PlanFile::read(path)?;
-        let given = given(flags);
-        let is_given = |flag: &str| OF_RUN_ALONE.contains(&flag) || has(flags, flag);
+        let given = given(&shared_flags(), flags);
+        let is_given = |flag: &str| OF_RUN_ALONE.contains(&flag) || of_run::is_given(flags, flag);
         let words = [file.words(&is_given)?, given].concat();
         let arguments = RunArguments::of_words(&words)?;
         let transports = registry::look(&arguments.module)?;
@@ -59,29 +63,6 @@ impl Side {
 fn command(words: &[OsString]) -> Vec<String> {
     let words = words.iter().map(|word| word.to_string_lossy().into_owned());
     ["ipcmark".into(), "run".into()].into_iter().chain(words).collect()
-}
-
-fn has(flags: &ArgMatches, flag: &str) -> bool {
-    flags.ids().any(|id| id == flag)
-        && flags.value_source(flag) == Some(clap::parser::ValueSource::CommandLine)
-}
-
-/// The flags of `ipcmark run` that the user has written.
-fn given(flags: &ArgMatches) -> Vec<OsString> {
-    let mut words = Vec::new();
-    for flag in shared_flags().iter().filter(|flag| has(flags, flag.get_id().as_str())) {
-        let Some(name) = flag.get_long() else { continue };
-        if matches!(flag.get_action(), ArgAction::SetTrue) {
-            words.push(format!("--{name}").into());
-            continue;
-        }
-        for value in flags.get_raw(flag.get_id().as_str()).into_iter().flatten() {
-            let mut word = OsString::from(format!("--{name}="));
-            word.push(value);
-            words.push(word);
-        }
-    }
-    words
 }
 
 /// Both plans.

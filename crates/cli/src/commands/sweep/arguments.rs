@@ -1,0 +1,109 @@
+//! Flags of `ipcmark sweep`.
+
+use std::time::Duration;
+
+use clap::{Arg, Args, Command, ValueEnum};
+use ipcmark_report::Swept;
+
+use crate::arguments::{of_run::flags_of_run, values};
+
+const EXAMPLES: &str = "\
+Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages
+a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are
+answered in that time, counted from the time at which each was to be sent.
+
+Examples:
+  ipcmark sweep rate -t pipe,tcp -w block -s 64 --p99-below 100us   the highest rate each of them holds
+  ipcmark sweep interval -t os -w block -s 64                       what idle gaps of 1 ms to 1 s do
+  ipcmark sweep payload -t 'shm-*' -p throughput -o sizes.json      how throughput grows with the payload
+  ipcmark sweep subscribers -t pipe,fastdds-shm -w block -s 64 --at 1,2,5,10
+
+Exit status: 0 all asked for was measured; 1 a row that was asked for by name failed or is not available; 2 the command
+line is wrong; 128 + signal after Ctrl-C or SIGTERM.";
+
+/// What to walk over.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct SweepArguments {
+    /// The property whose values are walked over
+    #[arg(value_name = "OVER", value_enum)]
+    pub over: Over,
+
+    /// Its values, parted by commas [default: rate 1k/s to 1M/s, interval 1ms to 1s, payload 64 to 1M, subscribers 1 to 16]
+    #[arg(long, value_name = "POINT,…", value_delimiter = ',')]
+    pub at: Vec<String>,
+
+    /// Find the highest rate at which 99 of 100 messages are answered within this time
+    #[arg(long, value_name = "DURATION", value_parser = values::interval)]
+    pub p99_below: Option<Duration>,
+
+    /// How the sweep is shown on standard output; json is the result
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: FormatWord,
+}
+
+/// What can be walked over.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Over {
+    /// Messages a second, in an open loop
+    Rate,
+    /// The pause after each answer
+    Interval,
+    /// The size of a message
+    Payload,
+    /// The number of followers
+    Subscribers,
+}
+
+/// Words of `--format`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatWord {
+    /// Curves for a terminal
+    Table,
+    /// The result, for programs
+    Json,
+}
+
+impl Over {
+    /// The flag of `ipcmark run` that sets it.
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Over::Rate => "rate",
+            Over::Interval => "interval",
+            Over::Payload => "sizes",
+            Over::Subscribers => "subscribers",
+        }
+    }
+
+    /// Its values where none are given.
+    pub(super) fn usual(self) -> &'static [&'static str] {
+        match self {
+            Over::Rate => &["1k/s", "10k/s", "100k/s", "1M/s"],
+            Over::Interval => &["1ms", "10ms", "100ms", "1s"],
+            Over::Payload => &["64", "1k", "16k", "256k", "1M"],
+            Over::Subscribers => &["1", "2", "4", "8", "16"],
+        }
+    }
+
+    /// What the table is told.
+    pub(super) fn swept(self) -> Swept {
+        match self {
+            Over::Rate | Over::Interval => Swept::Load,
+            Over::Payload => Swept::Payload,
+            Over::Subscribers => Swept::Subscribers,
+        }
+    }
+}
+
+/// Flags of `ipcmark run` that a sweep decides itself.
+const DECIDED: [&str; 8] =
+    ["plan", "format", "trials", "budget", "precision", "round_trips", "duration", "arrivals"];
+
+/// The flags of `ipcmark run` that it hands on.
+pub(super) fn shared_flags() -> Vec<Arg> {
+    flags_of_run(&DECIDED)
+}
+
+pub(super) fn flags(command: Command) -> Command {
+    SweepArguments::augment_args(command).args(shared_flags())
+}

@@ -1,0 +1,116 @@
+//! `ipcmark sweep`: walks over rates, pauses, payloads or subscribers, and finds the knee.
+
+mod arguments;
+mod knee;
+mod walk;
+
+use std::process::ExitCode;
+
+use ipcmark_report::{SweepShown, sweep_table};
+use ipcmark_results::RunResult;
+
+use self::{
+    arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
+    walk::{Walk, limit_in_words},
+};
+use crate::{
+    arguments::{
+        of_run::{given, is_given},
+        run::RunArguments,
+    },
+    definition::{Definition, Failure, Invocation, Outcome},
+    interrupts::Interrupts,
+    measurement::{self, Recorder, exports},
+    output, registry,
+};
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: SweepArguments = invocation.arguments()?;
+    refuse_contradictions(&arguments, invocation)?;
+    let words = given(&shared_flags(), invocation.flags);
+    let all = RunArguments::of_words(&words)?;
+    exports::check(&all)?;
+    let transports = registry::look(&all.module)?;
+    let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
+    let mut walk = Walk {
+        over: arguments.over,
+        given: words,
+        transports: &transports,
+        interrupts: &interrupts,
+        result: None,
+        recorder: Recorder::new(None),
+    };
+    let done = swept(&arguments, &all, &mut walk)?;
+    Ok(transports.status(done))
+}
+
+fn refuse_contradictions(
+    arguments: &SweepArguments,
+    invocation: &Invocation<'_>,
+) -> Result<(), String> {
+    let flag = arguments.over.flag();
+    if is_given(invocation.flags, flag) {
+        return Err(format!("a sweep over {flag} decides it: give the values with --at"));
+    }
+    if arguments.p99_below.is_some() && arguments.over != Over::Rate {
+        return Err("--p99-below looks for a rate: it goes with 'ipcmark sweep rate'".into());
+    }
+    Ok(())
+}
+
+fn swept(
+    arguments: &SweepArguments,
+    all: &RunArguments,
+    walk: &mut Walk<'_>,
+) -> Result<ExitCode, Failure> {
+    let usual: Vec<String> = arguments.over.usual().iter().map(|word| (*word).into()).collect();
+    let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
+    // All are checked before the first is measured.
+    let requests = points.iter().map(|point| walk.request(point, &[]));
+    let requests = requests.collect::<Result<Vec<_>, Failure>>()?;
+    let mut by_name = Vec::new();
+    for (_, request) in &requests {
+        if by_name.is_empty() {
+            by_name.clone_from(&request.selection.by_name);
+        }
+        if walk.measure(request).map_err(|error| error.to_string())?.is_none() {
+            break;
+        }
+        write(all, walk);
+    }
+    let limit = arguments.p99_below;
+    let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| walk.knees(limit))?;
+    walk.recorder.clear();
+    let written = write(all, walk);
+    let Some(result) = &walk.result else { return Ok(walk.interrupts.exit_status()) };
+    let shown = match arguments.format {
+        FormatWord::Json => output::print(&ipcmark_results::to_json(result)),
+        FormatWord::Table => {
+            let limit = limit.map(limit_in_words);
+            let shown = SweepShown { result, over: arguments.over.swept(), limit, findings };
+            output::print(&output::shown(&sweep_table(&shown, output::terminal())))
+        }
+    };
+    let exported = exports::write(&all.export, result);
+    if walk.interrupts.signal().is_some() {
+        return Ok(walk.interrupts.exit_status());
+    }
+    let names = by_name.iter().map(|at| walk.transports.registry[*at].definition().name.as_ref());
+    let measured = measurement::all_measured(result, &names.collect::<Vec<_>>());
+    Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
+}
+
+/// Writes what has been measured so far; false where that failed, which is said.
+fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
+    let written = |(path, result): (&std::path::PathBuf, &RunResult)| {
+        ipcmark_results::write_atomically(path, result).map_err(output::say).is_ok()
+    };
+    all.output.as_ref().zip(walk.result.as_ref()).is_none_or(written)
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "sweep",
+    summary: "Walk over rates, pauses, payloads or subscribers, and find the highest rate that holds",
+    flags,
+    run,
+};

@@ -1,0 +1,104 @@
+//! `ipcmark sweep`: rates, pauses, payloads and subscribers.
+
+use ipcmark_results::{Load, RunResult, groups};
+use tempfile::tempdir;
+
+use crate::support::{assert_valid, run};
+
+ipcmark_harness::tests![
+    rates_are_walked_to_what_holds,
+    what_no_rate_holds_is_said,
+    a_knee_is_looked_for_between_two_rates,
+    pauses_payloads_and_subscribers_are_walked,
+    a_sweep_is_a_result,
+    what_a_sweep_decides_is_refused,
+];
+
+fn rates_are_walked_to_what_holds() {
+    let words = "sweep rate -t pipe,udp -w block -s 64 --at 1k/s,2k/s --p99-below 10s";
+    let table = run(words).exits(0).stdout;
+    let found: Vec<&str> =
+        table.lines().filter(|line| line.contains("2,000/s, the highest")).collect();
+    assert_eq!(found.len(), 2, "{table}");
+    assert!(table.contains("latency · 64 B · block   response from the intended time"), "{table}");
+    for name in ["pipe p50", "pipe p99", "udp p50", "udp p99"] {
+        assert!(table.lines().any(|line| line.trim_start().starts_with(name)), "{name}: {table}");
+    }
+}
+
+fn what_no_rate_holds_is_said() {
+    let words = "sweep rate -t pipe -w block -s 64 --at 2k/s --p99-below 100ns";
+    let table = run(words).exits(0).stdout;
+    assert!(table.contains("below 2,000/s, the lowest that was measured"), "{table}");
+}
+
+/// A rate that nobody can hold is late by most of a trial: ten thousand times what a message takes.
+fn a_knee_is_looked_for_between_two_rates() {
+    let words = "sweep rate -t pipe -w spin -s 64 --at 1k/s,100M/s --p99-below 5ms --format json";
+    let result = run(words).exits(0).result();
+    let rates: Vec<u64> = result
+        .cases
+        .iter()
+        .filter_map(|case| match case.identity.load {
+            Load::Rate { per_second, .. } => Some(per_second),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rates[..2], [1_000, 100_000_000]);
+    let between = rates[2..].iter().all(|rate| (1_000..100_000_000).contains(rate));
+    assert!(between && rates.len() <= 14, "{rates:?}");
+}
+
+fn pauses_payloads_and_subscribers_are_walked() {
+    for (words, labels) in [
+        ("interval -t pipe -w block -s 64 --at 1ms,3ms", ["1ms", "3ms"]),
+        ("payload -t pipe -w block --at 64,1k -p throughput", ["64 B", "1 KiB"]),
+        ("subscribers -t pipe -w block -s 64 --at 1,2", ["1", "2"]),
+    ] {
+        let table = run(&format!("sweep {words}")).exits(0).stdout;
+        let head = table.lines().find(|line| line.trim_start().starts_with("transport"));
+        let head = head.unwrap_or_else(|| panic!("{table}"));
+        assert!(labels.iter().all(|label| head.contains(label)), "{words}: {table}");
+        assert!(table.lines().any(|line| line.trim_start().starts_with("pipe")), "{table}");
+    }
+}
+
+fn a_sweep_is_a_result() {
+    let directory = tempdir().unwrap();
+    let (file, page) = (directory.path().join("s.json"), directory.path().join("s.html"));
+    let words = format!(
+        "sweep rate -t pipe,null -w block -s 64 --at 1k/s,3k/s -o {} --export html={}",
+        file.display(),
+        page.display()
+    );
+    // Named, and without a sleep to make: the exit status says so.
+    run(&words).exits(1);
+    assert!(std::fs::metadata(page).unwrap().len() > 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_valid(&serde_json::from_str(&text).unwrap());
+    let result: RunResult = ipcmark_results::read(&file).unwrap();
+    assert!(result.complete && result.planned_cases == result.cases.len() as u64);
+    let numbers: Vec<u32> = result.rounds.iter().map(|round| round.number).collect();
+    assert!(numbers.iter().enumerate().all(|(at, number)| at as u32 == *number), "{numbers:?}");
+    for case in &result.cases {
+        let rounds = case.trials().iter().map(|trial| trial.round as usize);
+        assert!(rounds.into_iter().all(|round| round < result.rounds.len()));
+    }
+    assert_eq!(groups(&result).len(), 2, "each rate has its group");
+}
+
+fn what_a_sweep_decides_is_refused() {
+    for (words, said) in [
+        ("sweep rate --rate 5k/s", "--at"),
+        ("sweep payload --sizes 64", "--at"),
+        ("sweep payload --p99-below 1ms", "ipcmark sweep rate"),
+        ("sweep rate --at 5", "100/s"),
+        ("sweep subscribers --at 65", "1..=64"),
+        ("sweep rate -p throughput", "as fast as it goes"),
+        ("sweep", "OVER"),
+        ("sweep speed", "rate"),
+    ] {
+        let ended = run(words).exits(2);
+        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+    }
+}
