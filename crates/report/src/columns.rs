@@ -127,7 +127,7 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "p99.9",
         rank: 6,
-        meaning: "999 of 1,000 took at most this long. – where there are too few samples to tell.",
+        meaning: "999 of 1,000 round trips, or messages, took at most this long. – where there are too few samples to tell.",
         cell: |row, scale| percentile(row, 0.999, scale),
     },
     Column {

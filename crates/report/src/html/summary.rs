@@ -1,6 +1,6 @@
 //! The summary: the best rows of each way of waiting, and the environments.
 
-use ipcmark_results::{Figure, MachineFact, Row, RunResult, best};
+use ipcmark_results::{Figure, MachineFact, Pattern, Row, RunResult, best};
 use serde::Serialize;
 
 use crate::{
@@ -24,7 +24,7 @@ pub struct Card {
 /// The row that is best in one respect.
 #[derive(Serialize)]
 struct Best {
-    /// `fastest`, `steadiest`, `cheapest`.
+    /// `fastest`, `most`, `steadiest`, `cheapest`.
     word: &'static str,
     /// The figure by which it is.
     by: &'static str,
@@ -63,22 +63,34 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
     let steadiest = best.steadiest.iter().map(|row| {
         named("steadiest", "p99", std::slice::from_ref(row), shown(row.percentile(0.99)))
     });
+    let rates = best.fastest.iter().filter_map(Row::messages_per_second).fold(0.0, f64::max);
+    let first = match best.group.key.pattern {
+        Pattern::Throughput => {
+            let rate = format!("{}/s", units::count(rates.round() as u64));
+            named("most", "msg/s", &best.fastest, rate)
+        }
+        _ => named("fastest", "mean", &best.fastest, fastest),
+    };
     let cheapest = named("cheapest", "CPU/msg", std::slice::from_ref(&best.cheapest), cpu);
     Card {
         file,
         title: titles.title(&best.group),
         caption: scale.what().into(),
-        best: std::iter::once(named("fastest", "mean", &best.fastest, fastest))
-            .chain(steadiest)
-            .chain([cheapest])
-            .collect(),
+        best: std::iter::once(first).chain(steadiest).chain([cheapest]).collect(),
     }
 }
 
+/// The rows that are named of those that are not told apart; of further ones only the number is said.
+const NAMED: usize = 6;
+
 /// The rows that are best, by name; several where the trials do not tell them apart.
 fn named(word: &'static str, by: &'static str, rows: &[Row], figure: String) -> Best {
-    let names: Vec<String> = rows.iter().map(names::marked).collect();
-    Best { word, by, key: definitions::key(by), name: names.join(", "), figure }
+    let names: Vec<String> = rows.iter().take(NAMED).map(names::marked).collect();
+    let more = match rows.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Best { word, by, key: definitions::key(by), name: names.join(", ") + &more, figure }
 }
 
 /// The facts about each run and its machine, side by side.
