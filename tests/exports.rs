@@ -7,6 +7,8 @@ use ipcmark_report::{FORMATS, Terminal};
 use crate::support::{IPCMARK, Verdict, end, ipcmark, read, run, works};
 
 ipcmark_harness::tests![
+    a_saved_result_is_shown_as_the_run_showed_it,
+    what_cannot_be_shown_is_said,
     every_format_is_exported_as_the_file_holds_it,
     exports_of_a_plan_are_flags_each,
     an_export_that_fails_is_said_and_the_rest_is_written,
@@ -14,6 +16,38 @@ ipcmark_harness::tests![
     two_forms_never_share_a_file,
     a_page_is_not_shown_on_a_terminal,
 ];
+
+fn a_saved_result_is_shown_as_the_run_showed_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let words = format!("run -t pipe,null -s 64 -w spin -n 50 --trials 2 -o {}", path("r.json"));
+    let table = run(&words).exits(0).stdout;
+    let shown = |words: &str| run(&format!("show {words}")).exits(0).stdout;
+    assert_eq!(shown(&path("r.json")), table);
+    let both = shown(&format!("{} {}", path("r.json"), path("r.json")));
+    assert_eq!(both, table.repeat(2));
+    let csv = shown(&format!("{} --format csv", path("r.json")));
+    shown(&format!("{} --export csv={}", path("r.json"), path("r.csv")));
+    assert_eq!(fs::read_to_string(path("r.csv")).unwrap(), csv);
+}
+
+fn what_cannot_be_shown_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(path("no.json"), "{}").unwrap();
+    let (none, no) = (path("none.json"), path("no.json"));
+    let ended = run(&format!("show {none} {no}")).exits(1);
+    assert!(ended.stderr.contains(&none) && ended.stderr.contains(&no), "{}", ended.stderr);
+    for (words, said) in [
+        (format!("show {no} --export csv={no}"), "would replace the result"),
+        (format!("show {no} {none} --export csv={}", path("c")), "only one"),
+        ("show".into(), "RESULT.json"),
+    ] {
+        let ended = run(&words).exits(2);
+        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(fs::read_to_string(&no).unwrap(), "{}", "it is what it was");
+}
 
 fn every_format_is_exported_as_the_file_holds_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use ipcmark_results::{Carrier, Role, Status};
+use ipcmark_results::{Carrier, Pattern, Role, Status};
 
 use super::place::{Place, free_address};
 use crate::support::{
@@ -11,6 +11,7 @@ use crate::support::{
 
 ipcmark_harness::tests![
     over_tcp_only_what_crosses_hosts_is_measured,
+    a_stream_crosses_hosts_and_one_way_does_not,
     two_networks_with_delay_and_loss
 ];
 
@@ -105,16 +106,49 @@ fn run(program: &str, words: &str) -> Result<(), String> {
     }
 }
 
-fn two_networks_with_delay_and_loss() -> Verdict {
+/// The cable, or why there is none.
+fn laid() -> Result<Cable, Verdict> {
     if !is_root() {
-        return Verdict::Skipped("only root may make networks".into());
+        return Err(Verdict::Skipped("only root may make networks".into()));
     }
     if !works("iptables", &["--version"]) || !works("tc", &["-V"]) {
-        return Verdict::Skipped("there is no iptables, or no tc".into());
+        return Err(Verdict::Skipped("there is no iptables, or no tc".into()));
     }
-    let cable = match Cable::lay() {
+    Cable::lay().map_err(|why| Verdict::Skipped(format!("this kernel has no such cable: {why}")))
+}
+
+/// Nothing that one clock says is held against the other.
+fn a_stream_crosses_hosts_and_one_way_does_not() -> Verdict {
+    let cable = match laid() {
         Ok(cable) => cable,
-        Err(why) => return Verdict::Skipped(format!("this kernel has no such cable: {why}")),
+        Err(skipped) => return skipped,
+    };
+    let place = Place::new();
+    let follower = Running::start(&mut cable.within(1, &place, "follower"));
+    let words = "leader -t tcp,udp -p throughput,one-way -w block -s 1000 -n 500 --trials 1 \
+                 --format json";
+    let result = end(&mut cable.within(0, &place, words)).result();
+    follower.end().exits(0);
+    assert_eq!(result.cases.len(), 4);
+    for case in &result.cases {
+        let name = format!("{} {}", case.identity.transport, case.identity.pattern);
+        if case.identity.pattern == Pattern::OneWay {
+            let reason = case.reason().unwrap_or_default();
+            assert!(reason.contains("clocks of two hosts"), "{name}: {reason}");
+            continue;
+        }
+        let (trial, losses) = (only(case), &only(case).session.losses);
+        assert_eq!((losses.sent, losses.received + losses.lost), (500, 500), "{name}");
+        assert!(trial.stream.as_ref().is_some_and(|parts| parts.depth.is_none()), "{name}");
+        assert!(losses.lost == 0 || case.identity.transport == "udp", "{name}: {losses:?}");
+    }
+    Verdict::Holds
+}
+
+fn two_networks_with_delay_and_loss() -> Verdict {
+    let cable = match laid() {
+        Ok(cable) => cable,
+        Err(skipped) => return skipped,
     };
     let place = Place::new();
     let follower = Running::start(&mut cable.within(1, &place, "follower"));

@@ -51,14 +51,20 @@ pub(crate) fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, St
 }
 
 fn unknown<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let lower = word.to_lowercase();
+    let names: Vec<&str> = names.collect();
     let mut near: Vec<(f64, &str)> =
-        names.map(|name| (strsim::jaro_winkler(word, name), name)).collect();
+        names.iter().map(|name| (strsim::jaro_winkler(&lower, name), *name)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     let near: Vec<&str> =
         near.iter().take(3).filter(|(score, _)| *score > 0.7).map(|(_, name)| *name).collect();
-    match near.is_empty() {
-        true => format!("there is no transport '{word}'; 'ipcmark list' shows them all"),
-        false => format!("there is no transport '{word}'; the nearest are {}", near.join(", ")),
+    // One letter too many, missing, wrong or in another's place.
+    let is_slip = |name: &&&str| strsim::osa_distance(&lower, name) <= 1;
+    let slips: Vec<&&str> = names.iter().filter(is_slip).collect();
+    match (&slips[..], near.is_empty()) {
+        ([one], _) => format!("there is no transport '{word}'; did you mean '{one}'?"),
+        (_, true) => format!("there is no transport '{word}'; 'ipcmark list' shows them all"),
+        _ => format!("there is no transport '{word}'; the nearest are {}", near.join(", ")),
     }
 }
 
@@ -85,6 +91,9 @@ mod tests {
     #[test]
     fn an_unknown_name_brings_the_nearest() {
         assert!(select_words(&["nul"]).unwrap_err().contains("null"));
+        assert!(select_words(&["TCP"]).unwrap_err().contains("did you mean 'tcp'?"));
+        assert!(select_words(&["tpc"]).unwrap_err().contains("did you mean 'tcp'?"));
+        assert!(select_words(&["shm"]).unwrap_err().contains("the nearest are"));
         assert!(select_words(&["zzzz"]).unwrap_err().contains("ipcmark list"));
         assert!(select_words(&["[x"]).unwrap_err().contains("no glob"));
     }

@@ -1,6 +1,8 @@
 //! Findings: what a run answers, in a few lines.
 
-use ipcmark_results::{Best, Figure, Pattern, Row, RunResult, best};
+use ipcmark_results::{
+    Best, Figure, Group, Key, Load, Pattern, Row, RunResult, Wait, best, groups,
+};
 
 use crate::{
     columns::Scale,
@@ -19,20 +21,61 @@ pub struct Finding {
     pub answer: String,
 }
 
-/// The fastest and the cheapest rows of every table, and what the machine did to the figures.
+/// The fastest rows of every table and what they cost, and what the machine did to the figures.
 pub fn findings(result: &RunResult) -> Vec<Finding> {
     let titles = Titles::of(result);
     let rows = best(result);
     let several = rows.iter().filter(|best| best.group.rows.len() > 1);
     let found = several.map(|best| Finding {
         question: titles.short(&best.group.key),
-        answer: format!("{}; {}", fastest(best), cheapest(best)),
+        answer: format!("{}; {}", fastest(best), price(best)),
     });
-    let found: Vec<Finding> = found.collect();
+    let found: Vec<Finding> = found.chain(wake_ups(result, &titles)).collect();
     if found.is_empty() {
         return found;
     }
     found.into_iter().chain(machine(result)).collect()
+}
+
+/// What a receiver that sleeps adds to a message one way, at each payload: nothing measures a wake-up by itself, but where
+/// both waits were measured their difference says about how long it is.
+fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
+    let groups = groups(result);
+    let is_awake = |group: &&Group| {
+        let Key { pattern, wait, load, .. } = group.key;
+        pattern == Pattern::OneWay && wait == Wait::Spin && load == Load::Closed
+    };
+    let found = groups.iter().filter(is_awake).filter_map(|awake| {
+        let key = Key { wait: Wait::Block, ..awake.key };
+        let asleep = groups.iter().find(|group| group.key == key)?;
+        let mut added: Vec<f64> =
+            awake.rows.iter().filter_map(|row| added_by_sleep(row, asleep)).collect();
+        added.sort_by(f64::total_cmp);
+        let (least, greatest) = (added.first()?, added.last()?);
+        Some(Finding {
+            question: titles.short(&key),
+            answer: format!(
+                "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} \
+                 in {} rows",
+                duration(added[added.len() / 2]),
+                duration(*least),
+                duration(*greatest),
+                added.len()
+            ),
+        })
+    });
+    found.collect()
+}
+
+/// How much longer the median of the same transport is where its receiver sleeps.
+fn added_by_sleep(awake: &Row, asleep: &Group) -> Option<f64> {
+    let identity = &awake.case.identity;
+    let is_same = |row: &&Row| {
+        let other = &row.case.identity;
+        (&other.transport, &other.options) == (&identity.transport, &identity.options)
+    };
+    let slept = asleep.rows.iter().find(is_same)?.percentile(0.5)?.value;
+    Some(slept - awake.percentile(0.5)?.value).filter(|added| *added > 0.0)
 }
 
 fn fastest(best: &Best) -> String {
@@ -90,9 +133,18 @@ fn uncertainty(location: Option<Figure>) -> String {
     width.map_or_else(String::new, |width| format!(" ± {}", percent(width)))
 }
 
-fn cheapest(best: &Best) -> String {
-    let cpu = duration(best.cheapest.cpu_per_message());
-    format!("least CPU {}, {cpu} a message", names::row(&best.cheapest))
+/// What rows that spin cost is not the CPU time of a message, for they use their processors without messages too.
+fn price(best: &Best) -> String {
+    match (best.group.key.wait, best.fastest[0].cores()) {
+        (Wait::Spin, None) => "its processors are never idle".into(),
+        (Wait::Spin, Some(cores)) => {
+            format!("keeps {} cores busy, with messages or without", figure(cores))
+        }
+        _ => {
+            let cpu = duration(best.cheapest.cpu_per_message());
+            format!("least CPU {}, {cpu} a message", names::row(&best.cheapest))
+        }
+    }
 }
 
 /// How far the machine itself would have moved the figures.

@@ -152,7 +152,10 @@ fn unsettled(row: &Row) -> Option<Caveat> {
     let judged: Vec<bool> =
         row.trials.iter().filter_map(|trial| trial.at(row.distance)?.settled).collect();
     let trials = judged.iter().filter(|settled| !**settled).count();
-    (2 * trials > judged.len()).then_some(Caveat::Unsettled { trials, of: judged.len() })
+    // One trial of several that has blocks enough to be judged says nothing of the others.
+    let most_are_judged = 2 * judged.len() > row.trials.len();
+    (most_are_judged && 2 * trials > judged.len())
+        .then_some(Caveat::Unsettled { trials, of: judged.len() })
 }
 
 /// The caveats of these trials of a case that waits like this.

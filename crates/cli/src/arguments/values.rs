@@ -102,7 +102,7 @@ pub(super) fn pattern(word: &str) -> Result<Pattern, String> {
 }
 
 /// The words of `--format`, each with what it is.
-pub(super) fn formats() -> impl TypedValueParser<Value = &'static Format> {
+pub(crate) fn formats() -> impl TypedValueParser<Value = &'static Format> {
     let word = |format: &&Format| PossibleValue::new(format.name).help(format.summary);
     PossibleValuesParser::new(FORMATS.iter().map(word))
         .map(|name| format(&name).expect("the words are the names of the formats"))

@@ -15,6 +15,7 @@ mod man;
 mod report;
 mod run;
 mod schema;
+mod show;
 mod sweep;
 
 use crate::definition::Definition;
@@ -26,6 +27,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     follower::DEFINITION,
     list::DEFINITION,
     doctor::DEFINITION,
+    show::DEFINITION,
     report::DEFINITION,
     compare::DEFINITION,
     sweep::DEFINITION,

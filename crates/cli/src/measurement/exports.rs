@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_report::Terminal;
+use ipcmark_report::{Format, Terminal};
 use ipcmark_results::{RunResult, check_writable, is_stream, write_text};
 
 use crate::{
@@ -16,15 +16,24 @@ use crate::{
 
 /// Checks, before anything is measured, that the result can be shown and written as asked for.
 pub(crate) fn check(arguments: &RunArguments) -> Result<(), String> {
-    let shown = arguments.format;
+    check_shown(arguments.format)?;
+    let exports = arguments.export.iter().map(|export| &export.path);
+    check_paths(&arguments.output.iter().chain(exports).collect::<Vec<_>>())
+}
+
+/// Checks that a format can be shown on standard output.
+pub(crate) fn check_shown(shown: &Format) -> Result<(), String> {
     if !shown.for_terminals && io::stdout().is_terminal() {
         return Err(format!(
             "cannot show the format {shown} on a terminal: send standard output to a file, or use \
              --export {shown}=FILE"
         ));
     }
-    let exports = arguments.export.iter().map(|export| &export.path);
-    let paths: Vec<&PathBuf> = arguments.output.iter().chain(exports).collect();
+    Ok(())
+}
+
+/// Checks that each of these files can be written, and takes the place of no other.
+pub(crate) fn check_paths(paths: &[&PathBuf]) -> Result<(), String> {
     for (at, path) in paths.iter().enumerate() {
         check_writable(path).map_err(|e| e.to_string())?;
         if paths[..at].iter().any(|other| is_same(path, other)) {
@@ -39,7 +48,7 @@ pub(crate) fn check(arguments: &RunArguments) -> Result<(), String> {
 }
 
 /// True if the second of two paths to be written would replace the first.
-fn is_same(one: &Path, other: &Path) -> bool {
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     !is_stream(one) && place(one) == place(other)
 }
 

@@ -107,7 +107,7 @@ fn conclude(
 }
 
 /// Prints the result; false where that failed.
-fn show(format: &Format, result: &RunResult) -> bool {
+pub(crate) fn show(format: &Format, result: &RunResult) -> bool {
     match format.render(result, output::terminal()) {
         Ok(text) => output::print(&text),
         Err(cause) => {

@@ -118,6 +118,12 @@ impl Expected {
                 let answered = follower.0 == follower.1 && follower.1 >= losses.received;
                 expect(answered, format!("{follower:?}, {losses:?}"))
             }
+            (Expected::LossyStream, [trial]) => {
+                let losses = &trial.session.losses;
+                let adds_up = losses.lost > 0 && losses.received + losses.lost == losses.sent;
+                expect(adds_up && trial.lost_wait_ns == 0, format!("{losses:?}"))?;
+                expect(trial.stream.is_some(), "it is no stream")
+            }
             (_, trials) => {
                 let (number, reason) = (trials.len(), case.reason());
                 Err(format!("it has {number} trials: {reason:?}").into())

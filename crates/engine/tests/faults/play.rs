@@ -14,7 +14,7 @@ use ipcmark_engine::{
 };
 use ipcmark_faulty::{Fault, Faulty, queue};
 use ipcmark_results::{Load, RunResult, Touch};
-use ipcmark_transport::{Collect, Error, Pattern, Wait};
+use ipcmark_transport::{Collect, Error, Wait};
 use nix::{
     mqueue::{MQ_OFlag, mq_open},
     sys::{
@@ -24,7 +24,7 @@ use nix::{
     },
 };
 
-use crate::scenario::{HEALTHY, SCENARIOS, round_trips};
+use crate::scenario::{HEALTHY, SCENARIOS, pattern, round_trips};
 
 /// More trials than an interrupted run gets to.
 pub const TRIALS: u32 = 1000;
@@ -93,9 +93,11 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         library_version: None,
         options: Default::default(),
     };
-    let slot =
-        Slot { pattern: Pattern::Latency, payload: 64, touch: Touch::All, load: Load::Closed };
-    let row = |session| PlannedRow { session, slot, verdict: None };
+    let row = |session: usize| {
+        let pattern = pattern(names[session]);
+        let slot = Slot { pattern, payload: 64, touch: Touch::All, load: Load::Closed };
+        PlannedRow { session, slot, verdict: None }
+    };
     Plan {
         rows: (0..names.len()).map(row).collect(),
         sessions: names.iter().map(session).collect(),

@@ -7,6 +7,7 @@ use Moment::*;
 use Side::*;
 
 use ipcmark_faulty::{Act, Fault, Ill, Moment, Side, Which};
+use ipcmark_transport::Pattern;
 
 /// In verification: 32 messages one by one, then 64 in a row.
 const VERIFYING: u32 = 10;
@@ -20,6 +21,11 @@ const MEASURING: u32 = 600;
 const PROBE: u32 = 1 << 4;
 /// The flag of the last message before a sleep: of the warm-up, then of each turn.
 const SLEEP: u32 = 1 << 5;
+
+/// The flag of a message of a stream.
+const STREAM: u32 = 1 << 8;
+/// The flag of a message that is timed one way and answered.
+const MARKED: u32 = 1 << 9;
 
 const IN_THE_FIRST_TURN: Moment = After(SLEEP, 1);
 const IN_A_LATER_TURN: Moment = After(SLEEP, 3);
@@ -46,6 +52,15 @@ pub enum Expected {
     Measured,
     /// The case is measured, and at least so many of its round trips were lost.
     Lossy(u64),
+    /// The stream is measured, and lost messages that nobody waited for.
+    LossyStream,
+}
+
+/// The pattern of a row: its name begins with it where that is not ping-pong.
+pub fn pattern(name: &str) -> Pattern {
+    let patterns = [("stream-", Pattern::Throughput), ("one-way-", Pattern::OneWay)];
+    let found = patterns.into_iter().find(|(prefix, _)| name.starts_with(prefix));
+    found.map_or(Pattern::Latency, |(_, pattern)| pattern)
 }
 
 /// Round trips of a row.
@@ -232,6 +247,24 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     process("litters", Leader, Open, Litter,
         &["the leader was killed by signal 9 (SIGKILL) while opening"]),
+
+    message("stream-loses", Leader, Ill::Lost, Which::Flagged(STREAM),
+        &["came instead: the transport loses or reorders", "said the follower", "warming up"]),
+    message("stream-doubles", Leader, Ill::Doubled, Which::Flagged(STREAM),
+        &["came again: the transport duplicates", "said the follower", "warming up"]),
+    message("stream-reorders", Leader, Ill::Overtaken, Which::Flagged(STREAM),
+        &["came instead: the transport loses or reorders", "said the follower", "warming up"]),
+    message("stream-corrupts", Leader, Ill::Corrupted, Which::Flagged(STREAM),
+        &["a byte is not what was sent: the transport corrupts", "said the follower", "warming up"]),
+    message("one-way-doubles", Leader, Ill::Doubled, Which::Flagged(MARKED),
+        &["came again: the transport duplicates", "said the follower", "measuring"]),
+    message("one-way-corrupts", Leader, Ill::Corrupted, Which::Flagged(MARKED),
+        &["a byte is not what was sent: the transport corrupts", "said the follower", "measuring"]),
+    Scenario {
+        name: "stream-lossy",
+        fault: Fault::Unreliable(Leader, Ill::Lost, Which::Every(100)),
+        expected: Expected::LossyStream,
+    },
 
     unreliable("lossy", Ill::Lost, Which::Every(100), Expected::Lossy(10)),
     unreliable("loses-all", Ill::Lost, Which::From(1),

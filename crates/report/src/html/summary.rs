@@ -1,6 +1,6 @@
 //! The summary: the best rows of each way of waiting, and the environments.
 
-use ipcmark_results::{Figure, MachineFact, Pattern, Row, RunResult, best};
+use ipcmark_results::{Figure, MachineFact, Pattern, Row, RunResult, Wait, best};
 use serde::Serialize;
 
 use crate::{
@@ -24,7 +24,7 @@ pub struct Card {
 /// The row that is best in one respect.
 #[derive(Serialize)]
 struct Best {
-    /// `fastest`, `most`, `steadiest`, `cheapest`.
+    /// `fastest`, `most`, `steadiest`, `cheapest`, `keeps busy`.
     word: &'static str,
     /// The figure by which it is.
     by: &'static str,
@@ -71,12 +71,20 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
         }
         _ => named("fastest", "mean", &best.fastest, fastest),
     };
-    let cheapest = named("cheapest", "CPU/msg", std::slice::from_ref(&best.cheapest), cpu);
+    // What spins uses its processors without messages too: none of it is cheap.
+    let price = match (best.group.key.wait, best.fastest[0].cores()) {
+        (Wait::Spin, cores) => {
+            let cores =
+                cores.map_or_else(|| "–".into(), |cores| format!("{} cores", units::figure(cores)));
+            named("keeps busy", "cores", &best.fastest[..1], cores)
+        }
+        _ => named("cheapest", "CPU/msg", std::slice::from_ref(&best.cheapest), cpu),
+    };
     Card {
         file,
         title: titles.title(&best.group),
         caption: scale.what().into(),
-        best: std::iter::once(first).chain(steadiest).chain([cheapest]).collect(),
+        best: std::iter::once(first).chain(steadiest).chain([price]).collect(),
     }
 }
 
