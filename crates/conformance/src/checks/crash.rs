@@ -1,6 +1,8 @@
 //! `crash`: a process is killed at the worst moments. The survivor drops its end without hanging,
 //! what stayed is found and removed, and the same name can be used again.
 
+use std::{thread, time::Duration};
+
 use ipcmark_transport::{Step, Wait};
 use nix::sys::signal::{Signal, raise};
 
@@ -38,6 +40,8 @@ pub const AFTERWARDS: u32 = 1000;
 const PAYLOAD: usize = 1 << 20;
 /// How many messages each process has received when it is killed from outside.
 const MESSAGES: u64 = 30;
+/// How long after one process the other is killed at the latest, on any machine.
+const KILLED_NEXT: Duration = Duration::from_secs(5);
 /// How often a survivor tries to go on before it gives up.
 const TRIES: u32 = 200;
 
@@ -159,9 +163,15 @@ fn try_to_go_on(end: &mut End) -> Result<(), Failure> {
 }
 
 fn flow_for_ever(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
-    loop {
-        stage.echo(end, &[16, 700, 70_000, 64, 300_000, 9000].map(|len| stage.at_most(len)))?;
-    }
+    let failure = loop {
+        let lengths = [16, 700, 70_000, 64, 300_000, 9000].map(|len| stage.at_most(len));
+        if let Err(failure) = stage.echo(end, &lengths) {
+            break failure;
+        }
+    };
+    // The other process is killed first, and what fails then is no fault of this one: it is killed next.
+    thread::sleep(KILLED_NEXT);
+    Err(failure)
 }
 
 /// A process is killed while messages flow; afterwards the name can be used again.
