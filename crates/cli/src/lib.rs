@@ -13,6 +13,7 @@ mod measurement;
 mod output;
 mod progress;
 mod registry;
+mod saved;
 mod selection;
 mod text;
 mod translation;

@@ -1,9 +1,7 @@
 //! Several results of one sitting made into one: what a sweep measures point by point.
 
 use crate::model::{Case, Outcome, RunDistance, RunDistances, RunResult, Trial};
-
-/// Two distances of one sitting are one if their floors differ by no more than this factor.
-const ONE_DISTANCE: f64 = 1.15;
+use crate::obstacles::ONE_DISTANCE;
 
 impl RunResult {
     /// Adds what another run of the same sitting on the same machine has measured: its cases, its rounds behind those that

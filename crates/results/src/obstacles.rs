@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The ratio up to which two bare round trips are of one distance.
-const ONE_DISTANCE: f64 = 1.15;
+pub(crate) const ONE_DISTANCE: f64 = 1.15;
 
 /// Why no row of two sides can be told to be faster, slower or the same.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,6 +14,7 @@ use ipcmark_results::RunResult;
 use crate::{
     definition::{Definition, Invocation, Outcome},
     output,
+    saved::read,
 };
 
 /// What to make a page of.
@@ -55,11 +56,6 @@ fn page(paths: &[PathBuf]) -> Result<String, String> {
     let sources: Vec<Source> =
         names.into_iter().zip(&results).map(|(name, result)| Source { name, result }).collect();
     ipcmark_report::page(&sources)
-}
-
-fn read(path: &Path) -> Result<RunResult, String> {
-    ipcmark_results::read(path)
-        .map_err(|cause| format!("{cause}; a result file is what `ipcmark run -o FILE` writes"))
 }
 
 /// The files by their last names, or by their whole paths where those are not distinct.

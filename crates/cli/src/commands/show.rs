@@ -15,7 +15,7 @@ use crate::{
         exports::{self, is_same},
         show,
     },
-    output,
+    output, saved,
 };
 
 const EXAMPLES: &str = "\
@@ -69,15 +69,13 @@ fn check(arguments: &ShowArguments) -> Result<(), String> {
 
 /// Shows one result; false where that failed, which is said.
 fn one(path: &Path, arguments: &ShowArguments) -> bool {
-    match ipcmark_results::read(path) {
+    match saved::read(path) {
         Ok(result) => {
             let shown = show(arguments.format, &result);
             exports::write(&arguments.export, &result) && shown
         }
         Err(cause) => {
-            output::say(format_args!(
-                "{cause}; a result file is what `ipcmark run -o FILE` writes"
-            ));
+            output::say(cause);
             false
         }
     }

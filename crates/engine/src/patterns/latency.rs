@@ -109,6 +109,12 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         }
     }
 
+    /// A round trip that carries these flags and is repeated until it ends.
+    pub(super) fn certainly(&mut self, flags: u32) -> Result<(), Error> {
+        while !self.round_trip(flags)? {}
+        Ok(())
+    }
+
     /// Counts messages that nobody answers as lost.
     pub(super) fn count_lost(&mut self, count: u64) {
         self.losses.count += count;

@@ -5,14 +5,15 @@
 //! A batch of one is a mark a message.
 
 use ipcmark_fdpass::SocketRendezvous;
-use ipcmark_machine::clock::now_ns;
+use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
 use ipcmark_transport::{Endpoint, Error, Rendezvous, Span};
 
 use super::{
     context::LoopContext,
     follower::{Follower, Next},
+    latency::Leader,
     message::{BEGIN, COLLECT, Head, MARKED, STREAM, TouchPolicy, exponent},
-    turns::Leader,
+    turns,
 };
 use crate::wire::{FollowerReport, Pass};
 
@@ -46,7 +47,7 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     context: LoopContext<'_>,
 ) -> Result<Option<FollowerReport>, Error> {
     if context.span == Span::None {
-        return Leader(context.peers).await_end().map(|()| None);
+        return turns::Leader(context.peers).await_end().map(|()| None);
     }
     let mut follower = Follower::new(end, pass, context);
     follower.is_silent = true;
@@ -135,7 +136,7 @@ impl Notes {
     fn send<E: Endpoint>(&mut self, follower: &mut Follower<'_, E>) -> Result<(), Error> {
         let last = self.batch.wrapping_add(1).min(MOST_MARKS as u64) as usize;
         let marks = &self.marks[..last];
-        let Follower { meter, leader: Leader(peers), .. } = follower;
+        let Follower { meter, leader: turns::Leader(peers), .. } = follower;
         meter.around_probe(|| {
             peers.send(0, &bytes(&[last as u64, self.received]), &[])?;
             marks.chunks(MARKS_A_FRAME).try_for_each(|marks| {
@@ -151,14 +152,46 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
+/// The leader's way to the marks of its follower.
+pub(super) struct Collector {
+    peers: SocketRendezvous,
+    aside_ns: u64,
+}
+
+impl Collector {
+    /// Over the sockets to the followers, of which the first one marks.
+    pub(super) fn new(peers: &SocketRendezvous) -> Result<Self, Error> {
+        Ok(Self { peers: peers.try_clone()?, aside_ns: 0 })
+    }
+
+    /// Asks for the marks of the last `sent` messages, in batches of two to this power, and takes them.
+    pub(super) fn collect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        &mut self,
+        ends: &mut Leader<'_, E, T, RELIABLE>,
+        sent: u64,
+        exponent: u32,
+    ) -> Result<Marks, Error> {
+        if RELIABLE {
+            ends.certainly(COLLECT)?;
+        } else {
+            turns::ask_for_marks(&mut self.peers)?;
+        }
+        let start = thread_cpu_ns();
+        let marks = Marks::receive(&mut self.peers, sent, exponent);
+        self.aside_ns += thread_cpu_ns() - start;
+        marks
+    }
+
+    /// CPU time of taking marks since it was asked for last.
+    pub(super) fn take_aside_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.aside_ns)
+    }
+}
+
 impl Marks {
     /// Takes the marks that the follower sends of `sent` messages in batches of two to this power. It can be anybody's:
     /// nothing that cannot be is taken.
-    pub(super) fn receive(
-        peers: &mut SocketRendezvous,
-        sent: u64,
-        exponent: u32,
-    ) -> Result<Self, Error> {
+    fn receive(peers: &mut SocketRendezvous, sent: u64, exponent: u32) -> Result<Self, Error> {
         let most = sent.div_ceil(1 << exponent).min(MOST_MARKS as u64);
         let [count, received] = numbers(peers)?[..] else { return Err(impossible()) };
         if count > most || received > sent {

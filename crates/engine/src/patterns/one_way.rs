@@ -6,16 +6,15 @@
 //! has been read: so a message one way holds half of what a round trip holds.
 
 use hdrhistogram::Histogram;
-use ipcmark_fdpass::SocketRendezvous;
-use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
+use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::{Endpoint, Error, Pattern};
 
 use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
     latency::Leader,
-    marks::{self, MOST_MARKS, Marks},
-    message::{CLOCKS, COLLECT, Head, MARKED, STREAM, TouchPolicy, begin},
+    marks::{self, Collector, MOST_MARKS},
+    message::{CLOCKS, Head, MARKED, STREAM, TouchPolicy, begin},
     pacer::{Pacer, Sent},
     probe::ProbePages,
     steps::{ClockFree, Losses, Sampled, send},
@@ -41,8 +40,8 @@ impl PatternLoops for OneWay {
             Some(pages) => compare_clocks(&mut ends, pages)?,
             None => None,
         };
-        let peers = context.peers.try_clone()?;
-        let mut sender = Sender { clock_offset_ns, ..Sender::new(ends, peers) };
+        let collector = Collector::new(context.peers)?;
+        let mut sender = Sender { clock_offset_ns, ..Sender::new(ends, collector) };
         turns::lead(&mut sender, pass, context)
     }
 
@@ -73,13 +72,12 @@ const ATTEMPTS: u32 = 3;
 
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: Leader<'a, E, T, RELIABLE>,
-    peers: SocketRendezvous,
+    collector: Collector,
     /// Of each message of a block, when it was begun and when the call to publish it had returned.
     stamps: Vec<[u64; 2]>,
     /// What those calls took.
     calls: Histogram<u64>,
     clock_offset_ns: Option<[i64; 2]>,
-    aside_ns: u64,
     /// Messages that nobody answers, and how many of them were lost.
     unanswered: u64,
     lost: u64,
@@ -99,7 +97,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         wanted: u64,
         length_ns: u64,
     ) -> Result<Sampled, Error> {
-        self.certainly(begin(0))?;
+        self.ends.certainly(begin(0))?;
         let most = slots.len().min(wanted as usize).min(MOST_MARKS);
         let count = self.answered(most, length_ns)?;
         let (arrivals, _) = self.arrivals(count)?;
@@ -117,7 +115,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     }
 
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
-        self.certainly(begin(0))?;
+        self.ends.certainly(begin(0))?;
         let most = slots.len().min(MOST_MARKS);
         let count = match pacer.is_open() {
             true => self.unanswered(&mut slots[..most], pacer)?,
@@ -126,7 +124,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         pacer.pause();
         if pacer.is_open() {
             // Its answer says that everything before it has arrived, or never will.
-            self.certainly(0)?;
+            self.ends.certainly(0)?;
         }
         let (arrivals, lost) = self.arrivals(count)?;
         if pacer.is_open() {
@@ -156,7 +154,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     }
 
     fn take_aside_ns(&mut self) -> u64 {
-        std::mem::take(&mut self.aside_ns)
+        self.collector.take_aside_ns()
     }
 
     fn complete(&mut self, report: &mut LeaderReport) {
@@ -166,24 +164,17 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, RELIABLE> {
-    fn new(ends: Leader<'a, E, T, RELIABLE>, peers: SocketRendezvous) -> Self {
+    fn new(ends: Leader<'a, E, T, RELIABLE>, collector: Collector) -> Self {
         Self {
             ends,
-            peers,
+            collector,
             // Written with something else than zero, so that every page of it is there.
             stamps: vec![[u64::MAX; 2]; MOST_SAMPLES],
             calls: ipcmark_results::new_histogram(),
             clock_offset_ns: None,
-            aside_ns: 0,
             unanswered: 0,
             lost: 0,
         }
-    }
-
-    /// A round trip that is repeated until it ends.
-    fn certainly(&mut self, flags: u32) -> Result<(), Error> {
-        while !self.ends.flagged(flags)? {}
-        Ok(())
     }
 
     /// Messages that are answered, each after the answer to the last.
@@ -242,13 +233,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
     /// When each of the last `count` messages arrived, and how many did not: those were waited for until now.
     fn arrivals(&mut self, count: usize) -> Result<(Vec<u64>, u64), Error> {
         let waited_until = now_ns();
-        if RELIABLE {
-            self.certainly(COLLECT)?;
-        } else {
-            turns::ask_for_marks(&mut self.peers)?;
-        }
-        let start = thread_cpu_ns();
-        let marks = Marks::receive(&mut self.peers, count as u64, 0)?;
+        let marks = self.collector.collect(&mut self.ends, count as u64, 0)?;
         let arrival = |at: usize| marks.batches.get(at).map(|mark| mark.at_ns).filter(|ns| *ns > 0);
         let lost = (0..count).filter(|at| arrival(*at).is_none()).count() as u64;
         if RELIABLE && lost > 0 {
@@ -256,9 +241,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
             return Err(Error::new("measure", "messages one way", cause));
         }
         let waited = |at| arrival(at).unwrap_or(waited_until).min(waited_until);
-        let arrivals = (0..count).map(waited).collect();
-        self.aside_ns += thread_cpu_ns() - start;
-        Ok((arrivals, lost))
+        Ok(((0..count).map(waited).collect(), lost))
     }
 
     fn keep_calls(&mut self, count: usize) {

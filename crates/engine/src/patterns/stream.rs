@@ -8,16 +8,15 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use ipcmark_fdpass::SocketRendezvous;
-use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
+use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
 
 use super::{
     blocks::BlockLoop,
     context::{LoopContext, PatternLoops},
     latency::Leader,
-    marks::{self, MOST_MARKS, Mark, Marks},
-    message::{COLLECT, Head, STREAM, TouchPolicy, begin},
+    marks::{self, Collector, MOST_MARKS, Mark, Marks},
+    message::{Head, STREAM, TouchPolicy, begin},
     steps::{ClockFree, Losses, Sampled, send},
     turns,
 };
@@ -53,8 +52,8 @@ impl PatternLoops for Throughput {
         let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify(context.alternating)?;
-        let (peers, has_one_clock) = (context.peers.try_clone()?, context.probe.is_some());
-        turns::lead(&mut Sender::new(ends, peers, has_one_clock), pass, context)
+        let (collector, has_one_clock) = (Collector::new(context.peers)?, context.probe.is_some());
+        turns::lead(&mut Sender::new(ends, collector, has_one_clock), pass, context)
     }
 
     fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
@@ -68,7 +67,7 @@ impl PatternLoops for Throughput {
 
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: Leader<'a, E, T, RELIABLE>,
-    peers: SocketRendezvous,
+    collector: Collector,
     /// When each batch of a block had been sent.
     sent_at: Vec<u64>,
     /// What a message takes about, in nanoseconds.
@@ -78,7 +77,6 @@ struct Sender<'a, E, T, const RELIABLE: bool> {
     depths: Histogram<u64>,
     sent: u64,
     received: u64,
-    aside_ns: u64,
 }
 
 /// A block of a stream.
@@ -152,7 +150,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     }
 
     fn take_aside_ns(&mut self) -> u64 {
-        std::mem::take(&mut self.aside_ns)
+        self.collector.take_aside_ns()
     }
 
     fn complete(&mut self, report: &mut LeaderReport) {
@@ -165,10 +163,10 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, RELIABLE> {
-    fn new(ends: Leader<'a, E, T, RELIABLE>, peers: SocketRendezvous, has_one_clock: bool) -> Self {
+    fn new(ends: Leader<'a, E, T, RELIABLE>, collector: Collector, has_one_clock: bool) -> Self {
         Self {
             ends,
-            peers,
+            collector,
             // Written with something else than zero, so that every page of it is there.
             sent_at: vec![u64::MAX; MOST_MARKS],
             message_ns: BATCH_NS,
@@ -176,27 +174,19 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
             depths: ipcmark_results::new_histogram(),
             sent: 0,
             received: 0,
-            aside_ns: 0,
         }
     }
 
     /// Streams for so long, at most so many messages, and waits until they have arrived.
     fn stream(&mut self, wanted: u64, length_ns: u64) -> Result<Stream, Error> {
         let exponent = exponent(self.message_ns, wanted);
-        self.certainly(begin(exponent))?;
+        self.ends.certainly(begin(exponent))?;
         let most = (wanted >> exponent).clamp(1, MOST_MARKS as u64) as usize;
         let batches = self.send_batches(1 << exponent, most, length_ns)?;
         // Its answer says that everything before it has arrived, or never will.
-        self.certainly(0)?;
+        self.ends.certainly(0)?;
         let sent = (batches as u64) << exponent;
-        if RELIABLE {
-            self.certainly(COLLECT)?;
-        } else {
-            turns::ask_for_marks(&mut self.peers)?;
-        }
-        let start = thread_cpu_ns();
-        let marks = Marks::receive(&mut self.peers, sent, exponent)?;
-        self.aside_ns += thread_cpu_ns() - start;
+        let marks = self.collector.collect(&mut self.ends, sent, exponent)?;
         match marks.received {
             received if RELIABLE && received < sent => {
                 let cause = format!("{received} of {sent} arrived: the transport loses");
@@ -208,12 +198,6 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
             }
             _ => Ok(Stream { exponent, batches, marks }),
         }
-    }
-
-    /// A round trip that is repeated until it ends.
-    fn certainly(&mut self, flags: u32) -> Result<(), Error> {
-        while !self.ends.flagged(flags)? {}
-        Ok(())
     }
 
     /// The stream: batches of `batch` messages until the time is over; how many there were.

@@ -11,6 +11,7 @@ use ipcmark_report::ComparedSides;
 use ipcmark_results::{RunResult, compare_runs};
 
 use super::{arguments::CompareArguments, shown::show};
+use crate::saved::read;
 
 pub(super) fn compare(arguments: &CompareArguments) -> Result<ExitCode, String> {
     let (base, new) = (Files::read(&arguments.base)?, Files::read(&arguments.new)?);
@@ -48,9 +49,4 @@ impl Files {
         };
         incomplete.map(note).collect()
     }
-}
-
-fn read(path: &Path) -> Result<RunResult, String> {
-    ipcmark_results::read(path)
-        .map_err(|cause| format!("{cause}; a result file is what `ipcmark run -o FILE` writes"))
 }

@@ -1,0 +1,11 @@
+//! Results that were saved before.
+
+use std::path::Path;
+
+use ipcmark_results::RunResult;
+
+/// Reads a result file; the error says what one is.
+pub(crate) fn read(path: &Path) -> Result<RunResult, String> {
+    ipcmark_results::read(path)
+        .map_err(|cause| format!("{cause}; a result file is what `ipcmark run -o FILE` writes"))
+}
