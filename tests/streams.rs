@@ -51,7 +51,7 @@ fn a_message_one_way_has_its_time_and_its_parts() {
 }
 
 fn one_way_at_a_rate_nobody_answers() {
-    let cases = measured("run -p one-way -t pipe,udp -w block -s 64 -n 40 --rate 500/s");
+    let cases = measured("run -p one-way -t pipe,udp -w block -s 64 -n 40 --rate 100/s");
     for case in &cases {
         assert!(case.identity.load.is_open());
         let trial = only(case);
@@ -62,7 +62,12 @@ fn one_way_at_a_rate_nobody_answers() {
         let (sent, received) = traffic(trial, Role::Leader);
         assert!(sent >= received + 40, "{sent} {received}: the others are not of the load");
         let (_, taken) = traffic(trial, Role::Follower(0));
-        assert_eq!(taken + trial.session.losses.lost, sent);
+        let lost = trial.session.losses.lost;
+        match case.identity.transport.as_str() {
+            "pipe" => assert_eq!((taken, lost), (sent, 0)),
+            // On a busy machine an answer can come so late that it counts as lost, though what it answers was taken.
+            _ => assert!(taken <= sent && taken + lost >= sent, "{taken} {lost} of {sent}"),
+        }
     }
 }
 
