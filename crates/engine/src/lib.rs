@@ -25,6 +25,5 @@ pub use command::{
 pub use ipcmark_machine::placement::Pinning;
 pub use keeper::keep;
 pub use leftovers::{RunDirectory, clean};
-pub use patterns::PATTERNS;
 pub use registry::{AnyTransport, Register, Registry};
 pub use wire::{Isolation, KeeperReport, Length, Order, PathOptions, PlainText, WorkerSpec};

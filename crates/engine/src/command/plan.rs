@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use ipcmark_results::{Load, Outcome, Touch};
 use ipcmark_transport::{Availability, Capabilities, FanOut, Pattern, Span, Wait};
 
-use crate::{patterns::PATTERNS, registry::Registry, wire::Length};
+use crate::{registry::Registry, wire::Length};
 
 /// What a user asks to be measured.
 #[derive(Clone, Debug)]
@@ -331,7 +331,7 @@ fn unsupported(
     let reason = if !capabilities.waits.contains(&wait) {
         let waits = list(capabilities.waits.iter().map(|wait| wait.as_str()).collect());
         format!("it cannot wait by {wait}; it has {waits}")
-    } else if !capabilities.carries(pattern) || !PATTERNS.contains(&pattern) {
+    } else if !capabilities.carries(pattern) {
         let patterns = list(capabilities.carried().map(Pattern::as_str).collect());
         format!("it does not carry the pattern {pattern}; it has {patterns}")
     } else if pattern == Pattern::OneWay && capabilities.alternating && is_open {

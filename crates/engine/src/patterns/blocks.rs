@@ -33,12 +33,16 @@ const FEWEST: f64 = 8.0;
 const LONGEST: Duration = Duration::from_millis(4);
 
 /// What a loop does for the blocks, written by each pattern. An *event* is what it counts: a round trip, a message.
+///
+/// The turns call it through a pointer, a few times a block and never within one: what surrounds the loops is compiled
+/// once, not for each transport.
 pub(super) trait BlockLoop {
     /// Whether it can measure without reading the clock at each event.
-    const HAS_CLOCK_FREE: bool = true;
-
+    fn has_clock_free(&self) -> bool {
+        true
+    }
     /// How long a block is, where an event is much shorter.
-    fn block_length(wait: Wait) -> Duration {
+    fn block_length(&self, wait: Wait) -> Duration {
         if wait == Wait::Spin { SPINNING } else { SLEEPING }
     }
     /// Measures for a while what is not counted; what an event takes about, in nanoseconds.
@@ -70,6 +74,9 @@ pub(super) trait BlockLoop {
     /// Adds what this pattern alone has found.
     fn complete(&mut self, _: &mut LeaderReport) {}
 }
+
+/// Probes the distance between the ends, where that can be.
+pub(super) type Probe<'a> = dyn FnMut(&mut dyn BlockLoop) -> Result<Option<Distance>, Error> + 'a;
 
 /// Runs the blocks of a case, turn by turn, and keeps what they found.
 pub(super) struct Recorder {
@@ -105,11 +112,11 @@ impl Recorder {
 
     /// One turn: blocks between probes until the limit is reached, at least one of each kind that there is, however much of
     /// the time a busy machine has taken before them.
-    pub(super) fn turn<R: BlockLoop>(
+    pub(super) fn turn(
         &mut self,
-        ends: &mut R,
+        ends: &mut dyn BlockLoop,
         limit: TurnLimit,
-        probe: &mut dyn FnMut(&mut R) -> Result<Option<Distance>, Error>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Error> {
         let begin = now_ns();
         let mut sampled = 0;
@@ -118,7 +125,7 @@ impl Recorder {
         loop {
             // Which kind comes first alternates from turn to turn.
             for kind in BlockKind::in_order(self.turns) {
-                if kind == BlockKind::ClockFree && !R::HAS_CLOCK_FREE {
+                if kind == BlockKind::ClockFree && !ends.has_clock_free() {
                     continue;
                 }
                 self.settle(ends)?;
@@ -144,7 +151,7 @@ impl Recorder {
 
     /// Some round trips after a probe are not counted, so that a sleeping end sleeps again and caches are as
     /// they were: a twentieth of a block, at least one.
-    fn settle<R: BlockLoop>(&self, ends: &mut R) -> Result<(), Error> {
+    fn settle(&self, ends: &mut dyn BlockLoop) -> Result<(), Error> {
         let few = (self.length_ns() / self.event_ns / 20.0).clamp(1.0, 16.0) as u64;
         (0..few).try_for_each(|_| ends.flagged(0).map(drop))
     }
@@ -155,9 +162,9 @@ impl Recorder {
         fewest.max(self.target.as_nanos() as f64)
     }
 
-    fn block<R: BlockLoop>(
+    fn block(
         &mut self,
-        ends: &mut R,
+        ends: &mut dyn BlockLoop,
         kind: BlockKind,
         wanted: u64,
     ) -> Result<(Block, u64), Error> {

@@ -1,7 +1,7 @@
 //! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
 //!
 //! [`message`] is what stands in a message, [`steps`] send and receive one, [`marks`] say when one arrived; [`blocks`],
-//! [`paced`], [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in [`PATTERNS`].
+//! [`paced`], [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in the list.
 
 mod bare;
 mod blocks;
@@ -30,6 +30,7 @@ use ipcmark_results::Touch;
 use crate::wire::{FollowerReport, LeaderReport, Pass};
 pub(crate) use bare::Bare;
 pub(crate) use context::{Command, LoopContext, PatternLoops};
+use fan_out::FanOut;
 use message::{HeadOnly, WholeMessage};
 pub(crate) use probe::ProbePages;
 
@@ -37,9 +38,6 @@ pub(crate) use probe::ProbePages;
 /// for each transport.
 macro_rules! patterns {
     ($($pattern:ty),+ $(,)?) => {
-        /// The patterns that the loops of this version measure.
-        pub const PATTERNS: &[Pattern] = &[$(<$pattern>::PATTERN),+];
-
         /// The leader's part of a case.
         pub(crate) fn lead<E: Endpoint>(
             end: &mut E,
@@ -80,7 +78,20 @@ macro_rules! specialised {
     };
 }
 
-patterns![latency::Latency, one_way::OneWay, stream::Throughput, fan_out::FanOut];
+patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut];
+
+/// The leader's part of a fan-out of which each follower has an end of its own; such ends have no other pattern, so
+/// that no other loops are built for them.
+pub(crate) fn lead_star<E: Endpoint>(
+    star: &mut E,
+    pass: &Pass,
+    context: LoopContext<'_>,
+) -> Result<LeaderReport, Error> {
+    if pass.pattern != FanOut::PATTERN {
+        return Err(not_measured(pass.pattern));
+    }
+    specialised!(FanOut, lead, star, pass, context)
+}
 
 fn not_measured(pattern: Pattern) -> Error {
     Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")

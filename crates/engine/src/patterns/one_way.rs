@@ -85,7 +85,9 @@ struct Sender<'a, E, T, const RELIABLE: bool> {
 
 impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_, E, T, RELIABLE> {
     /// The clock is what it is about.
-    const HAS_CLOCK_FREE: bool = false;
+    fn has_clock_free(&self) -> bool {
+        false
+    }
 
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.ends.flagged(flags)

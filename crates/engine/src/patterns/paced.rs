@@ -7,9 +7,8 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::{BlockLoop, MOST_SAMPLES, Recorder, both},
+    blocks::{BlockLoop, MOST_SAMPLES, Probe, Recorder, both},
     pacer::{Due, Pacer, Sent, Tally},
-    probe::Distance,
 };
 use crate::wire::{Block, BlockKind, OfferedReport, TurnLimit};
 
@@ -38,12 +37,12 @@ impl Paced {
     }
 
     /// One turn: blocks between probes until the schedule is over.
-    pub(super) fn turn<R: BlockLoop>(
+    pub(super) fn turn(
         &mut self,
         recorder: &mut Recorder,
-        ends: &mut R,
+        ends: &mut dyn BlockLoop,
         limit: TurnLimit,
-        probe: &mut dyn FnMut(&mut R) -> Result<Option<Distance>, Error>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Error> {
         let mut left = limit.samples;
         let mut before = probe(ends)?;
@@ -75,7 +74,7 @@ impl Paced {
         Ok(())
     }
 
-    fn block<R: BlockLoop>(&mut self, ends: &mut R, most: usize) -> Result<Block, Error> {
+    fn block(&mut self, ends: &mut dyn BlockLoop, most: usize) -> Result<Block, Error> {
         let lost = ends.losses().count;
         let start_ns = now_ns();
         let count = ends.paced(&mut self.sent[..most], &mut self.pacer)?;
@@ -123,7 +122,7 @@ mod tests {
     use ipcmark_transport::Wait;
 
     use super::*;
-    use crate::patterns::scripted::Scripted;
+    use crate::patterns::{probe::Distance, scripted::Scripted};
 
     const NEAR: Distance = Distance::RoundTrip(70.0);
 

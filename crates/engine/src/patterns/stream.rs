@@ -95,9 +95,11 @@ impl Stream {
 
 impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_, E, T, RELIABLE> {
     /// The clock is read once a batch, by both ends: that is as good as never.
-    const HAS_CLOCK_FREE: bool = false;
+    fn has_clock_free(&self) -> bool {
+        false
+    }
 
-    fn block_length(_: Wait) -> Duration {
+    fn block_length(&self, _: Wait) -> Duration {
         BLOCK
     }
 

@@ -31,8 +31,8 @@ const END: &[u8] = b"end";
 const COLLECT: &[u8] = b"collect";
 
 /// Warms up and measures in turns, once the messages are known to arrive.
-pub(super) fn lead<R: BlockLoop>(
-    ends: &mut R,
+pub(super) fn lead(
+    ends: &mut dyn BlockLoop,
     pass: &Pass,
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
@@ -53,7 +53,7 @@ pub(super) fn lead<R: BlockLoop>(
     leader.put_to_sleep(ends)?;
     leader.helpers = helpers();
     ends.start_measuring();
-    let mut recorder = Recorder::new(R::block_length(wait), event_ns);
+    let mut recorder = Recorder::new(ends.block_length(wait), event_ns);
     let mut paced = Pacer::new(pass.load, wait, pass.seed).map(Paced::new);
     while let Some(limit) = command.next_turn(recorder.event_ns())? {
         leader.turn(ends, &mut recorder, paced.as_mut(), limit)?;
@@ -77,9 +77,9 @@ struct Leading<'a> {
 }
 
 impl Leading<'_> {
-    fn turn<R: BlockLoop>(
+    fn turn(
         &mut self,
-        ends: &mut R,
+        ends: &mut dyn BlockLoop,
         recorder: &mut Recorder,
         paced: Option<&mut Paced>,
         limit: TurnLimit,
@@ -93,7 +93,7 @@ impl Leading<'_> {
             self.followers.wake()?;
         }
         let Self { is_alone, probe, meter, .. } = self;
-        let probe = &mut |ends: &mut R| match probe {
+        let probe = &mut |ends: &mut dyn BlockLoop| match probe {
             None => Ok(None),
             Some(_) if *is_alone => Ok(None),
             Some(pages) => announced(ends, pages, meter).map(Some),
@@ -116,7 +116,7 @@ impl Leading<'_> {
         Ok(())
     }
 
-    fn put_to_sleep<R: BlockLoop>(&mut self, ends: &mut R) -> Result<(), Error> {
+    fn put_to_sleep(&mut self, ends: &mut dyn BlockLoop) -> Result<(), Error> {
         if self.is_alone {
             return Ok(());
         }
@@ -127,9 +127,9 @@ impl Leading<'_> {
         self.followers.await_sleep()
     }
 
-    fn finish<R: BlockLoop>(
+    fn finish(
         mut self,
-        ends: &mut R,
+        ends: &mut dyn BlockLoop,
         recorder: Recorder,
         paced: Option<Paced>,
     ) -> Result<LeaderReport, Error> {
@@ -166,8 +166,8 @@ fn helpers() -> Watched {
 }
 
 /// A probe, announced by a message. Where that was lost the follower does not come, and the probe says so.
-fn announced<R: BlockLoop>(
-    ends: &mut R,
+fn announced(
+    ends: &mut dyn BlockLoop,
     pages: &mut ProbePages,
     meter: &mut CostMeter,
 ) -> Result<Distance, Error> {

@@ -23,7 +23,10 @@ use ipcmark_machine::clock;
 
 use crate::{
     patterns::{self, Bare, LoopContext, ProbePages},
-    wire::{Channel, ClockReport, Costs, Opened, Pass, PathOptions, Reply, Request, TurnLimit},
+    wire::{
+        Channel, ClockReport, Costs, LeaderReport, Opened, Pass, PathOptions, Reply, Request,
+        TurnLimit,
+    },
 };
 
 /// What the workers of a process serve.
@@ -198,7 +201,19 @@ impl<T: Transport> Subject for Carried<'_, T> {
         pass: &Pass,
         context: &mut WorkerContext,
     ) -> Result<Reply, Error> {
-        run_end(self.transport.definition(), settings, end, pass, context)
+        let definition = self.transport.definition();
+        opening::check_pass(definition, settings, pass)?;
+        let shares_process = context.shares_process;
+        let loop_context = loop_context(definition, settings, end, context);
+        if settings.role.is_leader() {
+            return led(patterns::lead(end, pass, loop_context)?, end);
+        }
+        let mut report = patterns::follow(end, pass, loop_context)?;
+        if let Some(report) = report.as_mut().filter(|_| shares_process) {
+            // What a process costs stands once: with its leader.
+            report.costs = None;
+        }
+        Ok(Reply::Followed(report))
     }
 }
 
@@ -233,38 +248,33 @@ impl<T: Transport> Subject for Starred<'_, T> {
         pass: &Pass,
         context: &mut WorkerContext,
     ) -> Result<Reply, Error> {
-        run_end(self.transport.definition(), settings, end, pass, context)
+        let definition = self.transport.definition();
+        opening::check_pass(definition, settings, pass)?;
+        let loop_context = loop_context(definition, settings, end, context);
+        led(patterns::lead_star(end, pass, loop_context)?, end)
     }
 }
 
-/// Runs a pass on an end of a transport.
-fn run_end<E: Endpoint>(
+/// What the loops of an end need to know.
+fn loop_context<'c, E: Endpoint>(
     definition: &Definition,
     settings: &Settings,
-    end: &mut E,
-    pass: &Pass,
-    context: &mut WorkerContext,
-) -> Result<Reply, Error> {
-    opening::check_pass(definition, settings, pass)?;
+    end: &E,
+    context: &'c mut WorkerContext,
+) -> LoopContext<'c> {
     let capabilities = &definition.capabilities;
-    let shares_process = context.shares_process;
-    let loop_context = LoopContext {
+    LoopContext {
         reliable: capabilities.reliable && !end.may_lose(),
         alternating: capabilities.alternating,
         span: capabilities.span,
         ..context.for_loop(settings)
-    };
-    if settings.role.is_leader() {
-        let mut report = patterns::lead(end, pass, loop_context)?;
-        report.parts_per_message = end.parts_per_message();
-        return Ok(Reply::Led(Box::new(report)));
     }
-    let mut report = patterns::follow(end, pass, loop_context)?;
-    if let Some(report) = report.as_mut().filter(|_| shares_process) {
-        // What a process costs stands once: with its leader.
-        report.costs = None;
-    }
-    Ok(Reply::Followed(report))
+}
+
+/// What a leader found with this end.
+fn led<E: Endpoint>(mut report: LeaderReport, end: &E) -> Result<Reply, Error> {
+    report.parts_per_message = end.parts_per_message();
+    Ok(Reply::Led(Box::new(report)))
 }
 
 /// The reference of a group.

@@ -10,10 +10,7 @@ use ipcmark_transport::{
 };
 
 use super::context::WorkerContext;
-use crate::{
-    patterns::PATTERNS,
-    wire::{Isolation, Opening, Pass, PathOptions},
-};
+use crate::wire::{Isolation, Opening, Pass, PathOptions};
 
 /// What a case is run with, and what its ends in this process are opened with where that is something else: one where a
 /// leader sends to each follower through an end of its own, all of these in the leader.
@@ -153,13 +150,12 @@ pub(crate) fn check_pass(
     settings: &Settings,
     pass: &Pass,
 ) -> Result<(), Error> {
-    let is_measured = |pattern| PATTERNS.contains(pattern);
     let fault = if !(MIN_PAYLOAD..=settings.payload).contains(&pass.payload) {
         format!(
             "messages of {} bytes go through no end opened for {}",
             pass.payload, settings.payload
         )
-    } else if !definition.capabilities.carries(pass.pattern) || !is_measured(&pass.pattern) {
+    } else if !definition.capabilities.carries(pass.pattern) {
         format!("the transport does not carry the pattern {}", pass.pattern)
     } else if pass.pattern == Pattern::Throughput && pass.load != Load::Closed {
         "a stream is sent as fast as it goes".into()
