@@ -9,7 +9,7 @@ MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
 
 .PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz loom miri \
-    doc overhead honesty clean
+    doc overhead honesty regret clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
@@ -22,6 +22,7 @@ help:
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
+	@echo 'make regret    is the advice right? random questions, answered and checked; ten minutes'
 	@echo 'make modules   only the shared objects of the libraries that are there; one of them: ONLY=zeromq'
 	@echo 'make deps      install what building and testing need'
 	@echo 'make format    the format of Rust, C and C++'
@@ -113,6 +114,10 @@ miri: deps
 
 doc: deps
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps
+
+# Random questions to `ipcmark advise`, and how far its choices are behind the best rows of a longer run.
+regret: deps
+	$(CARGO) bench --locked --package ipcmark-cli --bench regret
 
 # What the figures of this machine can be trusted for; ten minutes.
 honesty: deps

@@ -2,6 +2,7 @@
 //!
 //! `cargo test --package ipcmark-cli --test end_to_end faults::` runs those of one file.
 
+mod advise;
 mod by_hand;
 mod compare;
 mod constrained;
@@ -38,6 +39,7 @@ use ipcmark_harness::Test;
 /// The tests of each file.
 fn files() -> Vec<(&'static str, Vec<Test>)> {
     vec![
+        ("advise", advise::tests()),
         ("by_hand", by_hand::tests()),
         ("compare", compare::tests()),
         ("constrained", constrained::tests()),

@@ -1,6 +1,7 @@
 //! Results for people and programs. One file a format in `formats/`, each ending in its definition;
 //! they show what `ipcmark-results` says of a result and decide nothing.
 
+mod advice;
 mod caveats;
 mod columns;
 mod comparison;
@@ -18,6 +19,7 @@ mod remarks;
 mod sweep;
 mod units;
 
+pub use advice::{AdviceShown, advice_json, advice_table};
 pub use comparison::{ComparedSides, comparison_json, comparison_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format};

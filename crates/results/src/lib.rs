@@ -5,6 +5,7 @@
 //! result to and from its file. [`groups`] says what stands in one ranking, [`compare_runs`] and
 //! [`compare_pairs`] what changed between two sides.
 
+mod advice;
 mod best;
 mod caveats;
 mod check;
@@ -27,6 +28,7 @@ mod rows;
 mod schema;
 pub mod stats;
 
+pub use advice::{Advice, Candidate, Question, Shortfall, advise, daemons};
 pub use best::{Best, best};
 pub use caveats::{Caveat, Disturbance, caveats, caveats_of};
 pub use compare::{Change, Lone, PairedGroup, Presence, RowPair, compare_pairs, compare_runs};

@@ -331,7 +331,7 @@ fn merged(trials: &[Histogram<u64>], q: f64) -> Option<Figure> {
 
 impl Figure {
     /// The geometric mean of a time of each trial.
-    fn of_trials(times: &[f64]) -> Option<Self> {
+    pub(crate) fn of_trials(times: &[f64]) -> Option<Self> {
         match (stats::trial_interval(times), times) {
             (Some(interval), _) => {
                 Some(Self { value: interval.estimate, interval: Some(interval) })

@@ -40,7 +40,7 @@ pub(crate) fn budget(text: &str) -> Result<Duration, String> {
 const MOST_A_SECOND: u64 = 100_000_000;
 
 /// Messages a second: `100/s`, `10k/s`, `2.5M/s`. The letters are decimal, as those of rates are.
-pub(super) fn rate(text: &str) -> Result<u64, String> {
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
     let why = || "it is not a rate; write it as 100/s, 10k/s or 2M/s".to_string();
     let number = text.trim().strip_suffix("/s").ok_or_else(why)?.trim_end();
     let (number, factor) = match number.strip_suffix(['k', 'K', 'M']) {

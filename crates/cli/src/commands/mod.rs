@@ -1,5 +1,6 @@
 //! The commands: one file each, which ends in its definition.
 
+mod advise;
 mod clean;
 mod compare;
 mod completions;
@@ -26,6 +27,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     leader::DEFINITION,
     follower::DEFINITION,
     list::DEFINITION,
+    advise::DEFINITION,
     doctor::DEFINITION,
     show::DEFINITION,
     report::DEFINITION,

@@ -31,6 +31,15 @@ pub(crate) struct RunRequest {
     pub options: RunOptions,
 }
 
+/// Trials that are just enough for an interval.
+const FEW_TRIALS: u32 = 3;
+
+/// What each of them measures of a row at least.
+const LEAST: Duration = Duration::from_millis(60);
+
+/// Messages of a row in a trial, so that three of them carry a p99.
+const MESSAGES: f64 = 200.0;
+
 impl RunRequest {
     /// Reads and checks the flags. An error is one of the command line.
     pub(crate) fn new(arguments: &RunArguments, registry: &Registry) -> Result<Self, String> {
@@ -41,6 +50,19 @@ impl RunRequest {
         options.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
         let plan = plan_request(arguments, &selection)?;
         Ok(Self { selection, plan: PlanRequest { options: set, ..plan }, options })
+    }
+}
+
+impl RunRequest {
+    /// Three trials, each as long as it takes until all together carry a p99 at the slowest of its loads.
+    pub(crate) fn measure_enough_for_p99(&mut self) {
+        let gaps = self.plan.loads.iter().filter_map(|load| load.gap_ns());
+        let gap_ns = gaps.fold(0.0, f64::max);
+        // Messages a second or more apart are the fewest that a trial has.
+        let messages = if gap_ns < 5e7 { MESSAGES } else { 1.0 };
+        let length = LEAST.max(Duration::from_nanos((messages * gap_ns) as u64));
+        self.plan.trials = Trials::Fixed(FEW_TRIALS);
+        self.plan.length = Some(Length::Time(length));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Results: their form, their file, and what is made of their cases.
 
+mod advice;
 mod compare;
 mod file;
 mod histogram;

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use ipcmark_engine::{Length, Plan, Trials};
+use ipcmark_engine::Plan;
 use ipcmark_report::{SweepFinding, duration};
 use ipcmark_results::{Identity, Load, Row, RunResult, groups};
 use ipcmark_transport::Error;
@@ -15,15 +15,6 @@ use crate::{
     measurement::{Recorder, RunRequest},
     registry::Transports,
 };
-
-/// Trials of each point: fewer give no interval.
-const TRIALS: u32 = 3;
-
-/// What a trial measures of a row at least.
-const LEAST: Duration = Duration::from_millis(60);
-
-/// Messages of a row in a trial, so that three of them carry a p99.
-const MESSAGES: f64 = 200.0;
 
 /// What is walked over, and with what.
 pub(super) struct Walk<'a> {
@@ -53,8 +44,7 @@ impl Walk<'_> {
         words.push(format!("--{}={point}", self.over.flag()).into());
         let arguments = RunArguments::of_words(&words)?;
         let mut request = RunRequest::new(&arguments, &self.transports.registry)?;
-        request.plan.trials = Trials::Fixed(TRIALS);
-        request.plan.length = Some(Length::Time(length(&request.plan.loads)));
+        request.measure_enough_for_p99();
         Ok((arguments, request))
     }
 
@@ -108,14 +98,6 @@ impl Walk<'_> {
         let judged = found.iter().flat_map(|found| rows(found, limit)).next();
         Ok(judged.and_then(|(_, points)| points.first().map(|(_, held)| *held)))
     }
-}
-
-/// How long a trial is, so that there are messages enough.
-fn length(loads: &[Load]) -> Duration {
-    let gap_ns = loads.iter().filter_map(|load| load.gap_ns()).fold(0.0, f64::max);
-    // Messages a second or more apart are the fewest that a trial has.
-    let messages = if gap_ns < 5e7 { MESSAGES } else { 1.0 };
-    LEAST.max(Duration::from_nanos((messages * gap_ns) as u64))
 }
 
 /// Each row of a result, whatever its rate, with the rates at which it was measured and whether it held them.

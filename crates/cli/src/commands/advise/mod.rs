@@ -1,0 +1,235 @@
+//! `ipcmark advise`: which transport to use for a payload, a rate, a number of receivers and a limit of time or CPU.
+
+mod arguments;
+mod needs;
+
+use std::{ffi::OsString, path::Path, process::ExitCode};
+
+use ipcmark_engine::Plan;
+use ipcmark_report::{AdviceShown, advice_json, advice_table};
+use ipcmark_results::{Arrivals, Load, Pattern, Question, RunResult, advise, groups};
+use ipcmark_transport::{Span, Wait};
+
+use self::arguments::{AdviseArguments, FormatWord, flags, shared_flags};
+use crate::{
+    arguments::{
+        of_run::{given, is_given},
+        run::RunArguments,
+        sizes::Sizes,
+    },
+    definition::{Definition, Failure, Invocation, Outcome},
+    interrupts::Interrupts,
+    measurement::{Recorder, RunRequest, exports},
+    output,
+    registry::{self, Transports},
+    saved, selection,
+};
+
+/// Transports with the reason for which each is left out.
+type LeftOut = Vec<(String, String)>;
+
+/// What a user asks, read and checked.
+struct Asked<'a> {
+    arguments: AdviseArguments,
+    question: Question,
+    run: RunArguments,
+    /// Whether the user says how long to measure.
+    is_length_given: bool,
+    transports: &'a Transports,
+}
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: AdviseArguments = invocation.arguments()?;
+    let question = question(&arguments)?;
+    let mut words = given(&shared_flags(), invocation.flags);
+    words.extend(decided(&question).into_iter().map(OsString::from));
+    let burns_no_core = arguments.cpu_below.is_some_and(|cores| cores <= 1.0);
+    if burns_no_core && !is_given(invocation.flags, "waits") {
+        // A row that spins keeps at least one core busy: there is nothing to measure.
+        words.push(format!("--waits={}", Wait::Block).into());
+    }
+    let run = RunArguments::of_words(&words)?;
+    exports::check(&run)?;
+    let transports = registry::look(&run.module)?;
+    let lengths = ["budget", "trials", "precision", "duration", "round_trips"];
+    let is_length_given = lengths.iter().any(|flag| is_given(invocation.flags, flag));
+    let asked = Asked { arguments, question, run, is_length_given, transports: &transports };
+    let done = match &asked.arguments.from {
+        Some(path) => asked.read(path)?,
+        None => asked.measure()?,
+    };
+    Ok(transports.status(done))
+}
+
+fn question(arguments: &AdviseArguments) -> Result<Question, String> {
+    let Sizes(sizes) = Sizes::parse(&arguments.size)?;
+    let [payload] = sizes[..] else {
+        return Err(format!(
+            "advice is for messages of one size, and '{}' has several",
+            arguments.size
+        ));
+    };
+    let pattern = match arguments.one_way {
+        true => Pattern::OneWay,
+        false if arguments.subscribers > 1 => Pattern::FanOut,
+        false => Pattern::Latency,
+    };
+    let load = arguments
+        .rate
+        .map_or(Load::Closed, |per_second| Load::Rate { per_second, arrivals: Arrivals::Fixed });
+    Ok(Question {
+        payload: payload as u64,
+        pattern,
+        load,
+        subscribers: arguments.subscribers,
+        p99_below_ns: arguments.p99_below.map(|limit| limit.as_nanos() as f64),
+        cores_below: arguments.cpu_below,
+    })
+}
+
+/// The flags of `ipcmark run` that follow from the question.
+fn decided(question: &Question) -> Vec<String> {
+    let mut words = vec![
+        format!("--sizes={}", question.payload),
+        format!("--patterns={}", question.pattern),
+        format!("--subscribers={}", question.subscribers),
+    ];
+    if let Load::Rate { per_second, .. } = question.load {
+        words.push(format!("--rate={per_second}/s"));
+    }
+    words
+}
+
+impl Asked<'_> {
+    /// Measures what can answer, and answers.
+    fn measure(&self) -> Outcome {
+        let registry = &self.transports.registry;
+        let mut request = RunRequest::new(&self.run, registry)?;
+        if self.question.load != Load::Closed && !self.is_length_given {
+            request.measure_enough_for_p99();
+        }
+        let left_out = self.unmet(&request.plan.transports);
+        let is_left = |at: &usize| {
+            let name = &registry[*at].definition().name;
+            left_out.iter().all(|(other, _)| other != name)
+        };
+        request.plan.transports.retain(is_left);
+        let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
+        let plan = Plan::new(registry, &request.plan);
+        let mut recorder = Recorder::new(self.run.output.clone());
+        let (options, readable) = (&request.options, &interrupts.readable);
+        let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
+        recorder.clear();
+        let result = match found {
+            Ok(result) => result,
+            Err(error) => return Ok(output::failed(error)),
+        };
+        let written = self.write(&result);
+        if interrupts.signal().is_some() {
+            return Ok(interrupts.exit_status());
+        }
+        let answered = self.answer(&result, left_out);
+        Ok(ExitCode::from(u8::from(!(written && answered))))
+    }
+
+    /// Answers from a result that was saved.
+    fn read(&self, path: &Path) -> Outcome {
+        let mut result = saved::read(path)?;
+        if !self.run.transports.is_empty() {
+            let registry = &self.transports.registry;
+            let chosen = selection::select(&self.run.transports, registry)?.transports;
+            let names: Vec<&str> =
+                chosen.iter().map(|at| registry[*at].definition().name.as_ref()).collect();
+            result.cases.retain(|case| names.contains(&case.identity.transport.as_str()));
+        }
+        let all = advise(&result, &self.question, |_| true);
+        if all.choice.is_none() && all.short.is_empty() {
+            return Err(Failure::Refused(format!(
+                "{} has no row of messages of {} bytes as they are asked for; without --from they are measured",
+                path.display(),
+                self.question.payload
+            )));
+        }
+        let left_out = self.unmet(&(0..self.transports.registry.len()).collect::<Vec<_>>());
+        let exported = exports::write(&self.run.export, &result);
+        let answered = self.answer(&result, left_out);
+        Ok(ExitCode::from(u8::from(!answered || !exported)))
+    }
+
+    /// Those of some transports that lack what is needed.
+    fn unmet(&self, places: &[usize]) -> LeftOut {
+        let definitions = places.iter().map(|at| self.transports.registry[*at].definition());
+        let definitions = definitions.filter(|known| known.capabilities.span != Span::None);
+        let unmet = definitions.filter_map(|definition| {
+            let reason = needs::unmet(&self.arguments.needs, definition)?;
+            Some((definition.name.to_string(), reason.to_owned()))
+        });
+        unmet.collect()
+    }
+
+    /// Shows the advice; whether there is any.
+    fn answer(&self, result: &RunResult, mut left_out: LeftOut) -> bool {
+        let result = &*result.settled();
+        let groups = groups(result);
+        let rows = groups.iter().flat_map(|group| &group.rows);
+        let needs = &self.arguments.needs;
+        let with_daemon = rows.filter_map(|row| {
+            Some((row.case.identity.transport.clone(), needs::daemon(needs, row)?))
+        });
+        let with_daemon: LeftOut = with_daemon.collect();
+        left_out.extend(with_daemon);
+        left_out.extend(not_measured(result));
+        left_out.sort();
+        left_out.dedup();
+        let is_left_out = |name: &str| left_out.iter().any(|(other, _)| other == name);
+        let advice =
+            advise(result, &self.question, |row| !is_left_out(&row.case.identity.transport));
+        let is_answered = advice.choice.is_some();
+        left_out.retain(|(name, _)| self.is_of(result, name));
+        let shown = AdviceShown { question: self.question, result, advice, left_out };
+        let printed = match self.arguments.format {
+            FormatWord::Json => output::print(&advice_json(&shown)),
+            FormatWord::Table => {
+                output::print(&output::shown(&advice_table(&shown, output::terminal())))
+            }
+        };
+        is_answered && printed
+    }
+
+    /// Whether a transport that is left out would have been asked for: by the flags, or in the file that was read.
+    fn is_of(&self, result: &RunResult, name: &str) -> bool {
+        let is_read = self.arguments.from.is_some();
+        !is_read || result.cases.iter().any(|case| case.identity.transport == name)
+    }
+
+    /// Writes the result where it was asked for; false where that failed, which is said.
+    fn write(&self, result: &RunResult) -> bool {
+        let written = self.run.output.as_ref().is_none_or(|path| {
+            ipcmark_results::write_atomically(path, result).map_err(output::say).is_ok()
+        });
+        exports::write(&self.run.export, result) && written
+    }
+}
+
+/// Transports of which no row was measured, each with the first reason.
+fn not_measured(result: &RunResult) -> LeftOut {
+    let is_measured = |name: &str| {
+        result.cases.iter().any(|case| case.identity.transport == name && case.reason().is_none())
+    };
+    let mut found = LeftOut::new();
+    for case in result.cases.iter().filter(|case| case.identity.span != Span::None) {
+        let name = &case.identity.transport;
+        let is_known = found.iter().any(|(known, _)| known == name);
+        if let Some(reason) = case.reason().filter(|_| !is_known && !is_measured(name)) {
+            found.push((name.clone(), reason.to_string()));
+        }
+    }
+    found
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "advise",
+    summary: "Say which transport to use for a payload, a rate and a limit of time or CPU",
+    flags,
+    run,
+};

@@ -1,0 +1,250 @@
+//! Advice: which row of a result to use under given conditions.
+//!
+//! The choice is the first in an order that follows from what was asked. Where a limit of the CPU time is given, or none at
+//! all, the shortest time comes first; where only a limit of the time is given, the least CPU time: what is fast enough
+//! should cost little. Without a limit of the CPU time rows that sleep come before rows that spin, for whoever has cores to
+//! burn knows it, and the best of those stands beside the choice.
+
+use std::cmp::{Ordering, Reverse};
+
+use ipcmark_transport::{Pattern, Span, Wait};
+
+use crate::{
+    model::{Load, RunResult, Trial},
+    rows::{Figure, Row, groups},
+};
+
+/// What somebody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// Bytes of a message.
+    pub payload: u64,
+    /// The shape of the traffic.
+    pub pattern: Pattern,
+    /// The way messages are offered.
+    pub load: Load,
+    /// Receivers of each message.
+    pub subscribers: u32,
+    /// 99 of 100 messages are to take less, in nanoseconds.
+    pub p99_below_ns: Option<f64>,
+    /// All processes together are to keep fewer processors busy.
+    pub cores_below: Option<f64>,
+}
+
+/// A row that answers the question, or does not.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// The row.
+    pub row: Row<'a>,
+    /// What an event takes: at a rate half of the messages take less, wherever the processors stand; else the mean at the
+    /// distance at which rows are compared.
+    pub time: Figure,
+    /// What 99 of 100 take less than, wherever the processors stand; none where the samples cannot carry it.
+    pub p99: Option<Figure>,
+    /// Processors that its processes keep busy.
+    pub cores: Option<Figure>,
+    /// Conditions that it does not meet.
+    pub shortfalls: Vec<Shortfall>,
+}
+
+/// A condition that a row does not meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shortfall {
+    /// 99 of 100 messages take up to so many nanoseconds.
+    Late {
+        /// Its p99.
+        p99_ns: f64,
+    },
+    /// There are too few samples for a p99.
+    TooFewSamples,
+    /// It keeps so many processors busy.
+    Costly {
+        /// Processors.
+        cores: f64,
+    },
+    /// It does not keep up with the rate.
+    Slow {
+        /// Messages a second that it sent.
+        sent_per_second: f64,
+    },
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default)]
+pub struct Advice<'a> {
+    /// The row to use, if any meets the conditions.
+    pub choice: Option<Candidate<'a>>,
+    /// Rows that the trials do not tell apart from it.
+    pub ties: Vec<Candidate<'a>>,
+    /// The next in the order that waits in the same way, told apart or not.
+    pub runner_up: Option<Candidate<'a>>,
+    /// The fastest that spins, where the choice sleeps and takes longer.
+    pub spinning: Option<Candidate<'a>>,
+    /// All others that meet the conditions, in the order of the choice.
+    pub others: Vec<Candidate<'a>>,
+    /// Rows that do not meet the conditions, the nearest to it first.
+    pub short: Vec<Candidate<'a>>,
+}
+
+/// So much of a rate must be sent.
+const KEEPS_UP: f64 = 0.98;
+
+/// Answers the question from the rows of a result that `is_wanted`.
+pub fn advise<'a>(
+    result: &'a RunResult,
+    question: &Question,
+    is_wanted: impl Fn(&Row) -> bool,
+) -> Advice<'a> {
+    let rows = groups(result).into_iter().flat_map(|group| group.rows);
+    let asked = rows.filter(|row| question.is_about(row) && is_wanted(row));
+    let candidates = asked.filter_map(|row| Candidate::of(row, question));
+    let (mut met, mut short): (Vec<Candidate>, Vec<Candidate>) =
+        candidates.partition(|candidate| candidate.shortfalls.is_empty());
+    met.sort_by(|a, b| question.order(a, b));
+    short.sort_by(|a, b| question.excess(a).total_cmp(&question.excess(b)));
+    if met.is_empty() {
+        return Advice { short, ..Advice::default() };
+    }
+    let choice = met.remove(0);
+    let spinning = fastest_spinning(&choice, &met).filter(|_| question.cores_below.is_none());
+    let is_same_wait = |other: &&Candidate| other.wait() == choice.wait();
+    let runner_up = met.iter().find(is_same_wait).cloned();
+    let ties = met.iter().filter(|other| question.is_tie(&choice, other)).cloned().collect();
+    Advice { choice: Some(choice), ties, runner_up, spinning, others: met, short }
+}
+
+fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Option<Candidate<'a>> {
+    let is_faster =
+        |other: &&Candidate| other.wait() == Wait::Spin && other.time.value < choice.time.value;
+    let faster = others.iter().filter(is_faster).filter(|_| choice.wait() != Wait::Spin);
+    faster.min_by(|a, b| a.time.value.total_cmp(&b.time.value)).cloned()
+}
+
+impl Question {
+    /// Whether a row is of this kind.
+    fn is_about(&self, row: &Row) -> bool {
+        let identity = &row.case.identity;
+        identity.span == Span::Process
+            && identity.pattern == self.pattern
+            && identity.payload_bytes == self.payload
+            && identity.load == self.load
+            && identity.subscribers == self.subscribers
+            && identity.silent_subscribers == 0
+    }
+
+    /// Whether what is fast enough is to be cheap, rather than what is cheap enough fast.
+    pub fn is_for_the_cheapest(&self) -> bool {
+        self.p99_below_ns.is_some() && self.cores_below.is_none()
+    }
+
+    /// The better candidate first.
+    fn order(&self, a: &Candidate, b: &Candidate) -> Ordering {
+        let spins =
+            |candidate: &Candidate| self.cores_below.is_none() && candidate.wait() == Wait::Spin;
+        let figures = self.aim(a).total_cmp(&self.aim(b));
+        spins(a).cmp(&spins(b)).then(figures).then(a.time.value.total_cmp(&b.time.value))
+    }
+
+    /// The figure that is to be least.
+    pub fn aim(&self, candidate: &Candidate) -> f64 {
+        match self.is_for_the_cheapest() {
+            true => candidate.cost(self),
+            false => candidate.time.value,
+        }
+    }
+
+    /// Whether the trials do not tell the better of two candidates by its figure.
+    fn is_tie(&self, best: &Candidate, other: &Candidate) -> bool {
+        if best.wait() != other.wait() {
+            return false;
+        }
+        let interval = |candidate: &Candidate| match self.is_for_the_cheapest() {
+            true => candidate.cores.and_then(|cores| cores.interval),
+            false => candidate.time.interval,
+        };
+        match (interval(best), interval(other)) {
+            _ if !self.is_for_the_cheapest() && self.load == Load::Closed => {
+                best.row.rank.is_some() && best.row.rank == other.row.rank
+            }
+            (Some(first), Some(second)) => second.low <= first.high,
+            _ => false,
+        }
+    }
+
+    /// How far a candidate is beyond its limits: 2 is twice of what it may.
+    fn excess(&self, candidate: &Candidate) -> f64 {
+        let of = |figure: Option<Figure>, limit: Option<f64>| match (figure, limit) {
+            (_, None) => 0.0,
+            (None, _) => f64::INFINITY,
+            (Some(figure), Some(limit)) => figure.value / limit,
+        };
+        of(candidate.p99, self.p99_below_ns).max(of(candidate.cores, self.cores_below))
+    }
+
+    fn shortfalls(&self, candidate: &Candidate) -> Vec<Shortfall> {
+        let late = self.p99_below_ns.and_then(|limit| match candidate.p99 {
+            Some(p99) if p99.value < limit => None,
+            Some(p99) => Some(Shortfall::Late { p99_ns: p99.value }),
+            None => Some(Shortfall::TooFewSamples),
+        });
+        let cores = candidate.cores.map_or(f64::INFINITY, |cores| cores.value);
+        let costly = self.cores_below.filter(|limit| cores >= *limit);
+        let costly = costly.map(|_| Shortfall::Costly { cores });
+        let slow = match self.load {
+            Load::Rate { per_second, .. } => candidate
+                .row
+                .sent_per_second()
+                .filter(|sent| *sent < KEEPS_UP * per_second as f64)
+                .map(|sent_per_second| Shortfall::Slow { sent_per_second }),
+            _ => None,
+        };
+        slow.into_iter().chain(late).chain(costly).collect()
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn of(row: Row<'a>, question: &Question) -> Option<Self> {
+        let time = match question.load {
+            Load::Closed => row.location(),
+            _ => row.overall().percentile(0.5),
+        }?;
+        let cores: Vec<f64> = row.trials.iter().filter_map(Trial::cores).collect();
+        let (p99, cores) = (row.overall().percentile(0.99), Figure::of_trials(&cores));
+        let mut candidate = Self { row, time, p99, cores, shortfalls: Vec::new() };
+        candidate.shortfalls = question.shortfalls(&candidate);
+        Some(candidate)
+    }
+
+    /// How it waits.
+    pub fn wait(&self) -> Wait {
+        self.row.case.identity.wait
+    }
+
+    /// What it costs: processors at a rate, else the CPU time of a message in nanoseconds.
+    fn cost(&self, question: &Question) -> f64 {
+        match question.load {
+            Load::Closed => self.row.cpu_per_message(),
+            _ => self.cores.map_or(f64::INFINITY, |cores| cores.value),
+        }
+    }
+
+    /// Processes that its library has beside those of the program.
+    pub fn daemons(&self) -> Vec<&'a str> {
+        daemons(&self.row)
+    }
+
+    /// Messages of which nothing was heard again.
+    pub fn lost(&self) -> u64 {
+        self.row.trials.iter().map(|trial| trial.session.losses.lost).sum()
+    }
+}
+
+/// Processes that the library of a row has beside those of the program: each name once.
+pub fn daemons<'a>(row: &Row<'a>) -> Vec<&'a str> {
+    let processes = row.trials.iter().flat_map(|trial| &trial.session.processes);
+    let beside = processes.filter(|process| process.ends.is_empty());
+    let mut names: Vec<&str> = beside.map(|process| process.name.as_str()).collect();
+    names.sort_by_key(|name| Reverse(*name));
+    names.dedup();
+    names
+}

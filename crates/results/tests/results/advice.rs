@@ -1,0 +1,124 @@
+//! Advice: which row is chosen, and what is said of the others.
+
+use ipcmark_results::*;
+
+use crate::sample::{identity, measured, run, trial};
+
+/// A row with three trials of this p50 and cores, whose samples carry a p99 a tenth above.
+fn row(transport: &str, wait: Wait, p50: u64, cores: f64) -> Case {
+    let samples: Vec<u64> = (0..2000).map(|n| p50 + p50 * (n % 100) / 1000).collect();
+    let trials = (1..=3).map(|number| {
+        let mut trial = trial(number, &samples);
+        trial.session.turns_ns = 1_000_000_000;
+        for process in &mut trial.session.processes {
+            process.cpu_ns = (cores * 5e8) as u64;
+        }
+        // Not the same in every trial, so that there is an interval.
+        trial.clock_free_mean_ns *= 1.0 + f64::from(number) * 1e-4;
+        trial
+    });
+    let load = Load::Rate { per_second: 1000, arrivals: Arrivals::Fixed };
+    Case {
+        identity: Identity { wait, load, ..identity(transport) },
+        outcome: measured(trials.collect()),
+    }
+}
+
+fn question(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> Question {
+    Question {
+        payload: 64,
+        pattern: Pattern::Latency,
+        load: Load::Rate { per_second: 1000, arrivals: Arrivals::Fixed },
+        subscribers: 1,
+        p99_below_ns,
+        cores_below,
+    }
+}
+
+fn rows() -> RunResult {
+    run(vec![
+        row("fast", Wait::Block, 10_000, 0.5),
+        row("cheap", Wait::Block, 20_000, 0.1),
+        row("slow", Wait::Block, 90_000, 0.05),
+        row("spinner", Wait::Spin, 100, 2.0),
+    ])
+}
+
+fn name(candidate: &Option<Candidate>) -> Option<String> {
+    candidate.as_ref().map(|candidate| candidate.row.case.identity.transport.clone())
+}
+
+/// The choice, the runner-up, the spinner beside it, and those that fall short.
+fn answer(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> [Vec<String>; 4] {
+    let result = rows();
+    let advice = advise(&result, &question(p99_below_ns, cores_below), |_| true);
+    let short = advice.short.iter().map(|short| short.row.case.identity.transport.clone());
+    let one = |candidate| name(candidate).into_iter().collect();
+    [one(&advice.choice), one(&advice.runner_up), one(&advice.spinning), short.collect()]
+}
+
+#[test]
+fn what_sleeps_comes_first_and_the_spinner_stands_beside_it() {
+    assert_eq!(answer(None, None), [vec!["fast"], vec!["cheap"], vec!["spinner"], vec![]]);
+}
+
+#[test]
+fn what_is_fast_enough_is_to_be_cheap() {
+    let found = answer(Some(50_000.0), None);
+    assert_eq!(found, [vec!["cheap"], vec!["fast"], vec!["spinner"], vec!["slow"]]);
+    // Nothing that sleeps is fast enough.
+    let found = answer(Some(1_000.0), None);
+    assert_eq!(found, [vec!["spinner"], vec![], vec![], vec!["fast", "cheap", "slow"]]);
+}
+
+#[test]
+fn what_is_cheap_enough_is_to_be_fast() {
+    let found = answer(None, Some(0.3));
+    assert_eq!(found, [vec!["cheap"], vec!["slow"], vec![], vec!["fast", "spinner"]]);
+    let found = answer(Some(50_000.0), Some(0.3));
+    assert_eq!(found, [vec!["cheap"], vec![], vec![], vec!["fast", "slow", "spinner"]]);
+    // Whoever has the cores says so.
+    assert_eq!(answer(None, Some(2.5))[0], ["spinner"]);
+}
+
+#[test]
+fn a_p99_that_the_samples_do_not_carry_meets_no_limit() {
+    let few = |number| trial(number, &[10, 11, 12]);
+    let mut case = row("few", Wait::Block, 10, 0.1);
+    case.outcome = measured((1..=3).map(few).collect());
+    let result = run(vec![case]);
+    let advice = advise(&result, &question(Some(1e9), None), |_| true);
+    assert!(advice.choice.is_none());
+    assert_eq!(advice.short[0].shortfalls, [Shortfall::TooFewSamples]);
+}
+
+#[test]
+fn a_row_that_does_not_keep_up_is_no_answer() {
+    let mut case = row("late", Wait::Block, 10, 0.1);
+    let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was measured") };
+    for trial in measurement.trials_mut() {
+        let times = trial.times_ns.clone();
+        trial.offered = Some(Offered {
+            intended: 1000,
+            sent: 700,
+            late: 500,
+            elapsed_ns: 1_000_000_000,
+            service_ns: times.clone(),
+            delay_ns: times,
+        });
+    }
+    let result = run(vec![case]);
+    let advice = advise(&result, &question(None, None), |_| true);
+    assert_eq!(advice.short[0].shortfalls, [Shortfall::Slow { sent_per_second: 700.0 }]);
+}
+
+#[test]
+fn rows_of_another_kind_and_those_that_are_not_wanted_do_not_count() {
+    let result = rows();
+    let other = Question { payload: 128, ..question(None, None) };
+    let advice = advise(&result, &other, |_| true);
+    assert!(advice.choice.is_none() && advice.short.is_empty());
+    let advice =
+        advise(&result, &question(None, None), |row| row.case.identity.transport != "fast");
+    assert_eq!(name(&advice.choice).as_deref(), Some("cheap"));
+}
