@@ -6,6 +6,7 @@ mod advise;
 mod by_hand;
 mod compare;
 mod constrained;
+mod cores;
 mod dds;
 mod doctor;
 mod exports;
@@ -43,6 +44,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("by_hand", by_hand::tests()),
         ("compare", compare::tests()),
         ("constrained", constrained::tests()),
+        ("cores", cores::tests()),
         ("dds", dds::tests()),
         ("exports", exports::tests()),
         ("doctor", doctor::tests()),

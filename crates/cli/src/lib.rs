@@ -6,6 +6,7 @@ mod by_hand;
 mod command_line;
 mod commands;
 mod definition;
+mod distances;
 #[doc(hidden)]
 pub mod fuzzing;
 mod interrupts;

@@ -1,6 +1,9 @@
 //! The processors that this process may run on, and how they lie to one another.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use ipcmark_transport::Error;
 
@@ -103,6 +106,17 @@ pub fn usable() -> Result<Vec<Cpu>, Error> {
     let files = Files::of_system();
     let ids = (0..libc::CPU_SETSIZE as u32).filter(in_set);
     Ok(ids.map(|id| Cpu::described(&files, id)).collect())
+}
+
+/// The memory node of each processor, where the system tells.
+pub fn nodes() -> BTreeMap<u32, u32> {
+    let files = Files::of_system();
+    let all = files.text("sys/devices/system/node/online").unwrap_or_default();
+    let cpus = |node: u32| {
+        let list = files.text(&format!("sys/devices/system/node/node{node}/cpulist"));
+        numbers(&list.unwrap_or_default()).into_iter().map(move |cpu| (cpu, node))
+    };
+    numbers(&all).into_iter().flat_map(cpus).collect()
 }
 
 /// How many physical cores these processors are.

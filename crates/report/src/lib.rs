@@ -11,6 +11,7 @@ mod format;
 mod formats;
 mod grid;
 mod html;
+mod matrix;
 mod names;
 mod obstacles;
 mod page;
@@ -24,6 +25,9 @@ pub use comparison::{ComparedSides, comparison_json, comparison_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format};
 pub use html::{Source, page};
+pub use matrix::{
+    Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,
+};
 pub use plain::{ascii, plain};
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};

@@ -4,6 +4,7 @@ mod advise;
 mod clean;
 mod compare;
 mod completions;
+mod cores;
 mod doctor;
 mod follower;
 mod iceperf_follower;
@@ -29,6 +30,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     list::DEFINITION,
     advise::DEFINITION,
     doctor::DEFINITION,
+    cores::DEFINITION,
     show::DEFINITION,
     report::DEFINITION,
     compare::DEFINITION,

@@ -13,7 +13,7 @@ use ipcmark_machine::{
 };
 use ipcmark_transport::Error;
 
-use super::distances::Division;
+use crate::distances::Division;
 use crate::progress::Progress;
 
 /// Turns of the time.

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use ipcmark_machine::{facts::Finding, hiccups::Hiccups};
 use ipcmark_report::{duration, plain};
 
-use super::{diagnosis::Diagnosis, distances::percent, examination::Pair, table::questions};
+use super::{diagnosis::Diagnosis, examination::Pair, table::questions};
+use crate::distances::percent;
 
 /// The block, without the last line break.
 pub(super) fn issue(diagnosis: &Diagnosis) -> String {

@@ -7,10 +7,8 @@ use ipcmark_machine::{
 };
 use ipcmark_report::duration;
 
-use super::{
-    distances::{Division, percent},
-    examination::Examination,
-};
+use super::examination::Examination;
+use crate::distances::{Division, percent};
 
 /// A fact that is measured.
 struct Measured {

@@ -1,7 +1,6 @@
 //! `ipcmark doctor`: is this machine fit to measure on?
 
 mod diagnosis;
-mod distances;
 mod examination;
 mod issue;
 mod json;

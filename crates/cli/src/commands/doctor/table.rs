@@ -8,9 +8,9 @@ use ipcmark_report::{Terminal, count, duration, plain};
 
 use super::{
     diagnosis::Diagnosis,
-    distances::percent,
     examination::{Examination, Pair},
 };
+use crate::distances::percent;
 use crate::text::{BOLD, GREEN, RED, hanging, paint};
 
 /// Processors whose hiccups are shown: those with most of them.

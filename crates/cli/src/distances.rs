@@ -8,7 +8,7 @@ const SIGNS: usize = 60;
 
 /// How the distances of a pair share the time.
 #[derive(Clone, Debug)]
-pub(super) struct Division {
+pub(crate) struct Division {
     /// The distances, the nearest first.
     pub distances: Vec<Distance>,
     /// Times a second at which the distance changes.
@@ -19,7 +19,7 @@ pub(super) struct Division {
 
 impl Division {
     /// Divides probes that were taken in equal intervals.
-    pub(super) fn of(probes_ns: &[f64]) -> Self {
+    pub(crate) fn of(probes_ns: &[f64]) -> Self {
         let distances = Distances::of(probes_ns);
         let places: Vec<Option<usize>> =
             probes_ns.iter().map(|probe| distances.of_probe(*probe)).collect();
@@ -32,13 +32,13 @@ impl Division {
     }
 
     /// The part of the time in which the processors did not run at the same time.
-    pub(super) fn apart(&self) -> f64 {
+    pub(crate) fn apart(&self) -> f64 {
         let apart = self.distances.iter().filter(|distance| distance.apart);
         apart.map(|distance| distance.share_of_probes).sum()
     }
 
     /// How often each distance is seen, near ones first: `61 ns 42 %, apart 3 %`.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let each =
             |distance: &Distance| format!("{distance} {}", percent(distance.share_of_probes));
         self.distances.iter().map(each).collect::<Vec<_>>().join(", ")
@@ -46,7 +46,7 @@ impl Division {
 }
 
 /// A share as people read it.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match 100.0 * share {
         0.0 => "0 %".into(),
         percent if percent < 0.01 => "under 0.01 %".into(),

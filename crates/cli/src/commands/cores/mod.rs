@@ -1,0 +1,180 @@
+//! `ipcmark cores`: the map of the distances between all usable processors.
+
+mod arguments;
+mod pairs;
+mod through;
+
+use std::{collections::BTreeMap, process::ExitCode, time::Duration};
+
+use ipcmark_machine::{
+    hypervisor, pair,
+    topology::{self, Cpu},
+};
+use ipcmark_report::{
+    Matrix, MatrixCell, MatrixCpu, MatrixPart, duration, matrix_json, matrix_svg, matrix_table,
+};
+
+use self::{
+    arguments::{CoresArguments, FormatWord, flags},
+    pairs::{Pair, choose},
+    through::Through,
+};
+use crate::{
+    definition::{Definition, Invocation, Outcome},
+    distances::Division,
+    interrupts::Interrupts,
+    measurement::exports,
+    output, registry,
+};
+
+/// A session for each pair takes so long beside its measurement.
+const SESSION: Duration = Duration::from_millis(700);
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: CoresArguments = invocation.arguments()?;
+    exports::check_paths(&arguments.svg.iter().collect::<Vec<_>>())?;
+    let transports = registry::look(&arguments.module)?;
+    let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
+    let cpus = match topology::usable() {
+        Ok(usable) => wanted(usable, arguments.cpus.as_deref())?,
+        Err(error) => return Ok(output::failed(error)),
+    };
+    let (pairs, missing) = choose(&cpus, arguments.all, arguments.seed);
+    let Some(first) = pairs.first() else {
+        return Ok(output::failed(
+            "cannot map distances: there is one processor, and no other to be far from",
+        ));
+    };
+    let each = arguments.each(pairs.len());
+    let through = arguments.transport.clone().map(|transport| Through {
+        transport,
+        size: arguments.size.clone(),
+        wait: arguments.wait.clone(),
+        duration: each,
+        transports: &transports,
+        interrupts: &interrupts,
+    });
+    // The command line is checked before the first pair is measured.
+    let what = match &through {
+        None => "a bare cache line".into(),
+        Some(through) => {
+            through.request(first.cpus)?;
+            let wait = through.wait.as_deref().map_or(String::new(), |wait| format!(" · {wait}"));
+            format!("{} · {}{wait}", through.transport, through.size)
+        }
+    };
+    say_how_long(&pairs, missing, each + through.as_ref().map_or(Duration::ZERO, |_| SESSION));
+    let cells = measure(&pairs, through.as_ref(), each, &interrupts);
+    if interrupts.signal().is_some() {
+        return Ok(interrupts.exit_status());
+    }
+    let matrix = Matrix { what, cpus: places(&cpus), cells, missing, notes: notes() };
+    Ok(transports.status(show(&matrix, &arguments)))
+}
+
+/// The processors that were named, of those that this process may use.
+fn wanted(usable: Vec<Cpu>, list: Option<&str>) -> Result<Vec<Cpu>, String> {
+    let Some(list) = list else { return Ok(usable) };
+    let named = topology::numbers(list);
+    if named.is_empty() {
+        return Err(format!("--cpus {list} names no processor; write it as 0-3,8"));
+    }
+    if let Some(other) = named.iter().find(|id| usable.iter().all(|cpu| cpu.id != **id)) {
+        let all = topology::list(usable.iter().map(|cpu| cpu.id));
+        return Err(format!("this process may not use processor {other}; it may use {all}"));
+    }
+    Ok(usable.into_iter().filter(|cpu| named.contains(&cpu.id)).collect())
+}
+
+fn say_how_long(pairs: &[Pair], missing: usize, each: Duration) {
+    let time = each * pairs.len() as u32;
+    if time < Duration::from_secs(5) {
+        return;
+    }
+    let all = match missing {
+        0 => "all".to_owned(),
+        _ => format!("{} of {}", pairs.len(), pairs.len() + missing),
+    };
+    let time = duration(time.as_nanos() as f64);
+    output::say(format_args!("measuring {all} pairs, which takes about {time}"));
+}
+
+/// Measures one pair after another, until the user interrupts.
+fn measure(
+    pairs: &[Pair],
+    through: Option<&Through>,
+    duration: Duration,
+    interrupts: &Interrupts,
+) -> Vec<MatrixCell> {
+    let mut cells = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        if interrupts.signal().is_some() {
+            break;
+        }
+        let found = match through {
+            None => line(pair.cpus, duration),
+            Some(through) => through.measure(pair.cpus),
+        };
+        let (parts, reason) = found.map_or_else(|why| (Vec::new(), Some(why)), |all| (all, None));
+        let relation = pair.relation.to_string();
+        cells.push(MatrixCell { cpus: pair.cpus, relation, parts, reason });
+    }
+    cells.sort_by_key(|cell| cell.cpus);
+    cells
+}
+
+/// The distances of a pair by a bare cache line, and their shares of the time.
+fn line(cpus: (u32, u32), duration: Duration) -> Result<Vec<MatrixPart>, String> {
+    let probes = pair::probes(cpus, duration).map_err(|error| error.to_string())?;
+    let distances = Division::of(&probes).distances.into_iter();
+    let parts = distances.map(|distance| MatrixPart {
+        round_trip_ns: (!distance.apart).then_some(distance.floor_ns),
+        share: distance.share_of_probes,
+    });
+    Ok(parts.collect())
+}
+
+/// The processors in the order of the map: what is near stands together.
+fn places(cpus: &[Cpu]) -> Vec<MatrixCpu> {
+    let nodes: BTreeMap<u32, u32> = topology::nodes();
+    let place = |cpu: &Cpu| MatrixCpu {
+        id: cpu.id,
+        node: nodes.get(&cpu.id).copied(),
+        package: cpu.package,
+        core: cpu.core,
+        cache: cpu.cache.clone(),
+    };
+    let mut places: Vec<MatrixCpu> = cpus.iter().map(place).collect();
+    let first = |list: &str| topology::numbers(list).first().copied();
+    places.sort_by_key(|cpu| (cpu.package, cpu.node, first(&cpu.cache), cpu.core, cpu.id));
+    places
+}
+
+fn notes() -> Vec<String> {
+    let sentence = "this is a virtual machine: what the system says of its processors is what the hypervisor tells, and \
+                    where they run changes; the shares are those of this moment";
+    let is_virtual = !matches!(hypervisor::name().as_str(), "none" | "unknown");
+    is_virtual.then(|| sentence.to_owned()).into_iter().collect()
+}
+
+/// Shows and draws the map.
+fn show(matrix: &Matrix, arguments: &CoresArguments) -> ExitCode {
+    let shown = match arguments.format {
+        FormatWord::Json => output::print(&matrix_json(matrix)),
+        FormatWord::Table => {
+            output::print(&output::shown(&matrix_table(matrix, output::terminal())))
+        }
+    };
+    let drawn = arguments.svg.as_ref().is_none_or(|path| {
+        ipcmark_results::write_text(path, &matrix_svg(matrix)).map_err(output::say).is_ok()
+    });
+    let known = matrix.cells.iter().all(|cell| cell.reason.is_none());
+    ExitCode::from(u8::from(!(shown && drawn && known)))
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "cores",
+    summary: "Map the distances between processors, by a bare cache line or any transport",
+    flags,
+    run,
+};

@@ -1,0 +1,82 @@
+//! What a pair of processors takes through a transport: a run of one row for each.
+
+use std::time::Duration;
+
+use ipcmark_engine::Plan;
+use ipcmark_report::MatrixPart;
+use ipcmark_results::{RunResult, groups};
+
+use crate::{
+    arguments::run::RunArguments,
+    definition::Failure,
+    interrupts::Interrupts,
+    measurement::{Recorder, RunRequest},
+    registry::Transports,
+};
+
+/// What is measured between each pair.
+pub(super) struct Through<'a> {
+    pub transport: String,
+    pub size: String,
+    pub wait: Option<String>,
+    pub duration: Duration,
+    pub transports: &'a Transports,
+    pub interrupts: &'a Interrupts,
+}
+
+impl Through<'_> {
+    /// The run of a pair; an error is one of the command line.
+    pub(super) fn request(&self, (a, b): (u32, u32)) -> Result<RunRequest, Failure> {
+        let mut words = vec![
+            format!("--transports={}", self.transport),
+            format!("--sizes={}", self.size),
+            format!("--cpus={a},{b}"),
+            format!("--duration={}ns", self.duration.as_nanos()),
+            "--trials=1".into(),
+        ];
+        words.extend(self.wait.iter().map(|wait| format!("--waits={wait}")));
+        let words: Vec<std::ffi::OsString> = words.into_iter().map(Into::into).collect();
+        let arguments = RunArguments::of_words(&words)?;
+        let request = RunRequest::new(&arguments, &self.transports.registry)?;
+        if request.plan.transports.len() != 1 || request.plan.payloads.len() != 1 {
+            let why = "a map is of one transport and one size: name one of each with -t and -s";
+            return Err(Failure::Refused(why.into()));
+        }
+        Ok(request)
+    }
+
+    /// What the transport takes between two processors, at each of their distances; or why it cannot be measured.
+    pub(super) fn measure(&self, pair: (u32, u32)) -> Result<Vec<MatrixPart>, String> {
+        let request = self.request(pair).map_err(|_| "the command line is wrong".to_owned())?;
+        let registry = &self.transports.registry;
+        let plan = Plan::new(registry, &request.plan);
+        let (options, readable) = (&request.options, &self.interrupts.readable);
+        let mut recorder = Recorder::new(None);
+        let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
+        recorder.clear();
+        parts(&found.map_err(|error| error.to_string())?)
+    }
+}
+
+/// The times of its first row, at each distance.
+fn parts(result: &RunResult) -> Result<Vec<MatrixPart>, String> {
+    let groups = groups(result);
+    let Some(row) = groups.first().and_then(|group| group.rows.first()) else {
+        let reason = result.cases.iter().find_map(|case| case.reason());
+        return Err(reason.map_or_else(|| "nothing was measured".into(), |why| why.to_string()));
+    };
+    let trial = &row.trials[0];
+    let distances = result.distances.iter().flat_map(|distances| &distances.all).enumerate();
+    let at_each: Vec<MatrixPart> = distances
+        .filter_map(|(at, distance)| {
+            let at = trial.at(Some(at as u32))?;
+            let time = at.location_ns.filter(|_| !distance.apart);
+            Some(MatrixPart { round_trip_ns: time, share: distance.share })
+        })
+        .collect();
+    let has_time = at_each.iter().any(|part| part.round_trip_ns.is_some());
+    Ok(match has_time {
+        true => at_each,
+        false => vec![MatrixPart { round_trip_ns: Some(trial.clock_free_mean_ns), share: 1.0 }],
+    })
+}

@@ -1,0 +1,225 @@
+//! The distances between all pairs of some processors: a map with a cell for each pair.
+
+mod json;
+mod svg;
+mod table;
+
+pub use json::matrix_json;
+pub use svg::matrix_svg;
+pub use table::matrix_table;
+
+use crate::units::{duration, percent};
+
+/// Processors and what was found between them.
+pub struct Matrix {
+    /// What a time is: `a bare cache line`, `pipe · 64 B · spin`.
+    pub what: String,
+    /// The processors, in the order of the map: what is near stands together.
+    pub cpus: Vec<MatrixCpu>,
+    /// The pairs that were measured.
+    pub cells: Vec<MatrixCell>,
+    /// Pairs that were not.
+    pub missing: usize,
+    /// What the reader has to know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A processor of the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixCpu {
+    /// Its number.
+    pub id: u32,
+    /// Its memory node.
+    pub node: Option<u32>,
+    /// Its package.
+    pub package: i64,
+    /// Its core, unique within the package.
+    pub core: i64,
+    /// The processors under its last-level cache, as the system writes the list.
+    pub cache: String,
+}
+
+/// A pair of processors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatrixCell {
+    /// Their numbers, the smaller first.
+    pub cpus: (u32, u32),
+    /// What they have in common, in words.
+    pub relation: String,
+    /// The times that it takes, the shortest first; none where nothing could be measured.
+    pub parts: Vec<MatrixPart>,
+    /// Why nothing could be measured.
+    pub reason: Option<String>,
+}
+
+/// One of the distances of a pair: on a virtual machine there are several, which take turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MatrixPart {
+    /// A round trip; none where the processors did not run at the same time.
+    pub round_trip_ns: Option<f64>,
+    /// The part of the time.
+    pub share: f64,
+}
+
+impl MatrixCell {
+    /// The time that it takes most often.
+    pub fn usual_ns(&self) -> Option<f64> {
+        let known = self.parts.iter().filter(|part| part.round_trip_ns.is_some());
+        known.max_by(|a, b| a.share.total_cmp(&b.share))?.round_trip_ns
+    }
+
+    /// The times and their shares: `57 ns 91 %, 361 ns 9 %`.
+    fn words(&self) -> String {
+        let word = |part: &MatrixPart| {
+            let time = part.round_trip_ns.map_or("apart".into(), duration);
+            format!("{time} {}", percent(part.share))
+        };
+        match (&self.parts[..], &self.reason) {
+            ([], reason) => reason.clone().unwrap_or_else(|| "not known".into()),
+            ([only], _) if only.share > 0.999 => {
+                only.round_trip_ns.map_or("apart".into(), duration)
+            }
+            (parts, _) => parts.iter().map(word).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Matrix {
+    fn cell(&self, a: &MatrixCpu, b: &MatrixCpu) -> Option<&MatrixCell> {
+        let cpus = (a.id.min(b.id), a.id.max(b.id));
+        self.cells.iter().find(|cell| cell.cpus == cpus)
+    }
+
+    /// The least and the greatest usual time.
+    fn range(&self) -> Option<(f64, f64)> {
+        let usual = || self.cells.iter().filter_map(MatrixCell::usual_ns);
+        let least = usual().reduce(f64::min)?;
+        Some((least, usual().fold(least, f64::max)))
+    }
+
+    /// Where a time lies between the least and the greatest, from 0 to 1, on a logarithmic scale.
+    fn shade(&self, ns: f64) -> f64 {
+        let Some((least, greatest)) = self.range().filter(|(least, most)| most > least) else {
+            return 0.0;
+        };
+        ((ns / least).ln() / (greatest / least).ln()).clamp(0.0, 1.0)
+    }
+
+    /// The pairs of each relation: how many, and the least, the median and the greatest of their usual times.
+    fn relations(&self) -> Vec<(&str, usize, [f64; 3])> {
+        let mut found: Vec<(&str, Vec<f64>)> = Vec::new();
+        for cell in &self.cells {
+            let Some(ns) = cell.usual_ns() else { continue };
+            match found.iter_mut().find(|(relation, _)| *relation == cell.relation) {
+                Some((_, times)) => times.push(ns),
+                None => found.push((&cell.relation, vec![ns])),
+            }
+        }
+        let of = |(relation, mut times): (_, Vec<f64>)| {
+            times.sort_by(f64::total_cmp);
+            let range = [times[0], times[times.len() / 2], times[times.len() - 1]];
+            (relation, times.len(), range)
+        };
+        let mut relations: Vec<(&str, usize, [f64; 3])> = found.into_iter().map(of).collect();
+        relations.sort_by(|a, b| a.2[1].total_cmp(&b.2[1]));
+        relations
+    }
+
+    /// Whether two neighbours of the map share what `of` tells.
+    fn parts_after(&self, at: usize) -> bool {
+        let neighbours = self.cpus.get(at).zip(self.cpus.get(at + 1));
+        let place = |cpu: &MatrixCpu| (cpu.node, cpu.package, cpu.cache.clone());
+        neighbours.is_some_and(|(one, next)| place(one) != place(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Terminal;
+
+    fn cpu(id: u32, package: i64) -> MatrixCpu {
+        MatrixCpu {
+            id,
+            node: Some(package as u32),
+            package,
+            core: id.into(),
+            cache: format!("{package}"),
+        }
+    }
+
+    fn cell(cpus: (u32, u32), parts: &[(f64, f64)]) -> MatrixCell {
+        let part =
+            |(ns, share): &(f64, f64)| MatrixPart { round_trip_ns: Some(*ns), share: *share };
+        let relation =
+            if cpus.0 / 2 == cpus.1 / 2 { "one package" } else { "<different> packages" };
+        MatrixCell {
+            cpus,
+            relation: relation.into(),
+            parts: parts.iter().map(part).collect(),
+            reason: None,
+        }
+    }
+
+    pub(super) fn four() -> Matrix {
+        Matrix {
+            what: "a bare cache line".into(),
+            cpus: (0..4).map(|id| cpu(id, i64::from(id / 2))).collect(),
+            cells: vec![
+                cell((0, 1), &[(60.0, 0.9), (360.0, 0.1)]),
+                cell((2, 3), &[(61.0, 1.0)]),
+                cell((0, 2), &[(300.0, 1.0)]),
+                cell((1, 3), &[(310.0, 1.0)]),
+                MatrixCell { reason: Some("no <luck>".into()), ..cell((0, 3), &[]) },
+            ],
+            missing: 1,
+            notes: vec!["a note".into()],
+        }
+    }
+
+    fn terminal(width: usize) -> Terminal {
+        Terminal { width, color: false, ascii: false }
+    }
+
+    #[test]
+    fn every_pair_has_its_time_and_those_that_move_their_shares() {
+        let text = matrix_table(&four(), terminal(80));
+        for word in [
+            "0 – 1",
+            "60.0 ns 90 %, 360 ns 10 %",
+            "one package",
+            "no <luck>",
+            "a note",
+            "310",
+            "61",
+        ] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_map_that_is_too_wide_for_numbers_is_shaded() {
+        let wide = Matrix { cpus: (0..60).map(|id| cpu(id, 0)).collect(), ..four() };
+        let text = matrix_table(&wide, terminal(80));
+        assert!(text.contains('█') && text.contains("░"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let wider = Matrix { cpus: (0..200).map(|id| cpu(id, 0)).collect(), ..four() };
+        assert!(matrix_table(&wider, terminal(80)).contains("--svg"));
+    }
+
+    #[test]
+    fn the_picture_is_well_formed_and_has_every_cell_twice() {
+        let picture = matrix_svg(&four());
+        assert!(picture.contains("no &lt;luck&gt;") && !picture.contains("<luck>"));
+        assert_eq!(picture.matches("<title>").count(), 2 * four().cells.len());
+        assert_eq!(picture.matches("<g").count(), picture.matches("</g>").count());
+    }
+
+    #[test]
+    fn nothing_measured_is_no_map() {
+        let none = Matrix { cells: Vec::new(), ..four() };
+        assert!(matrix_table(&none, terminal(80)).contains("not measured"));
+        assert!(matrix_svg(&none).ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,115 @@
+//! The map for a terminal: numbers where they fit, else shades.
+
+use super::{Matrix, MatrixCpu};
+use crate::{
+    format::Terminal,
+    page::{BOLD, DIM, Page},
+    units::{Unit, count, duration},
+};
+
+/// Shades, from near to far.
+const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
+
+/// Pairs that are listed with all their distances.
+const LISTED: usize = 40;
+
+/// The map for a terminal.
+pub fn matrix_table(matrix: &Matrix, terminal: Terminal) -> String {
+    let mut page = Page::of(terminal);
+    let unit = matrix.range().map(|(least, greatest)| Unit::of_range(least, greatest));
+    let unit = unit.unwrap_or(Unit::of_range(1.0, 1.0));
+    page.title(&format!("round trips of {}", matrix.what), &format!("in {}", unit.sign()));
+    let rows: Vec<Vec<String>> = matrix.cpus.iter().map(|cpu| cells(matrix, cpu, unit)).collect();
+    let widest = rows.iter().flatten().map(|cell| cell.chars().count()).max().unwrap_or(1);
+    let label = matrix.cpus.iter().map(|cpu| cpu.id.to_string().len()).max().unwrap_or(1);
+    let cell = widest.max(label) + 1;
+    if label + 2 + cell * rows.len() + rows.len() <= page.width {
+        numbers(&mut page, matrix, &rows, label, cell);
+    } else if label + 2 + rows.len() <= page.width {
+        shades(&mut page, matrix, label);
+    } else {
+        page.wrapped("", "  ", "the map is wider than the terminal: --svg FILE draws it");
+    }
+    relations(&mut page, matrix);
+    moving(&mut page, matrix);
+    for note in &matrix.notes {
+        page.wrapped("", "note: ", note);
+    }
+    page.text
+}
+
+fn cells(matrix: &Matrix, row: &MatrixCpu, unit: Unit) -> Vec<String> {
+    let cell = |column: &MatrixCpu| match matrix.cell(row, column) {
+        _ if row.id == column.id => "·".into(),
+        None => " ".into(),
+        Some(cell) => cell.usual_ns().map_or("–".into(), |ns| unit.time(ns).trim().to_owned()),
+    };
+    matrix.cpus.iter().map(cell).collect()
+}
+
+fn numbers(page: &mut Page, matrix: &Matrix, rows: &[Vec<String>], label: usize, cell: usize) {
+    let rule = |at: usize| if matrix.parts_after(at) { "│" } else { "" };
+    let line = |name: &str, cells: &[String]| {
+        let cells = cells.iter().enumerate();
+        let cells: String = cells.map(|(at, text)| format!("{text:>cell$}{}", rule(at))).collect();
+        format!("{name:>label$} {cells}")
+    };
+    let ids: Vec<String> = matrix.cpus.iter().map(|cpu| cpu.id.to_string()).collect();
+    page.line(DIM, &line("", &ids));
+    for (at, row) in rows.iter().enumerate() {
+        page.line("", &line(&ids[at], row));
+        if matrix.parts_after(at) {
+            page.line(DIM, "");
+        }
+    }
+}
+
+fn shades(page: &mut Page, matrix: &Matrix, label: usize) {
+    let sign = |row: &MatrixCpu, column: &MatrixCpu| {
+        let ns = matrix.cell(row, column).and_then(|cell| cell.usual_ns())?;
+        Some(SHADES[(matrix.shade(ns) * (SHADES.len() - 1) as f64).round() as usize])
+    };
+    for row in &matrix.cpus {
+        let signs: String =
+            matrix.cpus.iter().map(|column| sign(row, column).unwrap_or(' ')).collect();
+        page.line("", &format!("{:>label$} {signs}", row.id));
+    }
+    if let Some((least, greatest)) = matrix.range() {
+        let (least, greatest) = (duration(least), duration(greatest));
+        page.line(DIM, &format!("{} {least}   {} {greatest}", SHADES[0], SHADES[3]));
+    }
+}
+
+/// What the processors of each relation take.
+fn relations(page: &mut Page, matrix: &Matrix) {
+    page.line("", "");
+    for (relation, pairs, [least, median, greatest]) in matrix.relations() {
+        let [least, median, greatest] = [least, median, greatest].map(duration);
+        let range = if pairs > 1 { format!(", {least} to {greatest}") } else { String::new() };
+        let pairs =
+            if pairs == 1 { "1 pair".into() } else { format!("{} pairs", count(pairs as u64)) };
+        page.wrapped("", "  ", &format!("{relation}: {median} ({pairs}{range})"));
+    }
+    if matrix.missing > 0 {
+        let missing = count(matrix.missing as u64);
+        page.wrapped("", "  ", &format!("{missing} pairs were not measured; --all measures them"));
+    }
+}
+
+/// The pairs whose distance changes, each with its distances and their shares, and those of which nothing is known.
+fn moving(page: &mut Page, matrix: &Matrix) {
+    let told: Vec<_> = matrix.cells.iter().filter(|cell| cell.parts.len() != 1).collect();
+    if told.is_empty() {
+        return;
+    }
+    page.line("", "");
+    page.line(BOLD, "pairs with several distances, and their shares of the time");
+    for cell in told.iter().take(LISTED) {
+        let (a, b) = cell.cpus;
+        page.wrapped("", &format!("  {a} – {b}: "), &cell.words());
+    }
+    if told.len() > LISTED {
+        let more = count((told.len() - LISTED) as u64);
+        page.wrapped("", "  ", &format!("and {more} more: --format json has all of them"));
+    }
+}
