@@ -1,0 +1,116 @@
+"""The formats for other tools, read by those tools."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+from junitparser import Failure, JUnitXml, Skipped
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+#: Of the Debian package libbenchmark-tools.
+COMPARE = Path("/usr/share/benchmark/compare.py")
+
+
+def intervals(path):
+    """The intervals of a histogram log."""
+    reader = HistogramLogReader(str(path), HdrHistogram(1, 3_600_000_000_000, 3))
+    while (interval := reader.get_next_interval_histogram()) is not None:
+        yield interval
+
+
+def test_hdrhistogram_reads_the_log(result, show, tmp_path):
+    path = tmp_path / "result.hlog"
+    path.write_text(show("hlog"))
+    read = list(intervals(path))
+    assert [interval.get_tag() for interval in read] == list(result.trials.name)
+    assert [interval.get_total_count() for interval in read] == list(result.trials.times_ns_count)
+    for interval, trial in zip(read, result.trials.itertuples(), strict=True):
+        samples = result.histogram(trial.name, trial.trial)
+        assert interval.get_max_value() == samples.highest[-1]
+        assert interval.get_mean_value() == pytest.approx(trial.times_ns_mean, rel=1e-3)
+
+
+def test_prometheus_reads_the_exposition(result, show):
+    families = {family.name: family for family in text_string_to_metric_families(show("openmetrics"))}
+    assert families["ipcmark_round_trip_nanoseconds"].unit == "nanoseconds"
+    measured = families["ipcmark_row_measured"].samples
+    assert {sample.labels["row"] for sample in measured} == set(result.rows.name)
+    unmeasured = [sample.labels for sample in measured if sample.value == 0]
+    assert [labels["reason"] for labels in unmeasured] == list(result.rows.reason.dropna())
+    assert families["ipcmark_machine"].samples[0].labels["cpu_model"] == result.document["environment"]["cpu_model"]
+
+
+def outcomes(text):
+    """The outcomes of a JUnit file, by test case."""
+    suites = JUnitXml.fromstring(text.encode())
+    return {case.name: case.result for suite in suites for case in suite}
+
+
+def test_junit_is_read(result, show):
+    cases = outcomes(show("junit"))
+    assert list(cases) == list(result.rows.name)
+    for row in result.rows.itertuples():
+        kinds = [type(outcome) for outcome in cases[row.name]]
+        assert kinds == ([] if row.status == "ok" else [Skipped])
+
+
+def test_junit_of_a_comparison_is_read(command, saved, tmp_path):
+    slower = json.loads(saved.read_text())
+    files = [[], []]
+    for number in range(6):
+        side = number % 2
+        run = json.loads(json.dumps(slower))
+        run["run"]["id"] = f"r{number}"
+        scale(run, (1 + number / 1000) * (2 if side else 1))
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(run))
+        files[side].append(str(path))
+    line = [command, "compare", ",".join(files[0]), ",".join(files[1]), "--format", "junit"]
+    ended = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
+    assert ended.returncode == 1, ended.stderr
+    failed = [name for name, found in outcomes(ended.stdout).items() if any(isinstance(one, Failure) for one in found)]
+    assert "latency/pipe/64/spin/round_trip" in failed
+
+
+def scale(run, factor):
+    """Makes every row of a result that many times as slow, wherever its processors stood."""
+    for case in run["cases"]:
+        for kind in case.get("measurement", {}).values():
+            for trial in kind["trials"]:
+                trial["clock_free_mean_ns"] *= factor
+                for at in trial["by_distance"]:
+                    at["location_ns"] = trial["clock_free_mean_ns"]
+
+
+@pytest.fixture
+def compare():
+    """Google Benchmark's own comparison; where continuous builds lack it, that is a failure."""
+    if not COMPARE.exists():
+        missing = f"{COMPARE} is not there: apt-get install libbenchmark-tools"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
+    return COMPARE
+
+
+def test_google_benchmark_compares(result, show, compare, tmp_path):
+    base, new, found = (tmp_path / name for name in ["base.json", "new.json", "found.json"])
+    base.write_text(show("google-benchmark"))
+    document = json.loads(base.read_text())
+    for entry in document["benchmarks"]:
+        entry["real_time"] *= 2
+    new.write_text(json.dumps(document))
+    line = [sys.executable, compare, "--dump_to_json", found, "benchmarks", base, new]
+    ended = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
+    assert ended.returncode == 0, ended.stderr
+    entries = {entry["name"]: entry for entry in json.loads(found.read_text())}
+    measured = result.rows[result.rows.status == "ok"]
+    assert set(measured.name) <= set(entries)
+    for name in measured.name:
+        times = entries[name]["measurements"]
+        assert [time["time"] for time in times] == pytest.approx([1.0] * 3), name
+        located = result.trials[result.trials.name == name].location_ns
+        assert [time["real_time"] for time in times] == pytest.approx(list(located))
