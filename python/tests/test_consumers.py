@@ -10,7 +10,8 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from junitparser import Failure, JUnitXml, Skipped
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client import parser as older
+from prometheus_client.openmetrics import parser as openmetrics
 
 #: Of the Debian package libbenchmark-tools.
 COMPARE = Path("/usr/share/benchmark/compare.py")
@@ -35,14 +36,18 @@ def test_hdrhistogram_reads_the_log(result, show, tmp_path):
         assert interval.get_mean_value() == pytest.approx(trial.times_ns_mean, rel=1e-3)
 
 
-def test_prometheus_reads_the_exposition(result, show):
-    families = {family.name: family for family in text_string_to_metric_families(show("openmetrics"))}
-    assert families["ipcmark_round_trip_nanoseconds"].unit == "nanoseconds"
+@pytest.mark.parametrize("parser", [openmetrics, older])
+def test_prometheus_reads_the_exposition(result, show, parser):
+    """As OpenMetrics, and in the older format, which is what node_exporter reads."""
+    found = parser.text_string_to_metric_families(show("openmetrics"))
+    families = {family.name: family for family in found}
+    assert families["ipcmark_round_trip_nanoseconds"].type == "gauge"
     measured = families["ipcmark_row_measured"].samples
     assert {sample.labels["row"] for sample in measured} == set(result.rows.name)
     unmeasured = [sample.labels for sample in measured if sample.value == 0]
     assert [labels["reason"] for labels in unmeasured] == list(result.rows.reason.dropna())
-    assert families["ipcmark_machine"].samples[0].labels["cpu_model"] == result.document["environment"]["cpu_model"]
+    machine = families["ipcmark_machine_info"].samples[0].labels
+    assert machine["cpu_model"] == result.document["environment"]["cpu_model"]
 
 
 def outcomes(text):

@@ -1,6 +1,7 @@
 """A result as data frames: its figures are those of the command's own formats."""
 
 import copy
+import importlib.resources
 import io
 
 import ipcmark
@@ -76,6 +77,16 @@ def test_names_tell_rows_apart(result):
     others = {**usual, **followers, "touch": "head", "load": pause, "options": {"b": "1, 2"}}
     expected = "latency/tcp/64/spin/touch:head/pause_ns:5/subscribers:3/silent:1/b:1__2/round_trip"
     assert name(**others)[0] == expected
+
+
+def test_a_result_without_rows_has_all_columns(result):
+    empty = ipcmark.Result({**result.document, "cases": []})
+    assert list(empty.rows) == list(result.rows) and list(empty.trials) == list(result.trials)
+    assert empty.rows.empty and empty.trials.groupby("name").location_ns.mean().empty
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (importlib.resources.files("ipcmark") / "py.typed").is_file()
 
 
 def test_what_is_no_result_is_said(tmp_path):

@@ -24,8 +24,20 @@ IDENTITY = [
     "silent_subscribers", "status", "reason",
 ]  # fmt: skip
 
+#: All columns that rows and trials have in common.
+COMMON = ["name", *IDENTITY, "load", "options", "event"]
+
+#: The columns of a row beside these.
+ROW = ["trials", "location_ns", "low_ns", "high_ns", "messages_per_second", "cpu_ns_per_message"]
+
 #: Statistics of the times of a trial.
 TIMES = ["count", "mean", "stdev", "min", "p50", "p90", "p99", "p99_9", "p99_99", "max"]
+
+#: The columns of a trial beside the common ones.
+TRIAL = [
+    "trial", "round", "location_ns", "clock_free_mean_ns", "elapsed_ns", *(f"times_ns_{figure}" for figure in TIMES),
+    "cpu_ns_per_message", "messages", "lost",
+]  # fmt: skip
 
 
 def read(path: str | PathLike[str]) -> Result:
@@ -71,7 +83,8 @@ class Result:
         `location_ns` is the time in the table that rows are ranked by, whole; `low_ns` and `high_ns` are the bounds of
         its 95 % interval, where there are two trials or more.
         """
-        return pd.DataFrame([self._row(name, case) for name, case in self._cases()])
+        lines = [self._row(name, case) for name, case in self._cases()]
+        return pd.DataFrame(lines, columns=COMMON + ROW)
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -79,7 +92,7 @@ class Result:
         lines = [
             self._trial(name, case, trial) for name, case in self._cases() for trial in _trials(case)
         ]
-        return pd.DataFrame(lines)
+        return pd.DataFrame(lines, columns=COMMON + TRIAL)
 
     @property
     def reference(self) -> int | None:

@@ -1,4 +1,6 @@
 //! OpenMetrics text exposition, for Prometheus and what reads the same. Times are in nanoseconds, as their names say.
+//! It keeps to what Prometheus' older text format has too, which is all that node_exporter reads: so the machine is a
+//! gauge of 1 with labels, and not of the type `info`.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +26,14 @@ struct Family {
 
 fn exposition(result: &RunResult) -> String {
     let all = series(result);
-    let mut text = info(result);
-    let families = [rows(&all), locations(&all), quantiles(&all), streams(&all), costs(&all)];
-    for family in families.into_iter().flatten().filter(|family| !family.samples.is_empty()) {
-        text += &family.text();
-    }
-    text + "# EOF\n"
+    let families =
+        [info(result), rows(&all), locations(&all), quantiles(&all), streams(&all), costs(&all)];
+    let written = families.iter().flatten().filter(|family| !family.samples.is_empty());
+    written.map(Family::text).collect::<String>() + "# EOF\n"
 }
 
 /// The run and the machine.
-fn info(result: &RunResult) -> String {
+fn info(result: &RunResult) -> Vec<Family> {
     let (run, machine) = (&result.run, &result.environment);
     let run = [("id", &run.id), ("started_at", &run.started_at), ("version", &run.version)];
     let governor = machine.governor.clone().unwrap_or_default();
@@ -46,11 +46,13 @@ fn info(result: &RunResult) -> String {
         ("placement", &machine.placement),
         ("sandbox", &machine.sandbox),
     ];
-    let written = |name, help, labels: &[(&'static str, &String)]| {
-        let labels = labels.iter().map(|(label, value)| (*label, plain(value))).collect();
-        format!("# TYPE {name} info\n# HELP {name} {help}\n{name}_info{} 1\n", braces(&labels))
-    };
-    written("ipcmark_run", "The run.", &run) + &written("ipcmark_machine", "The machine.", &machine)
+    [("ipcmark_run_info", "The run.", &run[..]), ("ipcmark_machine_info", "The machine.", &machine)]
+        .map(|(name, help, labels)| {
+            let mut family = Family::new(name, "", help);
+            family.add(&labels.iter().map(|(label, value)| (*label, plain(value))).collect(), 1);
+            family
+        })
+        .into()
 }
 
 /// 1 for a row that was measured, 0 with the reason for one that was not.

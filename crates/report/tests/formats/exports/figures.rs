@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use ipcmark_report::{Terminal, format, row_names};
-use ipcmark_results::{Case, Pattern, Row, RunResult, groups};
+use ipcmark_results::{Case, Pattern, Row, RunResult, Trial, groups};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -127,6 +128,25 @@ proptest! {
             }
         }
         prop_assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn a_reader_of_histogram_logs_reads_it(result in arbitrary::result()) {
+        let text = shown(&result, "hlog");
+        let entries = IntervalLogIterator::new(text.as_bytes()).map(|entry| entry.expect("it is an entry"));
+        let intervals = entries.filter_map(|entry| match entry {
+            LogEntry::Interval(interval) => Some(interval),
+            _ => None,
+        });
+        let read: Vec<(String, f64)> = intervals
+            .map(|interval| (interval.tag().unwrap().as_str().to_owned(), interval.max()))
+            .collect();
+        let in_ms = |trial: &Trial| format!("{:.6}", trial.times_ns.max as f64 / 1e6).parse().unwrap();
+        let mut expected: Vec<(String, f64)> = Vec::new();
+        for (name, case) in row_names(&result).iter().zip(&result.cases) {
+            expected.extend(case.trials().iter().map(|trial| (name.clone(), in_ms(trial))));
+        }
+        prop_assert_eq!(read, expected);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! A small result in each format, to the letter.
 
-use ipcmark_report::{Terminal, format};
-use ipcmark_results::{Outcome, Pattern, RunResult, Status, Wait};
+use ipcmark_report::{Terminal, format, row_names};
+use ipcmark_results::{
+    Arrivals, Load, Outcome, Pattern, PlacementPolicy, RunResult, Span, Status, Touch, Wait,
+};
 
 use crate::{
     sample::{case, measured, measured_as, run, trial, unmeasured},
@@ -62,4 +64,30 @@ fn several_rows_are_no_distribution() {
     assert!(refusal.ends_with(rows), "{refusal}");
     let nothing = format("hgrm").unwrap().render(&run(vec![]), terminal).unwrap_err();
     assert_eq!(nothing, "cannot write hgrm: no row was measured");
+}
+
+#[test]
+fn names_say_what_is_out_of_the_ordinary() {
+    let usual = case("tcp", 64, Wait::Spin, 1);
+    let mut random = usual.clone();
+    random.identity.load = Load::Rate { per_second: 10, arrivals: Arrivals::Poisson };
+    let mut several = usual.clone();
+    let identity = &mut several.identity;
+    (identity.subscribers, identity.silent_subscribers) = (3, 1);
+    identity.touch = Touch::Head;
+    identity.load = Load::Interval { pause_ns: 5 };
+    identity.options = [("b".into(), "1, 2".into())].into();
+    let mut bare = case("null", 4_096, Wait::Spin, 1);
+    bare.identity.span = Span::None;
+    let mut elsewhere = usual.clone();
+    elsewhere.identity.placement = PlacementPolicy::Off;
+    let names = row_names(&run(vec![usual, random, several, bare, elsewhere]));
+    let expected = [
+        "latency/tcp/64/spin/round_trip",
+        "latency/tcp/64/spin/rate:10/poisson/response",
+        "latency/tcp/64/spin/touch:head/pause_ns:5/subscribers:3/silent:1/b:1__2/round_trip",
+        "latency/null/4096/spin/span:none/round_trip",
+        "latency/tcp/64/spin/round_trip#2",
+    ];
+    assert_eq!(names, expected);
 }
