@@ -20,20 +20,16 @@ def metrics(show):
 
 def test_rows_have_the_figures_and_intervals_of_the_command(result, show):
     shown = metrics(show)
+    columns = {"location_ns": "{}_nanoseconds", "low_ns": "{}_low_nanoseconds", "high_ns": "{}_high_nanoseconds"}
+    columns |= {"cpu_ns_per_message": "cpu_per_message_nanoseconds", "messages_per_second": "stream_messages_per_second"}
     assert len(result.rows) == 4
-    for row in result.rows.itertuples():
-        base = f"ipcmark_{row.event}"
-        assert shown["ipcmark_row_measured", row.name] == (row.status == "ok")
-        if row.status != "ok":
-            assert row.reason and np.isnan(row.location_ns)
-            continue
-        for metric, figure in [("", row.location_ns), ("_low", row.low_ns), ("_high", row.high_ns)]:
-            assert figure == pytest.approx(shown[f"{base}{metric}_nanoseconds", row.name], rel=1e-9)
-        costs = shown["ipcmark_cpu_per_message_nanoseconds", row.name]
-        assert row.cpu_ns_per_message == pytest.approx(costs, rel=1e-9)
-        if row.event == "message":
-            rate = shown["ipcmark_stream_messages_per_second", row.name]
-            assert row.messages_per_second == pytest.approx(rate, rel=1e-9)
+    for row in result.rows.to_dict("records"):
+        assert shown["ipcmark_row_measured", row["name"]] == (row["status"] == "ok")
+        assert (row["status"] == "ok") == pd.isna(row["reason"])
+        for column, metric in columns.items():
+            # On a busy machine a row may have nothing at the reference distance: then it has no figure here either.
+            figure = shown.get((f"ipcmark_{metric.format(row['event'])}", row["name"]), np.nan)
+            assert row[column] == pytest.approx(figure, rel=1e-9, nan_ok=True), (row["name"], column)
 
 
 def test_trials_have_the_figures_of_the_csv(result, show):
