@@ -7,9 +7,11 @@ N ?= 10000
 REPORT ?= $(basename $(RESULT)).html
 MODULE_DIR ?= target/release/modules
 MODULE_BUILD ?= target/modules
+# The development build of the command; `make test` has made it already, with the features that its tests need.
+PYTHON_BUILD ?= build --package ipcmark-cli
 
-.PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz loom miri \
-    doc overhead honesty regret clean
+.PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz \
+    loom miri python doc overhead honesty regret clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
@@ -19,6 +21,7 @@ help:
 	@echo 'make soak RUNS=20  the end-to-end tests again and again, half of the time on a busy machine'
 	@echo 'make torture N=10000  kills at every name, then random signals to random processes of random runs'
 	@echo 'make fuzz TARGET=tunnel TIME=600  bytes at which what reads them panics or hangs'
+	@echo 'make python    the Python package, and the formats for other tools read by those tools'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
@@ -52,7 +55,8 @@ bench: build
 
 # All of them, whatever fails.
 test:
-	@$(MAKE) --no-print-directory --keep-going lint unit loom miri
+	@$(MAKE) --no-print-directory --keep-going lint unit loom miri python \
+	    PYTHON_BUILD='test --workspace --no-run'
 
 lint:
 	@sh scripts/deps.sh lint
@@ -111,6 +115,12 @@ miri: deps
 	    echo 'miri: not run, for this machine has no nightly toolchain with Miri'; \
 	    echo '      (rustup toolchain install nightly --component miri rust-src)'; \
 	fi
+
+# The Python package against the command, and the formats for other tools read by those tools.
+python:
+	@sh scripts/deps.sh python
+	$(CARGO) $(PYTHON_BUILD) --locked
+	@sh scripts/python.sh $(abspath target/debug/ipcmark) target/python
 
 doc: deps
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps

@@ -4,6 +4,7 @@
 #   deps.sh           compilers, and the libraries that modules are built for
 #   deps.sh browser   also a browser to test the report in, and what makes networks to test runs by hand in
 #   deps.sh lint      also what checks C and C++
+#   deps.sh python    also Python with its virtual environments, and what compares results of Google Benchmark
 set -eu
 
 packages='gcc g++ libc6-dev make cmake pkg-config'
@@ -25,6 +26,10 @@ browser)
         libraries="$libraries chromium"
     ;;
 lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
+python)
+    libraries="$libraries libbenchmark-tools"
+    python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
+    ;;
 esac
 
 # Packages that were looked for in vain, so that the network is asked once only. `make clean` forgets them.

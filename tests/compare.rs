@@ -22,6 +22,7 @@ ipcmark_harness::tests![
     flags_of_a_run_need_one,
     two_equal_plans_take_turns,
     a_slow_module_is_found_and_confirmed,
+    the_workflow_of_the_examples_compares,
     a_row_that_fails_is_said_and_the_others_are_compared,
     plans_without_a_row_in_common_are_refused,
     what_only_one_plan_has_is_said,
@@ -236,6 +237,32 @@ fn a_slow_module_is_found_and_confirmed() {
         assert_eq!(verdict, "cannot tell", "{comparison:#}");
     }
     panic!("a module that sleeps for a millisecond was never found slower");
+}
+
+/// The step of the workflow as it is, but for its budget, with a module that the tests compile.
+fn the_workflow_of_the_examples_compares() {
+    let place = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/github-actions");
+    let module = module("right", "workflow");
+    fs::create_dir_all(place.path().join("new/ci")).unwrap();
+    fs::create_dir(place.path().join("base")).unwrap();
+    for side in ["base", "new"] {
+        let plan = fs::read_to_string(examples.join(side).with_extension("toml")).unwrap();
+        let plan = plan.replace("my-transport", "test-transport");
+        fs::write(place.path().join(format!("new/ci/{side}.toml")), plan).unwrap();
+        fs::copy(&module, place.path().join(side).join("module.so")).unwrap();
+    }
+    let workflow = fs::read_to_string(examples.join("pull-request.yml")).unwrap();
+    let step = workflow.lines().find(|line| line.contains("ipcmark compare")).unwrap();
+    let words = step.trim().strip_prefix("ipcmark ").unwrap().strip_suffix("| tee changes.xml");
+    let words = words.unwrap().replace("--budget 5m", "-n 50 --pairs 8");
+    let ended = end(ipcmark(&words).current_dir(place.path()));
+    let row = |payload| format!("name=\"latency/test-transport/{payload}/spin/round_trip\"");
+    let rows = [row("64"), row("4096")];
+    assert!(rows.iter().all(|row| ended.stdout.contains(row)), "{}{}", ended.stdout, ended.stderr);
+    // Whatever the machine did meanwhile, the status is that of what is shown.
+    let holds = ended.stdout.contains("failures=\"0\"");
+    ended.exits(i32::from(!holds));
 }
 
 fn a_row_that_fails_is_said_and_the_others_are_compared() {

@@ -58,7 +58,7 @@ fn a_transport_takes_longer_than_a_line() -> Verdict {
 
 fn what_cannot_be_mapped_is_said() {
     for (words, said) in [
-        ("--cpus 99999", "may not use"),
+        ("--cpus 9999", "may not use"),
         ("--cpus x", "names no processor"),
         ("-t nothing", "no transport 'nothing'"),
         ("-t pipe,tcp", "one transport"),

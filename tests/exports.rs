@@ -2,12 +2,14 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
-use ipcmark_report::{FORMATS, Terminal};
+use ipcmark_report::{FORMATS, Format, Terminal};
 
 use crate::support::{IPCMARK, Verdict, end, ipcmark, read, run, works};
 
 ipcmark_harness::tests![
     a_saved_result_is_shown_as_the_run_showed_it,
+    rows_are_shown_by_their_names,
+    one_row_is_a_distribution_and_several_are_refused,
     what_cannot_be_shown_is_said,
     every_format_is_exported_as_the_file_holds_it,
     exports_of_a_plan_are_flags_each,
@@ -31,6 +33,35 @@ fn a_saved_result_is_shown_as_the_run_showed_it() {
     assert_eq!(fs::read_to_string(path("r.csv")).unwrap(), csv);
 }
 
+fn rows_are_shown_by_their_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = directory.path().join("r.json").display().to_string();
+    run(&format!("run -t pipe,null -s 64,4k -w spin -n 50 -o {result}")).exits(0);
+    let shown = |words: &str| run(&format!("show {result} {words}"));
+    let csv = shown("--format csv --row latency/pipe/64/*").exits(0).stdout;
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    assert!(csv.lines().nth(1).unwrap().starts_with("pipe,"), "{csv}");
+    let both = shown("--format csv --row latency/pipe/* --row latency/null/64/*").exits(0).stdout;
+    assert_eq!(both.lines().count(), 4, "{both}");
+    let none = shown("--row tcp").exits(1);
+    assert!(none.stderr.contains("no row has that name"), "{}", none.stderr);
+    assert!(none.stderr.contains("latency/pipe/64/spin/round_trip"), "{}", none.stderr);
+    shown("--row [").exits(2);
+}
+
+fn one_row_is_a_distribution_and_several_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let one = format!("run -t pipe -s 64 -w spin -n 50 --export hgrm={}", path("one"));
+    run(&one).exits(0);
+    let text = fs::read_to_string(path("one")).unwrap();
+    assert!(text.starts_with("#[latency/pipe/64/spin/round_trip, in ns"), "{text}");
+    let ended =
+        run(&format!("run -t pipe -s 64,4k -w spin -n 50 --export hgrm={}", path("two"))).exits(2);
+    assert!(ended.stderr.contains("several would be measured"), "{}", ended.stderr);
+    assert!(!Path::new(&path("two")).exists());
+}
+
 fn what_cannot_be_shown_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
@@ -49,25 +80,30 @@ fn what_cannot_be_shown_is_said() {
     assert_eq!(fs::read_to_string(&no).unwrap(), "{}", "it is what it was");
 }
 
+/// The formats that hold a result of several rows.
+fn whole() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().copied().filter(|format| !format.one_row)
+}
+
 fn every_format_is_exported_as_the_file_holds_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     fs::write(path("csv"), "an old export").unwrap();
     let mut command = ipcmark("run -t null,pipe -s 64,4k -n 50 --trials 2 -o");
     command.arg(path("result"));
-    for format in FORMATS {
+    for format in whole() {
         command.arg(format!("--export={}={}", format.name, path(format.name).display()));
     }
     let ended = end(&mut command).exits(0);
     assert_eq!(ended.stderr, "");
     let result = read(&path("result"));
-    for format in FORMATS {
+    for format in whole() {
         let shown =
             format.render(&result, Terminal { width: 100, color: false, ascii: false }).unwrap();
         assert_eq!(fs::read_to_string(path(format.name)).unwrap(), shown, "{format}");
     }
     let names = fs::read_dir(directory.path()).unwrap().count();
-    assert_eq!(names, FORMATS.len() + 1, "no temporary file stays");
+    assert_eq!(names, whole().count() + 1, "no temporary file stays");
 }
 
 fn exports_of_a_plan_are_flags_each() {

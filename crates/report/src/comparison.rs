@@ -1,14 +1,18 @@
 //! What changed between two sides, for people and programs.
 
 mod json;
+mod junit;
 mod table;
 
 use ipcmark_results::{
-    Change,
+    Change, Lone, Presence,
     stats::{Comparison, Verdict},
 };
 
+use crate::remarks;
+
 pub use json::comparison_json;
+pub use junit::comparison_junit;
 pub use table::comparison_table;
 
 /// A comparison with the names of its sides.
@@ -46,4 +50,26 @@ fn counts(change: &Change) -> [usize; 4] {
         }] += 1;
     }
     counts
+}
+
+/// Why a row is not compared; those that failed come first.
+fn why(lone: &Lone) -> (bool, String) {
+    let (base, new) = (presence(&lone.base), presence(&lone.new));
+    let words = match (&base, &new) {
+        (None, None) => String::new(),
+        (None, Some(new)) => format!("measured in the base; in the new side {new}"),
+        (Some(base), None) => format!("measured in the new side; in the base {base}"),
+        (Some(base), Some(new)) if base == new => format!("on both sides {base}"),
+        (Some(base), Some(new)) => format!("in the base {base}; in the new side {new}"),
+    };
+    (!words.contains("failed"), words)
+}
+
+/// What a side has instead of a figure.
+fn presence(presence: &Presence) -> Option<String> {
+    match presence {
+        Presence::Measured => None,
+        Presence::Absent => Some("absent".into()),
+        Presence::Unmeasured(case) => Some(format!("{}: {}", case.status(), remarks::reason(case))),
+    }
 }

@@ -16,6 +16,8 @@ pub struct Format {
     pub for_terminals: bool,
     /// True if it is read by programs, which get UTF-8 whatever the locale is.
     pub for_programs: bool,
+    /// True if it holds one row, and a result of several is refused.
+    pub one_row: bool,
     /// Makes its text, which ends in a line feed. The error says what cannot be shown, and why.
     pub(crate) text: fn(&RunResult, Terminal) -> Result<String, String>,
 }

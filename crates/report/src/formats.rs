@@ -1,13 +1,20 @@
 //! Every format, one file each: what `--format` shows and `--export` writes.
 
+mod bmf;
 mod csv;
 mod fastdds;
+mod github_action_benchmark;
+mod google_benchmark;
+mod hgrm;
+mod hlog;
 mod html;
 mod iceperf;
 mod ipc_bench;
 mod ipc_performance;
 mod json;
+mod junit;
 mod markdown;
+mod openmetrics;
 mod table;
 
 use crate::format::Format;
@@ -19,6 +26,13 @@ pub const FORMATS: &[&Format] = &[
     &csv::FORMAT,
     &json::FORMAT,
     &html::FORMAT,
+    &hgrm::FORMAT,
+    &hlog::FORMAT,
+    &google_benchmark::FORMAT,
+    &bmf::FORMAT,
+    &github_action_benchmark::FORMAT,
+    &openmetrics::FORMAT,
+    &junit::FORMAT,
     &iceperf::FORMAT,
     &ipc_bench::FORMAT,
     &fastdds::FORMAT,

@@ -11,17 +11,19 @@ mod format;
 mod formats;
 mod grid;
 mod html;
+mod junit;
 mod matrix;
 mod names;
 mod obstacles;
 mod page;
 mod plain;
 mod remarks;
+mod series;
 mod sweep;
 mod units;
 
 pub use advice::{AdviceShown, advice_json, advice_table};
-pub use comparison::{ComparedSides, comparison_json, comparison_table};
+pub use comparison::{ComparedSides, comparison_json, comparison_junit, comparison_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format};
 pub use html::{Source, page};
@@ -29,5 +31,6 @@ pub use matrix::{
     Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,
 };
 pub use plain::{ascii, plain};
+pub use series::row_names;
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};

@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
+    histogram::new_histogram,
     model::{
         Case, ClockOffset, Identity, Load, Offered, RoundRecord, RunResult, Times, Touch, Trial,
     },
@@ -220,6 +221,17 @@ impl<'a> Row<'a> {
         }
         let of_trial = |trial: &Histogram<u64>| stats::histogram_percentile(trial, q, STEP_NS);
         Figure::of_trials(&trials.iter().filter_map(of_trial).collect::<Vec<_>>())
+    }
+
+    /// The samples of all trials together; none where there are none or one cannot be read.
+    pub fn histogram(&self) -> Option<Histogram<u64>> {
+        let trials: Result<Vec<Histogram<u64>>, String> =
+            self.times().map(Times::samples).collect();
+        let mut all = new_histogram();
+        for trial in trials.ok()? {
+            all.add(trial).ok()?;
+        }
+        (!all.is_empty()).then_some(all)
     }
 
     /// The times of each trial.

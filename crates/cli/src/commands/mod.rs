@@ -47,6 +47,8 @@ pub(crate) const COMMANDS: &[Definition] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use clap::{Args, Command};
     use ipcmark_engine::Registry;
 
@@ -88,18 +90,32 @@ mod tests {
         }
     }
 
+    /// Checks the commands of a page, without what the shell does with their output; how many there are.
+    fn check_page(page: &Path, registry: &Registry) -> usize {
+        let text = std::fs::read_to_string(page).unwrap_or_else(|e| panic!("{page:?}: {e}"));
+        let lines = text.lines().map(str::trim_start).filter(|line| line.starts_with("ipcmark "));
+        let commands = lines.map(|line| line.split(['|', '>']).next().unwrap_or(line));
+        commands.inspect(|command| check(&words(command), registry)).count()
+    }
+
+    fn place(path: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    }
+
     #[test]
     fn every_command_on_the_pages_for_others_is_one() {
         let registry = registry::look(&[]).unwrap().registry;
-        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coming-from");
-        let mut commands = 0;
-        for page in std::fs::read_dir(pages).unwrap().flatten() {
-            let text = std::fs::read_to_string(page.path()).unwrap();
-            for line in text.lines().filter(|line| line.starts_with("ipcmark ")) {
-                check(&words(line), &registry);
-                commands += 1;
-            }
-        }
+        let pages = std::fs::read_dir(place("docs/coming-from")).unwrap().flatten();
+        let commands: usize = pages.map(|page| check_page(&page.path(), &registry)).sum();
         assert!(commands >= 8, "there are {commands} commands");
+    }
+
+    #[test]
+    fn every_command_for_other_tools_is_one() {
+        let registry = registry::look(&[]).unwrap().registry;
+        let exports = check_page(&place("docs/exports.md"), &registry);
+        assert!(exports >= 8, "there are {exports} commands");
+        let workflow = check_page(&place("examples/github-actions/pull-request.yml"), &registry);
+        assert_eq!(workflow, 2);
     }
 }

@@ -6,7 +6,9 @@ use std::{
 };
 
 use clap::Args;
-use ipcmark_report::Format;
+use glob::Pattern;
+use ipcmark_report::{Format, row_names};
+use ipcmark_results::RunResult;
 
 use crate::{
     arguments::{export::Export, values},
@@ -23,6 +25,9 @@ Examples:
   ipcmark show r.json                            the tables and findings, as the run ended with
   ipcmark show r.json --format markdown          for a page or a bug report
   ipcmark show r.json --export csv=r.csv         every figure, for a spreadsheet
+  ipcmark show r.json --row 'latency/pipe/64/*'  only these rows
+  ipcmark show r.json --row latency/pipe/64/spin/round_trip --format hgrm
+                                                 one row, for HdrHistogram's plotter
   ipcmark show monday.json tuesday.json          one after the other; ipcmark compare says what changed
 
 Exit status: 0 all were shown; 1 one could not be read, shown or written; 2 the command line is wrong.";
@@ -34,6 +39,11 @@ struct ShowArguments {
     /// Result files, as `ipcmark run -o FILE` writes them
     #[arg(value_name = "RESULT.json", required = true)]
     results: Vec<PathBuf>,
+
+    /// Show only the rows of this name, in which * stands for anything; can be repeated. Names are those of the formats
+    /// for other tools, such as latency/pipe/64/spin/round_trip
+    #[arg(long, value_name = "NAME", value_parser = Pattern::new)]
+    row: Vec<Pattern>,
 
     /// How they are shown on standard output
     #[arg(long, value_name = "FORMAT", value_parser = values::formats(), default_value = "table")]
@@ -69,7 +79,7 @@ fn check(arguments: &ShowArguments) -> Result<(), String> {
 
 /// Shows one result; false where that failed, which is said.
 fn one(path: &Path, arguments: &ShowArguments) -> bool {
-    match saved::read(path) {
+    match saved::read(path).and_then(|result| chosen(result, path, &arguments.row)) {
         Ok(result) => {
             let shown = show(arguments.format, &result);
             exports::write(&arguments.export, &result) && shown
@@ -79,6 +89,32 @@ fn one(path: &Path, arguments: &ShowArguments) -> bool {
             false
         }
     }
+}
+
+/// So many names stand in an error.
+const MOST_NAMES: usize = 5;
+
+/// The result with the rows of these names only; all of it where none is given.
+fn chosen(mut result: RunResult, path: &Path, names: &[Pattern]) -> Result<RunResult, String> {
+    if names.is_empty() {
+        return Ok(result);
+    }
+    let known = row_names(&result);
+    let mut rows = known.iter();
+    result
+        .cases
+        .retain(|_| rows.next().is_some_and(|row| names.iter().any(|name| name.matches(row))));
+    if result.cases.is_empty() {
+        let some: Vec<&str> = known.iter().take(MOST_NAMES).map(String::as_str).collect();
+        let more = if known.len() > MOST_NAMES { ", …" } else { "" };
+        return Err(format!(
+            "cannot show {}: no row has that name; rows are {}{more}",
+            path.display(),
+            some.join(", ")
+        ));
+    }
+    result.planned_cases = result.cases.len() as u64;
+    Ok(result)
 }
 
 pub(super) const DEFINITION: Definition = Definition {

@@ -14,11 +14,24 @@ use crate::{
     output,
 };
 
-/// Checks, before anything is measured, that the result can be shown and written as asked for.
-pub(crate) fn check(arguments: &RunArguments) -> Result<(), String> {
+/// Checks, before anything is measured, that the result of one row or `several` can be shown and written as asked for.
+pub(crate) fn check(arguments: &RunArguments, several: bool) -> Result<(), String> {
     check_shown(arguments.format)?;
+    check_rows(arguments, several)?;
     let exports = arguments.export.iter().map(|export| &export.path);
     check_paths(&arguments.output.iter().chain(exports).collect::<Vec<_>>())
+}
+
+fn check_rows(arguments: &RunArguments, several: bool) -> Result<(), String> {
+    let exported = arguments.export.iter().map(|export| export.format);
+    let mut formats = std::iter::once(arguments.format).chain(exported);
+    match formats.find(|format| format.one_row && several) {
+        None => Ok(()),
+        Some(format) => Err(format!(
+            "cannot write {format}: it holds one row, and several would be measured; choose one with -t, -s, -w and \
+             -p, or save the result with -o RESULT.json and use `ipcmark show RESULT.json --row NAME --format {format}`"
+        )),
+    }
 }
 
 /// Checks that a format can be shown on standard output.

@@ -35,9 +35,14 @@ pub(crate) fn measure(
         Some(LeaderAddress::Socket(..)) => FollowerLocation::OtherCommands,
         Some(LeaderAddress::Tcp(..)) => FollowerLocation::OtherHosts,
     };
-    exports::check(arguments)?;
+    exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
     let done = run(arguments, registry, request, address).unwrap_or_else(output::failed);
     Ok(transports.status(done))
+}
+
+/// True if more than one row of a plan is going to be measured.
+fn has_several_rows(plan: &Plan) -> bool {
+    plan.rows.iter().filter(|row| row.verdict.is_none()).count() > 1
 }
 
 fn run(

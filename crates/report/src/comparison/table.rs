@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{
-    Change, Difference, Identity, Key, Lone, PairedGroup, Presence, RowPair, stats::Interval,
-};
+use ipcmark_results::{Change, Difference, Identity, Key, PairedGroup, RowPair, stats::Interval};
 use textwrap::core::display_width;
 
-use super::{ComparedSides, counts, needed};
+use super::{ComparedSides, counts, needed, why};
 use crate::{
     columns::Scale,
     format::Terminal,
@@ -16,7 +14,6 @@ use crate::{
     obstacles,
     page::{BOLD, DIM, Page, RED},
     plain::plain,
-    remarks,
     units::{align_points, count, duration, figure, size},
 };
 
@@ -186,28 +183,6 @@ fn lone(page: &mut Page, change: &Change) {
     for ((_, why), identities) in lines {
         let names: Vec<String> = identities.into_iter().map(names::alone).collect();
         page.wrapped("", "  - ", &format!("{}: {why}", names.join(", ")));
-    }
-}
-
-/// Why a row is not compared; those that failed come first.
-fn why(lone: &Lone) -> (bool, String) {
-    let (base, new) = (presence(&lone.base), presence(&lone.new));
-    let words = match (&base, &new) {
-        (None, None) => String::new(),
-        (None, Some(new)) => format!("measured in the base; in the new side {new}"),
-        (Some(base), None) => format!("measured in the new side; in the base {base}"),
-        (Some(base), Some(new)) if base == new => format!("on both sides {base}"),
-        (Some(base), Some(new)) => format!("in the base {base}; in the new side {new}"),
-    };
-    (!words.contains("failed"), words)
-}
-
-/// What a side has instead of a figure.
-fn presence(presence: &Presence) -> Option<String> {
-    match presence {
-        Presence::Measured => None,
-        Presence::Absent => Some("absent".into()),
-        Presence::Unmeasured(case) => Some(format!("{}: {}", case.status(), remarks::reason(case))),
     }
 }
 

@@ -205,5 +205,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "one line a trial, with every figure",
     for_terminals: true,
     for_programs: true,
+    one_row: false,
     text: |result, _| lines(result),
 };

@@ -55,5 +55,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "the table of Fast DDS's LatencyTest",
     for_terminals: true,
     for_programs: false,
+    one_row: false,
     text: |result, _| Ok(tables(result)),
 };

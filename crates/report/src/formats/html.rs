@@ -11,5 +11,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "a self-contained page for the browser, as `ipcmark report` makes it",
     for_terminals: false,
     for_programs: true,
+    one_row: false,
     text: |result, _| page(&[Source { name: format!("run {}", result.run.id), result }]),
 };

@@ -147,6 +147,7 @@ pub(super) const FORMAT: Format = Format {
     summary: "iceperf's banners and its Markdown table",
     for_terminals: true,
     for_programs: false,
+    one_row: false,
     text: |result, _| Ok(tables(result)),
 };
 

@@ -60,5 +60,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "the RESULTS block of IPC-Bench",
     for_terminals: true,
     for_programs: false,
+    one_row: false,
     text: |result, _| Ok(blocks(result)),
 };

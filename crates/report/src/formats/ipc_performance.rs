@@ -110,5 +110,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "the table of IPC Performance Benchmarks",
     for_terminals: true,
     for_programs: false,
+    one_row: false,
     text: |result, _| Ok(tables(result)),
 };

@@ -10,5 +10,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "the result file itself, every sample included",
     for_terminals: true,
     for_programs: true,
+    one_row: false,
     text: |result, _| Ok(to_json(result)),
 };

@@ -88,5 +88,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "the same tables in GitHub's Markdown, with every column",
     for_terminals: true,
     for_programs: true,
+    one_row: false,
     text: |result, _| Ok(tables(result)),
 };

@@ -102,5 +102,6 @@ pub(super) const FORMAT: Format = Format {
     summary: "tables for a terminal",
     for_terminals: true,
     for_programs: false,
+    one_row: false,
     text: |result, terminal| Ok(table(result, terminal)),
 };

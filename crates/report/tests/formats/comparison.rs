@@ -1,6 +1,8 @@
 //! A comparison as a table and as JSON.
 
-use ipcmark_report::{ComparedSides, Terminal, comparison_json, comparison_table};
+use ipcmark_report::{
+    ComparedSides, Terminal, comparison_json, comparison_junit, comparison_table,
+};
 use ipcmark_results::{Change, RunResult, Status, Wait, compare_runs};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -85,6 +87,38 @@ fn json_says_the_same() {
     assert!((1.09..1.11).contains(&ratio) && bound("low") < ratio && ratio < bound("high"));
     assert_eq!(json["not_compared"][0]["new"]["reason"], "killed by signal 9");
     assert_eq!((&json["slower"], &json["same"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn a_slower_row_fails_in_junit() {
+    let [base, new] = three_a_side();
+    let change = compare_runs(&base.iter().collect::<Vec<_>>(), &new.iter().collect::<Vec<_>>());
+    let slower = "slower: 1.10 times the base (95 %: 1.10 to 1.10); 1.96 µs in the base, 2.16 µs in the new side";
+    let same = "same: 1.00 times the base (95 %: 1.00 to 1.00); 220 ns in the base, 220 ns in the new side";
+    let failed = "measured in the base; in the new side failed: killed by signal 9";
+    let expected = format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="ipcmark compare" tests="3" failures="2" errors="0" skipped="0">
+  <testsuite name="ipcmark compare" tests="3" failures="2" errors="0" skipped="0">
+    <properties>
+      <property name="base" value="a.json"/>
+      <property name="new" value="b.json"/>
+      <property name="note" value="The governor is powersave."/>
+    </properties>
+    <testcase classname="ipcmark compare" name="latency/pipe/64/spin/capacity:4096/round_trip">
+      <failure message="{slower}">{slower}</failure>
+    </testcase>
+    <testcase classname="ipcmark compare" name="latency/shm-ring/64/spin/round_trip">
+      <system-out>{same}</system-out>
+    </testcase>
+    <testcase classname="ipcmark compare" name="latency/tcp/64/spin/round_trip">
+      <failure message="{failed}">{failed}</failure>
+    </testcase>
+  </testsuite>
+</testsuites>
+"#
+    );
+    assert_eq!(comparison_junit(&sides(&change)), expected);
 }
 
 #[test]

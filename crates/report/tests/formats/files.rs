@@ -144,8 +144,17 @@ fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
 fn formats_have_the_words_of_the_command_line() {
     let words: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     let own = ["table", "markdown", "csv", "json", "html"];
+    let others = [
+        "hgrm",
+        "hlog",
+        "google-benchmark",
+        "bmf",
+        "github-action-benchmark",
+        "openmetrics",
+        "junit",
+    ];
     let styles = ["iceperf", "ipc-bench", "fastdds", "ipc-performance"];
-    assert_eq!(words, [&own[..], &styles].concat());
+    assert_eq!(words, [&own[..], &others, &styles].concat());
     assert!(words.iter().all(|word| ipcmark_report::format(word).is_some()));
     assert!(FORMATS.iter().all(|format| !format.summary.is_empty()));
     assert!(ipcmark_report::format("xml").is_none());

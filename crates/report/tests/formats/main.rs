@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod comparison;
+mod exports;
 mod files;
 mod page;
 mod sample;

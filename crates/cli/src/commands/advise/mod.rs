@@ -49,7 +49,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
         words.push(format!("--waits={}", Wait::Block).into());
     }
     let run = RunArguments::of_words(&words)?;
-    exports::check(&run)?;
+    exports::check(&run, true)?;
     let transports = registry::look(&run.module)?;
     let lengths = ["budget", "trials", "precision", "duration", "round_trips"];
     let is_length_given = lengths.iter().any(|flag| is_given(invocation.flags, flag));

@@ -57,6 +57,8 @@ pub(super) enum FormatWord {
     Table,
     /// For programs
     Json,
+    /// JUnit's XML, for continuous builds: a slower row fails
+    Junit,
 }
 
 /// Flags of `ipcmark run` that say how often it repeats, in which order, and what becomes of its result.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ipcmark_report::{ComparedSides, comparison_json, comparison_table};
+use ipcmark_report::{ComparedSides, comparison_json, comparison_junit, comparison_table};
 use ipcmark_results::stats::Verdict;
 
 use super::arguments::FormatWord;
@@ -15,6 +15,7 @@ pub(super) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
             output::shown(&comparison_table(sides, output::terminal())).into_owned()
         }
         FormatWord::Json => comparison_json(sides),
+        FormatWord::Junit => comparison_junit(sides),
     };
     let mut verdicts = sides.change.pairs().map(|pair| pair.comparison.verdict).peekable();
     if verdicts.peek().is_none() {

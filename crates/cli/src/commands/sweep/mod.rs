@@ -29,7 +29,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     refuse_contradictions(&arguments, invocation)?;
     let words = given(&shared_flags(), invocation.flags);
     let all = RunArguments::of_words(&words)?;
-    exports::check(&all)?;
+    exports::check(&all, true)?;
     let transports = registry::look(&all.module)?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let mut walk = Walk {

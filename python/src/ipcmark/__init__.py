@@ -1,0 +1,15 @@
+"""Results of ipcmark, the benchmark for inter-process communication, as data frames.
+
+>>> result = ipcmark.read("result.json")
+>>> result.rows[["name", "location_ns", "low_ns", "high_ns"]]
+
+`read` takes a result file, `run` measures with the command `ipcmark`. A result has a data frame of its rows, one of its
+trials, and the histogram of every trial.
+"""
+
+from ipcmark.command import run
+from ipcmark.error import Error
+from ipcmark.histogram import Histogram, decode
+from ipcmark.result import Result, parse, read
+
+__all__ = ["Error", "Histogram", "Result", "decode", "parse", "read", "run"]
