@@ -127,25 +127,29 @@ impl Transport for ShmSlot {
 impl ShmSlotEndpoint {
     /// Repeats an attempt as the wait says. Whatever an end waits for, a message or room, it is the
     /// other end's word that tells.
-    #[inline]
+    #[inline(always)]
     fn wait_for(
         &mut self,
         attempt: impl Fn(&mut Self) -> Result<Step, Error>,
     ) -> Result<Step, Error> {
         self.acknowledge();
-        if attempt(self)? == Step::Done {
-            return Ok(Step::Done);
+        match attempt(self)? {
+            Step::WouldBlock if self.wait != Wait::Spin => self.wait_longer(attempt),
+            step => Ok(step),
         }
-        match self.wait {
-            Wait::Spin => return Ok(Step::WouldBlock),
-            Wait::Block => {}
-            Wait::Hybrid => {
-                for _ in 1..HYBRID_POLLS {
-                    spin_loop();
-                    if attempt(self)? == Step::Done {
-                        return Ok(Step::Done);
-                    }
-                }
+    }
+
+    /// Goes on as long as an end may that does not only poll.
+    #[inline(never)]
+    fn wait_longer(
+        &mut self,
+        attempt: impl Fn(&mut Self) -> Result<Step, Error>,
+    ) -> Result<Step, Error> {
+        let polls = if self.wait == Wait::Hybrid { HYBRID_POLLS } else { 1 };
+        for _ in 1..polls {
+            spin_loop();
+            if attempt(self)? == Step::Done {
+                return Ok(Step::Done);
             }
         }
         self.mine.bell().sleep(|| Ok(self.ledger.nothing_new(self.theirs.word())))?;
@@ -154,7 +158,7 @@ impl ShmSlotEndpoint {
 
     /// Before it waits an end says what it has released: the other one may be waiting for that. In a
     /// ping-pong the answer has said it already.
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self) {
         if self.ledger.acknowledge(self.mine.word()) {
             self.ring();
@@ -168,7 +172,7 @@ impl ShmSlotEndpoint {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn look_for_message(&mut self) -> Result<Step, Error> {
         self.ledger.look(self.theirs.word())?;
         let Some((len, travels)) = self.ledger.receive() else { return Ok(Step::WouldBlock) };
@@ -176,7 +180,7 @@ impl ShmSlotEndpoint {
         Ok(Step::Done)
     }
 
-    #[inline]
+    #[inline(always)]
     fn look_for_room(&mut self) -> Result<Step, Error> {
         self.ledger.look(self.theirs.word())?;
         Ok(if self.ledger.has_room() { Step::Done } else { Step::WouldBlock })
@@ -184,7 +188,7 @@ impl ShmSlotEndpoint {
 }
 
 impl Endpoint for ShmSlotEndpoint {
-    #[inline]
+    #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         if !self.ledger.has_room() && self.wait_for(Self::look_for_room)? == Step::WouldBlock {
             return Ok(Step::WouldBlock);
@@ -193,7 +197,7 @@ impl Endpoint for ShmSlotEndpoint {
         Ok(Step::Done)
     }
 
-    #[inline]
+    #[inline(always)]
     fn room(&mut self) -> &mut [u8] {
         let room = if self.loaned.travels { self.travelling } else { self.mine.room };
         // SAFETY: within the room, as `loan` was asked for no more than the payload; this end's
@@ -201,7 +205,7 @@ impl Endpoint for ShmSlotEndpoint {
         unsafe { slice::from_raw_parts_mut(room.as_ptr(), self.loaned.len) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(&mut self) -> Result<Step, Error> {
         self.ledger.publish(self.mine.word(), self.loaned.len, self.loaned.travels);
         self.loaned = Message::default();
@@ -209,12 +213,12 @@ impl Endpoint for ShmSlotEndpoint {
         Ok(Step::Done)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self) -> Result<Step, Error> {
         self.wait_for(Self::look_for_message)
     }
 
-    #[inline]
+    #[inline(always)]
     fn message(&self) -> &[u8] {
         let room = if self.taken.travels { self.travelling } else { self.theirs.room };
         // SAFETY: the length was found to be at most the payload; the other end leaves the room
@@ -222,7 +226,7 @@ impl Endpoint for ShmSlotEndpoint {
         unsafe { slice::from_raw_parts(room.as_ptr(), self.taken.len) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self) -> Result<(), Error> {
         self.ledger.release(self.taken.travels);
         self.taken = Message::default();
