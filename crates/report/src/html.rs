@@ -5,16 +5,18 @@ mod cases;
 mod changes;
 mod charts;
 mod definitions;
+mod map;
 mod policy;
 mod source;
 mod summary;
 
-use ipcmark_results::groups;
+use ipcmark_results::{RunResult, groups};
 use minijinja::{Environment, Value, context, value::Serde};
 use serde::Serialize;
 
 use crate::{
     columns::{COLUMNS, Column},
+    findings::{Finding, findings},
     plain::plain,
     remarks,
 };
@@ -76,6 +78,8 @@ fn content(sources: &[Source], charts: String) -> Value {
         licence => LICENCE,
         version => env!("CARGO_PKG_VERSION"),
         files => sources.iter().map(file).collect::<Vec<_>>(),
+        findings => results().map(|(_, result)| findings_of(result)).collect::<Vec<_>>(),
+        maps => all(results().flat_map(|(at, result)| map::maps(at, result))),
         cards => all(results().flat_map(|(at, result)| summary::cards(at, result))),
         facts => all(summary::facts(sources)),
         columns => columns.iter().map(|column| head(column)).collect::<Vec<_>>(),
@@ -85,6 +89,13 @@ fn content(sources: &[Source], charts: String) -> Value {
         })),
         definitions => all(definitions::all()),
     }
+}
+
+/// What a run answers, in sentences.
+fn findings_of(result: &RunResult) -> Value {
+    let findings = findings(result).into_iter();
+    let each = findings.map(|Finding { question, answer }| context! { question, answer });
+    each.collect::<Vec<_>>().into()
 }
 
 /// A list for the template.

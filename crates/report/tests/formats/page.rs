@@ -1,11 +1,11 @@
 //! The page for the browser carries the figures of the result, and no markup but its own.
 
-use ipcmark_report::{Source, page};
-use ipcmark_results::{Outcome, Pattern, RunResult, encode, new_histogram};
+use ipcmark_report::{Source, duration, page};
+use ipcmark_results::{Outcome, Pattern, RunResult, Span, encode, groups, new_histogram};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::{arbitrary, shown};
+use crate::{arbitrary, sample, shown};
 
 /// Any result, with histograms that hold something.
 fn any_result() -> impl Strategy<Value = RunResult> {
@@ -58,6 +58,30 @@ fn p50(result: &RunResult, row: &Value) -> f64 {
     let is_halved = case.identity.pattern == Pattern::Latency && !case.identity.load.is_open();
     let share = if is_halved { 0.5 } else { 1.0 };
     low.midpoint(high) * share
+}
+
+#[test]
+fn the_map_has_every_row_between_processes_with_its_figure() {
+    let result = sample::whole_run();
+    let page = page(&[Source { name: "r.json".into(), result: &result }]).unwrap();
+    let map =
+        page.split("<section id=\"map\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let map = map.expect("there is a map");
+    let groups = groups(&result);
+    let mapped = groups
+        .iter()
+        .filter(|group| group.key.span.0 == Span::Process && group.key.payload.is_some());
+    let mut cells = 0;
+    for row in mapped.flat_map(|group| &group.rows) {
+        let Some(time) = row.location() else { continue };
+        let half = if row.case.identity.pattern == Pattern::Latency { 0.5 } else { 1.0 };
+        let text = duration(time.value * half);
+        assert!(map.contains(&format!(">{text}<")), "{text}: {map}");
+        assert!(map.contains(&row.case.identity.transport), "{map}");
+        cells += 1;
+    }
+    assert_eq!(map.matches("<td class=\"h").count(), cells);
+    assert!(cells > 3 && map.contains("<b>"), "{map}");
 }
 
 proptest! {

@@ -1,0 +1,144 @@
+//! The map: every transport against every payload, a table for each way of waiting that names every row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipcmark_results::{Key, Pattern, Row, RunResult, Span, groups};
+use serde::Serialize;
+
+use crate::{
+    columns::Scale,
+    names::{self, Titles},
+    units::{count, duration, size},
+};
+
+/// The darkest shade: 2 to this power times the best of the column, and more.
+const DARKEST: f64 = 8.0;
+
+/// A map.
+#[derive(Serialize)]
+pub struct Map {
+    /// Number of the result among the files.
+    file: usize,
+    title: String,
+    caption: String,
+    payloads: Vec<String>,
+    rows: Vec<Line>,
+}
+
+/// A transport.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    /// One for each payload; none where it was not measured.
+    cells: Vec<Option<Cell>>,
+}
+
+/// A figure and its shade.
+#[derive(Clone, Serialize)]
+struct Cell {
+    text: String,
+    /// How far it is from the best of its column: 0 up to twice, then one more for each doubling.
+    shade: u32,
+    /// True if no row of its column is told apart from it and better.
+    first: bool,
+}
+
+/// What a cell shows, before it is compared with its column.
+struct Entry {
+    payload: u64,
+    /// The time that decides the shade.
+    ns: f64,
+    text: String,
+    first: bool,
+}
+
+/// The maps of a result: of rows between processes that were measured with several payloads or are several.
+pub fn maps(file: usize, result: &RunResult) -> Vec<Map> {
+    let titles = Titles::of(result);
+    let groups = groups(result);
+    let mut found: BTreeMap<Key, Vec<(Key, &Row, Scale)>> = BTreeMap::new();
+    for group in &groups {
+        let Some((_, touch)) = group.key.payload else { continue };
+        if group.key.span.0 != Span::Process {
+            continue;
+        }
+        let key = Key { payload: Some((0, touch)), ..group.key };
+        let scale = Scale::of(group);
+        found.entry(key).or_default().extend(group.rows.iter().map(|row| (group.key, row, scale)));
+    }
+    let is_map = |rows: &Vec<(Key, &Row, Scale)>| rows.len() > 1;
+    let maps = found.values().filter(|rows| is_map(rows)).map(|rows| map(file, rows, &titles));
+    maps.collect()
+}
+
+fn map(file: usize, rows: &[(Key, &Row, Scale)], titles: &Titles) -> Map {
+    let (key, _, scale) = rows[0];
+    let caption = match key.pattern {
+        Pattern::Throughput => "messages a second".into(),
+        _ => scale.what().to_owned(),
+    };
+    let mut by_name: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    for (key, row, scale) in rows {
+        let entries = by_name.entry(names::transport(&row.case.identity)).or_default();
+        entries.extend(entry(*key, row, *scale));
+    }
+    let all = || by_name.values().flatten();
+    let payloads: BTreeSet<u64> = all().map(|entry| entry.payload).collect();
+    let mut best: BTreeMap<u64, f64> = BTreeMap::new();
+    for entry in all() {
+        let least = best.entry(entry.payload).or_insert(entry.ns);
+        *least = least.min(entry.ns);
+    }
+    let mut lines: Vec<(f64, Line)> = by_name
+        .iter()
+        .map(|(name, entries)| {
+            let cells = payloads.iter().map(|payload| {
+                let entry = entries.iter().find(|entry| entry.payload == *payload)?;
+                Some(cell(entry, best[payload]))
+            });
+            (distance(entries, &best), Line { name: name.clone(), cells: cells.collect() })
+        })
+        .collect();
+    lines.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    Map {
+        file,
+        title: title(key, titles),
+        caption,
+        payloads: payloads.into_iter().map(size).collect(),
+        rows: lines.into_iter().map(|(_, line)| line).collect(),
+    }
+}
+
+/// What the rows of a map have in common: all but the payload.
+fn title(key: Key, titles: &Titles) -> String {
+    let mut parts = vec![key.pattern.to_string()];
+    let touch = titles.payload(&key).into_iter().skip(1);
+    parts.extend(touch);
+    parts.extend(names::load(key.load));
+    if key.subscribers > 1 {
+        parts.push(names::followers(key.subscribers, key.silent_subscribers));
+    }
+    parts.push(key.wait.to_string());
+    parts.join(" · ")
+}
+
+fn entry(key: Key, row: &Row, scale: Scale) -> Option<Entry> {
+    let ns = row.location()?.value;
+    let text = match row.messages_per_second() {
+        Some(rate) => count(rate.round() as u64),
+        None => duration(ns * scale.factor()),
+    };
+    let (payload, _) = key.payload?;
+    Some(Entry { payload, ns, text, first: row.rank.is_some_and(|rank| rank.number == 1) })
+}
+
+fn cell(entry: &Entry, best: f64) -> Cell {
+    let shade = (entry.ns / best).log2().clamp(0.0, DARKEST) as u32;
+    Cell { text: entry.text.clone(), shade, first: entry.first }
+}
+
+/// How far a row is from the best of its columns, on average.
+fn distance(entries: &[Entry], best: &BTreeMap<u64, f64>) -> f64 {
+    let far = entries.iter().map(|entry| (entry.ns / best[&entry.payload]).ln());
+    far.sum::<f64>() / entries.len().max(1) as f64
+}
