@@ -84,6 +84,15 @@ fn nanoseconds(text: &str) -> f64 {
     figure.replace(',', "").parse::<f64>().unwrap() * scale
 }
 
+/// Whether the line of a transport is one of those that nobody has asked for.
+fn is_grey(page: &mut Page, line: &str) -> bool {
+    let script = format!(
+        "echarts.getInstanceByDom(document.getElementById('latency-chart')).getOption().series\
+         .find((line) => line.name === '{line}').z === 1"
+    );
+    serde_json::from_value(page.value(&script)).unwrap()
+}
+
 /// Clicks on a choice by the text of its label.
 fn choose(page: &mut Page, text: &str) {
     let script = format!(
@@ -124,8 +133,19 @@ pub fn charts_show_what_is_chosen() -> Verdict {
     }
     choose(&mut page, "p99");
     assert_eq!(points(&mut page, "latency", "pipe")[0].1, half(of("spin", 64).times_ns.p99));
+    assert!(!is_grey(&mut page, "pipe"), "of so few all are lit");
     choose(&mut page, "pipe");
-    assert!(points(&mut page, "latency", "pipe").is_empty());
+    assert!(is_grey(&mut page, "pipe"), "it stays behind the others");
+    let address = page.text("location.hash");
+    assert!(address.starts_with("#lit=") && !address.contains("pipe"), "{address}");
+    page.value(
+        "document.querySelector('#transports button[aria-label=\"all transports\"]').click()",
+    );
+    assert!(!is_grey(&mut page, "pipe"));
+    page.value(
+        "document.querySelector('#transports button[aria-label=\"no transports\"]').click()",
+    );
+    assert!(is_grey(&mut page, "uds-stream") && page.text("location.hash") == "#lit=");
     assert_eq!(points(&mut page, "latency", "uds-stream").len(), 2);
     assert!(points(&mut page, "latency", "null").is_empty(), "the harness is no transport");
     page.has_no_complaint();

@@ -63,6 +63,15 @@ function named(series, width, height, axis) {
   return drawn.map((line, at) => ({ ...line, ...labels[at] }));
 }
 
+/** Lines behind the others, of transports that are not lit: each a name for whoever points at it, and its points. */
+function greyLines(each) {
+  const ink = color("line");
+  return each.filter(({ data }) => data.length > 0).map(({ name, data }) => ({
+    type: "line", name, data, color: ink, z: 1, symbolSize: 3, showSymbol: false, triggerLineEvent: true,
+    lineStyle: { width: 1, color: ink }, itemStyle: { color: ink }, emphasis: { lineStyle: { width: 2 } },
+  }));
+}
+
 function told(row, ...pairs) {
   return { title: title(row), pairs: [...pairs, ["wait", row.wait], ["payload", row.size], ["trials", String(row.trials)]] };
 }
@@ -88,8 +97,15 @@ function drawLatency(width, height) {
       told: told(row, [`${what()} ${measureWord()}`, duration(time(row))], ["CPU/msg", duration(row.cpu)]),
     })),
   }));
-  const yAxis = timeAxis(rows.map(time));
-  const payloads = distinct(rows.map((row) => row.payload)).sort((a, b) => a - b);
+  const behind = grey({ wait: choice.wait }).filter((row) => row.payload > 0 && time(row) > 0);
+  const others = lines(behind).map(([name, own]) => ({
+    name,
+    data: own.sort((a, b) => a.payload - b.payload).map((row) => ({
+      value: [row.payload, time(row)], told: told(row, [`${what()} ${measureWord()}`, duration(time(row))]),
+    })),
+  }));
+  const yAxis = timeAxis([...rows, ...behind].map(time));
+  const payloads = distinct([...rows, ...behind].map((row) => row.payload)).sort((a, b) => a - b);
   const cell = (own, bytes) => own.find((row) => row.payload === bytes);
   const xAxis = {
     type: "log", logBase: 2, name: "payload",
@@ -98,7 +114,7 @@ function drawLatency(width, height) {
     axisTick: { customValues: payloads },
   };
   return {
-    options: { ...frame(width, xAxis, yAxis), series: named(series, width, height, yAxis) },
+    options: { ...frame(width, xAxis, yAxis), series: [...greyLines(others), ...named(series, width, height, yAxis)] },
     summary: `${series.length} lines, ${choice.wait}. ${span(rows)}`,
     heads: ["transport", ...payloads.map((bytes) => `${size(bytes)}, ${what()} ${measureWord()}`)],
     rows: drawn.map(([name, own]) => [name, ...payloads.map((bytes) => (cell(own, bytes) ? duration(time(cell(own, bytes))) : "–"))]),
@@ -122,11 +138,16 @@ function drawPercentiles(width, height) {
     type: "log", name: "percentile", min: 1, max: 1e4,
     axisLabel: { color: color("soft"), formatter: (point) => percentile(point) },
   };
-  const yAxis = { ...timeAxis(rows.flatMap((row) => row.curve)), name: what() };
+  const behind = grey({ wait: choice.wait, payload: choice.payload }).filter((row) => row.curve.length > 0);
+  const others = behind.map((row) => ({
+    name: title(row),
+    data: row.curve.map((ns, at) => ({ value: [data.grid[at], Math.max(ns, 0.5)], told: told(row, [percentile(data.grid[at]), duration(ns)]) })),
+  }));
+  const yAxis = { ...timeAxis([...rows, ...behind].flatMap((row) => row.curve)), name: what() };
   const at = (row, point) => row.curve[data.grid.indexOf(point)];
   const cell = (row, point) => (at(row, point) === undefined ? "–" : duration(at(row, point)));
   return {
-    options: { ...frame(width, xAxis, yAxis), series: named(series, width, height, yAxis) },
+    options: { ...frame(width, xAxis, yAxis), series: [...greyLines(others), ...named(series, width, height, yAxis)] },
     summary: `${series.length} curves, ${choice.wait}. p99.9: ${span(rows.filter((row) => at(row, 1e3) !== undefined), (row) => at(row, 1e3))}`,
     heads: ["transport", ...NAMED_POINTS.map((point) => `${percentile(point)}, ${what()}`)],
     rows: rows.map((row) => [title(row), ...NAMED_POINTS.map((point) => cell(row, point))]),

@@ -3,9 +3,12 @@
 /** Every transport, family by family. */
 const transports = distinct([...data.rows].sort((a, b) => (a.family < b.family ? -1 : a.family > b.family ? 1 : 0)).map((row) => row.name));
 
+/** What is lit where nobody has chosen. */
+const first = few();
+
 const choice = {
   files: new Set(data.files.map((_, at) => at)),
-  off: new Set(data.rows.filter((row) => row.span === "none").map((row) => row.name)),
+  off: new Set(transports.filter((name) => !(inAddress() ?? first).has(name))),
   measure: 0,
 };
 
@@ -16,15 +19,31 @@ const SINGLE = [
   ["touch", term("Touch", "touch")],
 ];
 
-/** The rows that are chosen, with these traits beside. */
-function shown(traits) {
+/** The rows of the chosen files with these traits, lit or not. */
+function withTraits(traits) {
   const wanted = { shape: choice.shape, touch: choice.touch, ...traits };
-  return data.rows.filter((row) => choice.files.has(row.file) && !choice.off.has(row.name)
+  return data.rows.filter((row) => choice.files.has(row.file)
     && Object.entries(wanted).every(([trait, value]) => row[trait] === value));
+}
+
+/** Those that are lit. */
+function shown(traits) {
+  return withTraits(traits).filter((row) => !choice.off.has(row.name));
+}
+
+/** The others: drawn in grey behind those, but for what is no way between processes. */
+function grey(traits) {
+  return withTraits(traits).filter((row) => choice.off.has(row.name) && row.span === "process");
 }
 
 function choose(trait, value) {
   choice[trait] = value;
+  changed();
+}
+
+/** The transports that are lit were chosen. */
+function chosen() {
+  intoAddress(transports.filter((name) => !choice.off.has(name)));
   changed();
 }
 
@@ -99,7 +118,7 @@ function toggleAll(names, on) {
     else choice.off.add(name);
   }
   fillTransports();
-  changed();
+  chosen();
 }
 
 function button(text, label, act) {
@@ -112,7 +131,7 @@ function family(name, members) {
   const toggle = (member) => (on) => {
     if (on) choice.off.delete(member);
     else choice.off.add(member);
-    changed();
+    chosen();
   };
   const boxes = members.map((member) => option("checkbox", "transport", member, !choice.off.has(member), toggle(member), look(member)));
   const made = group(name, boxes, true);
@@ -122,11 +141,26 @@ function family(name, members) {
   return made;
 }
 
+/** The buttons for all transports at once. */
+function everything() {
+  const only = (names) => () => {
+    choice.off = new Set(transports.filter((name) => !names.has(name)));
+    fillTransports();
+    chosen();
+  };
+  const made = group("Transports", []);
+  made.append(element("div", { class: "buttons" },
+    button("all", "all transports", only(new Set(transports))),
+    button("none", "no transports", only(new Set())),
+    button("a few", "the nearest to the best of each family", only(first))));
+  return made;
+}
+
 function fillTransports() {
   const families = distinct(data.rows.map((row) => row.family)).sort();
   const members = (of) => distinct(data.rows.filter((row) => row.family === of).map((row) => row.name));
   const focused = document.activeElement && document.activeElement.getAttribute("aria-label");
-  byId("transports").replaceChildren(...families.map((name) => family(name, members(name))));
+  byId("transports").replaceChildren(everything(), ...families.map((name) => family(name, members(name))));
   if (focused) [...document.querySelectorAll("#transports button")].find((made) => made.getAttribute("aria-label") === focused)?.focus();
 }
 

@@ -40,6 +40,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/chart.js"),
     include_str!("../assets/charts.js"),
     include_str!("../assets/changes.js"),
+    include_str!("../assets/lit.js"),
     include_str!("../assets/choices.js"),
     include_str!("../assets/cases.js"),
     include_str!("../assets/hints.js"),
