@@ -15,6 +15,7 @@ mod json;
 mod junit;
 mod markdown;
 mod openmetrics;
+mod svg;
 mod table;
 
 use crate::format::Format;
@@ -26,6 +27,7 @@ pub const FORMATS: &[&Format] = &[
     &csv::FORMAT,
     &json::FORMAT,
     &html::FORMAT,
+    &svg::FORMAT,
     &hgrm::FORMAT,
     &hlog::FORMAT,
     &google_benchmark::FORMAT,

@@ -84,6 +84,25 @@ fn the_map_has_every_row_between_processes_with_its_figure() {
     assert!(cells > 3 && map.contains("<b>"), "{map}");
 }
 
+#[test]
+fn a_card_has_the_fastest_with_their_figures_and_no_markup_of_a_result() {
+    let mut result = sample::whole_run();
+    let card = shown(&result, "svg");
+    for best in ipcmark_results::best(&result).iter().filter(|best| {
+        best.group.key.pattern == Pattern::Latency
+            && best.group.key.payload.map(|(size, _)| size) == Some(64)
+    }) {
+        let time = best.fastest[0].location().unwrap().value / 2.0;
+        assert!(card.contains(&format!(">{}<", duration(time))), "{card}");
+        assert!(card.contains(&best.fastest[0].case.identity.transport), "{card}");
+    }
+    let tags = card.matches('<').count();
+    result.environment.cpu_model = "<script>&".into();
+    assert_eq!(shown(&result, "svg").matches('<').count(), tags);
+    result.cases.clear();
+    assert!(shown(&result, "svg").contains("no round trips between processes"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -1,0 +1,117 @@
+//! A card of 1200 × 630 to share: the machine, and the fastest rows of the smallest payload, spinning and sleeping.
+
+use ipcmark_results::{Best, Pattern, Row, RunResult, Wait, best};
+
+use crate::{
+    columns::Scale,
+    findings::findings,
+    format::Format,
+    names,
+    plain::plain,
+    units::{duration, size},
+};
+
+const WIDTH: usize = 1200;
+const HEIGHT: usize = 630;
+
+/// Rows of a panel.
+const ROWS: usize = 9;
+
+/// Room of a row, of its name and of its bar.
+const STEP: usize = 42;
+const NAME: usize = 210;
+const BAR: usize = 230;
+
+/// The longest name that fits, in signs.
+const LONGEST: usize = 22;
+
+fn card(result: &RunResult) -> String {
+    let best = best(result);
+    let panels: Vec<&Best> = [Wait::Spin, Wait::Block]
+        .into_iter()
+        .filter_map(|wait| {
+            let fits = |best: &&Best| {
+                let key = best.group.key;
+                key.pattern == Pattern::Latency && key.wait == wait && key.payload.is_some()
+            };
+            best.iter().filter(fits).min_by_key(|best| best.group.key)
+        })
+        .collect();
+    let mut card = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+         font-family=\"system-ui, sans-serif\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#10161d\"/>\n"
+    );
+    card += &text(48, 64, 40, "#ffffff", "ipcmark: how long a hop between two processes takes");
+    card += &text(48, 102, 24, "#9fb0c0", &plain(&result.environment.cpu_model));
+    if panels.is_empty() {
+        let nothing = "the result has no round trips between processes: see its table";
+        card += &text(48, 200, 26, "#ffffff", nothing);
+    }
+    for (at, best) in panels.iter().enumerate() {
+        card += &panel(best, 48 + at * 576);
+    }
+    if !panels.is_empty() {
+        let first = "green: the fastest, and those that the trials do not tell apart from it";
+        card += &text(48, HEIGHT - 52, 20, "#4ade9d", first);
+    }
+    if let Some(machine) = findings(result).into_iter().find(|found| found.question == "machine") {
+        let words = short(&machine.answer, 100);
+        card += &text(48, HEIGHT - 22, 20, "#9fb0c0", &words);
+    }
+    card + "</svg>\n"
+}
+
+/// The fastest rows of one way of waiting, a bar each.
+fn panel(best: &Best, x: usize) -> String {
+    let scale = Scale::of(&best.group);
+    let key = best.group.key;
+    let payload = key.payload.map_or_else(String::new, |(bytes, _)| size(bytes));
+    let waits = if key.wait == Wait::Spin { "spinning" } else { "sleeping" };
+    let title = format!("{payload}, {waits} · {}", scale.what());
+    let mut panel = text(x, 152, 26, "#ffffff", &title);
+    let time = |row: &Row| row.location().map(|figure| figure.value * scale.factor());
+    let mut rows: Vec<(f64, &Row)> =
+        best.group.rows.iter().filter_map(|row| Some((time(row)?, row))).collect();
+    rows.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    rows.truncate(ROWS);
+    let longest = rows.last().map_or(1.0, |(time, _)| *time).max(f64::MIN_POSITIVE);
+    for (at, (time, row)) in rows.iter().enumerate() {
+        let y = 176 + at * STEP;
+        let length = (time / longest * BAR as f64).max(2.0);
+        let is_first = row.rank.is_some_and(|rank| rank.number == 1);
+        let ink = if is_first { "#4ade9d" } else { "#7cb0ff" };
+        let name = short(&names::transport(&row.case.identity), LONGEST);
+        panel += &text(x, y + 24, 20, "#e5ebf1", &name);
+        panel += &format!(
+            "<rect x=\"{}\" y=\"{y}\" width=\"{length:.1}\" height=\"{}\" rx=\"4\" fill=\"{ink}\"/>\n",
+            x + NAME,
+            STEP - 10
+        );
+        let end = x + NAME + length as usize + 10;
+        panel += &text(end, y + 24, 20, "#e5ebf1", &duration(*time));
+    }
+    panel
+}
+
+/// The beginning of a text that is too long.
+fn short(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
+}
+
+fn text(x: usize, y: usize, size: usize, ink: &str, words: &str) -> String {
+    let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{ink}\">{words}</text>\n")
+}
+
+/// A card to share.
+pub(super) const FORMAT: Format = Format {
+    name: "svg",
+    summary: "a card of 1200 × 630 to share: the fastest rows, spinning and sleeping",
+    for_terminals: false,
+    for_programs: true,
+    one_row: false,
+    text: |result, _| Ok(card(result)),
+};
