@@ -44,7 +44,8 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = values::pattern)]
     pub patterns: Option<Vec<Pattern>>,
 
-    /// How the ends wait: spin, block, hybrid, all [default: spin and block, where a transport has them]
+    /// How the ends wait: spin, block, hybrid, all; TRANSPORT=WAIT for some transports alone, as
+    /// block,shm-ring=spin [default: spin and block, where a transport has them]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = values::wait)]
     pub waits: Option<Vec<WaitWord>>,
 
