@@ -11,6 +11,8 @@ ipcmark_harness::tests![
     what_is_not_available_is_said_in_every_style,
     ipc_bench_s_example_runs_as_it_is,
     every_mechanism_of_ipc_bench_is_measured,
+    ipc_bench_s_table_has_its_methods_in_its_order,
+    ipc_performance_s_table_has_its_implementations_in_its_order,
     flags_of_run_go_behind_two_dashes,
     latency_test_measures_the_payloads_of_a_file,
     latency_test_without_the_library_says_what_to_install,
@@ -107,6 +109,49 @@ fn every_mechanism_of_ipc_bench_is_measured() {
     }
 }
 
+/// The first cells of a Markdown table's rows, without its head.
+fn names_of_rows(shown: &str) -> Vec<&str> {
+    let cells = shown.lines().filter_map(|line| line.strip_prefix("| "));
+    let names = cells.map(|line| line.split(" |").next().unwrap_or("").trim());
+    names.filter(|name| name.contains(" · ")).collect()
+}
+
+fn ipc_bench_s_table_has_its_methods_in_its_order() {
+    let shown = timed("ipc-bench --all -c 50").exits(0).stdout;
+    let methods = [
+        "Unix Signals · block",
+        "ZeroMQ (TCP) · block",
+        "Internet sockets (TCP) · block",
+        "Domain sockets · block",
+        "Pipes · block",
+        "Message Queues · block",
+        "FIFOs (named pipes) · block",
+        "Shared Memory · spin",
+        "Memory-Mapped Files · spin",
+    ];
+    assert_eq!(names_of_rows(&shown), methods, "{shown}");
+    let pipes = shown.lines().find(|line| line.starts_with("| Pipes")).unwrap();
+    assert_eq!(pipes.matches(" msg/s |").count(), 2, "two payloads: {pipes}");
+}
+
+fn ipc_performance_s_table_has_its_implementations_in_its_order() {
+    let shown = timed("ipc-performance --all").exits(0).stdout;
+    let implementations = [
+        "Shared Memory · spin",
+        "cpp-ipc chan · hybrid",
+        "cpp-ipc route · hybrid",
+        "Boost MQ · block",
+        "Boost SHM · block",
+        "ZeroMQ (IPC) · block",
+        "NNG (IPC) · block",
+        "AlephZero · block",
+    ];
+    assert_eq!(names_of_rows(&shown), implementations, "{shown}");
+    assert_eq!(shown.matches("### Latency").count(), 1, "one table: {shown}");
+    let one = timed("ipc-performance shm_test -- -n 50").exits(0).stdout;
+    assert_eq!(names_of_rows(&one), ["Shared Memory · spin"], "{one}");
+}
+
 fn flags_of_run_go_behind_two_dashes() {
     let words =
         "ipc-bench tcp --busy -c 50 -s 200 -- --format json --trials 2 --no-pin --timeout 5m";
@@ -186,6 +231,8 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),
         ("ipc-bench pipes", "a similar value exists: 'pipe'"),
         ("ipc-bench pipe -s 8", "at least 16 bytes"),
+        ("ipc-bench pipe --all", "cannot be used with"),
+        ("ipc-performance shm", "a similar value exists: 'shm_test'"),
     ] {
         let ended = run(words).exits(2);
         let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -10,6 +10,7 @@ mod hlog;
 mod html;
 mod iceperf;
 mod ipc_bench;
+mod ipc_bench_table;
 mod ipc_performance;
 mod json;
 mod junit;
@@ -35,6 +36,7 @@ pub const FORMATS: &[&Format] = &[
     &junit::FORMAT,
     &iceperf::FORMAT,
     &ipc_bench::FORMAT,
+    &ipc_bench_table::FORMAT,
     &fastdds::FORMAT,
     &ipc_performance::FORMAT,
 ];

@@ -136,6 +136,10 @@ pub(crate) struct RunArguments {
     /// How long a case may take beyond its expected length before it is failed
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub timeout: Duration,
+
+    /// True if the transports are all of another benchmark's: that one of them is not available is no error
+    #[arg(skip)]
+    pub has_all: bool,
 }
 
 /// Words of `--touch`.

@@ -10,6 +10,7 @@ mod follower;
 mod iceperf_follower;
 mod iceperf_leader;
 mod ipc_bench;
+mod ipc_performance;
 mod latency_test;
 mod leader;
 mod list;
@@ -37,6 +38,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     sweep::DEFINITION,
     schema::DEFINITION,
     ipc_bench::DEFINITION,
+    ipc_performance::DEFINITION,
     latency_test::DEFINITION,
     iceperf_leader::DEFINITION,
     iceperf_follower::DEFINITION,
@@ -53,7 +55,8 @@ mod tests {
     use ipcmark_engine::Registry;
 
     use super::{
-        COMMANDS, iceperf_leader::IceperfLeader, ipc_bench::IpcBench, latency_test::LatencyTest,
+        COMMANDS, iceperf_leader::IceperfLeader, ipc_bench::IpcBench,
+        ipc_performance::IpcPerformance, latency_test::LatencyTest,
     };
     use crate::{arguments::run::RunArguments, registry, selection, transport_options};
 
@@ -72,6 +75,7 @@ mod tests {
         let translation = match words[0] {
             "run" => return Some(parsed(words)),
             "ipc-bench" => parsed::<IpcBench>(words).translated(),
+            "ipc-performance" => parsed::<IpcPerformance>(words).translated(),
             "latency-test" => parsed::<LatencyTest>(words).translated().unwrap(),
             "iceperf-leader" => parsed::<IceperfLeader>(words).translated(),
             _ => return None,

@@ -48,7 +48,10 @@ impl RunRequest {
     /// Reads and checks the flags. An error is one of the command line.
     pub(crate) fn new(arguments: &RunArguments, registry: &Registry) -> Result<Self, String> {
         refuse_contradictions(arguments)?;
-        let selection = selection::select(&arguments.transports, registry)?;
+        let mut selection = selection::select(&arguments.transports, registry)?;
+        if arguments.has_all {
+            selection.by_name.clear();
+        }
         let set = transport_options::read(&arguments.set, registry)?;
         let options = run_options(arguments, transport_options::paths(&set, registry));
         options.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
