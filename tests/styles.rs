@@ -17,6 +17,7 @@ ipcmark_harness::tests![
     latency_test_measures_the_payloads_of_a_file,
     latency_test_without_the_library_says_what_to_install,
     iceperf_runs_in_two_terminals,
+    iceperf_has_five_tables_and_says_what_it_measures,
     latency_test_runs_in_two_terminals,
     mistakes_are_refused_before_anything_is_measured,
 ];
@@ -56,12 +57,16 @@ fn timed(words: &str) -> Ended {
 
 /// A leader and a follower by these words, at a socket of their own; what the leader shows.
 fn two_terminals(leader: &str, follower: &str, rest: &str) -> Ended {
+    both_terminals(leader, follower, rest).0
+}
+
+/// The same, and what the follower shows.
+fn both_terminals(leader: &str, follower: &str, rest: &str) -> (Ended, Ended) {
     let directory = tempfile::tempdir().unwrap();
     let socket = format!("--socket {}", directory.path().join("socket").display());
     let follower = Running::start(&mut ipcmark(&format!("{follower} {socket}")));
     let leader = timed(&format!("{leader} {socket} {rest}"));
-    follower.end();
-    leader
+    (leader, follower.end())
 }
 
 fn iceperf_runs_in_two_terminals() {
@@ -69,6 +74,23 @@ fn iceperf_runs_in_two_terminals() {
     let shown = two_terminals(words, "iceperf-follower", "-- -s 16,1k").exits(0).stdout;
     assert!(shown.contains("Average Latency"), "{shown}");
     assert!(shown.lines().filter(|line| line.starts_with('|')).count() >= 3, "{shown}");
+}
+
+fn iceperf_has_five_tables_and_says_what_it_measures() {
+    for rest in ["-- -s 16,1k", "-- -s 16,1k -w block"] {
+        let leader = "iceperf-leader -n 20 -t all";
+        let (ended, follower) = both_terminals(leader, "iceperf-follower", rest);
+        let (ended, served) = (ended.exits(0), follower.exits(0).stderr);
+        let socket = "****** UNIX DOMAIN SOCKET ********\nregistering with the leader\n";
+        assert_eq!(served.matches(socket).count(), 1, "{served}");
+        let finished = ended.stdout.matches("\nFinished!\n").count();
+        assert_eq!(finished, 5, "a table each: {}", ended.stdout);
+        assert!(!ended.stdout.contains("unsupported"), "{}", ended.stdout);
+        let said = &ended.stderr;
+        assert!(said.contains("******   MESSAGE QUEUE    ********\n"), "{said}");
+        let line = said.lines().find(|line| line.starts_with("Measurement for: ")).unwrap();
+        assert!(line.contains("16 [B]") && line.contains("1 [kB]"), "{said}");
+    }
 }
 
 fn latency_test_runs_in_two_terminals() -> Verdict {

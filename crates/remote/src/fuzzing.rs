@@ -194,6 +194,7 @@ pub fn order(bytes: &[u8], registry: &Registry) {
         paths: BTreeMap::new(),
         pinning: Pinning::Off,
         is_silent: false,
+        served: &|_| {},
         interrupt: &interrupt,
     };
     for origin in [Origin::Local(geteuid()), Origin::Remote([127, 0, 0, 1].into())] {

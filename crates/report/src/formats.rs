@@ -18,6 +18,8 @@ mod markdown;
 mod openmetrics;
 mod table;
 
+pub use iceperf::{iceperf_banner, iceperf_payload};
+
 use crate::format::Format;
 
 /// Every format, in the order in which people are shown them.

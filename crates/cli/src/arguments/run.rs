@@ -140,6 +140,10 @@ pub(crate) struct RunArguments {
     /// True if the transports are all of another benchmark's: that one of them is not available is no error
     #[arg(skip)]
     pub has_all: bool,
+
+    /// True if what is measured is said as iceperf says it
+    #[arg(skip)]
+    pub announces: bool,
 }
 
 /// Words of `--touch`.

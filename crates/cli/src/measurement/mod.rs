@@ -1,5 +1,6 @@
 //! A run: from the flags to a plan, from the plan to a result, from the result to what is shown.
 
+mod announcer;
 pub(crate) mod exports;
 mod recorder;
 pub(crate) mod request;
@@ -61,6 +62,9 @@ fn run(
     }
     let plan = Plan::new(registry, &request.plan);
     let mut recorder = Recorder::new(arguments.output.clone());
+    if arguments.announces {
+        recorder = recorder.announcing();
+    }
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
     recorder.clear();
