@@ -19,6 +19,7 @@ ipcmark_harness::tests![
     iceperf_runs_in_two_terminals,
     iceperf_has_five_tables_and_says_what_it_measures,
     latency_test_runs_in_two_terminals,
+    latency_test_s_launcher_runs_both_nodes,
     mistakes_are_refused_before_anything_is_measured,
 ];
 
@@ -227,6 +228,22 @@ fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
     Verdict::Holds
 }
 
+fn latency_test_s_launcher_runs_both_nodes() -> Verdict {
+    for (options, row) in [
+        ("", "fastdds-intra"),
+        ("--interprocess --reliability", "fastdds"),
+        ("--interprocess --shared_memory off", "fastdds-udp"),
+    ] {
+        if let Err(why) = availability(row) {
+            return Verdict::Skipped(why);
+        }
+        let shown = timed(&format!("latency-tests -n 20 {options} -- -s 16")).exits(0).stdout;
+        assert!(shown.starts_with(&format!("# {row} ")), "{options}: {shown}");
+        assert!(shown.contains("\n      16,      20,"), "{options}: {shown}");
+    }
+    Verdict::Holds
+}
+
 fn latency_test_without_the_library_says_what_to_install() -> Verdict {
     if availability("fastdds-intra").is_ok() {
         return Verdict::Skipped("the library is there".into());
@@ -254,6 +271,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ("ipc-bench pipes", "a similar value exists: 'pipe'"),
         ("ipc-bench pipe -s 8", "at least 16 bytes"),
         ("ipc-bench pipe --all", "cannot be used with"),
+        ("latency-tests --security", "--interprocess"),
         ("ipc-performance shm", "a similar value exists: 'shm_test'"),
     ] {
         let ended = run(words).exits(2);

@@ -251,16 +251,19 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 /// The row of LatencyTest's `both`.
 const INTRA: &str = "fastdds-intra";
 
+/// Measures with both ends in this command.
+pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
+    let arguments = line.translated()?.arguments()?;
+    if let Some(note) = line.note() {
+        output::say(note);
+    }
+    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+}
+
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let line: LatencyTest = invocation.arguments()?;
     match line.role {
-        Role::Both => {
-            let arguments = line.translated()?.arguments()?;
-            if let Some(note) = line.note() {
-                output::say(note);
-            }
-            measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
-        }
+        Role::Both => measure_here(&line),
         Role::Publisher => by_hand::lead(&line.place, &line.translated()?.arguments()?),
         Role::Subscriber => by_hand::follow(&line.follower()),
     }

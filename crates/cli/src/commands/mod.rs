@@ -12,6 +12,7 @@ mod iceperf_leader;
 mod ipc_bench;
 mod ipc_performance;
 mod latency_test;
+mod latency_tests;
 mod leader;
 mod list;
 mod man;
@@ -40,6 +41,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     ipc_bench::DEFINITION,
     ipc_performance::DEFINITION,
     latency_test::DEFINITION,
+    latency_tests::DEFINITION,
     iceperf_leader::DEFINITION,
     iceperf_follower::DEFINITION,
     completions::DEFINITION,
@@ -56,7 +58,7 @@ mod tests {
 
     use super::{
         COMMANDS, iceperf_leader::IceperfLeader, ipc_bench::IpcBench,
-        ipc_performance::IpcPerformance, latency_test::LatencyTest,
+        ipc_performance::IpcPerformance, latency_test::LatencyTest, latency_tests::LatencyTests,
     };
     use crate::{arguments::run::RunArguments, registry, selection, transport_options};
 
@@ -77,6 +79,9 @@ mod tests {
             "ipc-bench" => parsed::<IpcBench>(words).translated(),
             "ipc-performance" => parsed::<IpcPerformance>(words).translated(),
             "latency-test" => parsed::<LatencyTest>(words).translated().unwrap(),
+            "latency-tests" => {
+                parsed::<LatencyTests>(words).launched().unwrap().translated().unwrap()
+            }
             "iceperf-leader" => parsed::<IceperfLeader>(words).translated(),
             _ => return None,
         };
