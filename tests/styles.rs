@@ -20,6 +20,7 @@ ipcmark_harness::tests![
     iceperf_has_five_tables_and_says_what_it_measures,
     latency_test_runs_in_two_terminals,
     latency_test_s_launcher_runs_both_nodes,
+    latency_test_s_ends_must_agree,
     mistakes_are_refused_before_anything_is_measured,
 ];
 
@@ -226,6 +227,21 @@ fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
         assert!(result.cases.len() == 2 && result.cases.iter().all(is_right), "{words}");
     }
     Verdict::Holds
+}
+
+fn latency_test_s_ends_must_agree() {
+    for (publisher, subscriber, both) in [
+        ("--domain 3", "--domain 7", "with --domain=7, and this end with --domain=3"),
+        ("", "--shared_memory=off", "with --shared_memory=off, and this end without it"),
+        ("", "-r reliable", "with --reliability=reliable, and this end with --reliability=best"),
+    ] {
+        let leader = format!("latency-test publisher --samples=20 {publisher}");
+        let follower = format!("latency-test subscriber {subscriber}");
+        let (ended, served) = both_terminals(&leader, &follower, "-- -s 16");
+        let said = ended.exits(1).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(both), "{said}");
+        served.exits(1);
+    }
 }
 
 fn latency_test_s_launcher_runs_both_nodes() -> Verdict {

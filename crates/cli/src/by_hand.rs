@@ -54,6 +54,7 @@ pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str
         paths,
         pinning,
         is_silent: arguments.silent,
+        terms: arguments.terms.clone(),
         served,
         interrupt: &interrupts.readable,
     };

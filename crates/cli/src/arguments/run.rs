@@ -1,6 +1,6 @@
 //! Flags of `ipcmark run`, which `ipcmark leader` and the command lines of other benchmarks have too.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, FromArgMatches, ValueEnum, error::ErrorKind};
 use ipcmark_report::Format;
@@ -144,6 +144,10 @@ pub(crate) struct RunArguments {
     /// True if what is measured is said as iceperf says it
     #[arg(skip)]
     pub announces: bool,
+
+    /// Options in which a follower by hand must agree, if it was started with them
+    #[arg(skip)]
+    pub terms: Option<BTreeMap<String, String>>,
 }
 
 /// Words of `--touch`.

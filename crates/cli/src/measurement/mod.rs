@@ -57,6 +57,7 @@ fn run(
         let Some(followers) = gather(address, request.plan.subscribers, &interrupts)? else {
             return Ok(interrupts.exit_status());
         };
+        arguments.terms.as_ref().map_or(Ok(()), |own| followers.check_terms(own))?;
         request.plan.silent = request.plan.silent.max(silent(&followers, &request)?);
         request.options.followers = Some(Box::new(followers));
     }
