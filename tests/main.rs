@@ -4,6 +4,7 @@
 
 mod advise;
 mod by_hand;
+mod coming_from;
 mod compare;
 mod constrained;
 mod cores;
@@ -42,6 +43,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
     vec![
         ("advise", advise::tests()),
         ("by_hand", by_hand::tests()),
+        ("coming_from", coming_from::tests()),
         ("compare", compare::tests()),
         ("constrained", constrained::tests()),
         ("cores", cores::tests()),

@@ -35,6 +35,7 @@ ipcmark_harness::tests![
     colour_is_for_terminals,
     a_plan_file_gives_way_to_flags,
     every_example_runs_as_it_is,
+    some_transports_wait_in_their_own_way,
     two_runs_at_once_both_measure,
     a_reader_may_go_away,
     the_list_says_what_each_can_do,
@@ -342,6 +343,21 @@ fn a_plan_file_gives_way_to_flags() {
     let trial = only(&overridden.cases[0]);
     assert_eq!(trial.times_ns.count, 77);
     assert!(ends(trial).all(|end| end.cpu.is_none()), "{trial:?}");
+}
+
+fn some_transports_wait_in_their_own_way() {
+    let words = "run -t pipe,shm-ring,shm-slot -s 64 -n 50 --trials 1 --timeout 5m --format json";
+    let result = run(&format!("{words} -w block,shm-*=spin,shm-slot=block")).exits(0).result();
+    let waits: BTreeSet<(&str, Wait)> = result
+        .cases
+        .iter()
+        .map(|case| (case.identity.transport.as_str(), case.identity.wait))
+        .collect();
+    let spin = ["shm-ring", "shm-slot"].map(|name| (name, Wait::Spin));
+    let block = ["pipe", "shm-slot"].map(|name| (name, Wait::Block));
+    assert_eq!(waits, [spin, block].concat().into_iter().collect());
+    let refused = run("run -w pipes=spin").exits(2).stderr;
+    assert!(refused.contains("in --waits: ") && refused.contains("pipe"), "{refused}");
 }
 
 /// As it is, but for less time and with the system's own transports.

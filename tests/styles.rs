@@ -11,11 +11,16 @@ ipcmark_harness::tests![
     what_is_not_available_is_said_in_every_style,
     ipc_bench_s_example_runs_as_it_is,
     every_mechanism_of_ipc_bench_is_measured,
+    ipc_bench_s_table_has_its_methods_in_its_order,
+    ipc_performance_s_table_has_its_implementations_in_its_order,
     flags_of_run_go_behind_two_dashes,
     latency_test_measures_the_payloads_of_a_file,
     latency_test_without_the_library_says_what_to_install,
     iceperf_runs_in_two_terminals,
+    iceperf_has_five_tables_and_says_what_it_measures,
     latency_test_runs_in_two_terminals,
+    latency_test_s_launcher_runs_both_nodes,
+    latency_test_s_ends_must_agree,
     mistakes_are_refused_before_anything_is_measured,
 ];
 
@@ -54,12 +59,16 @@ fn timed(words: &str) -> Ended {
 
 /// A leader and a follower by these words, at a socket of their own; what the leader shows.
 fn two_terminals(leader: &str, follower: &str, rest: &str) -> Ended {
+    both_terminals(leader, follower, rest).0
+}
+
+/// The same, and what the follower shows.
+fn both_terminals(leader: &str, follower: &str, rest: &str) -> (Ended, Ended) {
     let directory = tempfile::tempdir().unwrap();
     let socket = format!("--socket {}", directory.path().join("socket").display());
     let follower = Running::start(&mut ipcmark(&format!("{follower} {socket}")));
     let leader = timed(&format!("{leader} {socket} {rest}"));
-    follower.end();
-    leader
+    (leader, follower.end())
 }
 
 fn iceperf_runs_in_two_terminals() {
@@ -67,6 +76,23 @@ fn iceperf_runs_in_two_terminals() {
     let shown = two_terminals(words, "iceperf-follower", "-- -s 16,1k").exits(0).stdout;
     assert!(shown.contains("Average Latency"), "{shown}");
     assert!(shown.lines().filter(|line| line.starts_with('|')).count() >= 3, "{shown}");
+}
+
+fn iceperf_has_five_tables_and_says_what_it_measures() {
+    for rest in ["-- -s 16,1k", "-- -s 16,1k -w block"] {
+        let leader = "iceperf-leader -n 20 -t all";
+        let (ended, follower) = both_terminals(leader, "iceperf-follower", rest);
+        let (ended, served) = (ended.exits(0), follower.exits(0).stderr);
+        let socket = "****** UNIX DOMAIN SOCKET ********\nregistering with the leader\n";
+        assert_eq!(served.matches(socket).count(), 1, "{served}");
+        let finished = ended.stdout.matches("\nFinished!\n").count();
+        assert_eq!(finished, 5, "a table each: {}", ended.stdout);
+        assert!(!ended.stdout.contains("unsupported"), "{}", ended.stdout);
+        let said = &ended.stderr;
+        assert!(said.contains("******   MESSAGE QUEUE    ********\n"), "{said}");
+        let line = said.lines().find(|line| line.starts_with("Measurement for: ")).unwrap();
+        assert!(line.contains("16 [B]") && line.contains("1 [kB]"), "{said}");
+    }
 }
 
 fn latency_test_runs_in_two_terminals() -> Verdict {
@@ -105,6 +131,49 @@ fn every_mechanism_of_ipc_bench_is_measured() {
         let shown = timed(&format!("ipc-bench {mechanism} -c 100 -s 64")).exits(0).stdout;
         assert!(shown.contains("Message count:      100\n"), "{mechanism}: {shown}");
     }
+}
+
+/// The first cells of a Markdown table's rows, without its head.
+fn names_of_rows(shown: &str) -> Vec<&str> {
+    let cells = shown.lines().filter_map(|line| line.strip_prefix("| "));
+    let names = cells.map(|line| line.split(" |").next().unwrap_or("").trim());
+    names.filter(|name| name.contains(" · ")).collect()
+}
+
+fn ipc_bench_s_table_has_its_methods_in_its_order() {
+    let shown = timed("ipc-bench --all -c 50").exits(0).stdout;
+    let methods = [
+        "Unix Signals · block",
+        "ZeroMQ (TCP) · block",
+        "Internet sockets (TCP) · block",
+        "Domain sockets · block",
+        "Pipes · block",
+        "Message Queues · block",
+        "FIFOs (named pipes) · block",
+        "Shared Memory · spin",
+        "Memory-Mapped Files · spin",
+    ];
+    assert_eq!(names_of_rows(&shown), methods, "{shown}");
+    let pipes = shown.lines().find(|line| line.starts_with("| Pipes")).unwrap();
+    assert_eq!(pipes.matches(" msg/s |").count(), 2, "two payloads: {pipes}");
+}
+
+fn ipc_performance_s_table_has_its_implementations_in_its_order() {
+    let shown = timed("ipc-performance --all").exits(0).stdout;
+    let implementations = [
+        "Shared Memory · spin",
+        "cpp-ipc chan · hybrid",
+        "cpp-ipc route · hybrid",
+        "Boost MQ · block",
+        "Boost SHM · block",
+        "ZeroMQ (IPC) · block",
+        "NNG (IPC) · block",
+        "AlephZero · block",
+    ];
+    assert_eq!(names_of_rows(&shown), implementations, "{shown}");
+    assert_eq!(shown.matches("### Latency").count(), 1, "one table: {shown}");
+    let one = timed("ipc-performance shm_test -- -n 50").exits(0).stdout;
+    assert_eq!(names_of_rows(&one), ["Shared Memory · spin"], "{one}");
 }
 
 fn flags_of_run_go_behind_two_dashes() {
@@ -160,6 +229,37 @@ fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
     Verdict::Holds
 }
 
+fn latency_test_s_ends_must_agree() {
+    for (publisher, subscriber, both) in [
+        ("--domain 3", "--domain 7", "with --domain=7, and this end with --domain=3"),
+        ("", "--shared_memory=off", "with --shared_memory=off, and this end without it"),
+        ("", "-r reliable", "with --reliability=reliable, and this end with --reliability=best"),
+    ] {
+        let leader = format!("latency-test publisher --samples=20 {publisher}");
+        let follower = format!("latency-test subscriber {subscriber}");
+        let (ended, served) = both_terminals(&leader, &follower, "-- -s 16");
+        let said = ended.exits(1).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(both), "{said}");
+        served.exits(1);
+    }
+}
+
+fn latency_test_s_launcher_runs_both_nodes() -> Verdict {
+    for (options, row) in [
+        ("", "fastdds-intra"),
+        ("--interprocess --reliability", "fastdds"),
+        ("--interprocess --shared_memory off", "fastdds-udp"),
+    ] {
+        if let Err(why) = availability(row) {
+            return Verdict::Skipped(why);
+        }
+        let shown = timed(&format!("latency-tests -n 20 {options} -- -s 16")).exits(0).stdout;
+        assert!(shown.starts_with(&format!("# {row} ")), "{options}: {shown}");
+        assert!(shown.contains("\n      16,      20,"), "{options}: {shown}");
+    }
+    Verdict::Holds
+}
+
 fn latency_test_without_the_library_says_what_to_install() -> Verdict {
     if availability("fastdds-intra").is_ok() {
         return Verdict::Skipped("the library is there".into());
@@ -186,6 +286,9 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),
         ("ipc-bench pipes", "a similar value exists: 'pipe'"),
         ("ipc-bench pipe -s 8", "at least 16 bytes"),
+        ("ipc-bench pipe --all", "cannot be used with"),
+        ("latency-tests --security", "--interprocess"),
+        ("ipc-performance shm", "a similar value exists: 'shm_test'"),
     ] {
         let ended = run(words).exits(2);
         let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -35,6 +35,11 @@ pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
 
 /// Serves one leader, or one after another.
 pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
+    follow_telling(arguments, &|_| {})
+}
+
+/// The same; `served` is called with the transport of each session.
+pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str)) -> Outcome {
     let FollowerArguments { socket, allow_user, connect, secret, .. } = arguments;
     let leader = leader_address(socket, allow_user, connect, secret)?;
     // Its keepers find the modules that this finds.
@@ -49,6 +54,8 @@ pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
         paths,
         pinning,
         is_silent: arguments.silent,
+        terms: arguments.terms.clone(),
+        served,
         interrupt: &interrupts.readable,
     };
     let status = serve(&follower, arguments.forever, &interrupts);

@@ -82,6 +82,11 @@ pub(crate) fn show_help(text: &str) {
     let _ = write!(io::stderr(), "{}", shown(text));
 }
 
+/// Writes part of a line of progress to standard error, where there is something to write.
+pub(crate) fn announce(text: &str) {
+    let _ = write!(io::stderr(), "{}", shown(text));
+}
+
 /// Writes an error to standard error; the exit status of a command that failed.
 pub(crate) fn failed(what: impl Display) -> ExitCode {
     say(what);

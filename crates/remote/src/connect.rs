@@ -1,6 +1,7 @@
 //! How a follower's command connects to its leader.
 
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, SocketAddr, TcpStream},
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
@@ -70,10 +71,11 @@ pub(crate) enum Attempt {
 pub(crate) fn connect_to(
     leader: &LeaderAddress,
     is_silent: bool,
+    terms: &BTreeMap<String, String>,
     interrupt: &UnixStream,
 ) -> Result<Attempt, Error> {
     let wait = Wait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
-    let greeting = Greeting::of_follower(is_silent);
+    let greeting = Greeting::of_follower(is_silent, terms);
     match leader {
         LeaderAddress::Socket(path, users) => connect_local(path, users, &greeting, &wait),
         LeaderAddress::Tcp(address, secret) => connect_remote(*address, secret, &greeting, &wait),

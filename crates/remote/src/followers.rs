@@ -2,12 +2,13 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     net::IpAddr,
     os::{fd::AsFd, unix::net::UnixStream},
     time::{Duration, Instant},
 };
 
-use ipcmark_engine::{FollowerKeeper, FollowerSource};
+use ipcmark_engine::{FollowerKeeper, FollowerSource, PlainText};
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_transport::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -15,6 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::{
     LOOK, LeaderAddress,
     greeter::Greeter,
+    greeting::Greeting,
     is_interrupted,
     listener::Listener,
     pending::{Accepted, Connection},
@@ -26,6 +28,8 @@ struct Follower {
     frames: FrameSocket,
     /// True if it answers nothing that is measured.
     is_silent: bool,
+    /// Options that it was started with.
+    terms: BTreeMap<PlainText, PlainText>,
     /// The address at which it reached the leader, if it can be on another host.
     leader_address: Option<IpAddr>,
 }
@@ -38,7 +42,8 @@ impl Follower {
                 (tunnel::start(*stream, Side::Leader)?, Some(leader))
             }
         };
-        Ok(Self { frames, is_silent: accepted.is_silent, leader_address })
+        let Greeting { is_silent, terms, .. } = accepted.greeting;
+        Ok(Self { frames, is_silent, terms, leader_address })
     }
 
     /// Its connection, for one session.
@@ -97,6 +102,26 @@ impl RemoteFollowers {
     /// The number of connected followers that answer nothing: the last of them.
     pub fn silent(&self) -> u32 {
         self.connected.borrow().iter().filter(|follower| follower.is_silent).count() as u32
+    }
+
+    /// Compares what the followers were started with to what the leader was.
+    ///
+    /// # Errors
+    /// An option of a follower has another value than the leader's; both are named.
+    pub fn check_terms(&self, own: &BTreeMap<String, String>) -> Result<(), Error> {
+        let connected = self.connected.borrow();
+        let terms = connected.iter().flat_map(|follower| &follower.terms);
+        for (option, value) in terms {
+            let mine = own.get(&**option);
+            if mine.is_none_or(|mine| *mine != **value) {
+                let mine = mine
+                    .map_or_else(|| "without it".into(), |mine| format!("with {option}={mine}"));
+                let cause = format!("it was started with {option}={value}, and this end {mine}");
+                return Err(Error::new("work with", "the other end", cause)
+                    .remedy("say the same to both, or say it to this end only"));
+            }
+        }
+        Ok(())
     }
 
     /// Waits until nobody is missing; false if the time is up or the user interrupts.

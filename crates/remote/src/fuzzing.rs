@@ -127,7 +127,8 @@ pub fn leader(data: &[u8]) {
     let _ = theirs.shutdown(std::net::Shutdown::Write);
     let _ = ours.set_nonblocking(true);
     let stream = TcpStream::from(OwnedFd::from(ours));
-    let _ = shaken_hands(&stream, &SECRET, &Greeting::of_follower(false), &interrupt);
+    let _ =
+        shaken_hands(&stream, &SECRET, &Greeting::of_follower(false, &BTreeMap::new()), &interrupt);
 }
 
 /// Parts of the data, each behind its length in two bytes.
@@ -194,6 +195,8 @@ pub fn order(bytes: &[u8], registry: &Registry) {
         paths: BTreeMap::new(),
         pinning: Pinning::Off,
         is_silent: false,
+        terms: BTreeMap::new(),
+        served: &|_| {},
         interrupt: &interrupt,
     };
     for origin in [Origin::Local(geteuid()), Origin::Remote([127, 0, 0, 1].into())] {

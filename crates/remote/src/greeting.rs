@@ -1,6 +1,8 @@
 //! What two commands tell one another first: their versions, which must be the same, for all that follows is
 //! private to one version. A follower says too whether it is silent, and a leader why it refuses a follower.
 
+use std::collections::BTreeMap;
+
 use ipcmark_engine::PlainText;
 use ipcmark_transport::Error;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,9 @@ pub(crate) struct Greeting {
     /// True if the sender answers nothing that is measured.
     #[serde(default)]
     pub is_silent: bool,
+    /// Options that the sender was started with, and which must be the receiver's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub terms: BTreeMap<PlainText, PlainText>,
     /// Why the sender does not accept the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refusal: Option<PlainText>,
@@ -25,18 +30,20 @@ pub(crate) struct Greeting {
 
 impl Greeting {
     /// A follower's.
-    pub(crate) fn of_follower(is_silent: bool) -> Vec<u8> {
-        encode(is_silent, None)
+    pub(crate) fn of_follower(is_silent: bool, terms: &BTreeMap<String, String>) -> Vec<u8> {
+        let text = |text: &String| PlainText::from(text.as_str());
+        let terms = terms.iter().map(|(option, value)| (text(option), text(value)));
+        encode(is_silent, terms.collect(), None)
     }
 
     /// A leader's.
     pub(crate) fn of_leader() -> Vec<u8> {
-        encode(false, None)
+        encode(false, BTreeMap::new(), None)
     }
 
     /// That of a leader that does not accept the follower.
     pub(crate) fn of_refusal(reason: &Error) -> Vec<u8> {
-        encode(false, Some(reason.to_string().into()))
+        encode(false, BTreeMap::new(), Some(reason.to_string().into()))
     }
 
     /// The other command's, if it can be worked with.
@@ -62,8 +69,12 @@ impl Greeting {
     }
 }
 
-fn encode(is_silent: bool, refusal: Option<PlainText>) -> Vec<u8> {
-    let greeting = Greeting { ipcmark: OWN_VERSION.into(), is_silent, refusal };
+fn encode(
+    is_silent: bool,
+    terms: BTreeMap<PlainText, PlainText>,
+    refusal: Option<PlainText>,
+) -> Vec<u8> {
+    let greeting = Greeting { ipcmark: OWN_VERSION.into(), is_silent, terms, refusal };
     // Texts and truth values have a form in JSON.
     serde_json::to_vec(&greeting).unwrap_or_default()
 }
@@ -79,8 +90,12 @@ mod tests {
     #[test]
     fn only_the_same_version_is_worked_with() {
         for is_silent in [false, true] {
-            let greeting = Greeting::read(&Greeting::of_follower(is_silent), "leader").unwrap();
+            let terms = BTreeMap::from([("--domain".to_owned(), "7\x1b[2J".to_owned())]);
+            let bytes = Greeting::of_follower(is_silent, &terms);
+            let greeting = Greeting::read(&bytes, "leader").unwrap();
             assert_eq!(greeting.is_silent, is_silent);
+            let (option, value) = greeting.terms.first_key_value().unwrap();
+            assert!(&**option == "--domain" && !value.contains('\x1b'), "{value:?}");
         }
         let error = fault(br#"{"ipcmark":"99.0.0"}"#);
         assert!(error.contains("ipcmark 99.0.0") && error.contains("one version"), "{error}");

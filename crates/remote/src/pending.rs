@@ -41,14 +41,19 @@ enum Stage {
     /// The first message of the handshake.
     Handshake(TcpStream, Arriving, Box<Handshake>),
     /// The proof that the first message was not a recorded one.
-    Proof { stream: TcpStream, arriving: Arriving, keys: Box<TransportState>, is_silent: bool },
+    Proof {
+        stream: TcpStream,
+        arriving: Arriving,
+        keys: Box<TransportState>,
+        greeting: Box<Greeting>,
+    },
 }
 
 /// A follower whose greeting is over.
 pub(crate) struct Accepted {
     pub connection: Connection,
-    /// True if it answers nothing that is measured.
-    pub is_silent: bool,
+    /// What it says of itself.
+    pub greeting: Greeting,
 }
 
 /// The connection to a follower's command.
@@ -101,11 +106,11 @@ impl Pending {
                 None => waiting(Stage::Handshake(stream, arriving, handshake)),
                 Some(message) => waiting(answer_handshake(stream, *handshake, &message)?),
             },
-            Stage::Proof { stream, mut arriving, mut keys, is_silent } => {
+            Stage::Proof { stream, mut arriving, mut keys, greeting } => {
                 match arriving.read(&stream)? {
-                    None => waiting(Stage::Proof { stream, arriving, keys, is_silent }),
+                    None => waiting(Stage::Proof { stream, arriving, keys, greeting }),
                     Some(message) if noise::is_proof(&mut keys, &message) => {
-                        accept_remote(stream, *keys, is_silent).map(Progress::Accepted)
+                        accept_remote(stream, *keys, *greeting).map(Progress::Accepted)
                     }
                     Some(_) => Err(replayed()),
                 }
@@ -144,8 +149,8 @@ fn greet_local(frames: FrameSocket) -> Result<Accepted, Error> {
     let (greeting, _) = frames.receive()?;
     // Another version is told ours all the same.
     frames.send(&Greeting::of_leader(), &[])?;
-    let is_silent = Greeting::read(&greeting, "follower")?.is_silent;
-    Ok(Accepted { connection: Connection::Local(frames), is_silent })
+    let greeting = Greeting::read(&greeting, "follower")?;
+    Ok(Accepted { connection: Connection::Local(frames), greeting })
 }
 
 fn first_stage(stream: TcpStream, secret: &Secret) -> Result<Stage, Error> {
@@ -163,10 +168,10 @@ fn answer_handshake(
     };
     // Another version is told ours all the same: it knows the secret.
     send_now(&stream, &framed(&handshake.write(&Greeting::of_leader())?))?;
-    let greeting = Greeting::read(&greeting, "follower")?;
+    let greeting = Box::new(Greeting::read(&greeting, "follower")?);
     let keys = Box::new(handshake.finish()?);
-    let (arriving, is_silent) = (Arriving::default(), greeting.is_silent);
-    Ok(Stage::Proof { stream, arriving, keys, is_silent })
+    let arriving = Arriving::default();
+    Ok(Stage::Proof { stream, arriving, keys, greeting })
 }
 
 /// Tells whoever may have another secret so, and nothing else.
@@ -185,7 +190,7 @@ fn replayed() -> Error {
 fn accept_remote(
     stream: TcpStream,
     keys: TransportState,
-    is_silent: bool,
+    greeting: Greeting,
 ) -> Result<Accepted, Error> {
     let leader = stream
         .local_addr()
@@ -193,7 +198,7 @@ fn accept_remote(
         .ip()
         .to_canonical();
     let stream = Box::new(EncryptedStream::new(stream, keys)?);
-    Ok(Accepted { connection: Connection::Remote(stream, leader), is_silent })
+    Ok(Accepted { connection: Connection::Remote(stream, leader), greeting })
 }
 
 /// Sends what always fits into the empty buffer of a new connection.

@@ -110,10 +110,15 @@ pub fn sections(result: &RunResult, rank: fn(&str) -> usize) -> Vec<Section<'_>>
 }
 
 /// The order and the identity of a case beyond its transport, options and payload.
-pub fn circumstances(identity: &Identity) -> impl Ord + use<> {
+fn circumstances(identity: &Identity) -> impl Ord + use<> {
+    (conditions(identity), identity.wait)
+}
+
+/// The circumstances that the rows of one table share, in which rows name their waits.
+pub fn conditions(identity: &Identity) -> impl Ord + use<> {
     let followers = (identity.subscribers, identity.silent_subscribers);
     let (span, touch) = (Reverse(identity.span), identity.touch);
-    (identity.pattern, span, followers, touch, identity.wait, identity.load)
+    (identity.pattern, span, followers, touch, identity.load)
 }
 
 /// An entry in words: `pipe, wait spin, touch head`.
@@ -123,8 +128,13 @@ pub fn subject(result: &RunResult, entry: &Entry) -> String {
 }
 
 /// The wait, the touch, and everything out of the ordinary, in words.
-pub fn setting(identity: &Identity) -> String {
-    let mut parts = vec![format!("wait {}", identity.wait), format!("touch {}", identity.touch)];
+fn setting(identity: &Identity) -> String {
+    format!("wait {}, {}", identity.wait, conditions_in_words(identity))
+}
+
+/// The touch and everything out of the ordinary, in words.
+pub fn conditions_in_words(identity: &Identity) -> String {
+    let mut parts = vec![format!("touch {}", identity.touch)];
     if identity.subscribers > 1 {
         parts.push(names::followers(identity.subscribers, identity.silent_subscribers));
     }
@@ -132,8 +142,25 @@ pub fn setting(identity: &Identity) -> String {
     parts.join(", ")
 }
 
+/// The name of a row whose table has several waits, as another benchmark has it in `names` (ours, and
+/// theirs): with the settings that are not its defaults, its wait, and its trial.
+pub fn row(result: &RunResult, entry: &Entry, names: &[(&str, &str)]) -> String {
+    let identity = entry.identity();
+    let name = names::transport(identity);
+    let name = match names.iter().find(|(ours, _)| *ours == identity.transport) {
+        Some((ours, theirs)) => name.replacen(ours, theirs, 1),
+        None => name,
+    };
+    format!("{name} · {}{}", identity.wait, trial(result, entry))
+}
+
+/// The place of a transport among the names of another benchmark; the others come last.
+pub fn rank(transport: &str, names: &[(&str, &str)]) -> usize {
+    names.iter().position(|(ours, _)| *ours == transport).unwrap_or(names.len())
+}
+
 /// The number of the trial, where there are several.
-pub fn trial(result: &RunResult, entry: &Entry) -> String {
+fn trial(result: &RunResult, entry: &Entry) -> String {
     let is_repeated = entries(result).iter().any(|entry| entry.number() > 1);
     match entry.trial.filter(|_| is_repeated) {
         Some(trial) => format!(", trial {}", trial.number),

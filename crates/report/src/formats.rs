@@ -10,6 +10,7 @@ mod hlog;
 mod html;
 mod iceperf;
 mod ipc_bench;
+mod ipc_bench_table;
 mod ipc_performance;
 mod json;
 mod junit;
@@ -17,6 +18,8 @@ mod markdown;
 mod openmetrics;
 mod svg;
 mod table;
+
+pub use iceperf::{iceperf_banner, iceperf_payload};
 
 use crate::format::Format;
 
@@ -37,6 +40,7 @@ pub const FORMATS: &[&Format] = &[
     &junit::FORMAT,
     &iceperf::FORMAT,
     &ipc_bench::FORMAT,
+    &ipc_bench_table::FORMAT,
     &fastdds::FORMAT,
     &ipc_performance::FORMAT,
 ];

@@ -25,7 +25,7 @@ mod units;
 pub use advice::{AdviceShown, advice_json, advice_table};
 pub use comparison::{ComparedSides, comparison_json, comparison_junit, comparison_table};
 pub use format::{Format, Terminal};
-pub use formats::{FORMATS, format};
+pub use formats::{FORMATS, format, iceperf_banner, iceperf_payload};
 pub use html::{Source, page};
 pub use matrix::{
     Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,

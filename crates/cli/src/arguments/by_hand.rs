@@ -1,6 +1,6 @@
 //! Flags of the two ends of a run by hand.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 
@@ -63,4 +63,7 @@ pub(crate) struct FollowerArguments {
     /// A module of transports to load beside those that are found
     #[arg(long, value_name = "PATH.so")]
     pub module: Vec<PathBuf>,
+    /// Options that must be the leader's, where it has such
+    #[arg(skip)]
+    pub terms: BTreeMap<String, String>,
 }

@@ -1,6 +1,6 @@
 //! Flags of `ipcmark run`, which `ipcmark leader` and the command lines of other benchmarks have too.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, FromArgMatches, ValueEnum, error::ErrorKind};
 use ipcmark_report::Format;
@@ -44,7 +44,8 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = values::pattern)]
     pub patterns: Option<Vec<Pattern>>,
 
-    /// How the ends wait: spin, block, hybrid, all [default: spin and block, where a transport has them]
+    /// How the ends wait: spin, block, hybrid, all; TRANSPORT=WAIT for some transports alone, as
+    /// block,shm-ring=spin [default: spin and block, where a transport has them]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = values::wait)]
     pub waits: Option<Vec<WaitWord>>,
 
@@ -135,6 +136,18 @@ pub(crate) struct RunArguments {
     /// How long a case may take beyond its expected length before it is failed
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub timeout: Duration,
+
+    /// True if the transports are all of another benchmark's: that one of them is not available is no error
+    #[arg(skip)]
+    pub has_all: bool,
+
+    /// True if what is measured is said as iceperf says it
+    #[arg(skip)]
+    pub announces: bool,
+
+    /// Options in which a follower by hand must agree, if it was started with them
+    #[arg(skip)]
+    pub terms: Option<BTreeMap<String, String>>,
 }
 
 /// Words of `--touch`.

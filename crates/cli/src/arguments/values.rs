@@ -81,20 +81,24 @@ pub(super) fn distance(text: &str) -> Result<Duration, String> {
 }
 
 /// A word of `--waits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitWord {
-    One(Wait),
-    All,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WaitWord {
+    /// The transports that it is for: a name, a glob or a family; without it, all the others.
+    pub transports: Option<String>,
+    /// The wait; without it, all that there are.
+    pub wait: Option<Wait>,
 }
 
+/// `spin`, `all`, `TRANSPORT=spin`.
 pub(super) fn wait(word: &str) -> Result<WaitWord, String> {
-    match word {
-        "all" => Ok(WaitWord::All),
-        word => {
-            let wait = word.parse().map(WaitWord::One);
-            wait.map_err(|()| format!("waits are {}, and all", joined(Wait::ALL)))
-        }
-    }
+    let (transports, word) = match word.split_once('=') {
+        Some((transports, word)) => (Some(transports.to_owned()), word),
+        None => (None, word),
+    };
+    let known = || word.parse().map(Some);
+    let wait = if word == "all" { Ok(None) } else { known() };
+    let wait = wait.map_err(|()| format!("waits are {}, and all", joined(Wait::ALL)))?;
+    Ok(WaitWord { transports, wait })
 }
 
 pub(super) fn pattern(word: &str) -> Result<Pattern, String> {
@@ -127,6 +131,17 @@ mod tests {
         {
             assert!(super::rate(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_wait_is_for_all_transports_or_for_some() {
+        let word = |transports: Option<&str>, wait| {
+            Ok(WaitWord { transports: transports.map(str::to_owned), wait })
+        };
+        assert_eq!(wait("block"), word(None, Some(Wait::Block)));
+        assert_eq!(wait("shm-*=spin"), word(Some("shm-*"), Some(Wait::Spin)));
+        assert_eq!(wait("pipe=all"), word(Some("pipe"), None));
+        assert!(wait("pipe").is_err() && wait("pipe=").is_err() && wait("pipe=sleep").is_err());
     }
 
     #[test]

@@ -1,20 +1,46 @@
-//! `iceperf-follower`: iceperf's other end, which is a follower by hand.
+//! `iceperf-follower`: iceperf's other end, which is a follower by hand. It says on standard error what it
+//! serves, as iceperf's follower does.
+
+use std::{cell::RefCell, collections::BTreeSet};
 
 use clap::Args;
+use ipcmark_report::iceperf_banner;
 
 use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
     definition::{Definition, Invocation, Outcome},
+    output,
 };
 
+/// iceperf's follower.
+#[derive(Args)]
+#[command(after_help = AFTER)]
+struct IceperfFollower {
+    #[command(flatten)]
+    follower: FollowerArguments,
+}
+
+const AFTER: &str = "Examples:
+  ipcmark iceperf-follower
+  ipcmark iceperf-follower --socket /run/user/1000/measured.sock
+
+Exit status: 0 a leader was served; 1 no session was, or it failed; 2 the command line is wrong.";
+
 fn run(invocation: &Invocation<'_>) -> Outcome {
-    by_hand::follow(&invocation.arguments()?)
+    let line: IceperfFollower = invocation.arguments()?;
+    let known = RefCell::new(BTreeSet::new());
+    by_hand::follow_telling(&line.follower, &|transport| {
+        if known.borrow_mut().insert(transport.to_owned()) {
+            let banner = iceperf_banner(transport);
+            output::announce(&format!("{banner}\nregistering with the leader\n"));
+        }
+    })
 }
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "iceperf-follower",
     summary: "iceperf's follower in another terminal",
-    flags: FollowerArguments::augment_args,
+    flags: IceperfFollower::augment_args,
     run,
 };

@@ -6,14 +6,23 @@
 use clap::{Args, ValueEnum};
 
 use crate::{
-    arguments::by_hand::LeaderPlace,
+    arguments::{by_hand::LeaderPlace, run::RunArguments},
     by_hand,
     definition::{Definition, Invocation, Outcome},
     translation::Translation,
 };
 
+const AFTER: &str = "Examples:
+  ipcmark iceperf-follower &
+  ipcmark iceperf-leader -n 100000 -t iceoryx-cpp-api
+  ipcmark iceperf-leader -t all -- -s 1k..4M -o result.json
+
+Exit status: 0 it was measured; 1 it failed or is not available (with -t all: something failed);
+2 the command line is wrong.";
+
 /// iceperf's leader, which measures.
 #[derive(Args)]
+#[command(after_help = AFTER)]
 pub(super) struct IceperfLeader {
     /// Round trips for each payload
     #[arg(short, long, value_name = "NUMBER", default_value_t = 10_000)]
@@ -69,35 +78,43 @@ impl Technology {
         }
     }
 
-    /// How it waits; nothing where it differs from one to the next.
-    fn waits(self) -> Option<&'static str> {
+    /// How it waits; of all, what those do that do not poll.
+    fn waits(self) -> &'static str {
         match self {
-            Technology::All => None,
-            Technology::IceoryxCApi | Technology::IceoryxCppApi => Some("spin"),
-            Technology::PosixMessageQueue | Technology::UnixDomainSockets => Some("block"),
+            Technology::IceoryxCApi | Technology::IceoryxCppApi => "spin",
+            Technology::All | Technology::PosixMessageQueue | Technology::UnixDomainSockets => {
+                "block"
+            }
         }
     }
 }
 
+/// Those of all that poll; they cannot wait otherwise.
+const POLLED: [&str; 2] = ["iceoryx-cpp", "iceoryx-c"];
+
 impl IceperfLeader {
     /// What it means to `ipcmark leader`.
     pub(super) fn translated(&self) -> Translation {
-        let samples = self.number_of_samples.to_string();
-        let mut flags = vec![
+        let flags = [
             ("transports", self.technology.transports()),
+            ("waits", self.technology.waits()),
             ("touch", "head"),
-            ("round-trips", &samples),
+            ("round-trips", &self.number_of_samples.to_string()),
             ("sizes", "iceperf"),
             ("format", "iceperf"),
         ];
-        flags.extend(self.technology.waits().map(|waits| ("waits", waits)));
-        Translation::new(&flags, &self.rest)
+        let translation = Translation::new(&flags, &self.rest);
+        match self.technology {
+            Technology::All => Translation { polled: &POLLED, ..translation.of_all() },
+            _ => translation,
+        }
     }
 }
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let line: IceperfLeader = invocation.arguments()?;
-    by_hand::lead(&line.place, &line.translated().arguments()?)
+    let arguments = RunArguments { announces: true, ..line.translated().arguments()? };
+    by_hand::lead(&line.place, &arguments)
 }
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -110,8 +127,10 @@ pub(super) const DEFINITION: Definition = Definition {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use ipcmark_transport::Wait;
 
     use super::*;
+    use crate::arguments::values::WaitWord;
 
     #[derive(Parser)]
     struct Line {
@@ -128,8 +147,8 @@ mod tests {
     fn its_example_runs_as_it_is() {
         assert_eq!(
             words("-n 100000 -t iceoryx-cpp-api").unwrap(),
-            "--transports=iceoryx-cpp --touch=head --round-trips=100000 --sizes=iceperf \
-             --format=iceperf --waits=spin --trials=1"
+            "--transports=iceoryx-cpp --waits=spin --touch=head --round-trips=100000 \
+             --sizes=iceperf --format=iceperf --trials=1"
         );
     }
 
@@ -137,7 +156,24 @@ mod tests {
     fn defaults_are_iceperf_s() {
         let words = words("").unwrap();
         assert!(words.contains("iceoryx-waitset") && words.contains("=10000"), "{words}");
-        assert!(!words.contains("--waits"), "each waits as it does there: {words}");
+        assert!(words.contains("--waits=block "), "{words}");
+    }
+
+    #[test]
+    fn what_polls_there_polls_whatever_the_others_do() {
+        let waits = |line: &str| {
+            let words = std::iter::once("x").chain(line.split_whitespace());
+            let line = Line::try_parse_from(words).unwrap().line;
+            let waits = line.translated().arguments().unwrap().waits.unwrap();
+            let word = |word: WaitWord| (word.transports.unwrap_or_default(), word.wait.unwrap());
+            waits.into_iter().map(word).collect::<Vec<_>>()
+        };
+        let polled = POLLED.map(|name| (name.to_owned(), Wait::Spin));
+        for line in ["", "-t all -- -w block"] {
+            assert_eq!(waits(line)[0], (String::new(), Wait::Block), "{line}");
+            assert_eq!(waits(line)[1..], polled, "{line}");
+        }
+        assert_eq!(waits("-t iceoryx-c-api"), [(String::new(), Wait::Spin)]);
     }
 
     #[test]

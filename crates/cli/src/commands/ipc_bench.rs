@@ -1,4 +1,4 @@
-//! IPC-Bench's command line: `domain -c 1000000 -s 100`.
+//! IPC-Bench's command line: `domain -c 1000000 -s 100`, and with `--all` the table of its Spectrum.
 //!
 //! Its programs write and read every byte within the timed part, so all are touched. The mechanisms
 //! that poll there spin here, the others block.
@@ -12,22 +12,27 @@ use crate::{
     translation::Translation,
 };
 
-/// One mechanism, as IPC-Bench's programs are called.
+/// One mechanism, as IPC-Bench's programs are called, or all.
 #[derive(Args)]
+#[command(after_help = AFTER)]
 pub(super) struct IpcBench {
     /// The program of IPC-Bench
-    #[arg(value_enum)]
-    mechanism: Mechanism,
+    #[arg(value_enum, required_unless_present = "all")]
+    mechanism: Option<Mechanism>,
+
+    /// IPC-Bench's Spectrum: its nine methods at 100 and 1000 bytes, in one table
+    #[arg(short, long, conflicts_with = "mechanism")]
+    all: bool,
 
     /// Round trips
     #[arg(short, long, value_name = "COUNT", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     count: u64,
 
-    /// Bytes of a message, at least 16
-    #[arg(short, long, value_name = "SIZE", default_value = "4096", value_parser = one_size)]
+    /// Bytes of a message, at least 16 [default: 4096; 100 and 1000 with --all]
+    #[arg(short, long, value_name = "SIZE", value_parser = one_size)]
     #[arg(allow_negative_numbers = true)]
-    size: usize,
+    size: Option<usize>,
 
     /// Poll instead of sleeping
     #[arg(short, long)]
@@ -89,18 +94,51 @@ impl Mechanism {
     }
 }
 
+/// The methods of IPC-Bench's Spectrum, in its order.
+const SPECTRUM: &str = "signal,zeromq-tcp,tcp,uds-stream,pipe,sysv-mq,fifo,sysv-shm,mmap-file";
+
+/// How they wait there.
+const SPECTRUM_WAITS: &str = "block,sysv-shm=spin,mmap-file=spin";
+
+const AFTER: &str = "Examples:
+  ipcmark ipc-bench domain -c 1000000 -s 100
+  ipcmark ipc-bench shm -- --no-pin -o result.json
+  ipcmark ipc-bench --all
+
+Exit status: 0 it was measured; 1 it failed or is not available (with --all: something failed);
+2 the command line is wrong.";
+
 impl IpcBench {
-    /// What it means to `ipcmark run`.
+    /// The flags of `ipcmark run` that mean the same.
     pub(super) fn translated(&self) -> Translation {
-        let spins = self.busy || self.mechanism.polls();
+        match self.mechanism {
+            Some(mechanism) => self.translated_to(
+                mechanism.transport(),
+                if mechanism.polls() { "spin" } else { "block" },
+                "4096",
+                "ipc-bench",
+            ),
+            None => self
+                .translated_to(SPECTRUM, SPECTRUM_WAITS, "ipc-bench", "ipc-bench-table")
+                .of_all(),
+        }
+    }
+
+    fn translated_to(
+        &self,
+        transports: &str,
+        waits: &str,
+        sizes: &str,
+        format: &str,
+    ) -> Translation {
         Translation::new(
             &[
-                ("transports", self.mechanism.transport()),
-                ("waits", if spins { "spin" } else { "block" }),
+                ("transports", transports),
+                ("waits", if self.busy { "spin" } else { waits }),
                 ("touch", "all"),
                 ("round-trips", &self.count.to_string()),
-                ("sizes", &self.size.to_string()),
-                ("format", "ipc-bench"),
+                ("sizes", &self.size.map_or(sizes.to_owned(), |size| size.to_string())),
+                ("format", format),
             ],
             &self.rest,
         )
@@ -121,7 +159,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "ipc-bench",
-    summary: "IPC-Bench's command line: one mechanism, shown as IPC-Bench shows it",
+    summary: "IPC-Bench's command line: one mechanism or all, shown as IPC-Bench shows it",
     flags: IpcBench::augment_args,
     run,
 };
@@ -160,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn all_are_those_of_its_spectrum() {
+        assert_eq!(
+            words("--all").unwrap(),
+            "--transports=signal,zeromq-tcp,tcp,uds-stream,pipe,sysv-mq,fifo,sysv-shm,mmap-file \
+             --waits=block,sysv-shm=spin,mmap-file=spin --touch=all --round-trips=1000 \
+             --sizes=ipc-bench --format=ipc-bench-table --trials=1"
+        );
+        let busy = words("--all --busy -s 64").unwrap();
+        assert!(busy.contains("--waits=spin ") && busy.contains("--sizes=64 "), "{busy}");
+    }
+
+    #[test]
     fn every_mechanism_is_a_transport_that_there_is() {
         let registry = ipcmark_native::transports(&mut ipcmark_engine::Register);
         for mechanism in Mechanism::value_variants() {
@@ -185,6 +235,7 @@ mod tests {
             ("domain -c 0", "0 is not in"),
             ("domain -n 5", "unexpected argument"),
             ("", "MECHANISM"),
+            ("pipe --all", "cannot be used with"),
         ] {
             let error = words(line).unwrap_err().to_string();
             assert!(error.contains(reason), "{line}: {error}");

@@ -3,11 +3,14 @@
 //! Its options choose the row, by what they ask of the library; what is left of them becomes
 //! settings of that row. LatencyTest sleeps until the library calls it, so the ends block.
 
+use std::collections::BTreeMap;
+
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
     arguments::{
         by_hand::{FollowerArguments, LeaderPlace},
+        run::RunArguments,
         sizes::Sizes,
     },
     by_hand,
@@ -24,9 +27,9 @@ pub(super) struct LatencyTest {
     #[arg(value_enum)]
     role: Role,
 
-    /// Whether lost messages are sent again
-    #[arg(short, long, value_enum, default_value = "besteffort")]
-    reliability: Reliability,
+    /// Whether lost messages are sent again [default: besteffort]
+    #[arg(short, long, value_enum)]
+    reliability: Option<Reliability>,
 
     /// Round trips for each payload
     #[arg(short, long, value_name = "NUMBER", default_value_t = 10_000)]
@@ -140,10 +143,31 @@ impl LatencyTest {
             secret: self.place.secret.clone(),
             set: Vec::new(),
             silent: !self.echo,
+            terms: self.terms(self.reliability),
             forever: false,
             cpu: None,
             module: Vec::new(),
         }
+    }
+
+    /// The options in which the two ends must agree, as far as they are given, by their names.
+    fn terms(&self, reliability: Option<Reliability>) -> BTreeMap<String, String> {
+        let reliability = reliability.map(|reliability| match reliability {
+            Reliability::Reliable => "reliable".to_owned(),
+            Reliability::Besteffort => "besteffort".to_owned(),
+        });
+        let word = |switch: Option<Switch>| switch.map(|switch| switch.word().to_owned());
+        let terms = [
+            ("--reliability", reliability),
+            ("--domain", self.domain.map(|domain| domain.to_string())),
+            ("--data_sharing", word(self.data_sharing)),
+            ("--shared_memory", word(self.shared_memory)),
+            ("--data_loans", self.data_loans.then(|| "on".to_owned())),
+            ("--security", self.security.then(|| "true".to_owned())),
+        ];
+        let given =
+            terms.into_iter().filter_map(|(option, value)| Some((option.to_owned(), value?)));
+        given.collect()
     }
 
     /// What it means to `ipcmark run`, or to `ipcmark leader`.
@@ -233,8 +257,8 @@ impl LatencyTest {
     /// What every row can be told.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let reliability = match self.reliability {
-            Reliability::Reliable => "reliable",
-            Reliability::Besteffort => "best-effort",
+            Some(Reliability::Reliable) => "reliable",
+            Some(Reliability::Besteffort) | None => "best-effort",
         };
         let domain = self.domain.map(|domain| ("domain", domain.to_string()));
         let profile = self.xml.clone().map(|file| ("profile", file));
@@ -251,17 +275,24 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 /// The row of LatencyTest's `both`.
 const INTRA: &str = "fastdds-intra";
 
+/// Measures with both ends in this command.
+pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
+    let arguments = line.translated()?.arguments()?;
+    if let Some(note) = line.note() {
+        output::say(note);
+    }
+    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+}
+
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let line: LatencyTest = invocation.arguments()?;
     match line.role {
-        Role::Both => {
+        Role::Both => measure_here(&line),
+        Role::Publisher => {
+            let terms = line.terms(line.reliability.or(Some(Reliability::Besteffort)));
             let arguments = line.translated()?.arguments()?;
-            if let Some(note) = line.note() {
-                output::say(note);
-            }
-            measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+            by_hand::lead(&line.place, &RunArguments { terms: Some(terms), ..arguments })
         }
-        Role::Publisher => by_hand::lead(&line.place, &line.translated()?.arguments()?),
         Role::Subscriber => by_hand::follow(&line.follower()),
     }
 }

@@ -10,7 +10,9 @@ mod follower;
 mod iceperf_follower;
 mod iceperf_leader;
 mod ipc_bench;
+mod ipc_performance;
 mod latency_test;
+mod latency_tests;
 mod leader;
 mod list;
 mod man;
@@ -37,7 +39,9 @@ pub(crate) const COMMANDS: &[Definition] = &[
     sweep::DEFINITION,
     schema::DEFINITION,
     ipc_bench::DEFINITION,
+    ipc_performance::DEFINITION,
     latency_test::DEFINITION,
+    latency_tests::DEFINITION,
     iceperf_leader::DEFINITION,
     iceperf_follower::DEFINITION,
     completions::DEFINITION,
@@ -53,7 +57,8 @@ mod tests {
     use ipcmark_engine::Registry;
 
     use super::{
-        COMMANDS, iceperf_leader::IceperfLeader, ipc_bench::IpcBench, latency_test::LatencyTest,
+        COMMANDS, iceperf_leader::IceperfLeader, ipc_bench::IpcBench,
+        ipc_performance::IpcPerformance, latency_test::LatencyTest, latency_tests::LatencyTests,
     };
     use crate::{arguments::run::RunArguments, registry, selection, transport_options};
 
@@ -72,7 +77,11 @@ mod tests {
         let translation = match words[0] {
             "run" => return Some(parsed(words)),
             "ipc-bench" => parsed::<IpcBench>(words).translated(),
+            "ipc-performance" => parsed::<IpcPerformance>(words).translated(),
             "latency-test" => parsed::<LatencyTest>(words).translated().unwrap(),
+            "latency-tests" => {
+                parsed::<LatencyTests>(words).launched().unwrap().translated().unwrap()
+            }
             "iceperf-leader" => parsed::<IceperfLeader>(words).translated(),
             _ => return None,
         };

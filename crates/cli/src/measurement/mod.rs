@@ -1,5 +1,6 @@
 //! A run: from the flags to a plan, from the plan to a result, from the result to what is shown.
 
+mod announcer;
 pub(crate) mod exports;
 mod recorder;
 pub(crate) mod request;
@@ -56,11 +57,15 @@ fn run(
         let Some(followers) = gather(address, request.plan.subscribers, &interrupts)? else {
             return Ok(interrupts.exit_status());
         };
+        arguments.terms.as_ref().map_or(Ok(()), |own| followers.check_terms(own))?;
         request.plan.silent = request.plan.silent.max(silent(&followers, &request)?);
         request.options.followers = Some(Box::new(followers));
     }
     let plan = Plan::new(registry, &request.plan);
     let mut recorder = Recorder::new(arguments.output.clone());
+    if arguments.announces {
+        recorder = recorder.announcing();
+    }
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
     recorder.clear();

@@ -6,12 +6,14 @@ use ipcmark_engine::Observer;
 use ipcmark_results::RunResult;
 use ipcmark_transport::Error;
 
-use crate::progress::Progress;
+use super::announcer::Announcer;
+use crate::{output, progress::Progress};
 
 /// Shows progress and writes the result file after every trial.
 pub(crate) struct Recorder {
     output: Option<PathBuf>,
     progress: Progress,
+    announcer: Option<Announcer>,
 }
 
 impl Recorder {
@@ -19,12 +21,20 @@ impl Recorder {
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get one whole result after the other: it gets the last one only.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
-        Self { output, progress: Progress::new() }
+        Self { output, progress: Progress::new(), announcer: None }
+    }
+
+    /// The same, which says what is measured as iceperf does, instead of a line of progress.
+    pub(crate) fn announcing(self) -> Self {
+        Self { announcer: Some(Announcer::default()), ..self }
     }
 
     /// Removes the line of progress.
     pub(crate) fn clear(&self) {
         self.progress.clear();
+        if let Some(announcer) = &self.announcer {
+            output::announce(announcer.end());
+        }
     }
 
     /// An error is left to the end of the run, when the whole result is written and its errors are said.
@@ -41,11 +51,16 @@ impl Observer for Recorder {
     }
 
     fn progress(&mut self, what: &str, done: f64) {
-        self.progress.show(what, done);
+        if self.announcer.is_none() {
+            self.progress.show(what, done);
+        }
     }
 
     fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
         self.write(result);
+        if let Some(announcer) = &mut self.announcer {
+            output::announce(&announcer.recorded(result));
+        }
         Ok(())
     }
 }

@@ -1,12 +1,16 @@
 //! What the flags ask for, as the engine takes it.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 use ipcmark_engine::{
     FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trials, Waits,
 };
 use ipcmark_results::{Load, Touch};
-use ipcmark_transport::Pattern;
+use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
     arguments::{
@@ -44,12 +48,17 @@ impl RunRequest {
     /// Reads and checks the flags. An error is one of the command line.
     pub(crate) fn new(arguments: &RunArguments, registry: &Registry) -> Result<Self, String> {
         refuse_contradictions(arguments)?;
-        let selection = selection::select(&arguments.transports, registry)?;
+        let mut selection = selection::select(&arguments.transports, registry)?;
+        if arguments.has_all {
+            selection.by_name.clear();
+        }
         let set = transport_options::read(&arguments.set, registry)?;
         let options = run_options(arguments, transport_options::paths(&set, registry));
         options.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
         let plan = plan_request(arguments, &selection)?;
-        Ok(Self { selection, plan: PlanRequest { options: set, ..plan }, options })
+        let words = arguments.waits.as_deref().unwrap_or_default();
+        let waits_of = waits_of(words, registry)?;
+        Ok(Self { selection, plan: PlanRequest { options: set, waits_of, ..plan }, options })
     }
 }
 
@@ -101,6 +110,7 @@ fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
 fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanRequest, String> {
     let default = PlanRequest::default();
     let counted = arguments.round_trips.map(Length::RoundTrips);
+    let words = arguments.waits.as_deref().unwrap_or_default();
     Ok(PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
@@ -108,7 +118,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
         silent: arguments.silent,
         loads: loads(arguments),
         payloads: payloads(arguments)?,
-        waits: waits(arguments),
+        waits: waits(words),
         trials: trials(arguments),
         length: counted.or_else(|| arguments.duration.map(Length::Time)),
         seed: arguments.seed.unwrap_or_else(random_seed),
@@ -127,13 +137,33 @@ fn loads(arguments: &RunArguments) -> Vec<Load> {
     }
 }
 
-fn waits(arguments: &RunArguments) -> Waits {
-    let Some(words) = &arguments.waits else { return Waits::Usual };
-    let waits = words.iter().map(|word| match word {
-        WaitWord::One(wait) => Some(*wait),
-        WaitWord::All => None,
-    });
-    waits.collect::<Option<_>>().map_or(Waits::All, Waits::These)
+/// The waits of all transports, without the words that are for some alone.
+fn waits(words: &[WaitWord]) -> Waits {
+    gathered(words.iter().filter(|word| word.transports.is_none())).unwrap_or_default()
+}
+
+/// The waits of the transports that have words of their own, by their place in the registry.
+fn waits_of(words: &[WaitWord], registry: &Registry) -> Result<BTreeMap<usize, Waits>, String> {
+    let mut words_of: BTreeMap<usize, Vec<&WaitWord>> = BTreeMap::new();
+    for word in words {
+        for at in places(word, registry).map_err(|why| format!("in --waits: {why}"))? {
+            words_of.entry(at).or_default().push(word);
+        }
+    }
+    Ok(words_of.into_iter().filter_map(|(at, words)| Some((at, gathered(words)?))).collect())
+}
+
+fn places(word: &WaitWord, registry: &Registry) -> Result<Vec<usize>, String> {
+    word.transports.as_ref().map_or(Ok(Vec::new()), |word| selection::matching(word, registry))
+}
+
+/// What some words say together; nothing where there are none.
+fn gathered<'a>(words: impl IntoIterator<Item = &'a WaitWord>) -> Option<Waits> {
+    let waits: Vec<Option<Wait>> = words.into_iter().map(|word| word.wait).collect();
+    match waits.is_empty() {
+        true => None,
+        false => Some(waits.into_iter().collect::<Option<_>>().map_or(Waits::All, Waits::These)),
+    }
 }
 
 /// Where nothing is said the run gets its time once it is known how much there is to measure.

@@ -18,6 +18,8 @@ pub struct PlanRequest {
     pub payloads: Vec<(usize, Vec<Touch>)>,
     /// How the ends wait.
     pub waits: Waits,
+    /// How those of some transports wait instead, by their place in the registry.
+    pub waits_of: BTreeMap<usize, Waits>,
     /// What is set of transports, by their place in the registry: keys and values, checked.
     pub options: BTreeMap<usize, BTreeMap<String, String>>,
     /// Followers of one leader.
@@ -110,6 +112,7 @@ impl Default for PlanRequest {
             patterns: Vec::new(),
             payloads: Vec::new(),
             waits: Waits::default(),
+            waits_of: BTreeMap::new(),
             options: BTreeMap::new(),
             subscribers: 1,
             silent: 0,
@@ -238,8 +241,8 @@ impl Plan {
         let candidate = &registry[transport];
         let capabilities = &candidate.definition().capabilities;
         let availability = candidate.probe();
-        let waits = request.waits.of(capabilities);
-        for wait in waits {
+        let waits = request.waits_of.get(&transport).unwrap_or(&request.waits);
+        for wait in waits.of(capabilities) {
             self.sessions.push(PlannedSession {
                 transport,
                 wait,

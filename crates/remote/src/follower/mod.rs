@@ -75,7 +75,7 @@ impl Follower<'_> {
     fn connect(&self) -> Result<Option<LeaderConnection>, Error> {
         let mut dropped = 0;
         while !is_interrupted(self.interrupt) {
-            match connect_to(&self.leader, self.is_silent, self.interrupt)? {
+            match connect_to(&self.leader, self.is_silent, &self.terms, self.interrupt)? {
                 Attempt::Connected(connection) => return Ok(Some(connection)),
                 Attempt::Absent => dropped = 0,
                 Attempt::Dropped => dropped += 1,

@@ -29,8 +29,13 @@ pub(super) fn serve(
     run: RunId,
 ) -> Result<(), Error> {
     let start = admission.start(run)?;
-    let mut session =
-        Session { leader, admission, keeper: KeeperProcess::start()?, spawned: false };
+    let mut session = Session {
+        leader,
+        admission,
+        keeper: KeeperProcess::start()?,
+        served: follower.served,
+        spawned: false,
+    };
     send(&session.keeper.frames, &start, &[])?;
     loop {
         let mut wanted = [
@@ -75,6 +80,7 @@ struct Session<'a, 'f> {
     leader: &'a FrameSocket,
     admission: &'a Admission<'f>,
     keeper: KeeperProcess,
+    served: &'a dyn Fn(&str),
     /// True once the worker was ordered: there is one.
     spawned: bool,
 }
@@ -96,6 +102,9 @@ impl Session<'_, '_> {
             Order::Spawn { workers, transport, .. } if !self.spawned => {
                 self.spawned = true;
                 let spawn = self.admission.spawn(&workers, transport, &fds)?;
+                if let Order::Spawn { transport: Some(name), .. } = &spawn {
+                    (self.served)(name);
+                }
                 let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
                 send(&self.keeper.frames, &spawn, &fds).map(|()| false)
             }

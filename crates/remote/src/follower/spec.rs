@@ -19,6 +19,10 @@ pub struct Follower<'a> {
     pub pinning: Pinning,
     /// True if it answers nothing that is measured.
     pub is_silent: bool,
+    /// Options that its user gave, and which must be the leader's where it has such: by their names.
+    pub terms: BTreeMap<String, String>,
+    /// Called with the name of the transport of each session that has a worker.
+    pub served: &'a dyn Fn(&str),
     /// Readable as soon as the user wants to stop.
     pub interrupt: &'a UnixStream,
 }

@@ -36,19 +36,24 @@ fn rank(transport: &str) -> usize {
 }
 
 fn part(result: &RunResult, entries: &[Entry]) -> String {
-    let banner = banner(&entries[0].identity().transport);
+    let banner = iceperf_banner(&entries[0].identity().transport);
     let subject = subject(result, &entries[0]);
-    let remarks = remarks(entries, |entry| named(entry.identity().payload_bytes));
+    let remarks = remarks(entries, |entry| iceperf_payload(entry.identity().payload_bytes));
     let remarks: String = remarks.into_iter().map(|remark| format!("\n{remark}\n")).collect();
     let measured = match entries.iter().any(|entry| entry.figures().is_ok()) {
         true => measurement(entries),
         false => String::new(),
     };
-    format!("******{banner}********\n{subject}\n{measured}{remarks}\nFinished!\n")
+    format!("{banner}\n{subject}\n{measured}{remarks}\nFinished!\n")
 }
 
-/// The banner of a transport that iceperf does not have is its name.
-fn banner(transport: &str) -> String {
+/// The banner of a transport in iceperf's output.
+pub fn iceperf_banner(transport: &str) -> String {
+    format!("******{}********", title(transport))
+}
+
+/// The title of a transport that iceperf does not have is its name.
+fn title(transport: &str) -> String {
     let known = BANNERS.iter().find(|(name, _)| *name == transport);
     known.map_or_else(
         || format!("{:^20}", plain(transport).to_uppercase()),
@@ -72,11 +77,11 @@ fn measurement(entries: &[Entry]) -> String {
 
 /// `1 kB` where all are whole kB, else `16 [B]`.
 fn payload(bytes: u64, in_kb: bool) -> String {
-    if in_kb { format!("{} kB", bytes / KB) } else { named(bytes) }
+    if in_kb { format!("{} kB", bytes / KB) } else { iceperf_payload(bytes) }
 }
 
-/// `16 [B]`.
-fn named(bytes: u64) -> String {
+/// A payload in iceperf's output: `16 [B]`.
+pub fn iceperf_payload(bytes: u64) -> String {
     let (number, unit) = scaled(bytes);
     format!("{number} {unit}")
 }
@@ -178,6 +183,6 @@ mod tests {
     #[test]
     fn banners_are_as_wide_as_iceperf_s() {
         assert!(BANNERS.iter().all(|(_, banner)| banner.len() == 20));
-        assert_eq!(banner("pipe"), "        PIPE        ");
+        assert_eq!(title("pipe"), "        PIPE        ");
     }
 }

@@ -36,7 +36,7 @@ fn block(result: &RunResult, entry: &Entry) -> String {
 fn lines(trial: &Trial) -> String {
     let trip = &trial.times_ns;
     let elapsed_ns = trial.elapsed_ns as f64;
-    let rate = if elapsed_ns > 0.0 { trip.count as f64 / elapsed_ns * 1e9 } else { 0.0 };
+    let rate = rate(trial);
     [
         format!("Message count:      {}\n", trip.count),
         line("Total duration:", elapsed_ns / 1e6, "ms"),
@@ -47,6 +47,14 @@ fn lines(trial: &Trial) -> String {
         format!("{:<20}{rate:<11.0}\tmsg/s\n", "Message rate:"),
     ]
     .concat()
+}
+
+/// Round trips a second, which IPC-Bench calls messages a second.
+pub(super) fn rate(trial: &Trial) -> f64 {
+    match trial.elapsed_ns {
+        0 => 0.0,
+        elapsed_ns => trial.times_ns.count as f64 / elapsed_ns as f64 * 1e9,
+    }
 }
 
 /// A figure with its unit, a tab between them as in IPC-Bench's own.

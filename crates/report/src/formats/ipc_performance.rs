@@ -2,17 +2,17 @@
 //!
 //! Its programs show whole round trips in µs. Their throughput is the inverse of the average: both
 //! messages of a round trip, divided by the time it takes. The column says so, for with one message
-//! under way nothing is known of what a transport can carry. The table of each payload and way of
-//! measuring is one of its own, fastest first; what was not measured or was lost is said below it.
+//! under way nothing is known of what a transport can carry. Each payload has a table of its own, in the
+//! order of theirs and not by speed: a row names its wait, and what spins does not rank above what sleeps.
+//! What was not measured or was lost is said below the table.
 
 use std::collections::BTreeMap;
 
-use ipcmark_results::{Identity, RunResult, Trial};
+use ipcmark_results::{RunResult, Trial};
 
 use crate::{
-    entries::{Entry, circumstances, entries, notes, remarks, setting, trial},
+    entries::{self, Entry, conditions, conditions_in_words, notes, remarks, sections},
     format::Format,
-    names::transport,
     plain::markdown as escaped,
     units::{count, size},
 };
@@ -33,48 +33,39 @@ const NAMES: [(&str, &str); 10] = [
 
 fn tables(result: &RunResult) -> String {
     let mut tables: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
-    for entry in entries(result) {
+    for entry in sections(result, rank).into_iter().flatten() {
         let identity = entry.identity();
-        let key = (identity.pattern, identity.payload_bytes, circumstances(identity));
+        let key = (conditions(identity), identity.payload_bytes);
         tables.entry(key).or_default().push(entry);
     }
-    let tables = tables.into_values().map(|entries| table(result, entries));
+    let tables = tables.into_values().map(|entries| table(result, &entries));
     tables.collect::<Vec<_>>().join("\n") + &notes(result, "Note: ")
 }
 
-fn table(result: &RunResult, mut entries: Vec<Entry>) -> String {
-    let mean = |entry: &Entry| entry.figures().map_or(f64::INFINITY, |trial| trial.times_ns.mean);
-    entries.sort_by(|a, b| {
-        let names = || a.identity().transport.cmp(&b.identity().transport);
-        mean(a).total_cmp(&mean(b)).then_with(names)
-    });
-    let name = |entry: &Entry| name(entry.identity()) + &trial(result, entry);
+fn rank(transport: &str) -> usize {
+    entries::rank(transport, &NAMES)
+}
+
+fn table(result: &RunResult, entries: &[Entry]) -> String {
+    let name = |entry: &Entry| entries::row(result, entry, &NAMES);
     let rows: String = entries.iter().map(|entry| row(&escaped(&name(entry)), entry)).collect();
-    let remarks = remarks(&entries, name).into_iter();
+    let remarks = remarks(entries, name).into_iter();
     let remarks: String = remarks.map(|remark| format!("\n{}\n", escaped(&remark))).collect();
     let identity = entries[0].identity();
-    let (payload, setting) = (size(identity.payload_bytes), escaped(&setting(identity)));
+    let (payload, conditions) =
+        (size(identity.payload_bytes), escaped(&conditions_in_words(identity)));
     let head = head(identity.messages_per_publication());
-    format!("### Latency (microseconds)\n\n{payload}, {setting}\n\n{head}{rows}{remarks}")
+    format!("### Latency (microseconds)\n\n{payload}, {conditions}\n\n{head}{rows}{remarks}")
 }
 
 /// Their columns; the last is headed as what it is.
 fn head(messages: u64) -> String {
     let rate = format!("{messages} / Average (msg/s)");
     format!(
-        "| Implementation | Average | P50    | P90    | P99     | Min    | Max     | {rate:<19} |\n\
-         |---------------|---------|--------|--------|---------|---------|---------|{:-<21}|\n",
+        "| Implementation        | Average | P50    | P90    | P99     | Min    | Max     | {rate:<19} |\n\
+         |-----------------------|---------|--------|--------|---------|---------|---------|{:-<21}|\n",
         ""
     )
-}
-
-/// Their name for it where they have one, and the settings that are not its defaults.
-fn name(identity: &Identity) -> String {
-    let name = transport(identity);
-    match NAMES.iter().find(|(ours, _)| *ours == identity.transport) {
-        Some((ours, theirs)) => name.replacen(ours, theirs, 1),
-        None => name,
-    }
 }
 
 fn row(name: &str, entry: &Entry) -> String {
@@ -83,7 +74,7 @@ fn row(name: &str, entry: &Entry) -> String {
         Err(absence) => [absence.word, "–", "–", "–", "–", "–", "–"].map(Into::into),
     };
     format!(
-        "| {name:<13} | {average:<7} | {p50:<6} | {p90:<6} | {p99:<7} | {min:<7} | {max:<7} | \
+        "| {name:<21} | {average:<7} | {p50:<6} | {p90:<6} | {p99:<7} | {min:<7} | {max:<7} | \
          {rate:<19} |\n"
     )
 }

@@ -153,7 +153,7 @@ fn formats_have_the_words_of_the_command_line() {
         "openmetrics",
         "junit",
     ];
-    let styles = ["iceperf", "ipc-bench", "fastdds", "ipc-performance"];
+    let styles = ["iceperf", "ipc-bench", "ipc-bench-table", "fastdds", "ipc-performance"];
     assert_eq!(words, [&own[..], &others, &styles].concat());
     assert!(words.iter().all(|word| ipcmark_report::format(word).is_some()));
     assert!(FORMATS.iter().all(|format| !format.summary.is_empty()));

@@ -4,4 +4,4 @@ mod looks;
 mod parsed;
 
 /// The styles of other benchmarks.
-const STYLES: [&str; 4] = ["iceperf", "ipc-bench", "fastdds", "ipc-performance"];
+const STYLES: [&str; 5] = ["iceperf", "ipc-bench", "ipc-bench-table", "fastdds", "ipc-performance"];

@@ -156,25 +156,52 @@ fn ipc_performance_s_looks_like_this() {
     let expected = "\
 ### Latency (microseconds)
 
-32 B, wait spin, touch all
+32 B, touch all
 
-| Implementation | Average | P50    | P90    | P99     | Min    | Max     | 2 / Average (msg/s) |
-|---------------|---------|--------|--------|---------|---------|---------|---------------------|
-| Shared Memory | 0.58    | 0.55   | 0.60   | 0.71    | 0.49    | 38.02   | 3,463,203           |
-| Boost MQ      | 1.02    | 0.97   | 1.07   | 1.26    | 0.87    | 43.05   | 1,963,672           |
-| NNG (IPC)     | unavailable | –      | –      | –       | –       | –       | –                   |
+| Implementation        | Average | P50    | P90    | P99     | Min    | Max     | 2 / Average (msg/s) |
+|-----------------------|---------|--------|--------|---------|---------|---------|---------------------|
+| Shared Memory · spin  | 0.58    | 0.55   | 0.60   | 0.71    | 0.49    | 38.02   | 3,463,203           |
+| Boost MQ · spin       | 1.02    | 0.97   | 1.07   | 1.26    | 0.87    | 43.05   | 1,963,672           |
+| ZeroMQ (IPC) · block  | 262.81  | 250.30 | 275.33 | 325.39  | 225.27  | 3035.01 | 7,610               |
+| NNG (IPC) · spin      | unavailable | –      | –      | –       | –       | –       | –                   |
 
-NNG (IPC): unavailable: no libnng.so\\|1
-
-### Latency (microseconds)
-
-32 B, wait block, touch all
-
-| Implementation | Average | P50    | P90    | P99     | Min    | Max     | 2 / Average (msg/s) |
-|---------------|---------|--------|--------|---------|---------|---------|---------------------|
-| ZeroMQ (IPC)  | 262.81  | 250.30 | 275.33 | 325.39  | 225.27  | 3035.01 | 7,610               |
+NNG (IPC) · spin: unavailable: no libnng.so\\|1
 ";
     assert_eq!(shown(&run(cases), "ipc-performance"), expected);
+}
+
+#[test]
+fn ipc_bench_s_table_looks_like_this() {
+    let row = |name, bytes, wait, seconds: u64| {
+        let mut case = case(name, bytes, wait, 1_000);
+        let trial = first(&mut case);
+        (trial.times_ns.count, trial.elapsed_ns) = (10_000, seconds * 1_000_000_000);
+        case
+    };
+    let missing =
+        unmeasured(case("zeromq-tcp", 100, Wait::Block, 1), Status::Unavailable, "no libzmq.so");
+    let cases = vec![
+        row("sysv-shm", 1_000, Wait::Spin, 2),
+        row("shm-futex", 100, Wait::Block, 4),
+        missing,
+        row("pipe", 1_000, Wait::Block, 3),
+        row("pipe", 100, Wait::Block, 1),
+    ];
+    let expected = "\
+### Ping-pong: 1 / average round trip (msg/s)
+
+touch all
+
+| Method                         |         100 Byte Messages |      1 Kilo Byte Messages |
+| ------------------------------ | -------------------------:| -------------------------:|
+| ZeroMQ (TCP) · block           |               unavailable |                         – |
+| Pipes · block                  |              10,000 msg/s |               3,333 msg/s |
+| Shared Memory · spin           |                         – |               5,000 msg/s |
+| shm-futex · block              |               2,500 msg/s |                         – |
+
+ZeroMQ (TCP) · block 100 B: unavailable: no libzmq.so
+";
+    assert_eq!(shown(&run(cases), "ipc-bench-table"), expected);
 }
 
 #[test]
@@ -238,7 +265,7 @@ fn a_reason_that_several_cases_share_is_said_once() {
     for (style, line) in [
         ("iceperf", "\n64 [B], 128 [B]: unavailable: no libnng.so\n"),
         ("fastdds", "\n# 64 bytes, 128 bytes: unavailable: no libnng.so\n"),
-        ("ipc-performance", "\nNNG (IPC), NNG (TCP): unavailable: no libnng.so\n"),
+        ("ipc-performance", "\nNNG (IPC) · spin, NNG (TCP) · spin: unavailable: no libnng.so\n"),
     ] {
         let text = shown(&result, style);
         assert!(text.contains(line), "{style}: {text}");
