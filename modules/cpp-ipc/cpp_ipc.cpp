@@ -74,7 +74,7 @@ template <typename Channel> void close_end(void *end) {
 // Both ends have made their objects; waits until each has found the other's receiver.
 template <typename Channel> int connect(End<Channel> &end, ipcmark_error *error) {
     const auto is_connected = [&] { return end.out->wait_for_recv(1, LONGEST_SLEEP_MS); };
-    if (!ipcmark::holds_within(std::chrono::seconds(5), is_connected))
+    if (!ipcmark::holds_within(ipcmark::CONNECTED_WITHIN, is_connected))
         return ipcmark_fail(error, "connect", "an object of cpp-ipc", "no receiver comes", nullptr);
     return IPCMARK_DONE;
 }

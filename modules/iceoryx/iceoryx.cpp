@@ -83,7 +83,7 @@ template <typename Ports> int make_ports(End<Ports> &end, const ipcmark_settings
 template <typename Ports> int connect(End<Ports> &end, ipcmark_error *error) {
     int result = IPCMARK_DONE;
     const auto is_over = [&] { return end.ports->are_connected() || (result = end.client.check(error)); };
-    if (!holds_within(std::chrono::seconds(5), is_over))
+    if (!holds_within(CONNECTED_WITHIN, is_over))
         return ipcmark_fail(error, "connect", "publishers and subscribers of iceoryx", "they do not find each other",
                             nullptr);
     return result;

@@ -12,6 +12,10 @@
 
 namespace ipcmark {
 
+// The ends of a library find each other within this time, on a busy machine too: less than the ten seconds after which
+// a session is given up without a word of the library's.
+constexpr std::chrono::seconds CONNECTED_WITHIN{8};
+
 // True once the condition holds, which is looked at every millisecond; false after the limit.
 template <typename Condition> bool holds_within(std::chrono::milliseconds limit, Condition holds) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
