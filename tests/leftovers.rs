@@ -28,7 +28,7 @@ use crate::{
         processes::{Process, await_end_of, await_named, await_that},
         read, run,
         scene::{CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
-        tracer::{self, COMMAND, Victims, run_killed},
+        tracer::{self, COMMAND, Traced, Victims, run_killed},
         traces,
     },
 };
@@ -61,6 +61,9 @@ const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file
 
 /// Fast DDS with segments for messages, and with data sharing, which makes most files.
 const FAST_DDS: [&str; 2] = ["fastdds-shm", "fastdds-loan"];
+
+/// Runs that may fail by themselves before it counts.
+const ATTEMPTS: u32 = 3;
 
 /// The variable with the directories of modules.
 const MODULE_PATH: &str = "IPCMARK_MODULE_PATH";
@@ -131,12 +134,20 @@ impl<'a> Ground<'a> {
         left
     }
 
+    /// Kills the victims at this moment of a run. On a busy machine one that is traced can fail before it: that says nothing
+    /// of what a kill leaves, and it is tried again.
+    fn killed(&self, process: &str, nth: usize, victims: Victims, file: &Path) -> Traced {
+        let run = || run_killed(&mut self.command(file), process, nth, victims);
+        let says_something = |traced: &Traced| traced.killed_at.is_some() || traced.code == 0;
+        (1..ATTEMPTS).map(|_| run()).find(says_something).unwrap_or_else(run)
+    }
+
     /// Kills the victims at each of the moments in turn, until a run makes fewer calls than that. `check` is
     /// told which it was, and where the result is.
     fn at_every_name(&self, process: &str, victims: Victims, check: impl Fn(&str, &Path)) {
         for nth in 0.. {
             let file = self.results.path().join(format!("{process}-{nth}.json"));
-            let traced = run_killed(&mut self.command(&file), process, nth, victims);
+            let traced = self.killed(process, nth, victims, &file);
             let transports = self.transports;
             let Some(call) = traced.killed_at else {
                 assert_eq!(traced.code, 0, "{transports}: nobody was killed");
