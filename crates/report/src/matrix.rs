@@ -4,6 +4,8 @@ mod json;
 mod svg;
 mod table;
 
+use std::collections::BTreeMap;
+
 pub use json::matrix_json;
 pub use svg::matrix_svg;
 pub use table::matrix_table;
@@ -16,8 +18,8 @@ pub struct Matrix {
     pub what: String,
     /// The processors, in the order of the map: what is near stands together.
     pub cpus: Vec<MatrixCpu>,
-    /// The pairs that were measured.
-    pub cells: Vec<MatrixCell>,
+    /// The pairs that were measured, by the numbers of their processors, the smaller first.
+    pub cells: BTreeMap<(u32, u32), MatrixCell>,
     /// Pairs that were not.
     pub missing: usize,
     /// What the reader has to know, in sentences.
@@ -84,31 +86,32 @@ impl MatrixCell {
     }
 }
 
+/// Where a time lies in a range, from 0 to 1, on a logarithmic scale.
+fn shade(range: Option<(f64, f64)>, ns: f64) -> f64 {
+    match range {
+        Some((least, greatest)) if greatest > least => {
+            ((ns / least).ln() / (greatest / least).ln()).clamp(0.0, 1.0)
+        }
+        _ => 0.0,
+    }
+}
+
 impl Matrix {
     fn cell(&self, a: &MatrixCpu, b: &MatrixCpu) -> Option<&MatrixCell> {
-        let cpus = (a.id.min(b.id), a.id.max(b.id));
-        self.cells.iter().find(|cell| cell.cpus == cpus)
+        self.cells.get(&(a.id.min(b.id), a.id.max(b.id)))
     }
 
     /// The least and the greatest usual time.
     fn range(&self) -> Option<(f64, f64)> {
-        let usual = || self.cells.iter().filter_map(MatrixCell::usual_ns);
+        let usual = || self.cells.values().filter_map(MatrixCell::usual_ns);
         let least = usual().reduce(f64::min)?;
         Some((least, usual().fold(least, f64::max)))
-    }
-
-    /// Where a time lies between the least and the greatest, from 0 to 1, on a logarithmic scale.
-    fn shade(&self, ns: f64) -> f64 {
-        let Some((least, greatest)) = self.range().filter(|(least, most)| most > least) else {
-            return 0.0;
-        };
-        ((ns / least).ln() / (greatest / least).ln()).clamp(0.0, 1.0)
     }
 
     /// The pairs of each relation: how many, and the least, the median and the greatest of their usual times.
     fn relations(&self) -> Vec<(&str, usize, [f64; 3])> {
         let mut found: Vec<(&str, Vec<f64>)> = Vec::new();
-        for cell in &self.cells {
+        for cell in self.cells.values() {
             let Some(ns) = cell.usual_ns() else { continue };
             match found.iter_mut().find(|(relation, _)| *relation == cell.relation) {
                 Some((_, times)) => times.push(ns),
@@ -165,13 +168,15 @@ mod tests {
         Matrix {
             what: "a bare cache line".into(),
             cpus: (0..4).map(|id| cpu(id, i64::from(id / 2))).collect(),
-            cells: vec![
+            cells: [
                 cell((0, 1), &[(60.0, 0.9), (360.0, 0.1)]),
                 cell((2, 3), &[(61.0, 1.0)]),
                 cell((0, 2), &[(300.0, 1.0)]),
                 cell((1, 3), &[(310.0, 1.0)]),
                 MatrixCell { reason: Some("no <luck>".into()), ..cell((0, 3), &[]) },
-            ],
+            ]
+            .map(|cell| (cell.cpus, cell))
+            .into(),
             missing: 1,
             notes: vec!["a note".into()],
         }
@@ -218,7 +223,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_no_map() {
-        let none = Matrix { cells: Vec::new(), ..four() };
+        let none = Matrix { cells: BTreeMap::new(), ..four() };
         assert!(matrix_table(&none, terminal(80)).contains("not measured"));
         assert!(matrix_svg(&none).ends_with("</svg>\n"));
     }

@@ -34,6 +34,11 @@ pub fn ascii(text: &str) -> String {
     shown
 }
 
+/// Text on one line with nothing in it that XML takes for a mark of its own.
+pub fn markup(text: &str) -> String {
+    quick_xml::escape::escape(plain(text)).into_owned()
+}
+
 /// Text on one line with nothing in it that Markdown takes for a mark of its own.
 pub fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -7,7 +7,7 @@ use crate::{
     findings::findings,
     format::Format,
     names,
-    plain::plain,
+    plain::markup,
     units::{duration, size},
 };
 
@@ -42,7 +42,7 @@ fn card(result: &RunResult) -> String {
          font-family=\"system-ui, sans-serif\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#10161d\"/>\n"
     );
     card += &text(48, 64, 40, "#ffffff", "ipcmark: how long a hop between two processes takes");
-    card += &text(48, 102, 24, "#9fb0c0", &plain(&result.environment.cpu_model));
+    card += &text(48, 102, 24, "#9fb0c0", &result.environment.cpu_model);
     if panels.is_empty() {
         let nothing = "the result has no round trips between processes: see its table";
         card += &text(48, 200, 26, "#ffffff", nothing);
@@ -102,7 +102,7 @@ fn short(text: &str, most: usize) -> String {
 }
 
 fn text(x: usize, y: usize, size: usize, ink: &str, words: &str) -> String {
-    let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let words = markup(words);
     format!("<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{ink}\">{words}</text>\n")
 }
 

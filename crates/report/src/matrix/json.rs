@@ -15,7 +15,7 @@ pub fn matrix_json(matrix: &Matrix) -> String {
             "cache_shared_by": cpu.cache,
         })
     });
-    let cells = matrix.cells.iter().map(|cell| {
+    let cells = matrix.cells.values().map(|cell| {
         let parts = cell
             .parts
             .iter()

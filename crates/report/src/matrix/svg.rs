@@ -1,8 +1,8 @@
 //! The map as a picture: a cell is divided among its distances by their shares of the time.
 
-use super::{Matrix, MatrixCell, MatrixPart};
+use super::{Matrix, MatrixCell, MatrixPart, shade};
 use crate::{
-    plain::plain,
+    plain::markup,
     units::{Unit, duration},
 };
 
@@ -29,9 +29,10 @@ pub fn matrix_svg(matrix: &Matrix) -> String {
          <style>text {{ fill: #222 }} .quiet {{ fill: #777 }} .box {{ fill: none; stroke: #999 }} @media \
          (prefers-color-scheme: dark) {{ text {{ fill: #ddd }} .quiet {{ fill: #999 }} .cell {{ fill: #111 }} }}</style>\n"
     );
-    let unit = matrix.range().map(|(least, most)| Unit::of_range(least, most));
+    let range = matrix.range();
+    let unit = range.map(|(least, most)| Unit::of_range(least, most));
     picture += &text(LEFT, 24, "", &format!("round trips of {}", matrix.what), 16);
-    if let (Some((least, greatest)), Some(unit)) = (matrix.range(), unit) {
+    if let (Some((least, greatest)), Some(unit)) = (range, unit) {
         let range = format!(
             "in {}, from {} to {}; a cell is divided as its distances share the time",
             unit.sign(),
@@ -49,7 +50,7 @@ pub fn matrix_svg(matrix: &Matrix) -> String {
         for (column, b) in matrix.cpus.iter().enumerate() {
             if let Some(cell) = matrix.cell(a, b) {
                 let corner = (LEFT + side * column, TOP + side * row);
-                picture += &drawn(matrix, cell, corner, side, unit);
+                picture += &drawn(range, cell, corner, side, unit);
             }
         }
     }
@@ -64,7 +65,7 @@ pub fn matrix_svg(matrix: &Matrix) -> String {
 }
 
 fn drawn(
-    matrix: &Matrix,
+    range: Option<(f64, f64)>,
     cell: &MatrixCell,
     (x, y): (usize, usize),
     side: usize,
@@ -72,13 +73,13 @@ fn drawn(
 ) -> String {
     let (a, b) = cell.cpus;
     let about = format!("cpu {a} – cpu {b}, {}: {}", cell.relation, cell.words());
-    let mut group = format!("<g><title>{}</title>", escaped(&about));
+    let mut group = format!("<g><title>{}</title>", markup(&about));
     let mut from = y as f64;
     for part in &cell.parts {
         let part_height = side as f64 * part.share;
         group += &format!(
             "<rect x=\"{x}\" y=\"{from:.1}\" width=\"{side}\" height=\"{part_height:.1}\" fill=\"{}\"/>",
-            color(matrix, part)
+            color(range, part)
         );
         from += part_height;
     }
@@ -98,22 +99,14 @@ fn drawn(
 }
 
 /// Light for near, dark for far; grey where the processors did not run at the same time.
-fn color(matrix: &Matrix, part: &MatrixPart) -> String {
+fn color(range: Option<(f64, f64)>, part: &MatrixPart) -> String {
     let Some(ns) = part.round_trip_ns else { return "#bbb".into() };
-    let shade = matrix.shade(ns);
+    let shade = shade(range, ns);
     let mix = |near: f64, far: f64| (near + (far - near) * shade).round() as u8;
     format!("#{:02x}{:02x}{:02x}", mix(222.0, 232.0), mix(240.0, 120.0), mix(230.0, 70.0))
 }
 
 fn text(x: usize, y: usize, class: &str, words: &str, size: usize) -> String {
-    let words = escaped(words);
+    let words = markup(words);
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\" font-size=\"{size}\">{words}</text>\n")
-}
-
-fn escaped(text: &str) -> String {
-    plain(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

@@ -1,6 +1,6 @@
 //! The map for a terminal: numbers where they fit, else shades.
 
-use super::{Matrix, MatrixCpu};
+use super::{Matrix, MatrixCpu, shade};
 use crate::{
     format::Terminal,
     page::{BOLD, DIM, Page},
@@ -65,16 +65,17 @@ fn numbers(page: &mut Page, matrix: &Matrix, rows: &[Vec<String>], label: usize,
 }
 
 fn shades(page: &mut Page, matrix: &Matrix, label: usize) {
+    let range = matrix.range();
     let sign = |row: &MatrixCpu, column: &MatrixCpu| {
         let ns = matrix.cell(row, column).and_then(|cell| cell.usual_ns())?;
-        Some(SHADES[(matrix.shade(ns) * (SHADES.len() - 1) as f64).round() as usize])
+        Some(SHADES[(shade(range, ns) * (SHADES.len() - 1) as f64).round() as usize])
     };
     for row in &matrix.cpus {
         let signs: String =
             matrix.cpus.iter().map(|column| sign(row, column).unwrap_or(' ')).collect();
         page.line("", &format!("{:>label$} {signs}", row.id));
     }
-    if let Some((least, greatest)) = matrix.range() {
+    if let Some((least, greatest)) = range {
         let (least, greatest) = (duration(least), duration(greatest));
         page.line(DIM, &format!("{} {least}   {} {greatest}", SHADES[0], SHADES[3]));
     }
@@ -98,7 +99,7 @@ fn relations(page: &mut Page, matrix: &Matrix) {
 
 /// The pairs whose distance changes, each with its distances and their shares, and those of which nothing is known.
 fn moving(page: &mut Page, matrix: &Matrix) {
-    let told: Vec<_> = matrix.cells.iter().filter(|cell| cell.parts.len() != 1).collect();
+    let told: Vec<_> = matrix.cells.values().filter(|cell| cell.parts.len() != 1).collect();
     if told.is_empty() {
         return;
     }

@@ -105,8 +105,8 @@ fn measure(
     through: Option<&Through>,
     duration: Duration,
     interrupts: &Interrupts,
-) -> Vec<MatrixCell> {
-    let mut cells = Vec::with_capacity(pairs.len());
+) -> BTreeMap<(u32, u32), MatrixCell> {
+    let mut cells = BTreeMap::new();
     for pair in pairs {
         if interrupts.signal().is_some() {
             break;
@@ -117,9 +117,8 @@ fn measure(
         };
         let (parts, reason) = found.map_or_else(|why| (Vec::new(), Some(why)), |all| (all, None));
         let relation = pair.relation.to_string();
-        cells.push(MatrixCell { cpus: pair.cpus, relation, parts, reason });
+        cells.insert(pair.cpus, MatrixCell { cpus: pair.cpus, relation, parts, reason });
     }
-    cells.sort_by_key(|cell| cell.cpus);
     cells
 }
 
@@ -168,7 +167,7 @@ fn show(matrix: &Matrix, arguments: &CoresArguments) -> ExitCode {
     let drawn = arguments.svg.as_ref().is_none_or(|path| {
         ipcmark_results::write_text(path, &matrix_svg(matrix)).map_err(output::say).is_ok()
     });
-    let known = matrix.cells.iter().all(|cell| cell.reason.is_none());
+    let known = matrix.cells.values().all(|cell| cell.reason.is_none());
     ExitCode::from(u8::from(!(shown && drawn && known)))
 }
 
