@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     arguments::sizes::Sizes,
     definition::{Definition, Invocation, Outcome},
-    measurement, registry,
+    measurement,
     translation::Translation,
 };
 
@@ -154,7 +154,7 @@ fn one_size(text: &str) -> Result<usize, String> {
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments = invocation.arguments::<IpcBench>()?.translated().arguments()?;
-    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+    measurement::measure_here(&arguments)
 }
 
 pub(super) const DEFINITION: Definition = Definition {

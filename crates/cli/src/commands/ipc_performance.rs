@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
-    measurement, registry,
+    measurement,
     translation::Translation,
 };
 
@@ -105,7 +105,7 @@ impl IpcPerformance {
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments = invocation.arguments::<IpcPerformance>()?.translated().arguments()?;
-    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+    measurement::measure_here(&arguments)
 }
 
 pub(super) const DEFINITION: Definition = Definition {

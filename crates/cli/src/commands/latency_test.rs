@@ -15,7 +15,7 @@ use crate::{
     },
     by_hand,
     definition::{Definition, Invocation, Outcome},
-    measurement, output, registry,
+    measurement, output,
     translation::Translation,
 };
 
@@ -281,7 +281,7 @@ pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
     if let Some(note) = line.note() {
         output::say(note);
     }
-    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+    measurement::measure_here(&arguments)
 }
 
 fn run(invocation: &Invocation<'_>) -> Outcome {

@@ -5,12 +5,12 @@ use clap::Args;
 use crate::{
     arguments::{plan_file, run::RunArguments},
     definition::{Definition, Invocation, Outcome},
-    measurement, registry,
+    measurement,
 };
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: RunArguments = plan_file::arguments(invocation)?;
-    measurement::measure(&arguments, None, &registry::look(&arguments.module)?)
+    measurement::measure_here(&arguments)
 }
 
 pub(super) const DEFINITION: Definition = Definition {

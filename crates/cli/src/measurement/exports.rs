@@ -75,6 +75,12 @@ fn place(path: &Path) -> PathBuf {
     fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.into())
 }
 
+/// Writes the result itself, if a file is given; false where that failed, which is said.
+pub(crate) fn save(path: Option<&PathBuf>, result: &RunResult) -> bool {
+    let written = path.map_or(Ok(()), |path| ipcmark_results::write_atomically(path, result));
+    written.map_err(output::say).is_ok()
+}
+
 /// Writes every export; false where one failed, which is said.
 pub(crate) fn write(exports: &[Export], result: &RunResult) -> bool {
     let failures: Vec<String> =

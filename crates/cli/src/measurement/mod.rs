@@ -14,8 +14,12 @@ use ipcmark_results::{RunResult, Status};
 use ipcmark_transport::Error;
 
 use crate::{
-    arguments::run::RunArguments, definition::Outcome, interrupts::Interrupts, output,
-    registry::Transports, selection::Selection,
+    arguments::run::RunArguments,
+    definition::Outcome,
+    interrupts::Interrupts,
+    output,
+    registry::{self, Transports},
+    selection::Selection,
 };
 
 pub(crate) use self::recorder::Recorder;
@@ -44,6 +48,11 @@ pub(crate) fn measure(
 /// True if more than one row of a plan is going to be measured.
 fn has_several_rows(plan: &Plan) -> bool {
     plan.rows.iter().filter(|row| row.verdict.is_none()).count() > 1
+}
+
+/// The same, with the transports of the modules that are there and both ends in this command.
+pub(crate) fn measure_here(arguments: &RunArguments) -> Outcome {
+    measure(arguments, None, &registry::look(&arguments.module)?)
 }
 
 fn run(
@@ -101,11 +110,7 @@ fn conclude(
     result: &RunResult,
     interrupts: &Interrupts,
 ) -> ExitCode {
-    let path = arguments.output.as_ref();
-    let written = path.map_or(Ok(()), |path| ipcmark_results::write_atomically(path, result));
-    if let Err(error) = &written {
-        output::say(error);
-    }
+    let written = exports::save(arguments.output.as_ref(), result);
     let exported = exports::write(&arguments.export, result);
     let shown = show(arguments.format, result);
     if interrupts.signal().is_some() {
@@ -113,7 +118,7 @@ fn conclude(
     }
     let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
     let measured = all_measured(result, &names.collect::<Vec<_>>());
-    ExitCode::from(u8::from(written.is_err() || !exported || !shown || !measured))
+    ExitCode::from(u8::from(!written || !exported || !shown || !measured))
 }
 
 /// Prints the result; false where that failed.

@@ -204,9 +204,7 @@ impl Asked<'_> {
 
     /// Writes the result where it was asked for; false where that failed, which is said.
     fn write(&self, result: &RunResult) -> bool {
-        let written = self.run.output.as_ref().is_none_or(|path| {
-            ipcmark_results::write_atomically(path, result).map_err(output::say).is_ok()
-        });
+        let written = exports::save(self.run.output.as_ref(), result);
         exports::write(&self.run.export, result) && written
     }
 }

@@ -7,7 +7,6 @@ mod walk;
 use std::process::ExitCode;
 
 use ipcmark_report::{SweepShown, sweep_table};
-use ipcmark_results::RunResult;
 
 use self::{
     arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
@@ -102,10 +101,7 @@ fn swept(
 
 /// Writes what has been measured so far; false where that failed, which is said.
 fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
-    let written = |(path, result): (&std::path::PathBuf, &RunResult)| {
-        ipcmark_results::write_atomically(path, result).map_err(output::say).is_ok()
-    };
-    all.output.as_ref().zip(walk.result.as_ref()).is_none_or(written)
+    walk.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
 }
 
 pub(super) const DEFINITION: Definition = Definition {
