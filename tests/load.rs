@@ -1,8 +1,8 @@
 //! Loads other than one message after the other: an open loop at a rate, and pauses.
 
-use std::{thread, time::Duration};
+use std::{fs, process::Command, thread, time::Duration};
 
-use ipcmark_results::{Load, Status, decode};
+use ipcmark_results::{Carrier, Load, Status, decode};
 use libc::{SIGCONT, SIGSTOP};
 
 use crate::support::{
@@ -17,6 +17,9 @@ ipcmark_harness::tests![
     a_pause_follows_each_answer,
     each_rate_has_its_own_table,
     followers_are_paced_too,
+    a_trace_is_played_through_every_pattern,
+    a_trace_that_cannot_be_played_is_said,
+    what_an_application_sent_becomes_a_trace,
 ];
 
 fn a_rate_is_offered_and_accounted_for() {
@@ -123,4 +126,102 @@ fn followers_are_paced_too() -> Verdict {
     assert_eq!(trial.answers.len(), 2);
     assert!(trial.answers.iter().all(|answers| answers.answer_ns.count == 10), "{trial:?}");
     Verdict::Holds
+}
+
+/// 40 messages in 0.2 s: each is sent, answered and accounted for, whatever its size.
+fn a_trace_is_played_through_every_pattern() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.csv");
+    let lines: String = (0..40).map(|at| format!("{},{}\n", at * 5, 16 + 100 * (at % 7))).collect();
+    fs::write(&path, format!("time_ms,size\n{lines}")).unwrap();
+    let (trace, transports) = (path.display(), "pipe,udp,shm-slot,uds-seqpacket");
+    let flags = format!("run -t {transports} --trace {trace} --trials 1 --format json");
+    let patterns = ["-p latency,one-way", "-p fan-out --subscribers 2"];
+    for result in patterns.map(|pattern| run(&format!("{flags} {pattern}")).exits(0).result()) {
+        assert!(result.cases.len() >= 8);
+        for case in &result.cases {
+            let Load::Trace { messages, span_ns, bytes, .. } = case.identity.load else { panic!() };
+            assert_eq!((messages, span_ns, case.identity.payload_bytes), (40, 200_000_000, 616));
+            assert_eq!(bytes, (0..40).map(|at| 16 + 100 * (at % 7)).sum::<u64>());
+            let (trial, name) = (only(case), &case.identity.transport);
+            let offered = trial.offered.as_ref().expect("it was an open loop");
+            assert_eq!(offered.intended, 40, "{name} {offered:?}");
+            assert_eq!(trial.times_ns.count, 40, "{name}");
+            if name == "udp" {
+                assert_eq!(trial.session.carrier.found, Carrier::Network, "{:?}", trial.session);
+            }
+        }
+    }
+    let table = run(&format!("run -t pipe --trace {trace} --trials 1 -n 8")).exits(0).stdout;
+    assert!(table.contains("latency · up to 616 B · trace"), "{table}");
+    assert!(table.contains("of 40 messages · spin"), "{table}");
+}
+
+fn a_trace_that_cannot_be_played_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.csv");
+    let said = |text: &str, flags: &str| {
+        fs::write(&path, text).unwrap();
+        run(&format!("run -t pipe --trace {} {flags}", path.display())).exits(2).stderr
+    };
+    let errors = [
+        ("time,size\n1,64\n", "", "it has 1 messages"),
+        ("when,what\n1,64\n", "", "no column time"),
+        ("time,size\n1,64\n2,many\n", "", "in line 3, 'many' is not a number of bytes"),
+        ("time,size\n1,64\n2,64\n", "-p throughput", "sends as fast as it goes"),
+        ("time,size\n1,64\n2,64\n", "--rate 10/s", "cannot be used with"),
+        ("time,size\n1,64\n2,64\n", "-s 64", "cannot be used with"),
+    ];
+    for (text, flags, wanted) in errors {
+        let stderr = said(text, flags);
+        assert!(stderr.contains(wanted), "{wanted} is not in: {stderr}");
+    }
+    let missing = run("run -t pipe --trace /none.csv").exits(2).stderr;
+    assert!(missing.contains("cannot read the trace /none.csv"), "{missing}");
+}
+
+/// A capture of one UDP packet of 11 bytes and one TCP packet of 5, and what strace writes.
+fn what_an_application_sent_becomes_a_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = |recorded: &[u8]| {
+        let path = directory.path().join("recorded");
+        fs::write(&path, recorded).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/trace-from.py");
+        let ended =
+            Command::new("python3").args([script, path.to_str().unwrap()]).output().unwrap();
+        String::from_utf8(if ended.status.success() { ended.stdout } else { ended.stderr }).unwrap()
+    };
+    let packet = |kind: u8, transport_head: u8, body: usize| {
+        let mut packet = vec![0; 14 + 20];
+        let total = 20 + usize::from(transport_head) + body;
+        (packet[14], packet[14 + 9]) = (0x45, kind);
+        packet[16..18].copy_from_slice(&(total as u16).to_be_bytes());
+        let mut head = vec![0; transport_head.into()];
+        if kind == 6 {
+            head[12] = (transport_head / 4) << 4;
+        }
+        packet.extend(head.into_iter().chain(vec![0; body]));
+        packet
+    };
+    let mut capture = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
+    capture.extend([0; 16].iter().chain(&1_u32.to_le_bytes()));
+    for (at_us, packet) in [(7_u32, packet(17, 8, 11)), (1000, packet(6, 32, 5))] {
+        for number in [1_700_000_000, at_us, packet.len() as u32, packet.len() as u32] {
+            capture.extend(number.to_le_bytes());
+        }
+        capture.extend(packet);
+    }
+    assert_eq!(trace(&capture), "time,size\n1700000000.000007,11\n1700000000.001000,5\n");
+    let strace = "1700000000.1 write(3, \"a) = 9\", 6) = 6\n\
+                  [pid 7] 1700000000.2 sendto(4, \"x\", 1, 0, NULL, 0) = 1\n\
+                  1700000000.3 read(3, \"\", 6) = 6\n1700000000.4 write(3, \"\", 6) = -1 EPIPE\n\
+                  12 1700000000.5 sendmsg(5, {msg_name=NULL}, 0) = 32\n";
+    assert_eq!(
+        trace(strace.as_bytes()),
+        "time,size\n1700000000.1,6\n1700000000.2,1\n1700000000.5,32\n"
+    );
+    assert!(trace(b"nothing\n").contains("has no message"));
+    let played = directory.path().join("trace.csv");
+    fs::write(&played, trace(&capture)).unwrap();
+    run(&format!("run -t pipe --trace {} --trials 1", played.display())).exits(0);
 }

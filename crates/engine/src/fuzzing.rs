@@ -120,6 +120,7 @@ pub fn replies(bytes: &[u8]) {
         sandboxed: true,
         apart: false,
         payload: 64,
+        load: Load::Closed,
     };
     let Ok(measurement) = reports.measurement(&circumstances) else { return };
     // One with a figure that is no number makes a row that has failed.
@@ -152,6 +153,7 @@ pub fn requests_of_a_session() -> Value {
         seed: 1,
         silent: 0,
         load: Load::Rate { per_second: 1000, arrivals: Arrivals::Poisson },
+        trace: None,
     };
     json!([
         Request::Prepare { probes: true },

@@ -26,4 +26,7 @@ pub use ipcmark_machine::placement::Pinning;
 pub use keeper::keep;
 pub use leftovers::{RunDirectory, clean};
 pub use registry::{AnyTransport, Register, Registry};
-pub use wire::{Isolation, KeeperReport, Length, Order, PathOptions, PlainText, WorkerSpec};
+pub use wire::{
+    Isolation, KeeperReport, Length, MOST_RECORDED, Order, PathOptions, PlainText, Trace,
+    WorkerSpec,
+};

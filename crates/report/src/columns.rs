@@ -36,8 +36,8 @@ impl Scale {
     /// The scale for these times of a group. A response contains waiting, of which a half would mean nothing.
     pub fn of_times(key: &Key, round_trips_ns: impl Iterator<Item = f64>) -> Self {
         let (factor, what) = match (key.pattern, key.load) {
-            (Pattern::OneWay, Load::Rate { .. }) => (1.0, "one way from the intended time"),
-            (_, Load::Rate { .. }) => (1.0, "response from the intended time"),
+            (Pattern::OneWay, load) if load.is_open() => (1.0, "one way from the intended time"),
+            (_, load) if load.is_open() => (1.0, "response from the intended time"),
             (Pattern::Latency, _) => (0.5, "½ round trip"),
             (Pattern::OneWay, _) => (1.0, "one way"),
             (Pattern::Throughput, _) => (1.0, "time a message"),

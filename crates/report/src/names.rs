@@ -15,7 +15,7 @@ pub fn row(row: &Row) -> String {
     match Key::of(identity).payload {
         Some(_) => transport(identity),
         None => {
-            let size = units::size(identity.payload_bytes);
+            let size = size(identity.payload_bytes, identity.load);
             format!("{} {size}{}", plain(&identity.transport), settings(&identity.options))
         }
     }
@@ -61,7 +61,7 @@ fn among(names: &[String], all: &[String]) -> String {
 /// A row that stands alone: `tcp (latency · 64 B · all · spin)`.
 pub fn alone(identity: &Identity) -> String {
     let Identity { pattern, touch, wait, .. } = identity;
-    let size = units::size(identity.payload_bytes);
+    let size = size(identity.payload_bytes, identity.load);
     let load = load(identity.load).map_or_else(String::new, |load| format!(" · {load}"));
     format!("{} ({pattern} · {size} · {touch}{load} · {wait})", transport(identity))
 }
@@ -95,7 +95,16 @@ pub fn load(load: Load) -> Option<String> {
             Some(format!("{}/s", units::count(per_second)))
         }
         Load::Rate { per_second, .. } => Some(format!("{}/s at random", units::count(per_second))),
+        Load::Trace { messages, digest, .. } => {
+            Some(format!("trace {digest:08x} of {} messages", units::count(messages)))
+        }
     }
+}
+
+/// The bytes of a message, or of the largest where they have sizes of their own.
+fn size(payload_bytes: u64, load: Load) -> String {
+    let bytes = units::size(payload_bytes);
+    if load.has_sizes() { format!("up to {bytes}") } else { bytes }
 }
 
 /// The reach of a message in words, where it is not from process to process.
@@ -138,7 +147,7 @@ impl Titles {
     pub fn payload(&self, key: &Key) -> Vec<String> {
         let Some((bytes, touch)) = key.payload else { return Vec::new() };
         let touch = self.untouched.contains(&bytes).then(|| format!("touch {touch}"));
-        std::iter::once(units::size(bytes)).chain(touch).collect()
+        std::iter::once(size(bytes, key.load)).chain(touch).collect()
     }
 
     /// The title of a group.

@@ -40,7 +40,7 @@ impl Event {
     fn of(identity: &Identity) -> Self {
         match (identity.pattern, identity.load) {
             (Pattern::Throughput, _) => Event::Message,
-            (_, Load::Rate { .. }) => Event::Response,
+            (_, load) if load.is_open() => Event::Response,
             (Pattern::OneWay, _) => Event::OneWay,
             (Pattern::Latency | Pattern::FanOut, _) => Event::RoundTrip,
         }
@@ -164,6 +164,7 @@ fn load(load: Load) -> Option<String> {
         Load::Interval { pause_ns } => Some(format!("pause_ns:{pause_ns}")),
         Load::Rate { per_second, arrivals: Arrivals::Fixed } => Some(format!("rate:{per_second}")),
         Load::Rate { per_second, .. } => Some(format!("rate:{per_second}/poisson")),
+        Load::Trace { digest, .. } => Some(format!("trace:{digest:08x}")),
     }
 }
 

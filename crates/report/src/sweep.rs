@@ -101,6 +101,7 @@ fn point(over: Swept, identity: &Identity) -> (u64, String) {
                 (pause_ns, identity.load.to_string().replace("interval ", ""))
             }
             Load::Rate { per_second, .. } => (per_second, format!("{}/s", count(per_second))),
+            Load::Trace { messages, .. } => (messages, identity.load.to_string()),
         },
         Swept::Payload => (identity.payload_bytes, size(identity.payload_bytes)),
         Swept::Subscribers => (u64::from(identity.subscribers), identity.subscribers.to_string()),

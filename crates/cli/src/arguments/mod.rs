@@ -8,4 +8,5 @@ pub(crate) mod plan_file;
 pub(crate) mod run;
 pub(crate) mod sizes;
 mod text_file;
+pub(crate) mod trace_file;
 pub(crate) mod values;

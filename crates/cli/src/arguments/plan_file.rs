@@ -14,7 +14,10 @@ use super::{
 use crate::definition::{Failure, Invocation};
 
 /// Keys that say the same thing in two ways: one on the command line replaces both.
-const RIVALS: [[&str; 2]; 5] = [
+const RIVALS: [[&str; 2]; 8] = [
+    ["trace", "rate"],
+    ["trace", "interval"],
+    ["trace", "sizes"],
     ["rate", "interval"],
     ["round-trips", "duration"],
     ["cpus", "no-pin"],

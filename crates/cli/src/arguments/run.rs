@@ -77,6 +77,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::interval)]
     pub interval: Option<Duration>,
 
+    /// Play recorded messages, each at its time and of its size: an open loop. A CSV file with the columns time (in
+    /// seconds; also time_ms, time_us, time_ns) and size (bytes). Each trial plays all of it, or --duration
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["rate", "interval", "sizes"])]
+    pub trace: Option<PathBuf>,
+
     /// Time for the whole run: as many trials as fit, at least 3 [default: 2m for everything, less for less]
     #[arg(long, value_name = "DURATION", value_parser = values::budget, conflicts_with = "trials")]
     pub budget: Option<Duration>,

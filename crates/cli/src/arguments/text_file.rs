@@ -20,29 +20,44 @@ use nix::{
 /// More than anyone writes by hand.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// More than the longest trace takes.
+const MOST_RECORDED_BYTES: u64 = 64 << 20;
+
 /// How long the program behind a pipe, as in `run <(make-plan)`, may take to write all of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads a text of at most 1 MiB from a file or a pipe.
 pub(super) fn read(path: &Path) -> io::Result<String> {
+    read_most(path, MOST_BYTES)
+}
+
+/// Reads what a program recorded, at most 64 MiB, from a file or a pipe.
+pub(super) fn read_recorded(path: &Path) -> io::Result<String> {
+    read_most(path, MOST_RECORDED_BYTES)
+}
+
+fn read_most(path: &Path, most: u64) -> io::Result<String> {
     // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
     let mut options = File::options();
     let file = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let kind = file.metadata()?.file_type();
     let text = match () {
-        () if kind.is_file() => read_bounded(file),
-        () if kind.is_fifo() => read_bounded(Pipe::new(file)),
+        () if kind.is_file() => read_bounded(file, most),
+        () if kind.is_fifo() => read_bounded(Pipe::new(file), most),
         () if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
         () => Err(Error::new(ErrorKind::InvalidInput, "it is a device, not a file or a pipe")),
     }?;
     String::from_utf8(text).map_err(|e| Error::new(ErrorKind::InvalidData, format!("{e}")))
 }
 
-fn read_bounded(source: impl Read) -> io::Result<Vec<u8>> {
+fn read_bounded(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(Error::new(ErrorKind::FileTooLarge, "it is larger than 1 MiB")),
+    source.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => {
+            let why = format!("it is larger than {} MiB", most >> 20);
+            Err(Error::new(ErrorKind::FileTooLarge, why))
+        }
         false => Ok(bytes),
     }
 }

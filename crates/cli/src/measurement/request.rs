@@ -7,7 +7,7 @@ use std::{
 };
 
 use ipcmark_engine::{
-    FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trials, Waits,
+    FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trace, Trials, Waits,
 };
 use ipcmark_results::{Load, Touch};
 use ipcmark_transport::{Pattern, Wait};
@@ -16,6 +16,7 @@ use crate::{
     arguments::{
         run::{RunArguments, SandboxWord},
         sizes::Sizes,
+        trace_file,
         values::WaitWord,
     },
     selection::{self, Selection},
@@ -82,11 +83,12 @@ fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
                     --patterns it is the one that is measured"
             .into());
     }
-    let is_paced = arguments.rate.is_some() || arguments.interval.is_some();
+    let is_paced =
+        arguments.rate.is_some() || arguments.interval.is_some() || arguments.trace.is_some();
     if is_paced && patterns(arguments).contains(&Pattern::Throughput) {
         return Err(
-            "--rate and --interval say when each message is sent, but the pattern throughput \
-                    sends as fast as it goes: leave one of them out"
+            "--rate, --interval and --trace say when each message is sent, but the pattern \
+             throughput sends as fast as it goes: leave one of them out"
                 .into(),
         );
     }
@@ -111,16 +113,20 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
     let default = PlanRequest::default();
     let counted = arguments.round_trips.map(Length::RoundTrips);
     let words = arguments.waits.as_deref().unwrap_or_default();
+    let trace = arguments.trace.as_deref().map(trace_file::read).transpose()?;
+    let span = trace.as_ref().map(|trace| Duration::from_nanos(trace.span_ns()));
+    let time = arguments.duration.or(span).map(Length::Time);
     Ok(PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
-        loads: loads(arguments),
-        payloads: payloads(arguments)?,
+        loads: trace.as_ref().map_or_else(|| loads(arguments), |trace| vec![trace.load()]),
+        payloads: payloads(arguments, trace.as_ref())?,
         waits: waits(words),
         trials: trials(arguments),
-        length: counted.or_else(|| arguments.duration.map(Length::Time)),
+        length: counted.or(time),
+        trace,
         seed: arguments.seed.unwrap_or_else(random_seed),
         ..default
     })
@@ -171,7 +177,9 @@ fn trials(arguments: &RunArguments) -> Trials {
     if let Some(half_width) = arguments.precision {
         return Trials::Until { half_width, most: arguments.budget.unwrap_or(MOST_FOR_PRECISION) };
     }
-    let has_length = arguments.round_trips.is_some() || arguments.duration.is_some();
+    let has_length = arguments.round_trips.is_some()
+        || arguments.duration.is_some()
+        || arguments.trace.is_some();
     match (arguments.trials, arguments.budget) {
         (Some(count), _) => Trials::Fixed(count),
         (None, Some(budget)) => Trials::Within(budget),
@@ -181,12 +189,18 @@ fn trials(arguments: &RunArguments) -> Trials {
 }
 
 /// A line of memory that nobody touches misleads where messages are large: unless told otherwise every byte is.
-fn payloads(arguments: &RunArguments) -> Result<Vec<(usize, Vec<Touch>)>, String> {
+fn payloads(
+    arguments: &RunArguments,
+    trace: Option<&Trace>,
+) -> Result<Vec<(usize, Vec<Touch>)>, String> {
+    let touch = arguments.touch.map_or(Touch::All, Into::into);
+    if let Some(trace) = trace {
+        return Ok(vec![(trace.largest(), vec![touch])]);
+    }
     let read =
         |text: &String| Sizes::parse(text).map_err(|why| format!("in --sizes {text}: {why}"));
     let given = arguments.sizes.as_ref().map(read).transpose()?;
     let sizes = given.as_ref().map_or(&DEFAULT_SIZES[..], |sizes| &sizes.0);
-    let touch = arguments.touch.map_or(Touch::All, Into::into);
     Ok(sizes.iter().map(|size| (*size, vec![touch])).collect())
 }
 

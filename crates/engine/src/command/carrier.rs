@@ -18,7 +18,10 @@ pub(crate) struct Evidence<'a> {
     pub span: Span,
     /// Whether the interface was the session's own: otherwise others' traffic is in its counter.
     pub sandboxed: bool,
+    /// Bytes of the largest message.
     pub payload: usize,
+    /// Bytes that a message has at least, on average.
+    pub least_mean: f64,
     pub loopback_bytes_per_message: f64,
     /// Whether every process has a socket that speaks over a network interface.
     pub has_network_sockets: bool,
@@ -51,8 +54,8 @@ impl Evidence<'_> {
 
     fn carrier(&self, shares_enough: bool) -> Carrier {
         // A packet has a head, but a message could be compressed by nobody here.
-        let on_loopback = self.has_network_sockets
-            && self.loopback_bytes_per_message >= self.payload as f64 * 0.9;
+        let on_loopback =
+            self.has_network_sockets && self.loopback_bytes_per_message >= self.least_mean * 0.9;
         match self.span {
             Span::None | Span::Thread => Carrier::Process,
             // What looks the same in the tables of two hosts is not the same.
@@ -104,6 +107,7 @@ mod tests {
             sandboxed,
             apart: false,
             payload: 1000,
+            least_mean: 1000.0,
             loopback_bytes_per_message: loopback,
             has_network_sockets: sockets,
             shared,

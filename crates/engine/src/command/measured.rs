@@ -5,7 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use ipcmark_machine::placement::Placement;
 use ipcmark_results::{
-    Answers, Blocks, CarrierEvidence, ClockOffset, EndRecord, Losses, Measurement, Offered,
+    Answers, Blocks, CarrierEvidence, ClockOffset, EndRecord, Load, Losses, Measurement, Offered,
     OneWayParts, PlacedSamples, ProcessRecord, QueueDepth, SessionRecord, StreamParts,
     ThreadRecord, Times, Trial,
 };
@@ -53,6 +53,7 @@ pub(crate) struct Circumstances<'a> {
     /// Whether the ends are on different hosts.
     pub apart: bool,
     pub payload: usize,
+    pub load: Load,
 }
 
 impl Reports {
@@ -231,6 +232,11 @@ impl Reports {
             span: circumstances.span,
             sandboxed: circumstances.sandboxed,
             payload: circumstances.payload,
+            least_mean: match circumstances.load {
+                // Of a trace that is not played to its end other messages count.
+                Load::Trace { messages, bytes, .. } => 0.5 * bytes as f64 / messages as f64,
+                _ => circumstances.payload as f64,
+            },
             loopback_bytes_per_message: self.leader.costs.loopback_bytes as f64 / messages,
             has_network_sockets: self.has_network_sockets,
             apart: circumstances.apart,

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use ipcmark_results::{Load, Outcome, Touch};
 use ipcmark_transport::{Availability, Capabilities, FanOut, Pattern, Span, Wait};
 
-use crate::{registry::Registry, wire::Length};
+use crate::{
+    registry::Registry,
+    wire::{Length, Trace},
+};
 
 /// What a user asks to be measured.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub struct PlanRequest {
     pub silent: u32,
     /// The ways in which messages are offered.
     pub loads: Vec<Load>,
+    /// The messages of the one load that is a trace.
+    pub trace: Option<Trace>,
     /// Where the followers are.
     pub location: FollowerLocation,
     /// How many trials there are.
@@ -117,6 +122,7 @@ impl Default for PlanRequest {
             subscribers: 1,
             silent: 0,
             loads: vec![Load::Closed],
+            trace: None,
             location: FollowerLocation::default(),
             trials: Trials::Fixed(1),
             first_trial: 1,
@@ -149,6 +155,8 @@ pub struct Plan {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
+    /// The messages of the one load that is a trace.
+    pub trace: Option<Trace>,
     /// How many trials there are.
     pub trials: Trials,
     /// The number of the first.
@@ -204,6 +212,7 @@ impl Plan {
             sessions: Vec::new(),
             subscribers: request.subscribers,
             silent: request.silent,
+            trace: request.trace.clone(),
             trials: request.trials,
             first_trial: request.first_trial,
             length: request.length,

@@ -227,6 +227,7 @@ impl<'a> Recorder<'a> {
             sandboxed: sessions.sandbox,
             apart: sessions.are_apart(),
             payload: self.plan.rows[row].slot.payload,
+            load: identity.load,
         };
         let reports = Reports::of(reports)?;
         self.samples.insert((row, trial, round), reports.placed_samples());

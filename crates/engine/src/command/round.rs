@@ -240,6 +240,7 @@ impl<'r, 'a> Round<'r, 'a> {
             seed: self.plan.seed,
             silent: self.plan.silent,
             load: slot.load,
+            trace: self.plan.trace.clone(),
         };
         self.session(open.member)?.begin(&pass)
     }
@@ -355,6 +356,7 @@ impl Turns {
 
     fn paced(length: Length, round_trip_ns: f64, load: Load, gap_ns: f64) -> Self {
         let (samples, time_ns) = match (length, load) {
+            (Length::Time(time), Load::Trace { .. }) => (u64::MAX, time.as_nanos() as f64),
             (Length::Time(time), _) => {
                 (u64::MAX, (FEWEST_MESSAGES * gap_ns).max(time.as_nanos() as f64))
             }

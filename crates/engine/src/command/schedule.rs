@@ -135,6 +135,7 @@ mod tests {
             sessions: (0..sessions).map(session).collect(),
             subscribers: 1,
             silent: 0,
+            trace: None,
             trials: Trials::Fixed(1),
             first_trial: 1,
             length: None,

@@ -59,7 +59,7 @@ pub(super) trait BlockLoop {
     fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error>;
     /// One round trip a slot, each when it is due, until there are no slots left or the turn is over; how many there were.
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
-        pacer::paced(slots, pacer, || self.flagged(0).map(drop))
+        pacer::paced(slots, pacer, |_| self.flagged(0).map(drop))
     }
     /// The first turn is next: what was lost until now does not count.
     fn start_measuring(&mut self);

@@ -49,7 +49,7 @@ impl PatternLoops for FanOut {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<Option<FollowerReport>, Error> {
-        follower::reflect::<E, T, RELIABLE>(end, pass, context)
+        follower::answers::<E, T, RELIABLE>(end, pass, context)
     }
 }
 
@@ -93,7 +93,13 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
     }
 
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
-        pacer::paced(slots, pacer, || self.round_trip::<true>(0).map(drop))
+        let payload = self.len;
+        let count = pacer::paced(slots, pacer, |due| {
+            self.len = due.len;
+            self.round_trip::<true>(0).map(drop)
+        });
+        self.len = payload;
+        count
     }
 
     #[inline(never)]

@@ -2,7 +2,7 @@
 //! and sends one back, until it is put to sleep.
 
 use ipcmark_machine::pin::Pin;
-use ipcmark_transport::{Endpoint, Error, Span};
+use ipcmark_transport::{Endpoint, Error, MIN_PAYLOAD, Span};
 
 use super::{
     context::LoopContext,
@@ -17,8 +17,20 @@ use super::{
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
 
-/// Answers every message until the case is over.
-pub(super) fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+/// Answers every message until the case is over, each with as many bytes.
+pub(super) fn answers<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+    end: &mut E,
+    pass: &Pass,
+    context: LoopContext<'_>,
+) -> Result<Option<FollowerReport>, Error> {
+    match pass.load.has_sizes() {
+        true => reflect::<E, T, RELIABLE, true>(end, pass, context),
+        false => reflect::<E, T, RELIABLE, false>(end, pass, context),
+    }
+}
+
+/// The loop of it. `SIZED` messages have sizes of their own; without them it is not an instruction longer.
+fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
     end: &mut E,
     pass: &Pass,
     context: LoopContext<'_>,
@@ -30,14 +42,14 @@ pub(super) fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     let mut follower = Follower::new(end, pass, context);
     follower.is_silent = is_silent;
     loop {
-        let head = match follower.next::<T, RELIABLE>()? {
+        let head = match follower.next::<T, RELIABLE, SIZED>()? {
             Next::Message(head) => head,
             Next::Collect => return Err(Error::new("collect", "marks", "there are none")),
             Next::End => break,
         };
         if head.flags == 0 {
             if !is_silent {
-                follower.send::<T>(head.seq)?;
+                follower.send::<T, SIZED>(head.seq)?;
             }
         } else if !follower.answer_flagged::<T, RELIABLE>(head)? {
             break;
@@ -58,6 +70,8 @@ pub(super) enum Next {
 pub(super) struct Follower<'a, E> {
     end: &'a mut E,
     pass: &'a Pass,
+    /// Bytes of the message taken last.
+    len: usize,
     /// Flags of its answers.
     from: u32,
     /// Whether it answers nothing but what is flagged.
@@ -86,6 +100,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         Self {
             end,
             pass,
+            len: pass.payload,
             from: from_follower(follower),
             is_silent: false,
             last_seq: 0,
@@ -103,7 +118,9 @@ impl<'a, E: Endpoint> Follower<'a, E> {
 
     /// Takes and reads the next message, which must be in order. Sleeps between turns, where a frame asks for it.
     #[inline(always)]
-    pub(super) fn next<T: TouchPolicy, const RELIABLE: bool>(&mut self) -> Result<Next, Error> {
+    pub(super) fn next<T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
+        &mut self,
+    ) -> Result<Next, Error> {
         if RELIABLE {
             complete(|| self.end.take())?;
         } else {
@@ -116,15 +133,28 @@ impl<'a, E: Endpoint> Follower<'a, E> {
                 }
             }
         }
-        let head = read::<E, T>(self.end, self.pass.payload, self.pass.seed)?;
+        if SIZED {
+            // What is larger or smaller than it may be is no message of this length.
+            self.len = self.end.message().len().clamp(MIN_PAYLOAD, self.pass.payload);
+        }
+        let head = read::<E, T>(self.end, self.len_of::<SIZED>(), self.pass.seed)?;
         self.check_order::<RELIABLE>(head)?;
         Ok(Next::Message(head))
     }
 
     /// Sends the answer to the message of this number.
     #[inline(always)]
-    pub(super) fn send<T: TouchPolicy>(&mut self, seq: u64) -> Result<(), Error> {
-        send::<E, T>(self.end, self.pass.payload, Head { seq, flags: self.from })
+    pub(super) fn send<T: TouchPolicy, const SIZED: bool>(
+        &mut self,
+        seq: u64,
+    ) -> Result<(), Error> {
+        send::<E, T>(self.end, self.len_of::<SIZED>(), Head { seq, flags: self.from })
+    }
+
+    /// Bytes of the message taken last, and of its answer.
+    #[inline(always)]
+    fn len_of<const SIZED: bool>(&self) -> usize {
+        if SIZED { self.len } else { self.pass.payload }
     }
 }
 
@@ -171,7 +201,7 @@ impl<E: Endpoint> Follower<'_, E> {
     }
 
     fn answer<T: TouchPolicy>(&mut self, head: Head) -> Result<(), Error> {
-        let (len, seed) = (self.pass.payload, self.pass.seed);
+        let (len, seed) = (self.len, self.pass.seed);
         let answer = Head { seq: head.seq, flags: self.from };
         if head.flags & VERIFY == 0 {
             return send::<E, T>(self.end, len, answer);

@@ -13,6 +13,7 @@ use super::{
     context::{LoopContext, PatternLoops},
     follower,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY},
+    pacer::{self, Pacer, Sent},
     steps::{
         self, ClockFree, Losses, Patience, Sampled, complete, complete_unless, read, send,
         send_checked, unexpected,
@@ -43,14 +44,17 @@ impl PatternLoops for Latency {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<Option<FollowerReport>, Error> {
-        follower::reflect::<E, T, RELIABLE>(end, pass, context)
+        follower::answers::<E, T, RELIABLE>(end, pass, context)
     }
 }
 
 /// The leader's end, with what makes round trips of it.
 pub(super) struct Leader<'a, E, T, const RELIABLE: bool> {
     pub end: &'a mut E,
+    /// Bytes of the next message.
     pub len: usize,
+    /// Bytes of those that have no size of their own.
+    pub payload: usize,
     seed: u64,
     wait: Wait,
     /// Number of the last message sent.
@@ -81,6 +85,15 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
         steps::clock_free(count, || self.round_trip(0).map(drop))
     }
 
+    fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
+        let count = pacer::paced(slots, pacer, |due| {
+            self.len = due.len;
+            self.round_trip(0).map(drop)
+        });
+        self.len = self.payload;
+        count
+    }
+
     fn start_measuring(&mut self) {
         self.losses = Losses::default();
     }
@@ -100,6 +113,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         Self {
             end,
             len: pass.payload,
+            payload: pass.payload,
             seed: pass.seed,
             wait: context.wait,
             seq: 0,

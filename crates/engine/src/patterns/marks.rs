@@ -40,8 +40,8 @@ pub(super) struct Marks {
     pub received: u64,
 }
 
-/// Takes what streams and what is marked, until the case is over.
-pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+/// Takes what streams and what is marked, until the case is over. `SIZED` messages have sizes of their own.
+pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
     end: &mut E,
     pass: &Pass,
     context: LoopContext<'_>,
@@ -53,7 +53,7 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     follower.is_silent = true;
     let mut notes = Notes::new();
     loop {
-        let head = match follower.next::<T, RELIABLE>()? {
+        let head = match follower.next::<T, RELIABLE, SIZED>()? {
             Next::Message(head) => head,
             Next::Collect => {
                 notes.send(&mut follower)?;
@@ -65,7 +65,7 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
             notes.note(head.seq);
         } else if head.flags == MARKED {
             notes.note(head.seq);
-            follower.send::<T>(head.seq)?;
+            follower.send::<T, SIZED>(head.seq)?;
             follower.flagged += 1;
         } else if !notes.flagged::<E, T, RELIABLE>(&mut follower, head)? {
             break;

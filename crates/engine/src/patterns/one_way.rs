@@ -50,7 +50,10 @@ impl PatternLoops for OneWay {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<Option<FollowerReport>, Error> {
-        marks::follow::<E, T, RELIABLE>(end, pass, context)
+        match pass.load.has_sizes() {
+            true => marks::follow::<E, T, RELIABLE, true>(end, pass, context),
+            false => marks::follow::<E, T, RELIABLE, false>(end, pass, context),
+        }
     }
 }
 
@@ -123,6 +126,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
             true => self.unanswered(&mut slots[..most], pacer)?,
             false => self.answered_paced(&mut slots[..most], pacer)?,
         };
+        self.ends.len = self.ends.payload;
         pacer.pause();
         if pacer.is_open() {
             // Its answer says that everything before it has arrived, or never will.
@@ -212,6 +216,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
     fn unanswered(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
         for (at, slot) in slots.iter_mut().enumerate() {
             let Some(due) = pacer.wait() else { return Ok(at) };
+            self.ends.len = due.len;
             self.send(at, due.start_ns, STREAM)?;
             slot.due = due;
         }

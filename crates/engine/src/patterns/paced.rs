@@ -26,7 +26,7 @@ impl Paced {
     pub(super) fn new(pacer: Pacer) -> Self {
         let new = ipcmark_results::new_histogram;
         // Written with something else than zero, so that every page of it is there.
-        let due = Due { intended_ns: u64::MAX, start_ns: u64::MAX };
+        let due = Due { intended_ns: u64::MAX, start_ns: u64::MAX, len: usize::MAX };
         let sent = vec![Sent { due, end_ns: u64::MAX }; MOST_SAMPLES];
         Self { pacer, sent, service: new(), delay: new(), unsent: new() }
     }
@@ -123,6 +123,7 @@ mod tests {
 
     use super::*;
     use crate::patterns::{probe::Distance, scripted::Scripted};
+    use crate::wire::Pass;
 
     const NEAR: Distance = Distance::RoundTrip(70.0);
 
@@ -130,7 +131,7 @@ mod tests {
     fn turn(per_second: u64, limit: TurnLimit) -> (OfferedReport, u64, Vec<Block>) {
         let load = Load::Rate { per_second, arrivals: Arrivals::Fixed };
         let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
-        let mut paced = Paced::new(Pacer::new(load, Wait::Block, 1).unwrap());
+        let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Block).unwrap());
         let mut ends = Scripted::new(1000);
         paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(Some(NEAR))).unwrap();
         let (blocks, groups) = recorder.finish();
@@ -168,7 +169,7 @@ mod tests {
     fn a_block_in_which_nothing_was_due_any_more_leaves_nothing() {
         let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
         let load = Load::Interval { pause_ns: 1 };
-        let mut paced = Paced::new(Pacer::new(load, Wait::Block, 1).unwrap());
+        let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Block).unwrap());
         let empty = Block {
             turn: 0,
             start_ns: 0,

@@ -19,6 +19,8 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
+use crate::wire::{Pass, Trace};
+
 /// So long before the intended time a leader that sleeps wakes up.
 const EARLY: Duration = Duration::from_micros(120);
 
@@ -32,6 +34,8 @@ pub(super) struct Due {
     pub intended_ns: u64,
     /// When it may be.
     pub start_ns: u64,
+    /// Its bytes.
+    pub len: usize,
 }
 
 /// A message that was sent, and when its last answer was there.
@@ -53,8 +57,13 @@ pub(super) struct Pacer {
     load: Load,
     sleeps: bool,
     random: ChaCha8Rng,
+    trace: Option<Trace>,
+    /// How many messages of the trace this turn has had.
+    played: usize,
     /// When the next message is to be sent, with the parts of a nanosecond that add up.
     next_ns: f64,
+    /// Its bytes.
+    next_len: usize,
     /// When a probe began, if one runs.
     paused_ns: Option<u64>,
     /// Nothing is intended later.
@@ -73,15 +82,18 @@ pub(super) struct Pacer {
 
 impl Pacer {
     /// For a load of which the next message does not follow the last at once.
-    pub(super) fn new(load: Load, wait: Wait, seed: u64) -> Option<Self> {
-        load.gap_ns()?;
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
+    pub(super) fn new(pass: &Pass, wait: Wait) -> Option<Self> {
+        pass.load.gap_ns()?;
+        let mut random = ChaCha8Rng::seed_from_u64(pass.seed);
         random.set_stream(STREAM);
         Some(Self {
-            load,
+            load: pass.load,
             sleeps: wait != Wait::Spin,
             random,
+            trace: pass.trace.clone(),
+            played: 0,
             next_ns: 0.0,
+            next_len: pass.payload,
             paused_ns: None,
             until_ns: 0,
             late: 0,
@@ -96,6 +108,7 @@ impl Pacer {
     /// A turn begins, and ends after `time_ns`; its first message is intended before that.
     pub(super) fn begin(&mut self, time_ns: u64) {
         self.began_ns = now_ns();
+        self.played = 0;
         let first = self.gap();
         self.next_ns = self.began_ns as f64 + first;
         self.until_ns = self.began_ns.saturating_add(time_ns).max(self.next_ns as u64);
@@ -143,13 +156,14 @@ impl Pacer {
         }
         let start_ns = if now > intended_ns { now } else { self.sleep_until(intended_ns, now) };
         self.sent += 1;
+        let len = self.next_len;
         match self.is_open() {
             true => {
                 self.late += u64::from(now > intended_ns);
                 self.next_ns += self.gap();
-                Some(Due { intended_ns, start_ns })
+                Some(Due { intended_ns, start_ns, len })
             }
-            false => Some(Due { intended_ns: start_ns, start_ns }),
+            false => Some(Due { intended_ns: start_ns, start_ns, len }),
         }
     }
 
@@ -168,7 +182,13 @@ impl Pacer {
         now
     }
 
+    /// The time between the next message and the one after it.
     fn gap(&mut self) -> f64 {
+        if let Some(trace) = &self.trace {
+            let (gap_ns, len) = trace.message(self.played);
+            (self.played, self.next_len) = (self.played + 1, len);
+            return gap_ns as f64;
+        }
         let mean = self.load.gap_ns().unwrap_or(0.0);
         match self.load {
             Load::Rate { arrivals: Arrivals::Poisson, .. } => {
@@ -186,6 +206,9 @@ impl Pacer {
         let end = if most > 0 && self.is_open() { self.until_ns } else { now_ns() };
         self.elapsed_ns += end.saturating_sub(self.began_ns);
         let Some(gap) = self.load.gap_ns().filter(|_| self.is_open()) else { return };
+        if self.trace.is_some() {
+            return self.end_trace(end, most, unsent);
+        }
         let left = (end as f64 - self.next_ns) / gap;
         let count = if left < 0.0 { 0 } else { most.min(left as u64 + 1) };
         // Evenly spread between the first, which waited longest, and the end: in steps, for there can be billions.
@@ -194,6 +217,18 @@ impl Pacer {
             let (from, to) = (count * step / steps, count * (step + 1) / steps);
             let waited = end as f64 - self.next_ns - gap * from as f64;
             unsent(waited.max(0.0) as u64, to - from);
+        }
+        self.unsent += count;
+        self.late += count;
+    }
+
+    /// The same of a trace, whose messages are not evenly spread.
+    fn end_trace(&mut self, end: u64, most: u64, mut unsent: impl FnMut(u64, u64)) {
+        let mut count = 0;
+        while count < most && self.next_ns <= end as f64 {
+            unsent((end as f64 - self.next_ns) as u64, 1);
+            self.next_ns += self.gap();
+            count += 1;
         }
         self.unsent += count;
         self.late += count;
@@ -223,11 +258,11 @@ impl Pacer {
 pub(super) fn paced(
     slots: &mut [Sent],
     pacer: &mut Pacer,
-    mut round_trip: impl FnMut() -> Result<(), Error>,
+    mut round_trip: impl FnMut(Due) -> Result<(), Error>,
 ) -> Result<usize, Error> {
     for (at, slot) in slots.iter_mut().enumerate() {
         let Some(due) = pacer.wait() else { return Ok(at) };
-        round_trip()?;
+        round_trip(due)?;
         *slot = Sent { due, end_ns: now_ns() };
     }
     Ok(slots.len())
@@ -275,12 +310,16 @@ mod tests {
     use super::*;
 
     fn rate(per_second: u64, arrivals: Arrivals) -> Pacer {
-        Pacer::new(Load::Rate { per_second, arrivals }, Wait::Block, 1).unwrap()
+        pacer(Load::Rate { per_second, arrivals }, 1)
+    }
+
+    fn pacer(load: Load, seed: u64) -> Pacer {
+        Pacer::new(&Pass { seed, ..Pass::of(load) }, Wait::Block).unwrap()
     }
 
     #[test]
     fn a_closed_loop_is_not_paced() {
-        assert!(Pacer::new(Load::Closed, Wait::Spin, 1).is_none());
+        assert!(Pacer::new(&Pass::of(Load::Closed), Wait::Spin).is_none());
     }
 
     #[test]
@@ -351,7 +390,7 @@ mod tests {
     fn random_arrivals_have_the_rate_and_the_seed_repeats_them() {
         let gaps = |seed| {
             let load = Load::Rate { per_second: 1_000_000, arrivals: Arrivals::Poisson };
-            let mut pacer = Pacer::new(load, Wait::Spin, seed).unwrap();
+            let mut pacer = pacer(load, seed);
             (0..20_000).map(|_| pacer.gap()).collect::<Vec<f64>>()
         };
         let (first, mean) = (gaps(1), |gaps: &[f64]| gaps.iter().sum::<f64>() / 20_000.0);
@@ -362,7 +401,7 @@ mod tests {
 
     #[test]
     fn an_interval_follows_the_answer() {
-        let mut pacer = Pacer::new(Load::Interval { pause_ns: 2_000_000 }, Wait::Block, 1).unwrap();
+        let mut pacer = pacer(Load::Interval { pause_ns: 2_000_000 }, 1);
         pacer.begin(10_000_000);
         let mut last = now_ns();
         while let Some(due) = pacer.wait() {
@@ -371,5 +410,41 @@ mod tests {
         }
         pacer.end(u64::MAX, |_, _| panic!("nothing was intended"));
         assert!(pacer.tally().is_none() && pacer.sent >= 1);
+    }
+
+    /// A pacer of a trace with a message of 64 bytes after each millisecond, and one of 4 KiB right behind it.
+    fn pairs(count: u64) -> Pacer {
+        let recorded = (0..count).flat_map(|at| [(at * 1_000_000, 64), (at * 1_000_000, 4096)]);
+        let trace = Trace::new(recorded.collect()).unwrap();
+        let pass = Pass { payload: 4096, ..Pass::of(trace.load()) };
+        Pacer::new(&Pass { trace: Some(trace), ..pass }, Wait::Block).unwrap()
+    }
+
+    #[test]
+    fn a_trace_is_played_at_its_times_with_its_sizes() {
+        let mut pacer = pairs(10);
+        pacer.begin(9_900_000);
+        let due: Vec<Due> = std::iter::from_fn(|| pacer.wait()).collect();
+        pacer.end(u64::MAX, |_, _| ());
+        let tally = pacer.tally().unwrap();
+        assert_eq!(tally.sent + tally.unsent, 20, "{tally:?}");
+        for pair in due.chunks_exact(2) {
+            assert_eq!((pair[0].len, pair[1].len), (64, 4096));
+            assert_eq!(pair[0].intended_ns, pair[1].intended_ns);
+        }
+    }
+
+    #[test]
+    fn what_a_trace_leaves_unsent_waited_from_its_own_times() {
+        let mut pacer = pairs(10);
+        pacer.begin(3_700_000);
+        assert!(pacer.wait().is_some());
+        while now_ns() <= pacer.until_ns {}
+        let mut waited = Vec::new();
+        pacer.end(u64::MAX, |waited_ns, count| waited.push((waited_ns / 1_000, count)));
+        assert_eq!(pacer.tally().unwrap().unsent, waited.len() as u64);
+        // The first pair is due after the mean gap, 0.47 ms.
+        let [first, second, third] = waited[..3] else { panic!("{waited:?}") };
+        assert!(first.0 - second.0 == 1000 && second == third, "{waited:?}");
     }
 }

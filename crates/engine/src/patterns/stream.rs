@@ -61,7 +61,7 @@ impl PatternLoops for Throughput {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<Option<FollowerReport>, Error> {
-        marks::follow::<E, T, RELIABLE>(end, pass, context)
+        marks::follow::<E, T, RELIABLE, false>(end, pass, context)
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn lead(
     leader.helpers = helpers();
     ends.start_measuring();
     let mut recorder = Recorder::new(ends.block_length(wait), event_ns);
-    let mut paced = Pacer::new(pass.load, wait, pass.seed).map(Paced::new);
+    let mut paced = Pacer::new(pass, wait).map(Paced::new);
     while let Some(limit) = command.next_turn(recorder.event_ns())? {
         leader.turn(ends, &mut recorder, paced.as_mut(), limit)?;
     }
@@ -314,6 +314,7 @@ mod tests {
             seed: 1,
             silent: 0,
             load: Load::Closed,
+            trace: None,
         };
         let report = thread::scope(|scope| {
             scope.spawn(|| follow(Leader(&mut theirs)));

@@ -8,6 +8,7 @@ mod possible;
 mod reports;
 mod requests;
 mod text;
+mod trace;
 
 pub(crate) use blocks::*;
 pub(crate) use channel::{Channel, MAX_FRAME, MAX_REPORT, pair};
@@ -17,3 +18,4 @@ pub(crate) use reports::*;
 pub use requests::Length;
 pub(crate) use requests::{Opening, Pass, Reply, Request};
 pub use text::PlainText;
+pub use trace::{MOST_RECORDED, Trace};

@@ -11,6 +11,7 @@ use super::{
     possible::is_time,
     reports::{ClockReport, FollowerReport, LeaderReport, Mapping, Opened},
     text::PlainText,
+    trace::Trace,
 };
 
 /// How long a case is measured.
@@ -50,6 +51,31 @@ pub(crate) struct Pass {
     pub silent: u32,
     /// How messages are offered.
     pub load: Load,
+    /// To the leader of a trace: its messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}
+
+impl Pass {
+    /// Whether it has a trace that its messages can be sent by.
+    pub(crate) fn has_trace(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.fits(self.payload))
+    }
+
+    /// What is told to followers: they take every message as it comes.
+    pub(crate) fn of_followers(&self) -> Self {
+        Self { trace: None, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+impl Pass {
+    /// A pass for tests: 64 bytes, offered in this way.
+    pub(crate) fn of(load: Load) -> Self {
+        let warm_up = TurnLimit { number: 0, time_ns: 0, samples: 1 };
+        let (pattern, touch, trace) = (Pattern::Latency, Touch::All, None);
+        Self { pattern, payload: 64, touch, warm_up, seed: 1, silent: 0, load, trace }
+    }
 }
 
 /// An end to open. What it is called and where its files lie follows from the run and the number; its role

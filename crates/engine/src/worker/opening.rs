@@ -159,6 +159,8 @@ pub(crate) fn check_pass(
         format!("the transport does not carry the pattern {}", pass.pattern)
     } else if pass.pattern == Pattern::Throughput && pass.load != Load::Closed {
         "a stream is sent as fast as it goes".into()
+    } else if settings.role.is_leader() && pass.load.has_sizes() != pass.has_trace() {
+        "its trace does not belong to its load".into()
     } else if pass.silent >= settings.subscribers {
         format!("{} of {} followers would be silent", pass.silent, settings.subscribers)
     } else {

@@ -11,7 +11,7 @@ use std::{
     process, thread,
 };
 
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, Role};
 use nix::sys::{
     prctl,
     signal::{SigSet, SigmaskHow, sigprocmask},
@@ -23,7 +23,7 @@ use ipcmark_machine::{inherited::STACK_BYTES, pin::Pin, process::die_with_parent
 use super::{Service, WorkerContext};
 use crate::{
     registry::Registry,
-    wire::{COMMAND_FD, Channel, MAX_FRAME, WorkerSpec},
+    wire::{COMMAND_FD, Channel, MAX_FRAME, MAX_REPORT, WorkerSpec},
 };
 
 /// The exit status of a process that panicked.
@@ -91,7 +91,7 @@ impl Worker {
         let mut context = WorkerContext {
             role,
             address: self.spec.address,
-            control: Channel::new(UnixStream::from(self.control), "command", MAX_FRAME),
+            control: Channel::new(UnixStream::from(self.control), "command", longest_frame(role)),
             peers: SocketRendezvous::new(self.peers),
             pin,
             probe: None,
@@ -106,6 +106,11 @@ impl Worker {
             .ok_or_else(|| Error::new("find", format!("the transport {name}"), "it is unknown"))?
             .serve(&mut context)
     }
+}
+
+/// The longest frame that the command sends to a worker: a leader's is that of its own user and can hold a trace.
+fn longest_frame(role: Role) -> usize {
+    if role.is_leader() { MAX_REPORT } else { MAX_FRAME }
 }
 
 /// The exit status of a process. A panic ends here, for the frames below are the keeper's.

@@ -99,6 +99,7 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         PlannedRow { session, slot, verdict: None }
     };
     Plan {
+        trace: None,
         rows: (0..names.len()).map(row).collect(),
         sessions: names.iter().map(session).collect(),
         subscribers: 1,

@@ -53,6 +53,9 @@ fn any_case() -> impl Strategy<Value = Case> {
         4 => Just(Load::Closed),
         1 => (1..u64::MAX).prop_map(rate),
         1 => (1..u64::MAX).prop_map(|pause_ns| Load::Interval { pause_ns }),
+        1 => (1..u64::MAX, 1..u64::MAX, any::<u32>()).prop_map(|(messages, span_ns, digest)| {
+            Load::Trace { messages, span_ns, bytes: messages, digest }
+        }),
     ];
     let patterns = prop::sample::select(Pattern::ALL);
     let settings = (prop::bool::ANY, prop::option::of(text()), patterns, loads);

@@ -30,6 +30,19 @@ pub enum Load {
         /// When they arrive.
         arrivals: Arrivals,
     },
+    /// An open loop at the recorded times of an application, and of the recorded sizes.
+    Trace {
+        /// Messages that were recorded.
+        #[schemars(range(min = 1))]
+        messages: u64,
+        /// From the first to the last, and one mean gap more. What lasts longer begins anew.
+        #[schemars(range(min = 1))]
+        span_ns: u64,
+        /// Bytes of all of them.
+        bytes: u64,
+        /// The first 32 bits of the SHA-256 sum of all times and sizes: two traces are the same where theirs are.
+        digest: u32,
+    },
 }
 
 /// The times between the messages of an open loop.
@@ -70,12 +83,18 @@ impl Load {
             Load::Closed => None,
             Load::Interval { pause_ns } => Some(pause_ns as f64),
             Load::Rate { per_second, .. } => Some(1e9 / per_second as f64),
+            Load::Trace { messages, span_ns, .. } => Some(span_ns as f64 / messages as f64),
         }
     }
 
     /// True if messages have intended times.
     pub fn is_open(self) -> bool {
-        matches!(self, Load::Rate { .. })
+        matches!(self, Load::Rate { .. } | Load::Trace { .. })
+    }
+
+    /// True if messages are not all of one size: the payload is that of the largest.
+    pub fn has_sizes(self) -> bool {
+        matches!(self, Load::Trace { .. })
     }
 }
 
@@ -105,6 +124,9 @@ impl fmt::Display for Load {
             Load::Interval { pause_ns } => format!("interval {}", pause(*pause_ns)),
             Load::Rate { per_second, arrivals: Arrivals::Fixed } => format!("{per_second}/s"),
             Load::Rate { per_second, .. } => format!("{per_second}/s poisson"),
+            Load::Trace { messages, digest, .. } => {
+                format!("trace {digest:08x} of {messages} messages")
+            }
         };
         f.pad(&text)
     }
@@ -127,6 +149,9 @@ mod tests {
         assert_eq!(Load::Closed.to_string(), "closed");
         assert_eq!(rate(Arrivals::Fixed).to_string(), "10000/s");
         assert_eq!(rate(Arrivals::Poisson).to_string(), "10000/s poisson");
+        let trace = Load::Trace { messages: 7, span_ns: 70, bytes: 640, digest: 0xab };
+        assert_eq!(trace.to_string(), "trace 000000ab of 7 messages");
+        assert_eq!((trace.gap_ns(), trace.is_open()), (Some(10.0), true));
         let paused = |pause_ns| Load::Interval { pause_ns }.to_string();
         let texts = [2_000_000_000, 10_000_000, 1_500, 7_000].map(paused);
         assert_eq!(texts, ["interval 2s", "interval 10ms", "interval 1500ns", "interval 7us"]);
@@ -135,7 +160,8 @@ mod tests {
     #[test]
     fn a_load_reads_back_as_it_was_written() {
         let rate = Load::Rate { per_second: 3, arrivals: Arrivals::Poisson };
-        for load in [Load::Closed, Load::Interval { pause_ns: 5 }, rate] {
+        let trace = Load::Trace { messages: 7, span_ns: 70, bytes: 640, digest: 0xab };
+        for load in [Load::Closed, Load::Interval { pause_ns: 5 }, rate, trace] {
             let text = serde_json::to_string(&load).unwrap();
             assert_eq!(serde_json::from_str::<Load>(&text).unwrap(), load, "{text}");
         }

@@ -100,7 +100,7 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 9] = [
+const DECIDED: [&str; 10] = [
     "plan",
     "format",
     "sizes",
@@ -110,6 +110,7 @@ const DECIDED: [&str; 9] = [
     "patterns",
     "interval",
     "arrivals",
+    "trace",
 ];
 
 /// The flags of `ipcmark run` that it hands on.

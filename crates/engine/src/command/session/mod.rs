@@ -184,7 +184,9 @@ impl<'a> Session<'a> {
     /// Has all workers begin a case; returns once the leader has verified and warmed up, and all sleep: what a
     /// round trip takes about, in nanoseconds.
     pub(crate) fn begin(&mut self, pass: &Pass) -> Result<f64, SessionError> {
-        self.ask_all("starting", &Request::Run(pass.clone()));
+        self.phase = "starting".into();
+        self.ask_leader(&Request::Run(pass.clone()));
+        self.ask_followers(&Request::Run(pass.of_followers()));
         let warm_up = Duration::from_nanos(pass.warm_up.time_ns);
         self.leader_is_ready(warm_up)
     }
@@ -216,15 +218,20 @@ impl<'a> Session<'a> {
 
     fn ask_all(&mut self, phase: &str, request: &Request) {
         self.phase = phase.into();
-        for worker in &mut self.workers {
-            // A worker that is gone is found out by what it does not answer, with its reason.
-            let _ = worker.ask(request);
-        }
+        self.ask_leader(request);
+        self.ask_followers(request);
     }
 
     fn ask_leader(&mut self, request: &Request) {
-        // As above.
+        // A worker that is gone is found out by what it does not answer, with its reason.
         let _ = self.workers[0].ask(request);
+    }
+
+    fn ask_followers(&mut self, request: &Request) {
+        for worker in &mut self.workers[1..] {
+            // As above.
+            let _ = worker.ask(request);
+        }
     }
 
     /// Collects one final reply of each of the first `count` workers. Any worker that fails ends the wait.

@@ -1,0 +1,141 @@
+//! Trace files: what an application sent, a line a message, with its time and its size.
+
+use std::path::Path;
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+use ipcmark_engine::{MOST_RECORDED, Trace};
+
+use super::text_file;
+
+/// The columns that can hold the times, and their units in nanoseconds.
+const TIMES: [(&str, i128); 5] = [
+    ("time", 1_000_000_000),
+    ("time_s", 1_000_000_000),
+    ("time_ms", 1_000_000),
+    ("time_us", 1_000),
+    ("time_ns", 1),
+];
+
+/// The most digits of a time before its point, and those that count behind it.
+const WHOLE_DIGITS: usize = 20;
+const FRACTION_DIGITS: usize = 9;
+
+/// The columns that can hold the sizes, in bytes.
+const SIZES: [&str; 3] = ["size", "bytes", "length"];
+
+/// Reads a trace.
+pub(crate) fn read(path: &Path) -> Result<Trace, String> {
+    let name = path.display();
+    let text = text_file::read_recorded(path)
+        .map_err(|error| format!("cannot read the trace {name}: {error}"))?;
+    parse(&text).map_err(|why| {
+        format!(
+            "cannot play the trace {name}: {why}; its lines are time,size as in examples/trace.csv"
+        )
+    })
+}
+
+fn parse(text: &str) -> Result<Trace, String> {
+    let mut reader =
+        ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let head = reader.headers().map_err(|error| error.to_string())?.clone();
+    let place = |names: &[&str]| head.iter().position(|column| names.contains(&column));
+    let time = TIMES.iter().find_map(|(name, unit_ns)| Some((place(&[name])?, *unit_ns)));
+    let (time, unit_ns) = time.ok_or("its first line names no column time")?;
+    let size = place(&SIZES).ok_or("its first line names no column size")?;
+    let mut recorded = Vec::new();
+    for line in reader.records() {
+        let line = line.map_err(|error| error.to_string())?;
+        if recorded.len() == MOST_RECORDED {
+            return Err(format!("it has more than {MOST_RECORDED} messages"));
+        }
+        recorded.push((time_ns(&line, time, unit_ns)?, bytes(&line, size)?));
+    }
+    let earliest = recorded.iter().map(|(at_ns, _)| *at_ns).min().unwrap_or(0);
+    let since = |(at_ns, bytes): (i128, u32)| Some((u64::try_from(at_ns - earliest).ok()?, bytes));
+    let recorded: Option<Vec<_>> = recorded.into_iter().map(since).collect();
+    Trace::new(recorded.ok_or("its messages are centuries apart")?)
+}
+
+fn time_ns(line: &StringRecord, column: usize, unit_ns: i128) -> Result<i128, String> {
+    let text = line.get(column).unwrap_or_default();
+    decimal_ns(text, unit_ns).ok_or_else(|| wrong(line, text, "a time"))
+}
+
+/// A decimal number of a unit in whole nanoseconds. Not by way of a double, in which a time of day has steps of 256 ns.
+fn decimal_ns(text: &str, unit_ns: i128) -> Option<i128> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    let has_digits =
+        (1..=WHOLE_DIGITS).contains(&whole.len().max(usize::from(!fraction.is_empty())));
+    if !has_digits || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS)];
+    let all: i128 = format!("{whole}{fraction}").parse().ok()?;
+    Some(sign * all * unit_ns / 10_i128.pow(fraction.len() as u32))
+}
+
+fn bytes(line: &StringRecord, column: usize) -> Result<u32, String> {
+    let text = line.get(column).unwrap_or_default();
+    text.parse().map_err(|_| wrong(line, text, "a number of bytes"))
+}
+
+fn wrong(line: &StringRecord, text: &str, what: &str) -> String {
+    let number = line.position().map_or(0, |position| position.line());
+    let shown: String = text.chars().filter(|char| !char.is_control()).take(20).collect();
+    format!("in line {number}, '{shown}' is not {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_columns_any_order() {
+        let seconds = parse("time,size\n0.001,64\n0,100\n").unwrap();
+        assert_eq!((seconds.span_ns(), seconds.largest()), (2_000_000, 100));
+        let others = [
+            "size,note,time_us\n64,x,1001\n100,,1\n",
+            "# a comment\ntime_ms, bytes\n0,100\n1, 64\n",
+        ];
+        for other in others {
+            assert_eq!(parse(other).unwrap().load(), seconds.load(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_keeps_its_microseconds() {
+        let trace = parse("time,size\n1700000000.000000,64\n1700000000.000001,64\n").unwrap();
+        let gap_ns = trace.span_ns() / 2;
+        assert_eq!(gap_ns, 1000);
+        assert_eq!(
+            decimal_ns("-1700000000.000000001", 1_000_000_000),
+            Some(-1_700_000_000_000_000_001)
+        );
+        assert_eq!(
+            [".5", "5.", "7"].map(|text| decimal_ns(text, 1000)),
+            [Some(500), Some(5000), Some(7000)]
+        );
+        assert!(
+            ["", ".", "-", "1e3", "1.2.3", "+1"].iter().all(|text| decimal_ns(text, 1).is_none())
+        );
+    }
+
+    #[test]
+    fn what_is_no_trace_is_said() {
+        let refused = |text: &str| parse(text).unwrap_err();
+        assert!(refused("").contains("no column time"));
+        assert!(refused("time,weight\n").contains("no column size"));
+        assert!(refused("time,size\n0,64\nx\u{1b},64\n").contains("in line 3, 'x' is not a time"));
+        assert!(refused("time,size\n0,-1\n").contains("'-1' is not a number of bytes"));
+        assert!(refused("time,size\nNaN,1\n").contains("is not a time"));
+        assert!(refused("time,size\n0,64\n").contains("it has 1 messages"));
+        assert!(
+            refused("time,size\n0,64\n1\n").contains("line: 3"),
+            "{}",
+            refused("time,size\n0,64\n1\n")
+        );
+    }
+}
