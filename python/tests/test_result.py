@@ -69,6 +69,8 @@ def test_names_tell_rows_apart(result):
     assert name(**usual) == ["latency/tcp/64/spin/round_trip", "latency/tcp/64/spin/round_trip#2"]
     rate = {"rate": {"per_second": 10, "arrivals": "poisson"}}
     assert name(**usual, load=rate)[0] == "latency/tcp/64/spin/rate:10/poisson/response"
+    trace = {"trace": {"messages": 2, "span_ns": 20, "bytes": 128, "digest": 171}}
+    assert name(**usual, load=trace)[0] == "latency/tcp/64/spin/trace:000000ab/response"
     pause = {"interval": {"pause_ns": 5}}
     followers = {"subscribers": 3, "silent_subscribers": 1}
     others = {**usual, **followers, "touch": "head", "load": pause, "options": {"b": "1, 2"}}

@@ -20,25 +20,22 @@ def event(case: dict[str, Any]) -> str:
     """The event that the times of a case are times of."""
     if case["pattern"] == "throughput":
         return "message"
-    if _rate(case) is not None:
+    if isinstance(case["load"], dict) and "interval" not in case["load"]:
         return "response"
     return "one_way" if case["pattern"] == "one-way" else "round_trip"
 
 
 def load(case: dict[str, Any]) -> str:
-    """How messages are offered: `closed`, `pause_ns:1000` or `rate:10000`."""
-    rate = _rate(case)
-    if rate is not None:
-        random = "/poisson" if rate["arrivals"] == "poisson" else ""
-        return f"rate:{rate['per_second']}{random}"
-    if isinstance(case["load"], dict):
-        return f"pause_ns:{case['load']['interval']['pause_ns']}"
+    """How messages are offered: `closed`, `pause_ns:1000`, `rate:10000` or `trace:28070f5e`."""
+    match case["load"]:
+        case {"rate": rate}:
+            random = "/poisson" if rate["arrivals"] == "poisson" else ""
+            return f"rate:{rate['per_second']}{random}"
+        case {"interval": interval}:
+            return f"pause_ns:{interval['pause_ns']}"
+        case {"trace": trace}:
+            return f"trace:{trace['digest']:08x}"
     return "closed"
-
-
-def _rate(case: dict[str, Any]) -> dict[str, Any] | None:
-    offered = case["load"]
-    return offered.get("rate") if isinstance(offered, dict) else None
 
 
 def _name(case: dict[str, Any]) -> str:
