@@ -10,6 +10,7 @@ mod constrained;
 mod cores;
 mod dds;
 mod doctor;
+mod explain;
 mod exports;
 mod fan_out;
 mod faults;
@@ -48,6 +49,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("constrained", constrained::tests()),
         ("cores", cores::tests()),
         ("dds", dds::tests()),
+        ("explain", explain::tests()),
         ("exports", exports::tests()),
         ("doctor", doctor::tests()),
         ("fan_out", fan_out::tests()),

@@ -6,6 +6,7 @@ mod caveats;
 mod columns;
 mod comparison;
 mod entries;
+mod explanation;
 mod findings;
 mod format;
 mod formats;
@@ -24,6 +25,7 @@ mod units;
 
 pub use advice::{AdviceShown, advice_json, advice_table};
 pub use comparison::{ComparedSides, comparison_json, comparison_junit, comparison_table};
+pub use explanation::{explanation_json, explanation_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format, iceperf_banner, iceperf_payload};
 pub use html::{Source, page};

@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod cores;
 mod doctor;
+mod explain;
 mod follower;
 mod iceperf_follower;
 mod iceperf_leader;
@@ -31,6 +32,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     follower::DEFINITION,
     list::DEFINITION,
     advise::DEFINITION,
+    explain::DEFINITION,
     doctor::DEFINITION,
     cores::DEFINITION,
     show::DEFINITION,

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use ipcmark_machine::placement::Placement;
+use ipcmark_machine::{calls, placement::Placement};
 use ipcmark_results::{
-    Answers, Blocks, CarrierEvidence, ClockOffset, EndRecord, Load, Losses, Measurement, Offered,
-    OneWayParts, PlacedSamples, ProcessRecord, QueueDepth, SessionRecord, StreamParts,
-    ThreadRecord, Times, Trial,
+    Answers, Blocks, CallRecord, CarrierEvidence, ClockOffset, EndRecord, Load, Losses,
+    Measurement, Offered, OneWayParts, PlacedSamples, ProcessRecord, QueueDepth, SessionRecord,
+    StreamParts, ThreadRecord, Times, Trial,
 };
 use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
 use super::{carrier::Evidence, round::RowReports};
 use crate::wire::{
-    AnswerReport, Block, BlockKind, Costs, FollowerReport, HelperCosts, LeaderReport, Mapping,
-    OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts, Traffic,
+    AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, LeaderReport,
+    Mapping, OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts, Traffic,
 };
 
 /// A shorter wait is that of falling asleep and waking up.
@@ -331,7 +331,13 @@ fn process(name: String, end: EndRecord, costs: &Costs) -> ProcessRecord {
         context_switches: costs.switches.clone(),
         page_faults: costs.faults.clone(),
         peak_memory_bytes: costs.peak_memory_bytes,
+        calls: (!costs.calls.is_empty()).then(|| costs.calls.iter().map(call).collect()),
     }
+}
+
+fn call(costs: &CallCosts) -> CallRecord {
+    let CallCosts { number, made, failed, bytes } = *costs;
+    CallRecord { name: calls::name(number), made, failed, bytes }
 }
 
 fn blocks(measured: &[Block]) -> Blocks {

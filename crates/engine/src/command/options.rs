@@ -22,6 +22,8 @@ pub struct RunOptions {
     pub followers: Option<Box<dyn FollowerSource>>,
     /// The floor round trip of the distance at which rows are compared; where nothing is said, the one with most blocks.
     pub distance: Option<Duration>,
+    /// Whether system calls are counted: exactly, and at such a price that times mean nothing.
+    pub counts_calls: bool,
     /// How long a case may take beyond its expected length.
     pub timeout: Duration,
 }
@@ -36,6 +38,7 @@ impl Default for RunOptions {
             visible: Vec::new(),
             followers: None,
             distance: None,
+            counts_calls: false,
             timeout: Duration::from_secs(10),
         }
     }

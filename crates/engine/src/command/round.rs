@@ -216,7 +216,10 @@ impl<'r, 'a> Round<'r, 'a> {
         let warmed_up = self.open_ends(&mut open, slot, length);
         match self.settle(&open, warmed_up)? {
             Ok(round_trip_ns) => {
-                open.turns = Turns::of(length, round_trip_ns, slot.pattern, slot.load);
+                open.turns = match self.sessions.options.counts_calls {
+                    true => Turns::one(length, round_trip_ns),
+                    false => Turns::of(length, round_trip_ns, slot.pattern, slot.load),
+                };
                 Ok(open)
             }
             Err(reason) => Err(SessionError::Failed(reason)),
@@ -352,6 +355,15 @@ impl Turns {
             Length::RoundTrips(_) => u64::MAX,
         };
         Self { count, done: 0, samples, time_ns, round_trip_ns }
+    }
+
+    /// All in one turn: what an end does around a turn is none of the transport's calls.
+    fn one(length: Length, round_trip_ns: f64) -> Self {
+        let (samples, time_ns) = match length {
+            Length::Time(time) => (u64::MAX, time.as_nanos() as u64),
+            Length::RoundTrips(samples) => (samples, u64::MAX),
+        };
+        Self { count: 1, done: 0, samples, time_ns, round_trip_ns }
     }
 
     fn paced(length: Length, round_trip_ns: f64, load: Load, gap_ns: f64) -> Self {

@@ -97,14 +97,15 @@ impl<'a> Sessions<'a> {
             transport,
             placement,
             one_process: span == Span::Thread,
+            counts_calls: self.options.counts_calls && transport.is_some(),
             followers,
         };
         Session::start(spec, self.options.timeout, self.interrupt)
     }
 
     fn prepare(&self, session: &mut Session<'_>) -> Result<ClockReport, SessionError> {
-        // Ends on different hosts share no memory to probe.
-        let probes = !self.are_apart();
+        // Ends on different hosts share no memory to probe, and a probe makes calls that are not the transport's.
+        let probes = !self.are_apart() && !self.options.counts_calls;
         let replies = session.ask("making ready", &Request::Prepare { probes }, Duration::ZERO)?;
         let clock = replies.into_iter().find_map(|reply| match reply {
             Reply::Prepared(clock) => clock,

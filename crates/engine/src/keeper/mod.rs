@@ -209,8 +209,8 @@ impl Keeper<'_> {
             Order::Start { .. } => {
                 return Err(Error::new("start", "a session", "this keeper serves one already"));
             }
-            Order::Spawn { workers, transport, paths } => {
-                let service = Service { session: self.session, transport, paths };
+            Order::Spawn { workers, transport, paths, counts_calls } => {
+                let service = Service { session: self.session, transport, paths, counts_calls };
                 self.spawn(&workers, &service, fds)?;
             }
             Order::Inspect => say(&self.command, &KeeperReport::States(self.states()))?,

@@ -33,6 +33,9 @@ pub enum Order {
         transport: Option<String>,
         /// Where the values of options that name files come from.
         paths: PathOptions,
+        /// Whether its system calls are counted, which makes its times worthless.
+        #[serde(default)]
+        counts_calls: bool,
     },
     /// Report the state of the workers.
     Inspect,

@@ -4,7 +4,7 @@
 use super::{
     blocks::{Block, SampleGroup},
     reports::{
-        AnswerReport, ClockReport, Costs, FollowerReport, LeaderReport, OfferedReport,
+        AnswerReport, CallCosts, ClockReport, Costs, FollowerReport, LeaderReport, OfferedReport,
         OneWayReport, Opened, StreamReport, ThreadCosts, Traffic,
     },
 };
@@ -20,6 +20,9 @@ const MAX_MEMORY: u64 = 1 << 50;
 
 /// More followers than any leader has.
 const MAX_FOLLOWERS: usize = 1 << 16;
+
+/// More system calls than there are.
+const MAX_CALLS: usize = 1 << 10;
 
 /// More processes than any library has beside its ends.
 const MAX_HELPERS: usize = 1 << 10;
@@ -122,6 +125,14 @@ impl Costs {
             && self.idle_ns <= most
             && self.turns_ns <= most
             && self.idle_cpu_ns <= of_all_threads
+            && self.calls.len() <= MAX_CALLS
+            && self.calls.iter().all(|calls| calls.is_possible(of_all_threads))
+    }
+}
+
+impl CallCosts {
+    fn is_possible(&self, most: u64) -> bool {
+        self.made <= most && self.failed <= self.made && self.bytes <= MAX_MEMORY
     }
 }
 

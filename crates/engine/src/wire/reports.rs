@@ -146,6 +146,18 @@ pub(crate) struct Costs {
     pub idle_ns: u64,
     /// CPU time that it used in that time.
     pub idle_cpu_ns: u64,
+    /// Its system calls, by their numbers; none where nobody counts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallCosts>,
+}
+
+/// How often a process made a system call.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CallCosts {
+    pub number: u32,
+    pub made: u64,
+    pub failed: u64,
+    pub bytes: u64,
 }
 
 /// Costs of a thread in its turns.

@@ -2,11 +2,15 @@
 
 use std::{fs, io::Write};
 
-use ipcmark_machine::{clock, conditions::ThreadTime};
+use ipcmark_machine::{
+    calls::{self, Calls},
+    clock,
+    conditions::ThreadTime,
+};
 use ipcmark_results::{ContextSwitches, PageFaults};
 
 use super::evidence::loopback_bytes;
-use crate::wire::{Costs, ThreadCosts};
+use crate::wire::{CallCosts, Costs, ThreadCosts};
 
 impl Costs {
     /// What the process has cost until now.
@@ -22,6 +26,7 @@ impl Costs {
             },
             faults: PageFaults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 },
             loopback_bytes: loopback_bytes(),
+            calls: calls::counted().into_iter().flatten().map(CallCosts::from).collect(),
             ..Self::default()
         }
     }
@@ -42,6 +47,7 @@ impl Costs {
                 major: now.faults.major - start.faults.major,
             },
             loopback_bytes: now.loopback_bytes.saturating_sub(start.loopback_bytes),
+            calls: now.calls.into_iter().map(|calls| calls.since(&start.calls)).collect(),
             ..Self::default()
         }
     }
@@ -72,6 +78,40 @@ impl Costs {
         self.faults.major += other.faults.major;
         self.loopback_bytes += other.loopback_bytes;
         self.turns_ns += other.turns_ns;
+        for calls in &other.calls {
+            calls.add_to(&mut self.calls);
+        }
+    }
+}
+
+impl CallCosts {
+    /// The same call since these were counted.
+    fn since(self, start: &[CallCosts]) -> Self {
+        let before = start.iter().find(|calls| calls.number == self.number);
+        let before = before.copied().unwrap_or_default();
+        Self {
+            number: self.number,
+            made: self.made - before.made,
+            failed: self.failed - before.failed,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+
+    fn add_to(self, all: &mut Vec<CallCosts>) {
+        match all.iter_mut().find(|calls| calls.number == self.number) {
+            Some(calls) => {
+                calls.made += self.made;
+                calls.failed += self.failed;
+                calls.bytes += self.bytes;
+            }
+            None => all.push(self),
+        }
+    }
+}
+
+impl From<Calls> for CallCosts {
+    fn from(Calls { number, made, failed, bytes }: Calls) -> Self {
+        Self { number, made, failed, bytes }
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Service<'a> {
     /// Without one they serve what needs none.
     pub transport: Option<String>,
     pub paths: PathOptions,
+    /// Whether their system calls are counted.
+    pub counts_calls: bool,
 }
 
 impl WorkerContext {

@@ -18,7 +18,7 @@ use nix::sys::{
 };
 
 use ipcmark_fdpass::{FrameSocket, SocketRendezvous};
-use ipcmark_machine::{inherited::STACK_BYTES, pin::Pin, process::die_with_parent};
+use ipcmark_machine::{calls, inherited::STACK_BYTES, pin::Pin, process::die_with_parent};
 
 use super::{Service, WorkerContext};
 use crate::{
@@ -45,6 +45,9 @@ pub(crate) fn run_workers(
         return Err(Error::new("start", "a worker", "it got too few descriptors"));
     };
     settle(&workers[0].stderr)?;
+    if service.counts_calls {
+        calls::count_from_now()?;
+    }
     let shares_process = workers.len() > 1;
     let first = workers.remove(0);
     thread::scope(|scope| {

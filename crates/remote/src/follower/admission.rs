@@ -70,7 +70,8 @@ impl<'a> Admission<'a> {
         let paths = name.as_ref().and_then(|name| self.follower.paths.get(name));
         let paths = PathOptions::Local(paths.cloned().unwrap_or_default());
         let worker = WorkerSpec { cpu: self.cpu(worker.cpu)?, address: self.address(), ..*worker };
-        Ok(Order::Spawn { workers: vec![worker], transport: name, paths })
+        let counts_calls = false;
+        Ok(Order::Spawn { workers: vec![worker], transport: name, paths, counts_calls })
     }
 
     fn transport(&self, name: &str) -> Result<&dyn AnyTransport, Error> {

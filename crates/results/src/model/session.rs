@@ -98,6 +98,23 @@ pub struct ProcessRecord {
     /// The most resident memory that it has held since its end was opened, shared memory that was touched
     /// included; 0 where nobody looked.
     pub peak_memory_bytes: u64,
+    /// Its system calls, each by its name; absent where they were not counted, as in all runs but those of
+    /// `ipcmark explain`, whose times mean nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<CallRecord>>,
+}
+
+/// How often a process made a system call over the measured pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallRecord {
+    /// Its name.
+    pub name: String,
+    /// How often it was made.
+    pub made: u64,
+    /// How many of these failed: of a call that does not sleep, those that found nothing.
+    pub failed: u64,
+    /// Bytes that the others carried.
+    pub bytes: u64,
 }
 
 /// One end of a transport, over the measured pass.

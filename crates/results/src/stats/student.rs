@@ -25,6 +25,11 @@ impl Interval {
         self.map(f64::exp)
     }
 
+    /// The interval of so many times the quantity.
+    pub fn scaled(self, factor: f64) -> Self {
+        self.map(|bound| bound * factor)
+    }
+
     /// Half the interval's width relative to its estimate: the figure after `±`.
     pub fn relative_half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.estimate

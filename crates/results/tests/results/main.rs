@@ -2,6 +2,7 @@
 
 mod advice;
 mod compare;
+mod explanation;
 mod file;
 mod histogram;
 mod rows;

@@ -49,6 +49,8 @@ pub(crate) struct SessionSpec<'s> {
     pub placement: &'s Placement,
     /// Whether its workers are threads of one process.
     pub one_process: bool,
+    /// Whether their system calls are counted.
+    pub counts_calls: bool,
     /// The keepers of the followers, if this command does not start them.
     pub followers: Vec<FollowerKeeper>,
 }
@@ -69,6 +71,7 @@ impl<'a> Session<'a> {
             interrupt,
             timeout,
             phase: "starting".into(),
+            counts_calls: spec.counts_calls,
         };
         for keeper in 0..=session.followers.len() {
             let isolation = (keeper == 0).then(|| spec.isolation.clone());
@@ -136,7 +139,9 @@ impl<'a> Session<'a> {
         let workers = workers.iter().map(|(spec, _)| *spec).collect();
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
         let (transport, paths) = (transport.map(Into::into), PathOptions::Requested);
-        send(self.frames(keeper), &Order::Spawn { workers, transport, paths }, &fds)?;
+        let counts_calls = self.counts_calls;
+        let spawn = Order::Spawn { workers, transport, paths, counts_calls };
+        send(self.frames(keeper), &spawn, &fds)?;
         drop(theirs);
         match self.report(keeper)? {
             KeeperReport::Spawned => Ok(()),

@@ -24,6 +24,8 @@ pub(crate) struct Session<'a> {
     pub(super) timeout: Duration,
     /// What is being done, for the reason of a failure.
     pub(super) phase: String,
+    /// Whether the system calls of its workers are counted.
+    pub(super) counts_calls: bool,
 }
 
 impl Session<'_> {

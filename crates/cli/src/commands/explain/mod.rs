@@ -1,0 +1,159 @@
+//! `ipcmark explain`: what a message's time is made of.
+
+mod arguments;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::ArgMatches;
+use ipcmark_engine::Plan;
+use ipcmark_machine::calls;
+use ipcmark_report::{explanation_json, explanation_table};
+use ipcmark_results::{Case, Charges, Explanation, Row, RunResult, Trial, explain, groups};
+use ipcmark_transport::Error;
+
+use self::arguments::{ExplainArguments, FormatWord, OF_TIMES, flags, shared_flags};
+use crate::{
+    arguments::{
+        of_run::{given, is_given},
+        run::RunArguments,
+        sizes::Sizes,
+    },
+    definition::{Definition, Failure, Invocation, Outcome},
+    interrupts::Interrupts,
+    measurement::{Recorder, RunRequest},
+    output,
+    registry::{self, Transports},
+};
+
+/// Round trips whose calls are counted. Each call takes tens of microseconds then.
+const COUNTED: &str = "1000";
+
+/// How long each of three trials measures a row, where nobody says how long.
+const USUAL: [&str; 2] = ["--trials=3", "--duration=300ms"];
+
+fn run(invocation: &Invocation<'_>) -> Outcome {
+    let arguments: ExplainArguments = invocation.arguments()?;
+    let payload = payload(&arguments.size)?;
+    let timed = words(&arguments, invocation.flags, false);
+    let counted = words(&arguments, invocation.flags, true);
+    let modules = RunArguments::of_words(&timed)?.module;
+    let transports = registry::look(&modules)?;
+    let timed = request(&timed, &transports)?;
+    let mut counted = request(&counted, &transports)?;
+    counted.options.counts_calls = true;
+    let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
+    let done = measured(&arguments, payload, timed, counted, &transports, &interrupts);
+    if interrupts.signal().is_some() {
+        return Ok(interrupts.exit_status());
+    }
+    Ok(transports.status(done.unwrap_or_else(output::failed)))
+}
+
+/// Measures, counts, and shows what that explains.
+fn measured(
+    arguments: &ExplainArguments,
+    payload: usize,
+    timed: RunRequest,
+    counted: RunRequest,
+    transports: &Transports,
+    interrupts: &Interrupts,
+) -> Result<ExitCode, Error> {
+    let charges = Charges { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
+    let timed = result(&timed, transports, interrupts)?;
+    let counted = result(&counted, transports, interrupts)?;
+    let timed = timed.settled();
+    let groups = groups(&timed);
+    let rows = groups.iter().flat_map(|group| &group.rows);
+    let trial = |row: &Row| counted.case(&row.case.identity).and_then(only);
+    let explanations: Vec<Explanation> =
+        rows.filter_map(|row| explain(*row, trial(row), charges)).collect();
+    let notes = notes(&timed, &counted);
+    let printed = match arguments.format {
+        FormatWord::Json => output::print(&explanation_json(&explanations, &notes)),
+        FormatWord::Table => {
+            let table = explanation_table(&explanations, &notes, output::terminal());
+            output::print(&output::shown(&table))
+        }
+    };
+    let is_explained = !explanations.is_empty() && notes.is_empty() && printed;
+    Ok(ExitCode::from(u8::from(!is_explained)))
+}
+
+/// The trial of a case that has one.
+fn only(case: &Case) -> Option<&Trial> {
+    case.trials().first()
+}
+
+/// What could not be measured, and what not counted.
+fn notes(timed: &RunResult, counted: &RunResult) -> Vec<String> {
+    let reasons = |result: &RunResult, what: &str| {
+        let cases = result.cases.iter();
+        let reasons = cases.filter_map(|case| {
+            let (name, wait) = (&case.identity.transport, case.identity.wait);
+            Some(format!("{name} · {wait} {what}: {}", case.reason()?))
+        });
+        reasons.collect::<Vec<_>>()
+    };
+    let not_measured = reasons(timed, "could not be measured");
+    match not_measured.is_empty() {
+        true => reasons(counted, "could not be counted"),
+        false => not_measured,
+    }
+}
+
+fn result(
+    request: &RunRequest,
+    transports: &Transports,
+    interrupts: &Interrupts,
+) -> Result<RunResult, Error> {
+    let registry = &transports.registry;
+    let plan = Plan::new(registry, &request.plan);
+    let mut recorder = Recorder::new(None);
+    let (options, readable) = (&request.options, &interrupts.readable);
+    let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
+    recorder.clear();
+    found
+}
+
+fn payload(text: &str) -> Result<usize, String> {
+    let Sizes(sizes) = Sizes::parse(text).map_err(|why| format!("in --size {text}: {why}"))?;
+    match sizes[..] {
+        [payload] => Ok(payload),
+        _ => Err(format!("messages of one size are explained, and '{text}' has several")),
+    }
+}
+
+/// The flags of `ipcmark run` for the pass that is timed, or for the one that is counted.
+fn words(arguments: &ExplainArguments, flags: &ArgMatches, counts: bool) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![
+        format!("--transports={}", arguments.transport).into(),
+        format!("--sizes={}", arguments.size).into(),
+    ];
+    if counts {
+        words.extend([format!("--round-trips={COUNTED}").into(), "--trials=1".into()]);
+        words.extend(given(&shared_flags(&OF_TIMES), flags));
+        return words;
+    }
+    if !OF_TIMES[..4].iter().any(|flag| is_given(flags, flag)) {
+        words.extend(USUAL.map(OsString::from));
+    }
+    words.extend(given(&shared_flags(&[]), flags));
+    words
+}
+
+/// What some flags ask for; an error is one of the command line.
+fn request(words: &[OsString], transports: &Transports) -> Result<RunRequest, Failure> {
+    let request = RunRequest::new(&RunArguments::of_words(words)?, &transports.registry)?;
+    if request.plan.transports.len() != 1 {
+        let why = "one transport is explained at a time: name it as ipcmark list does";
+        return Err(Failure::Refused(why.into()));
+    }
+    Ok(request)
+}
+
+pub(super) const DEFINITION: Definition = Definition {
+    name: "explain",
+    summary: "Say what a message's time is made of: calls, copies, wake-ups, cache lines, and the rest",
+    flags,
+    run,
+};

@@ -1,0 +1,111 @@
+//! The system calls of this process, counted one by one: which, how many failed, and the bytes that they carried.
+//!
+//! A child of the process traces it (ptrace(2)): the kernel stops every thread at each call and hands it over, which
+//! takes tens of microseconds. Counts are exact; times of a process that is counted mean nothing.
+
+mod counts;
+mod tracer;
+
+use std::sync::{OnceLock, atomic::Ordering};
+
+use ipcmark_transport::Error;
+
+use counts::Counts;
+
+/// The counts of this process, once it counts.
+static COUNTS: OnceLock<&'static Counts> = OnceLock::new();
+
+/// One system call of this process, since it counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Its number on this architecture.
+    pub number: u32,
+    /// How often it was made.
+    pub made: u64,
+    /// How many of these failed: of a call that does not sleep, those that found nothing.
+    pub failed: u64,
+    /// Bytes that the others said they have carried.
+    pub bytes: u64,
+}
+
+/// Counts the calls of this process from now on. It must have one thread; threads that it starts are counted too, processes
+/// are not.
+///
+/// # Errors
+/// The system allows no tracing, or has no process or memory left.
+pub fn count_from_now() -> Result<(), Error> {
+    let counts = tracer::start()?;
+    // Whoever counts already has counted this too.
+    let _ = COUNTS.set(counts);
+    Ok(())
+}
+
+/// The calls that this process has made since it counts, by number; none where it does not count.
+pub fn counted() -> Option<Vec<Calls>> {
+    let counts = COUNTS.get()?;
+    let calls = counts.0.iter().enumerate().map(|(number, count)| Calls {
+        number: number as u32,
+        made: count.made.load(Ordering::Relaxed),
+        failed: count.failed.load(Ordering::Relaxed),
+        bytes: count.bytes.load(Ordering::Relaxed),
+    });
+    Some(calls.filter(|calls| calls.made > 0).collect())
+}
+
+/// The name of a call on this architecture.
+pub fn name(number: u32) -> String {
+    let known = syscalls::Sysno::new(number as usize);
+    known.map_or_else(|| format!("call-{number}"), |call| call.name().to_owned())
+}
+
+/// The time of a system call that does nothing, in nanoseconds: the shortest of many blocks, for nothing makes a call faster
+/// than it is.
+pub fn bare_call_ns() -> f64 {
+    const CALLS: u32 = 1000;
+    let block = |_| {
+        let start = crate::clock::now_ns();
+        for _ in 0..CALLS {
+            // SAFETY: asks for the parent's number. The libraries keep none of it, so each call enters the kernel.
+            unsafe { libc::syscall(libc::SYS_getppid) };
+        }
+        (crate::clock::now_ns() - start) as f64 / f64::from(CALLS)
+    };
+    (0..20).map(block).fold(f64::MAX, f64::min)
+}
+
+/// The time to copy so many bytes once, from and to memory that lies in the caches as far as it fits, in nanoseconds: the
+/// median of many copies.
+pub fn copy_ns(bytes: usize) -> f64 {
+    const BLOCKS: usize = 31;
+    let (source, mut target) = (vec![1_u8; bytes.max(1)], vec![2_u8; bytes.max(1)]);
+    let copies = ((1 << 20) / bytes.max(1)).clamp(1, 4096);
+    let mut times: Vec<f64> = (0..BLOCKS)
+        .map(|_| {
+            let start = crate::clock::now_ns();
+            for _ in 0..copies {
+                target.copy_from_slice(std::hint::black_box(&source));
+                std::hint::black_box(&mut target);
+            }
+            (crate::clock::now_ns() - start) as f64 / copies as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[BLOCKS / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_names() {
+        assert_eq!(name(libc::SYS_write as u32), "write");
+        assert_eq!(name(1023), "call-1023");
+    }
+
+    #[test]
+    fn a_larger_copy_takes_longer_and_a_call_some_time() {
+        assert!(copy_ns(4 << 20) > copy_ns(64) && bare_call_ns() > 0.0);
+        assert!(copy_ns(0) >= 0.0);
+    }
+}

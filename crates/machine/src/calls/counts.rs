@@ -1,0 +1,16 @@
+//! The counts in the memory that the tracer and the process share.
+
+use std::sync::atomic::AtomicU64;
+
+/// Numbers of system calls below this one are counted; there are fewer than 500 on any architecture.
+const NUMBERS: usize = 1024;
+
+/// What one call was made for so far. In a page that the tracer shares.
+#[derive(Default)]
+pub(super) struct Count {
+    pub(super) made: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) bytes: AtomicU64,
+}
+
+pub(super) struct Counts(pub(super) [Count; NUMBERS]);

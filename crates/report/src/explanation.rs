@@ -1,0 +1,182 @@
+//! What the time of a row's messages is made of, for people and for programs.
+
+use ipcmark_results::{CallsPerMessage, Explanation, Part, PartKind, SideCalls};
+use serde_json::{Value, json};
+
+use crate::{
+    format::Terminal,
+    names,
+    page::{BOLD, DIM, Page, RED},
+    plain::plain,
+    units::{duration, size},
+};
+
+/// The form of the document.
+const SCHEMA: &str = "ipcmark-explanation/1";
+
+/// Room for the words of a part.
+const WORDS: usize = 34;
+
+/// Columns of the longest bar, where the terminal has room for it.
+const LONGEST_BAR: usize = 40;
+
+/// What stands below the parts.
+const LEGEND: &str = "each: what one takes on this machine by itself, measured beside the row or just before it. The \
+    parts are a model: they say what the mechanism must do, counted, at that price. The rest is the library's own work, \
+    the kernel's behind its calls, and what caches and processors lose by all of it. Calls that found nothing are made \
+    while waiting: counting takes time, so there are more or fewer of them when nobody counts.";
+
+/// Explanations for a terminal; `notes` are said at the end.
+pub fn explanation_table(all: &[Explanation], notes: &[String], terminal: Terminal) -> String {
+    let mut page = Page::of(terminal);
+    for explanation in all {
+        one(&mut page, explanation);
+        page.line("", "");
+    }
+    page.wrapped(DIM, "", LEGEND);
+    for note in notes {
+        page.wrapped(RED, "! ", &plain(note));
+    }
+    page.text
+}
+
+fn one(page: &mut Page, explanation: &Explanation) {
+    let identity = &explanation.row.case.identity;
+    page.wrapped(BOLD, "", &names::alone(identity));
+    let width = explanation.hop.relative_half_width();
+    let width = width.map_or_else(String::new, |width| format!(" ± {:.1} %", 100.0 * width));
+    let hop = duration(explanation.hop.value);
+    page.wrapped("", "  ", &format!("a hop, half of a round trip, takes {hop}{width}:"));
+    page.line("", "");
+    page.line(DIM, &format!("  {:<WORDS$} {:>7} {:>9} {:>9}", "", "count", "each", "time"));
+    let (longest, room) = (longest(explanation), page.width.saturating_sub(WORDS + 32));
+    let bar = |time_ns: f64| bar(time_ns / longest, room.min(LONGEST_BAR), page.ascii);
+    let mut lines: Vec<String> = explanation.parts.iter().map(|part| line(part, &bar)).collect();
+    let rest_ns = explanation.rest_ns();
+    lines.push(format!(
+        "  {:<WORDS$} {:>17} {:>9}  {}",
+        "the rest",
+        "",
+        time(rest_ns),
+        bar(rest_ns)
+    ));
+    for line in lines {
+        page.line("", line.trim_end());
+    }
+    if rest_ns < 0.0 {
+        let why = "The rest is below 0: parts are done side by side, such as a call that is entered before the message \
+            is there.";
+        page.wrapped("", "  ", why);
+    }
+    if explanation.further_sleeps >= 0.1 {
+        let more = format!(
+            "Threads went to sleep {:.1} times more a message. What waking them costs depends on where they run and what \
+             goes on meanwhile: it is in the rest.",
+            explanation.further_sleeps
+        );
+        page.wrapped("", "  ", &more);
+    }
+    page.line("", "");
+    for side in &explanation.sides {
+        page.wrapped("", &format!("  {:<16}", plain(&side.process)), &calls(side));
+    }
+}
+
+/// The longest time that has a bar.
+fn longest(explanation: &Explanation) -> f64 {
+    let parts = explanation.parts.iter().map(Part::time_ns);
+    parts.chain([explanation.rest_ns()]).fold(f64::MIN_POSITIVE, f64::max)
+}
+
+fn line(part: &Part, bar: &dyn Fn(f64) -> String) -> String {
+    let (words, each) = (words(part.kind), duration(part.each_ns));
+    let (count, time_ns) = (format!("{:.2}", part.count), part.time_ns());
+    format!("  {words:<WORDS$} {count:>7} {each:>9} {:>9}  {}", time(time_ns), bar(time_ns))
+}
+
+fn time(ns: f64) -> String {
+    if ns < 0.0 { format!("-{}", duration(-ns)) } else { duration(ns) }
+}
+
+/// A bar of this share of the longest; nothing for what is less than nothing.
+fn bar(share: f64, longest: usize, ascii: bool) -> String {
+    let block = if ascii { "#" } else { "█" };
+    block.repeat((share.clamp(0.0, 1.0) * longest as f64).round() as usize)
+}
+
+/// A part in words.
+fn words(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::WakeUp => "wake a sleeping process",
+        PartKind::Line => "pass a cache line on",
+        PartKind::Payload => "write, carry and read the payload",
+        PartKind::Calls => "enter and leave the kernel",
+        PartKind::Copies => "copy the payload in the kernel",
+    }
+}
+
+/// The calls of an end in words.
+fn calls(side: &SideCalls) -> String {
+    if side.calls.is_empty() {
+        return "no system calls".into();
+    }
+    let call = |call: &CallsPerMessage| {
+        let bytes = if call.bytes >= 1.0 {
+            format!(" of {}", size((call.bytes / call.done.max(0.01)).round() as u64))
+        } else {
+            String::new()
+        };
+        let failed = match call.failed {
+            failed if failed < 0.1 => String::new(),
+            failed if call.done < 0.1 => {
+                return format!("{} {failed:.1} that found nothing", call.name);
+            }
+            failed => format!(" and {failed:.1} that found nothing"),
+        };
+        format!("{} {:.2}{bytes}{failed}", plain(&call.name), call.done)
+    };
+    let all: Vec<String> = side.calls.iter().map(call).collect();
+    format!("a message: {}", all.join(", "))
+}
+
+/// Explanations for programs, with a line feed at the end.
+pub fn explanation_json(all: &[Explanation], notes: &[String]) -> String {
+    let rows: Vec<Value> = all.iter().map(row).collect();
+    format!("{:#}\n", json!({ "schema": SCHEMA, "rows": rows, "notes": notes }))
+}
+
+fn row(explanation: &Explanation) -> Value {
+    let identity = &explanation.row.case.identity;
+    let interval = explanation.hop.interval.map(|bounds| json!([bounds.low, bounds.high]));
+    let part = |part: &Part| {
+        let Part { kind, count, each_ns } = *part;
+        json!({ "part": word(kind), "count": count, "each_ns": each_ns, "time_ns": part.time_ns() })
+    };
+    let call = |call: &CallsPerMessage| json!({ "name": call.name, "done": call.done, "failed": call.failed, "bytes": call.bytes });
+    let side = |side: &SideCalls| {
+        let calls: Vec<Value> = side.calls.iter().map(call).collect();
+        json!({ "process": side.process, "calls_per_message": calls })
+    };
+    json!({
+        "transport": identity.transport,
+        "options": identity.options,
+        "payload_bytes": identity.payload_bytes,
+        "wait": identity.wait,
+        "hop_ns": { "value": explanation.hop.value, "interval": interval },
+        "parts": explanation.parts.iter().map(part).collect::<Vec<_>>(),
+        "rest_ns": explanation.rest_ns(),
+        "further_sleeps": explanation.further_sleeps,
+        "ends": explanation.sides.iter().map(side).collect::<Vec<_>>(),
+    })
+}
+
+/// A part in a word.
+fn word(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::WakeUp => "wake_up",
+        PartKind::Line => "line",
+        PartKind::Payload => "payload",
+        PartKind::Calls => "calls",
+        PartKind::Copies => "copies",
+    }
+}

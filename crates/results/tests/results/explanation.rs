@@ -1,0 +1,82 @@
+//! What a message's time is made of.
+
+use ipcmark_results::*;
+
+use crate::sample::{case, measured, placed, trial};
+
+const CHARGES: Charges = Charges { call_ns: 100.0, copy_ns: 10.0 };
+
+/// A row whose round trips take 2000 ns, 1.5 of a bare hand-over where it sleeps.
+fn row(wait: Wait, sleeps: u64) -> Case {
+    let trial = placed(trial(1, &[2000; 100]), 2000.0, 4000.0);
+    let mut case = case("pipe", &[]);
+    case.identity.wait = wait;
+    let mut trials = vec![trial];
+    trials[0].session.processes[0].context_switches.voluntary = sleeps;
+    case.outcome = measured(trials);
+    case
+}
+
+/// The trial of a pass in which each end made these calls for its 100 messages.
+fn counted(calls: &[(&str, u64, u64, u64)]) -> Trial {
+    let mut trial = trial(1, &[9000; 100]);
+    for process in &mut trial.session.processes {
+        let record = |(name, made, failed, bytes): &(&str, u64, u64, u64)| CallRecord {
+            name: (*name).into(),
+            made: *made,
+            failed: *failed,
+            bytes: *bytes,
+        };
+        process.calls = Some(calls.iter().map(record).collect());
+    }
+    trial
+}
+
+fn parts(explanation: &Explanation) -> Vec<(PartKind, f64, f64)> {
+    explanation.parts.iter().map(|part| (part.kind, part.count, part.each_ns)).collect()
+}
+
+#[test]
+fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
+    let case = row(Wait::Block, 200);
+    let row = Row::of(&case, Some(0)).unwrap();
+    let trial = counted(&[("write", 100, 0, 6400), ("read", 110, 10, 6400), ("mmap", 3, 0, 0)]);
+    let explanation = explain(row, Some(&trial), CHARGES).unwrap();
+    assert_eq!(explanation.hop.value, 1000.0);
+    // 1000 ns are 1.5 hand-overs, whose two calls are in their price.
+    let hand_over = 1000.0 / 1.5;
+    assert_eq!(
+        parts(&explanation),
+        [
+            (PartKind::WakeUp, 1.0, hand_over),
+            (PartKind::Payload, 1.0, 20.0),
+            (PartKind::Copies, 2.0, 10.0)
+        ]
+    );
+    assert!((explanation.rest_ns() - (1000.0 - hand_over - 40.0)).abs() < 1e-9);
+    assert_eq!(explanation.further_sleeps, 0.0);
+    let read = &explanation.sides[1].calls[0];
+    assert_eq!((read.done, read.failed, read.bytes), (1.0, 0.1, 64.0));
+    assert!(
+        explanation.sides[0].calls.iter().all(|call| call.name != "mmap"),
+        "once is no message"
+    );
+}
+
+#[test]
+fn further_threads_that_sleep_are_in_the_rest() {
+    let case = row(Wait::Block, 700);
+    let explanation = explain(Row::of(&case, Some(0)).unwrap(), None, CHARGES).unwrap();
+    assert_eq!((explanation.further_sleeps, explanation.parts[0].count), (2.5, 1.0));
+    assert!(explanation.sides.is_empty() && explanation.rest_ns() > 0.0);
+}
+
+#[test]
+fn a_spinning_row_is_a_line_and_its_payload_beside_a_bare_buffer() {
+    let case = row(Wait::Spin, 0);
+    let explanation = explain(Row::of(&case, Some(0)).unwrap(), Some(&counted(&[])), CHARGES);
+    let explanation = explanation.unwrap();
+    // A line takes 1/20 of the hop at this distance, a bare buffer 1/10.
+    assert_eq!(parts(&explanation), [(PartKind::Line, 1.0, 50.0), (PartKind::Payload, 1.0, 50.0)]);
+    assert_eq!(explanation.rest_ns(), 900.0);
+}

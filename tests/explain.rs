@@ -1,0 +1,102 @@
+//! `ipcmark explain`: what a message needs, counted by the kernel.
+
+use serde_json::Value;
+
+use crate::support::{Verdict, end, ipcmark_under, run, works};
+
+ipcmark_harness::tests![
+    a_pipe_takes_a_write_and_a_read,
+    shared_memory_takes_no_call,
+    a_library_is_counted_with_its_threads,
+    what_cannot_be_explained_is_said,
+    a_process_that_is_traced_already_is_not_counted,
+];
+
+/// The only row of an explanation.
+fn explained(words: &str) -> Value {
+    let ended = run(&format!("explain {words} --trials 1 -d 30ms --format json")).exits(0);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert!(rows.len() == 1 && document["notes"].as_array().unwrap().is_empty(), "{document}");
+    rows[0].clone()
+}
+
+/// What an end does of a call a message: how many did something, and their bytes.
+fn calls(row: &Value, end: usize, name: &str) -> (f64, f64) {
+    let calls = row["ends"][end]["calls_per_message"].as_array().unwrap();
+    let call = calls.iter().find(|call| call["name"] == name);
+    let figure = |figure: &str| call.map_or(0.0, |call| call[figure].as_f64().unwrap());
+    (figure("done"), figure("bytes"))
+}
+
+fn a_pipe_takes_a_write_and_a_read() {
+    for wait in ["spin", "block"] {
+        let row = explained(&format!("pipe -s 1k -w {wait}"));
+        for end in [0, 1] {
+            for name in ["read", "write"] {
+                let (done, bytes) = calls(&row, end, name);
+                // A message and its frame of 8 bytes; the harness's own messages around the turn are a few of 1000.
+                assert!((done - 1.0).abs() < 0.05, "{name} {done} in {row}");
+                assert!((bytes / 1032.0 - 1.0).abs() < 0.05, "{name} {bytes} in {row}");
+            }
+        }
+        let parts = row["parts"].as_array().unwrap();
+        let time: f64 = parts.iter().map(|part| part["time_ns"].as_f64().unwrap()).sum();
+        let (hop, rest) = (&row["hop_ns"]["value"], &row["rest_ns"]);
+        let (hop, rest) = (hop.as_f64().unwrap(), rest.as_f64().unwrap());
+        assert!((hop - rest - time).abs() <= 1e-6 * hop.max(time), "{row}");
+        let copies = parts.iter().find(|part| part["part"] == "copies").unwrap();
+        assert!((copies["count"].as_f64().unwrap() - 2.0).abs() < 0.1, "in and out: {row}");
+    }
+}
+
+fn shared_memory_takes_no_call() {
+    let row = explained("shm-ring -w spin");
+    assert!(row["ends"].as_array().unwrap().len() == 2, "{row}");
+    assert!(row["parts"].as_array().unwrap().iter().all(|part| part["part"] != "calls"), "{row}");
+    let table = run("explain shm-ring -w spin --trials 1 -d 30ms").exits(0).stdout;
+    for words in ["shm-ring (latency · 64 B", "the rest", "no system calls", "each: what one takes"]
+    {
+        assert!(table.contains(words), "{words} is not in: {table}");
+    }
+}
+
+fn a_library_is_counted_with_its_threads() -> Verdict {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let entry = entries.iter().find(|entry| entry["name"] == "zeromq-ipc").expect("it is listed");
+    if entry["available"] != true {
+        return Verdict::Skipped(format!("zeromq-ipc: {}", entry["reason"]));
+    }
+    let row = explained("zeromq-ipc -w block");
+    // Its own threads send and receive.
+    assert!(calls(&row, 0, "sendto").0 > 0.9 && calls(&row, 1, "recvfrom").0 > 0.9, "{row}");
+    Verdict::Holds
+}
+
+fn what_cannot_be_explained_is_said() {
+    for (words, said) in [
+        ("nope", "there is no transport 'nope'"),
+        ("os", "one transport is explained at a time"),
+        ("pipe -s 64,4k", "messages of one size"),
+        ("pipe -s many", "in --size many"),
+        ("pipe -p throughput", "unexpected argument"),
+    ] {
+        let stderr = run(&format!("explain {words}")).exits(2).stderr;
+        assert!(stderr.contains(said), "{said} is not in: {stderr}");
+    }
+    let without = run("explain pipe -w hybrid").exits(1).stdout;
+    assert!(without.contains("pipe · hybrid could not be measured"), "{without}");
+}
+
+fn a_process_that_is_traced_already_is_not_counted() -> Verdict {
+    if !works("strace", &["-V"]) {
+        return Verdict::Skipped("there is no strace".into());
+    }
+    let strace = ["-f", "-o", "/dev/null", "-e", "trace=none"];
+    let explain = "explain pipe -w block --trials 1 -d 30ms --timeout 60s";
+    let stdout = end(&mut ipcmark_under("strace", &strace, explain)).exits(1).stdout;
+    assert!(stdout.contains("pipe · block could not be counted"), "{stdout}");
+    assert!(stdout.contains("the system allows no tracing"), "{stdout}");
+    Verdict::Holds
+}
