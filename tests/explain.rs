@@ -1,8 +1,14 @@
 //! `ipcmark explain`: what a message needs, counted by the kernel.
 
+use std::fs;
+
 use serde_json::Value;
 
-use crate::support::{Verdict, end, ipcmark_under, run, works};
+use crate::support::{
+    Running, Verdict, end, ipcmark, ipcmark_under,
+    processes::{await_end_of, await_that, descendants},
+    run, works,
+};
 
 ipcmark_harness::tests![
     a_pipe_takes_a_write_and_a_read,
@@ -10,6 +16,7 @@ ipcmark_harness::tests![
     a_library_is_counted_with_its_threads,
     what_cannot_be_explained_is_said,
     a_process_that_is_traced_already_is_not_counted,
+    what_is_killed_while_it_is_counted_is_said,
 ];
 
 /// The only row of an explanation.
@@ -99,4 +106,34 @@ fn a_process_that_is_traced_already_is_not_counted() -> Verdict {
     assert!(stdout.contains("pipe · block could not be counted"), "{stdout}");
     assert!(stdout.contains("the system allows no tracing"), "{stdout}");
     Verdict::Holds
+}
+
+/// A worker costs its row; without the process that counts, counts are missing, and none are shown.
+fn what_is_killed_while_it_is_counted_is_said() {
+    for kills_tracer in [false, true] {
+        // 1000 round trips of 4 MiB take long enough to be met.
+        let running =
+            Running::start(&mut ipcmark("explain pipe -w block -s 4M --trials 1 -d 30ms"));
+        let (traced, tracer) = await_that("an end is traced", || {
+            descendants(running.id()).into_iter().find_map(|one| Some((one.id, tracer(one.id)?)))
+        });
+        let all = descendants(running.id());
+        // SAFETY: both are processes of this test's own command, in its own namespaces.
+        unsafe { libc::kill(if kills_tracer { tracer } else { traced }, libc::SIGKILL) };
+        let stdout = running.end().exits(1).stdout;
+        let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("pipe · block could not be counted"), "{stdout}");
+        if kills_tracer {
+            assert!(said.contains("ended"), "{stdout}");
+        }
+        assert!(!said.contains("a message: read"), "{stdout}");
+        await_end_of(&all);
+    }
+}
+
+/// The process that traces this one.
+fn tracer(id: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    tracer.trim().parse().ok().filter(|tracer| *tracer > 0)
 }

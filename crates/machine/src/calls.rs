@@ -40,9 +40,10 @@ pub fn count_from_now() -> Result<(), Error> {
     Ok(())
 }
 
-/// The calls that this process has made since it counts, by number; none where it does not count.
+/// The calls that this process has made since it counts, by number; none where it does not count, or the process that
+/// counted has ended, for then some are missing.
 pub fn counted() -> Option<Vec<Calls>> {
-    let counts = COUNTS.get()?;
+    let counts = COUNTS.get().filter(|_| is_traced())?;
     let calls = counts.0.iter().enumerate().map(|(number, count)| Calls {
         number: number as u32,
         made: count.made.load(Ordering::Relaxed),
@@ -50,6 +51,12 @@ pub fn counted() -> Option<Vec<Calls>> {
         bytes: count.bytes.load(Ordering::Relaxed),
     });
     Some(calls.filter(|calls| calls.made > 0).collect())
+}
+
+fn is_traced() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| tracer.trim() != "0")
 }
 
 /// The name of a call on this architecture.

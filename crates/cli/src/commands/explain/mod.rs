@@ -64,7 +64,9 @@ fn measured(
     let timed = timed.settled();
     let groups = groups(&timed);
     let rows = groups.iter().flat_map(|group| &group.rows);
-    let trial = |row: &Row| counted.case(&row.case.identity).and_then(only);
+    let trial = |row: &Row| {
+        counted.case(&row.case.identity).and_then(only).filter(|trial| !is_missing(trial))
+    };
     let explanations: Vec<Explanation> =
         rows.filter_map(|row| explain(*row, trial(row), charges)).collect();
     let notes = notes(&timed, &counted);
@@ -95,10 +97,22 @@ fn notes(timed: &RunResult, counted: &RunResult) -> Vec<String> {
         reasons.collect::<Vec<_>>()
     };
     let not_measured = reasons(timed, "could not be measured");
-    match not_measured.is_empty() {
-        true => reasons(counted, "could not be counted"),
-        false => not_measured,
+    if !not_measured.is_empty() {
+        return not_measured;
     }
+    let mut not_counted = reasons(counted, "could not be counted");
+    let missed = counted.cases.iter().filter(|case| only(case).is_some_and(is_missing));
+    not_counted.extend(missed.map(|case| {
+        let (name, wait) = (&case.identity.transport, case.identity.wait);
+        format!("{name} · {wait} could not be counted: the process that counts ended before it")
+    }));
+    not_counted
+}
+
+/// Whether the calls of an end are missing.
+fn is_missing(trial: &Trial) -> bool {
+    let mut ends = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
+    ends.any(|process| process.calls.is_none())
 }
 
 fn result(
