@@ -1,10 +1,10 @@
 //! What the page shows are the figures of the file.
 
-use ipcmark_results::{Case, Row, Trial};
+use ipcmark_results::{Case, Load, Pattern, Row, RunResult, Trial};
 
 use crate::{
     report::sample::{MEASURED, Report, measured, open, trials},
-    support::{Verdict, browser::Page, only},
+    support::{Verdict, browser::Page, only, run},
 };
 
 /// The cells of the row of a case, as the page shows them.
@@ -194,6 +194,56 @@ pub fn two_results_side_by_side() -> Verdict {
     let bars: Vec<(String, f64, String)> = serde_json::from_value(page.value(bars)).unwrap();
     assert_eq!(bars[0], ("2 pipe".into(), 2.0, "cannot tell".into()), "the greatest change first");
     assert!(bars[1..].iter().all(|bar| bar.1 == 1.0), "{bars:?}");
+    page.has_no_complaint();
+    Verdict::Holds
+}
+
+/// Of each load a run, with the chart that draws it.
+pub fn loads_have_charts_of_their_own() -> Verdict {
+    let words = "run -t pipe,uds-stream -w block -s 64,4k --trials 1 -n 50 --format json";
+    let result = |flags: &str| run(&format!("{words} {flags}")).exits(0).result();
+    let (rates, ways) = (result("--rate 1k/s,2k/s"), result("-p one-way,throughput"));
+    let report = Report::of(&[&rates, &ways]);
+    let mut page = open!(report);
+    let trial = |result: &RunResult, bytes: u64, is_it: &dyn Fn(&Case) -> bool| {
+        let mut cases = result.cases.iter().filter(|case| case.identity.payload_bytes == bytes);
+        let case = cases.find(|case| case.identity.transport == "pipe" && is_it(case)).unwrap();
+        only(case).clone()
+    };
+    let at_rate = [1000, 2000].map(|per_second| {
+        let of_rate = trial(&rates, 64, &|case| {
+            matches!(case.identity.load, Load::Rate { per_second: own, .. } if own == per_second)
+        });
+        (per_second as f64, of_rate.times_ns.p50 as f64)
+    });
+    assert_eq!(points(&mut page, "rate", "1 pipe"), at_rate);
+    let way = trial(&ways, 64, &|case| case.identity.pattern == Pattern::OneWay);
+    let script = "echarts.getInstanceByDom(document.getElementById('oneway-chart')).getOption()";
+    let names = page.value(&format!("{script}.yAxis[0].data"));
+    let at = names.as_array().unwrap().iter().position(|name| *name == "2 pipe").unwrap();
+    let parts =
+        [0, 1].map(|part| page.number(&format!("{script}.series[{part}].data[{at}].value")));
+    let send = way.one_way.as_ref().unwrap().send_ns.p50.min(way.times_ns.p50) as f64;
+    assert_eq!(parts, [send, way.times_ns.p50 as f64 - send]);
+    let streams = points(&mut page, "throughput", "2 pipe");
+    for ((bytes, carried), payload) in streams.iter().zip([64, 4096]) {
+        let of_stream = |case: &Case| case.identity.pattern == Pattern::Throughput;
+        let mut cases = ways.cases.iter().filter(|case| case.identity.payload_bytes == payload);
+        let case = cases.find(|case| case.identity.transport == "pipe" && of_stream(case)).unwrap();
+        let row = Row::of(case, ways.distances.as_ref().and_then(|all| all.reference)).unwrap();
+        // Without a block at the run's distance a row has no figure, and is not drawn.
+        let Some(rate) = row.messages_per_second() else { continue };
+        assert!((*bytes, *carried) == (payload as f64, rate * payload as f64), "{streams:?}");
+    }
+    let blocks = page.number(
+        "JSON.parse(document.getElementById('chart-data').textContent).timelines[0].points.length",
+    );
+    assert!(
+        blocks >= 1.0
+            && page
+                .text("document.getElementById('timeline-summary').textContent")
+                .contains("blocks of ")
+    );
     page.has_no_complaint();
     Verdict::Holds
 }

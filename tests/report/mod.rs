@@ -12,6 +12,7 @@ use table::*;
 ipcmark_harness::tests![
     the_page_shows_the_figures_of_the_file,
     charts_show_what_is_chosen,
+    loads_have_charts_of_their_own,
     filters_leave_what_fits,
     rows_are_sorted_within_their_groups,
     definitions_are_a_focus_away,

@@ -24,10 +24,10 @@ function time(row) {
 }
 
 /** Rows by line, in the order of the list of transports. */
-function lines(rows) {
+function lines(rows, name = title) {
   const found = new Map();
   for (const row of rows) {
-    const key = title(row);
+    const key = name(row);
     if (!found.has(key)) found.set(key, []);
     found.get(key).push(row);
   }

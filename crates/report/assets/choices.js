@@ -17,11 +17,12 @@ const SINGLE = [
   ["shape", term("Pattern", "pattern")],
   ["wait", term("Wait", "wait")],
   ["touch", term("Touch", "touch")],
+  ["load", "Messages offered"],
 ];
 
 /** The rows of the chosen files with these traits, lit or not. */
 function withTraits(traits) {
-  const wanted = { shape: choice.shape, touch: choice.touch, ...traits };
+  const wanted = { shape: choice.shape, touch: choice.touch, load: choice.load, ...traits };
   return data.rows.filter((row) => choice.files.has(row.file)
     && Object.entries(wanted).every(([trait, value]) => row[trait] === value));
 }
@@ -168,7 +169,7 @@ function fillTransports() {
 function payloadChoice() {
   const payloads = distinct(data.rows.map((row) => row.payload)).sort((a, b) => a - b);
   choice.payload = payloads[0];
-  const selects = ["percentiles", "cost", "change"].filter(byId).map((id) => {
+  const selects = ["percentiles", "cost", "rate", "oneway", "change"].filter(byId).map((id) => {
     const select = element("select", {}, ...payloads.map((bytes) => element("option", { value: bytes }, size(bytes))));
     byId(`${id}-choice`).append(element("label", {}, "Payload", select));
     return select;

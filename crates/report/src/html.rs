@@ -9,6 +9,7 @@ mod map;
 mod policy;
 mod source;
 mod summary;
+mod timeline;
 
 use ipcmark_results::{RunResult, groups};
 use minijinja::{Environment, Value, context, value::Serde};
@@ -39,6 +40,8 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/theme.js"),
     include_str!("../assets/chart.js"),
     include_str!("../assets/charts.js"),
+    include_str!("../assets/loads.js"),
+    include_str!("../assets/timeline.js"),
     include_str!("../assets/changes.js"),
     include_str!("../assets/lit.js"),
     include_str!("../assets/choices.js"),
@@ -54,7 +57,7 @@ const LICENCE: &str = include_str!("../../../LICENSE-APACHE");
 /// The page for these results, the first of which is the base of comparisons. The error says which
 /// of them cannot be shown, and why.
 pub fn page(sources: &[Source]) -> Result<String, String> {
-    let charts = Charts::of(sources)?.to_json();
+    let charts = Charts::of(sources)?;
     let mut templates = Environment::new();
     templates.add_template("page.html", TEMPLATE).map_err(|e| describe(&e))?;
     let page = templates.get_template("page.html").map_err(|e| describe(&e))?;
@@ -65,7 +68,7 @@ fn describe(error: &minijinja::Error) -> String {
     format!("cannot make the report's page: {error:#}")
 }
 
-fn content(sources: &[Source], charts: String) -> Value {
+fn content(sources: &[Source], charts: Charts) -> Value {
     let results = || sources.iter().map(|source| source.result).enumerate();
     let groups: Vec<_> = results().flat_map(|(_, result)| groups(result)).collect();
     let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(&groups)).collect();
@@ -75,7 +78,8 @@ fn content(sources: &[Source], charts: String) -> Value {
         style => Value::from_safe_string(STYLE.into()),
         library => Value::from_safe_string(LIBRARY.into()),
         script => Value::from_safe_string(SCRIPT.into()),
-        charts => Value::from_safe_string(charts),
+        further => charts.further(),
+        charts => Value::from_safe_string(charts.to_json()),
         licence => LICENCE,
         version => env!("CARGO_PKG_VERSION"),
         files => sources.iter().map(file).collect::<Vec<_>>(),

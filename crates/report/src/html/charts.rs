@@ -1,11 +1,17 @@
 //! The data of the charts: one entry a row, for the report's script.
 
-use ipcmark_results::{Change, GRID, Group, Row, RunResult, Times, compare_runs, curve, groups};
+use ipcmark_results::{
+    Change, GRID, Group, Load, Row, RunResult, Times, compare_runs, curve, groups,
+};
 use serde::Serialize;
 
 use crate::{
     columns::Scale,
-    html::{definitions, source::Source},
+    html::{
+        definitions,
+        source::Source,
+        timeline::{Timeline, timeline},
+    },
     names,
     plain::plain,
     units,
@@ -22,6 +28,8 @@ pub struct Charts {
     measures: Vec<Measure>,
     /// One entry a row of the tables.
     rows: Vec<Plotted>,
+    /// What the machine did in each of the results.
+    timelines: Vec<Timeline>,
 }
 
 /// A statistic of the round trips.
@@ -45,6 +53,17 @@ struct Plotted {
     span: String,
     /// Several followers in words, or nothing.
     subscribers: String,
+    /// How messages are offered, in words.
+    load: String,
+    /// Messages a second that are offered; nothing where they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<u64>,
+    /// Messages a second that a stream carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    carried: Option<f64>,
+    /// What the sender's call takes of a message's way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send: Option<f64>,
     trials: usize,
     /// The kind of its times: `½ round trip`.
     what: &'static str,
@@ -56,6 +75,9 @@ struct Plotted {
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
 }
+
+/// How a closed loop offers messages, in words.
+const CLOSED: &str = "one after the other";
 
 /// Thirty years, in ns.
 const LONGEST: f64 = 1e18;
@@ -90,7 +112,24 @@ impl Charts {
             files: sources.iter().map(|source| plain(&source.name)).collect(),
             measures: MEASURES.iter().map(measure).collect(),
             rows,
+            timelines: sources
+                .iter()
+                .enumerate()
+                .filter_map(|(file, source)| timeline(file, source.result))
+                .collect(),
         })
+    }
+
+    /// Which charts there is something to draw in, beside those of every page.
+    pub fn further(&self) -> Vec<&'static str> {
+        let has = |some: fn(&Plotted) -> bool| self.rows.iter().any(some);
+        let each = [
+            ("rate", has(|row| row.rate.is_some())),
+            ("throughput", has(|row| row.carried.is_some())),
+            ("oneway", has(|row| row.send.is_some())),
+            ("timeline", !self.timelines.is_empty()),
+        ];
+        each.into_iter().filter_map(|(id, is_there)| is_there.then_some(id)).collect()
     }
 
     /// The data as text that can stand within a `script` element: nothing in it ends the element,
@@ -145,6 +184,13 @@ fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, 
             0 | 1 => String::new(),
             several => names::followers(several, group.key.silent_subscribers),
         },
+        load: names::load(identity.load).unwrap_or_else(|| CLOSED.into()),
+        rate: match identity.load {
+            Load::Rate { per_second, .. } => Some(per_second),
+            _ => None,
+        },
+        carried: row.messages_per_second().filter(|figure| figure.is_finite()),
+        send: row.send_ns().filter(|figure| figure.is_finite()),
         trials: row.trials.len(),
         what: scale.what(),
         times: MEASURES.iter().map(|(_, of)| rounded(time(row, *of) * scale.factor())).collect(),
