@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use crate::{
     commands::COMMANDS,
     definition::{Failure, Invocation, Outcome},
+    guide::MAIN,
     output,
 };
 
@@ -15,9 +16,6 @@ const WRONG_COMMAND_LINE: u8 = 2;
 
 const ABOUT: &str = "How long a hop between two processes takes on this machine, through every \
     mechanism worth choosing, and what it costs in CPU";
-
-const AFTER: &str = "Exit status: 0 all asked for was measured; 1 something asked for failed or is \
-    not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM.";
 
 /// Does what the words, the program's name first, ask for; the exit status.
 pub(crate) fn obey(words: &[OsString]) -> ExitCode {
@@ -38,7 +36,8 @@ fn run(words: &[OsString]) -> Outcome {
     });
     match found {
         Some((command, flags)) => {
-            (command.run)(&Invocation { all: &all, words: &words[1..], flags })
+            let words = &words[1..];
+            (command.run)(&Invocation { all: &all, definitions: COMMANDS, words, flags })
         }
         None => Err(Failure::Refused("no command was named; see ipcmark --help".into())),
     }
@@ -46,13 +45,14 @@ fn run(words: &[OsString]) -> Outcome {
 
 /// Every command with its flags.
 fn all() -> clap::Command {
-    let commands = COMMANDS
-        .iter()
-        .map(|command| (command.flags)(clap::Command::new(command.name)).about(command.summary));
+    let commands = COMMANDS.iter().map(|command| {
+        let flags = (command.flags)(clap::Command::new(command.name));
+        flags.about(command.summary).after_help(command.guide.text())
+    });
     clap::Command::new("ipcmark")
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
-        .after_help(AFTER)
+        .after_help(MAIN.text())
         .max_term_width(100)
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -4,12 +4,16 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::{ArgMatches, Args, FromArgMatches, parser::ValueSource};
 
+use crate::guide::Guide;
+
 /// A command, as its file defines it.
 pub(crate) struct Definition {
     /// The word for it on the command line.
     pub name: &'static str,
     /// What it does, in a line of the help.
     pub summary: &'static str,
+    /// What its help says beside its flags.
+    pub guide: Guide,
     /// Adds its flags.
     pub flags: fn(clap::Command) -> clap::Command,
     /// Does it.
@@ -36,6 +40,8 @@ pub(crate) struct NoFlags {}
 pub(crate) struct Invocation<'a> {
     /// All commands and their flags.
     pub all: &'a clap::Command,
+    /// What the help of each says.
+    pub definitions: &'static [Definition],
     /// Its name and the words behind it.
     pub words: &'a [OsString],
     /// The flags found in them.

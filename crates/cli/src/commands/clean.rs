@@ -7,6 +7,7 @@ use ipcmark_transport::plain;
 
 use crate::{
     definition::{Definition, Invocation, NoFlags, Outcome},
+    guide::Guide,
     output, registry,
 };
 
@@ -27,6 +28,12 @@ fn lines(done: &[String]) -> String {
 pub(super) const DEFINITION: Definition = Definition {
     name: "clean",
     summary: "Remove what a killed run without a sandbox left behind",
+    guide: Guide {
+        about: "",
+        examples: &[("ipcmark clean", "says what it has removed")],
+        exit: "0 nothing is left; 1 something could not be removed; 2 the command line is wrong",
+        see_also: &["run"],
+    },
     flags: NoFlags::augment_args,
     run,
 };

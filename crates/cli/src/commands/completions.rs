@@ -5,6 +5,7 @@ use clap_complete::Shell;
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     output,
 };
 
@@ -27,6 +28,15 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "completions",
     summary: "Print a script that completes this command's words in a shell",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark completions bash >/etc/bash_completion.d/ipcmark", ""),
+            ("ipcmark completions fish >~/.config/fish/completions/ipcmark.fish", ""),
+        ],
+        exit: "0 printed; 1 it could not be; 2 the command line is wrong",
+        see_also: &["man"],
+    },
     flags: CompletionArguments::augment_args,
     run,
 };

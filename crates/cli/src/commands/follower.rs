@@ -6,6 +6,7 @@ use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
 };
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
@@ -15,6 +16,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "follower",
     summary: "The other end of a run by hand; the leader sends it everything it needs",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark follower", "serves the leader of this user, or of root"),
+            ("ipcmark follower --socket /srv/measure.sock", ""),
+            ("ipcmark follower --connect 10.0.0.1:7411 --secret key", "a leader on another host"),
+        ],
+        exit: "0 a leader was served to its end; 1 none was, or its session failed; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["leader"],
+    },
     flags: FollowerArguments::augment_args,
     run,
 };

@@ -10,22 +10,16 @@ use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     output,
 };
 
 /// iceperf's follower.
 #[derive(Args)]
-#[command(after_help = AFTER)]
 struct IceperfFollower {
     #[command(flatten)]
     follower: FollowerArguments,
 }
-
-const AFTER: &str = "Examples:
-  ipcmark iceperf-follower
-  ipcmark iceperf-follower --socket /run/user/1000/measured.sock
-
-Exit status: 0 a leader was served; 1 no session was, or it failed; 2 the command line is wrong.";
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let line: IceperfFollower = invocation.arguments()?;
@@ -41,6 +35,15 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "iceperf-follower",
     summary: "iceperf's follower in another terminal",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark iceperf-follower", ""),
+            ("ipcmark iceperf-follower --socket /run/user/1000/measured.sock", ""),
+        ],
+        exit: "0 a leader was served; 1 no session was, or it failed; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["iceperf-leader"],
+    },
     flags: IceperfFollower::augment_args,
     run,
 };

@@ -9,20 +9,12 @@ use crate::{
     arguments::{by_hand::LeaderPlace, run::RunArguments},
     by_hand,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     translation::Translation,
 };
 
-const AFTER: &str = "Examples:
-  ipcmark iceperf-follower &
-  ipcmark iceperf-leader -n 100000 -t iceoryx-cpp-api
-  ipcmark iceperf-leader -t all -- -s 1k..4M -o result.json
-
-Exit status: 0 it was measured; 1 it failed or is not available (with -t all: something failed);
-2 the command line is wrong.";
-
 /// iceperf's leader, which measures.
 #[derive(Args)]
-#[command(after_help = AFTER)]
 pub(super) struct IceperfLeader {
     /// Round trips for each payload
     #[arg(short, long, value_name = "NUMBER", default_value_t = 10_000)]
@@ -120,6 +112,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "iceperf-leader",
     summary: "iceperf's leader in a terminal of its own, shown as iceperf shows it",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark iceperf-follower &", ""),
+            ("ipcmark iceperf-leader -n 100000 -t iceoryx-cpp-api", ""),
+            ("ipcmark iceperf-leader -t all -- -s 1k..4M -o result.json", ""),
+        ],
+        exit: "0 it was measured; 1 it failed or is not available (with -t all: something failed); 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["iceperf-follower", "run"],
+    },
     flags: IceperfLeader::augment_args,
     run,
 };

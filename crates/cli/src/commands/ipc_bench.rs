@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use crate::{
     arguments::sizes::Sizes,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     measurement,
     translation::Translation,
 };
 
 /// One mechanism, as IPC-Bench's programs are called, or all.
 #[derive(Args)]
-#[command(after_help = AFTER)]
 pub(super) struct IpcBench {
     /// The program of IPC-Bench
     #[arg(value_enum, required_unless_present = "all")]
@@ -100,14 +100,6 @@ const SPECTRUM: &str = "signal,zeromq-tcp,tcp,uds-stream,pipe,sysv-mq,fifo,sysv-
 /// How they wait there.
 const SPECTRUM_WAITS: &str = "block,sysv-shm=spin,mmap-file=spin";
 
-const AFTER: &str = "Examples:
-  ipcmark ipc-bench domain -c 1000000 -s 100
-  ipcmark ipc-bench shm -- --no-pin -o result.json
-  ipcmark ipc-bench --all
-
-Exit status: 0 it was measured; 1 it failed or is not available (with --all: something failed);
-2 the command line is wrong.";
-
 impl IpcBench {
     /// The flags of `ipcmark run` that mean the same.
     pub(super) fn translated(&self) -> Translation {
@@ -160,6 +152,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "ipc-bench",
     summary: "IPC-Bench's command line: one mechanism or all, shown as IPC-Bench shows it",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark ipc-bench domain -c 1000000 -s 100", ""),
+            ("ipcmark ipc-bench shm -- --no-pin -o result.json", ""),
+            ("ipcmark ipc-bench --all", "all methods, in IPC-Bench's table"),
+        ],
+        exit: "0 it was measured; 1 it failed or is not available (with --all: something failed); 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["run", "ipc-performance"],
+    },
     flags: IpcBench::augment_args,
     run,
 };

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     measurement,
     translation::Translation,
 };
 
 /// One program of IPC Performance Benchmarks, or all.
 #[derive(Args)]
-#[command(after_help = AFTER)]
 pub(super) struct IpcPerformance {
     /// A program of IPC Performance Benchmarks [default: all of them]
     #[arg(value_enum, value_name = "PROGRAM")]
@@ -26,14 +26,6 @@ pub(super) struct IpcPerformance {
     #[arg(last = true, value_name = "FLAGS")]
     rest: Vec<String>,
 }
-
-const AFTER: &str = "Examples:
-  ipcmark ipc-performance --all
-  ipcmark ipc-performance boost_mq_test
-  ipcmark ipc-performance zmq_test -- -t zeromq-tcp -n 10000
-
-Exit status: 0 it was measured; 1 it failed or is not available (of all: something failed);
-2 the command line is wrong.";
 
 /// Its programs, in the order of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -111,6 +103,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "ipc-performance",
     summary: "IPC Performance Benchmarks: one program or all, in its table",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark ipc-performance --all", ""),
+            ("ipcmark ipc-performance boost_mq_test", ""),
+            ("ipcmark ipc-performance zmq_test -- -t zeromq-tcp -n 10000", ""),
+        ],
+        exit: "0 it was measured; 1 it failed or is not available (of all: something failed); 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["run", "ipc-bench"],
+    },
     flags: IpcPerformance::augment_args,
     run,
 };

@@ -15,6 +15,7 @@ use crate::{
     },
     by_hand,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     measurement, output,
     translation::Translation,
 };
@@ -300,6 +301,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "latency-test",
     summary: "The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark latency-test both --samples 10000", ""),
+            ("ipcmark latency-test publisher -s 1000 &", ""),
+            ("ipcmark latency-test subscriber", ""),
+        ],
+        exit: "0 it was measured; 1 it failed or the library is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["latency-tests", "run"],
+    },
     flags: LatencyTest::augment_args,
     run,
 };

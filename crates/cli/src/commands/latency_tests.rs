@@ -6,11 +6,13 @@ use std::ffi::OsString;
 use clap::{Args, Command, FromArgMatches};
 
 use super::latency_test::{LatencyTest, measure_here};
-use crate::definition::{Definition, Invocation, Outcome};
+use crate::{
+    definition::{Definition, Invocation, Outcome},
+    guide::Guide,
+};
 
 /// The launcher's options, spelt as it spells them.
 #[derive(Args)]
-#[command(after_help = AFTER)]
 pub(super) struct LatencyTests {
     /// Publisher and subscriber in two processes [default: in one]
     #[arg(short, long)]
@@ -52,14 +54,6 @@ pub(super) struct LatencyTests {
     rest: Vec<OsString>,
 }
 
-const AFTER: &str = "Examples:
-  ipcmark latency-tests -n 1000
-  ipcmark latency-tests --interprocess --reliability --shared_memory off -f demands.csv
-  ipcmark latency-tests --interprocess --security
-
-Exit status: 0 it was measured; 1 it failed or the library is not available; 2 the command line is
-wrong.";
-
 impl LatencyTests {
     /// The command line of LatencyTest that it launches.
     pub(super) fn launched(&self) -> Result<LatencyTest, clap::Error> {
@@ -99,6 +93,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "latency-tests",
     summary: "LatencyTest's launcher, latency_tests.py: both nodes by one command",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark latency-tests -n 1000", ""),
+            ("ipcmark latency-tests --interprocess --reliability --shared_memory off", ""),
+            ("ipcmark latency-tests --interprocess --security", ""),
+        ],
+        exit: "0 it was measured; 1 it failed or the library is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["latency-test", "run"],
+    },
     flags: LatencyTests::augment_args,
     run,
 };

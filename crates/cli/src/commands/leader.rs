@@ -6,6 +6,7 @@ use crate::{
     arguments::{by_hand::LeaderPlace, plan_file, run::RunArguments},
     by_hand,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
 };
 
 /// A leader: where it is found, and what it measures.
@@ -27,6 +28,19 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "leader",
     summary: "Measure by hand: as run, with followers in other terminals, containers, users or hosts",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark leader -t tcp -s 64", "waits for 'ipcmark follower' of this user"),
+            ("ipcmark leader -t os --socket /srv/measure.sock --allow-user robot", ""),
+            (
+                "ipcmark leader -t tcp --listen 10.0.0.1:7411 --secret key",
+                "for followers on other hosts",
+            ),
+        ],
+        exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["follower", "run"],
+    },
     flags: LeaderArguments::augment_args,
     run,
 };

@@ -11,6 +11,7 @@ use clap_mangen::Man;
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
+    guide::{Guide, MAIN},
     output,
 };
 
@@ -27,40 +28,44 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: ManArguments = invocation.arguments()?;
     let written = match &arguments.directory {
         None => return Ok(print(invocation.all)),
-        Some(directory) => write_all(invocation.all, directory),
+        Some(directory) => write_all(invocation, directory),
     };
     Ok(written.map_or_else(output::failed, |()| ExitCode::SUCCESS))
 }
 
 fn print(command: &Command) -> ExitCode {
-    match page(command) {
+    match page(command, &MAIN) {
         Ok(page) => output::printed(&page),
         Err(error) => output::failed(format_args!("cannot make the page: {error}")),
     }
 }
 
-fn write_all(command: &Command, directory: &Path) -> Result<(), String> {
+fn write_all(invocation: &Invocation<'_>, directory: &Path) -> Result<(), String> {
+    let command = invocation.all;
     fs::create_dir_all(directory)
         .map_err(|e| format!("cannot create {}: {e}", directory.display()))?;
-    write(command, &directory.join("ipcmark.1"))?;
-    for subcommand in command.get_subcommands().filter(|one| one.get_name() != "help") {
-        let name = format!("ipcmark-{}", subcommand.get_name());
-        let subcommand = subcommand.clone().name(name.clone()).bin_name(name.replacen('-', " ", 1));
-        write(&subcommand, &directory.join(format!("{name}.1")))?;
+    write(command, &MAIN, &directory.join("ipcmark.1"))?;
+    for Definition { name, guide, .. } in invocation.definitions {
+        let Some(subcommand) = command.find_subcommand(name) else { continue };
+        let (name, words) = (format!("ipcmark-{name}"), format!("ipcmark {name}"));
+        let subcommand = subcommand.clone().name(name.clone()).bin_name(words);
+        write(&subcommand, guide, &directory.join(format!("{name}.1")))?;
     }
     Ok(())
 }
 
-fn write(command: &Command, path: &Path) -> Result<(), String> {
-    let page = page(command).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+fn write(command: &Command, guide: &Guide, path: &Path) -> Result<(), String> {
+    let page = page(command, guide).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
     ipcmark_results::write_text(path, &page).map_err(|e| e.to_string())
 }
 
-fn page(command: &Command) -> io::Result<String> {
+fn page(command: &Command, guide: &Guide) -> io::Result<String> {
     let mut page = Vec::new();
+    // What stands behind the flags in the help has sections of its own.
+    let command = command.clone().after_help(None::<&str>);
     // No date of the day: the same definitions make the same pages.
-    Man::new(command.clone()).date("").manual("ipcmark").render(&mut page)?;
-    Ok(in_ascii(&String::from_utf8_lossy(&page)))
+    Man::new(command).date("").manual("ipcmark").render(&mut page)?;
+    Ok(in_ascii(&format!("{}{}", String::from_utf8_lossy(&page), guide.sections())))
 }
 
 /// Every character that groff reads as it is; the others by their number.
@@ -75,6 +80,15 @@ fn in_ascii(page: &str) -> String {
 pub(super) const DEFINITION: Definition = Definition {
     name: "man",
     summary: "Print this command's page for man, or write those of all its commands to a directory",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark man | man -l -", "this command's page"),
+            ("ipcmark man /usr/local/share/man/man1", "a page of every command"),
+        ],
+        exit: "0 written; 1 they could not be; 2 the command line is wrong",
+        see_also: &["completions"],
+    },
     flags: ManArguments::augment_args,
     run,
 };

@@ -64,19 +64,19 @@ mod tests {
     };
     use crate::{arguments::run::RunArguments, registry, selection, transport_options};
 
-    /// The words of a command line; no page has a quote within a word.
-    fn words(line: &str) -> Vec<&str> {
-        line.split_whitespace().skip(1).map(|word| word.trim_matches('\'')).collect()
+    /// The words of a command line; no page has a blank within quotes.
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().skip(1).map(|word| word.replace('\'', "")).collect()
     }
 
-    fn parsed<A: Args>(words: &[&str]) -> A {
+    fn parsed<A: Args>(words: &[String]) -> A {
         let matches = A::augment_args(Command::new("")).try_get_matches_from(words);
         A::from_arg_matches(&matches.unwrap_or_else(|e| panic!("{words:?}: {e}"))).unwrap()
     }
 
     /// What the commands on a page measure.
-    fn run_arguments(words: &[&str]) -> Option<RunArguments> {
-        let translation = match words[0] {
+    fn run_arguments(words: &[String]) -> Option<RunArguments> {
+        let translation = match words[0].as_str() {
             "run" => return Some(parsed(words)),
             "ipc-bench" => parsed::<IpcBench>(words).translated(),
             "ipc-performance" => parsed::<IpcPerformance>(words).translated(),
@@ -90,7 +90,7 @@ mod tests {
         Some(translation.arguments().unwrap())
     }
 
-    fn check(words: &[&str], registry: &Registry) {
+    fn check(words: &[String], registry: &Registry) {
         let definition = COMMANDS.iter().find(|command| command.name == words[0]);
         let definition = definition.unwrap_or_else(|| panic!("there is no command {}", words[0]));
         let flags = (definition.flags)(Command::new(definition.name));
@@ -119,6 +119,24 @@ mod tests {
         let pages = std::fs::read_dir(place("docs/coming-from")).unwrap().flatten();
         let commands: usize = pages.map(|page| check_page(&page.path(), &registry)).sum();
         assert!(commands >= 8, "there are {commands} commands");
+    }
+
+    /// What stands behind a command for the shell alone is left out.
+    #[test]
+    fn every_help_has_examples_that_are_commands_and_what_to_look_at_next() {
+        let registry = registry::look(&[]).unwrap().registry;
+        for command in COMMANDS {
+            let guide = &command.guide;
+            assert!(!guide.examples.is_empty() && guide.exit.contains("0 "), "{}", command.name);
+            let is_other = |name: &&&str| COMMANDS.iter().any(|one| one.name == **name);
+            let others = guide.see_also.iter().filter(is_other).count();
+            assert!(others > 0 && others == guide.see_also.len(), "{}", command.name);
+            assert!(!guide.see_also.contains(&command.name), "{}", command.name);
+            for (example, _) in guide.examples {
+                let own = example.split(['|', '>', '&']).next().unwrap_or(example);
+                check(&words(own), &registry);
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use ipcmark_results::RunResult;
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     output,
     saved::read,
 };
@@ -85,6 +86,18 @@ fn refuse_to_replace_a_result(arguments: &ReportArguments) -> Result<(), String>
 pub(super) const DEFINITION: Definition = Definition {
     name: "report",
     summary: "Make a page for the browser of one result, or of several side by side",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark report r.json", "writes r.html"),
+            (
+                "ipcmark report monday.json tuesday.json -o both.html",
+                "side by side, the first as the base",
+            ),
+        ],
+        exit: "0 the page is written; 1 a result could not be read, or the page not written; 2 the command line is wrong",
+        see_also: &["show", "compare", "run"],
+    },
     flags: ReportArguments::augment_args,
     run,
 };

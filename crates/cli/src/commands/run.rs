@@ -5,6 +5,7 @@ use clap::Args;
 use crate::{
     arguments::{plan_file, run::RunArguments},
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     measurement,
 };
 
@@ -16,6 +17,25 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "run",
     summary: "Measure; without arguments, everything available, in two or three minutes",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark run", "everything available, at 64 B, 4 KiB and 1 MiB"),
+            (
+                "ipcmark run -t 'shm-*',pipe -s 64,4k -d 1s",
+                "some transports, a second for each row of a trial",
+            ),
+            ("ipcmark run -t os -s 16..4M -w block", "sleeping, every power of two"),
+            ("ipcmark run -t os -s 64 --rate 100/s,10k/s", "an open loop at rates"),
+            (
+                "ipcmark run -t os --precision 3% -o r.json",
+                "trials until every mean is known to ± 3 %",
+            ),
+            ("ipcmark run examples/quick.toml --format markdown", "a plan, shown as Markdown"),
+        ],
+        exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["list", "advise", "show", "report", "doctor"],
+    },
     flags: RunArguments::augment_args,
     run,
 };

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::{
     definition::{Definition, Invocation, NoFlags, Outcome},
+    guide::Guide,
     output,
 };
 
@@ -15,6 +16,15 @@ fn run(_: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "schema",
     summary: "Print the JSON Schema of the result file",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark schema", "JSON Schema, draft 2020-12"),
+            ("ipcmark schema >ipcmark.schema.json", ""),
+        ],
+        exit: "0 printed; 1 it could not be; 2 the command line is wrong",
+        see_also: &["run", "show"],
+    },
     flags: NoFlags::augment_args,
     run,
 };

@@ -13,6 +13,7 @@ use ipcmark_results::RunResult;
 use crate::{
     arguments::{export::Export, values},
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     measurement::{
         exports::{self, is_same},
         show,
@@ -20,21 +21,8 @@ use crate::{
     output, saved,
 };
 
-const EXAMPLES: &str = "\
-Examples:
-  ipcmark show r.json                            the tables and findings, as the run ended with
-  ipcmark show r.json --format markdown          for a page or a bug report
-  ipcmark show r.json --export csv=r.csv         every figure, for a spreadsheet
-  ipcmark show r.json --row 'latency/pipe/64/*'  only these rows
-  ipcmark show r.json --row latency/pipe/64/spin/round_trip --format hgrm
-                                                 one row, for HdrHistogram's plotter
-  ipcmark show monday.json tuesday.json          one after the other; ipcmark compare says what changed
-
-Exit status: 0 all were shown; 1 one could not be read, shown or written; 2 the command line is wrong.";
-
 /// What to show.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
 struct ShowArguments {
     /// Result files, as `ipcmark run -o FILE` writes them
     #[arg(value_name = "RESULT.json", required = true)]
@@ -120,6 +108,25 @@ fn chosen(mut result: RunResult, path: &Path, names: &[Pattern]) -> Result<RunRe
 pub(super) const DEFINITION: Definition = Definition {
     name: "show",
     summary: "Show saved results once more, in any format",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark show r.json", "the tables and findings, as the run ended with"),
+            ("ipcmark show r.json --format markdown", "for a page or a bug report"),
+            ("ipcmark show r.json --export csv=r.csv", "every figure, for a spreadsheet"),
+            ("ipcmark show r.json --row 'latency/pipe/64/*'", "only these rows"),
+            (
+                "ipcmark show r.json --row latency/pipe/64/spin/round_trip --format hgrm",
+                "one row, for HdrHistogram's plotter",
+            ),
+            (
+                "ipcmark show monday.json tuesday.json",
+                "one after the other; ipcmark compare says what changed",
+            ),
+        ],
+        exit: "0 all were shown; 1 one could not be read, shown or written; 2 the command line is wrong",
+        see_also: &["run", "report", "compare"],
+    },
     flags: ShowArguments::augment_args,
     run,
 };

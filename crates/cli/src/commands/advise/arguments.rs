@@ -6,26 +6,8 @@ use clap::{Arg, Args, Command, ValueEnum};
 
 use crate::arguments::{of_run::flags_of_run, values};
 
-const EXAMPLES: &str = "\
-Measures what can answer, or reads a result, and says which transport to use, what it costs and what it cannot promise.
-With a limit of the CPU time, or none at all, the fastest row that meets the conditions is chosen; with a limit of the
-p99 alone, the cheapest. Without a limit of the CPU time rows that sleep come first, and the best that spins stands
-beside the choice.
-
-Examples:
-  ipcmark advise --size 4k                                       round trips as fast as they go
-  ipcmark advise --size 4k --rate 1k/s --cpu-below 10%           the fastest for a tenth of a core
-  ipcmark advise --size 64 --rate 10k/s --p99-below 50us         the cheapest that is fast enough
-  ipcmark advise --size 1M --subscribers 3 --needs many-readers  to three processes by one publication
-  ipcmark advise --size 64 --needs daemonless,cross-host -t os   among some transports
-  ipcmark advise --size 4k --from r.json                         from what has been measured
-
-Exit status: 0 there is a choice; 1 nothing meets the conditions; 2 the command line is wrong; 128 + signal after Ctrl-C
-or SIGTERM.";
-
 /// What is asked.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
 pub(super) struct AdviseArguments {
     /// Bytes of a message, as 64, 4k or 1MiB
     #[arg(short, long, value_name = "SIZE")]

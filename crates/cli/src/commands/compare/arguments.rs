@@ -6,22 +6,8 @@ use clap::{Arg, Args, ValueEnum};
 
 use crate::arguments::{of_run::flags_of_run, values};
 
-const EXAMPLES: &str = "\
-Verdicts: faster, slower, same (within 2 %), cannot tell. Two files are two moments of a machine: they tell from three
-runs a side on, made in turns. With --run the two plans take turns within this command, and what differs is measured
-a second time before it is reported.
-
-Examples:
-  ipcmark compare a1.json,a2.json,a3.json b1.json,b2.json,b3.json
-  ipcmark compare --run a.toml b.toml --budget 5m      the same transports with other settings
-  ipcmark compare --run a.toml b.toml -t tcp -s 64,4k  only these rows of both plans
-
-Exit status: 0 nothing is slower; 1 a row is slower, failed, or nothing could be compared; 2 the command line is wrong;
-128 + signal after Ctrl-C or SIGTERM.";
-
 /// What to compare.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
 pub(super) struct CompareArguments {
     /// Result files of the base, parted by commas, each a run; with --run a plan
     #[arg(value_name = "BASE")]

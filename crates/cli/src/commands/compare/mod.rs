@@ -12,6 +12,7 @@ use clap::{Args, Command};
 use self::arguments::{CompareArguments, shared_flags};
 use crate::{
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     output,
 };
 
@@ -30,6 +31,22 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "compare",
     summary: "Compare results, or two plans measured in turns: what changed, with confidence",
+    guide: Guide {
+        about: "Verdicts: faster, slower, same (within 2 %), cannot tell. Two files are two moments of a machine: they tell from three runs a side on, made in turns. With --run the two plans take turns within this command, and what differs is measured a second time before it is reported.",
+        examples: &[
+            ("ipcmark compare a1.json,a2.json,a3.json b1.json,b2.json,b3.json", ""),
+            (
+                "ipcmark compare --run a.toml b.toml --budget 5m",
+                "the same transports with other settings",
+            ),
+            (
+                "ipcmark compare --run a.toml b.toml -t tcp -s 64,4k",
+                "only these rows of both plans",
+            ),
+        ],
+        exit: "0 nothing is slower; 1 a row is slower, failed, or nothing could be compared; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["run", "report", "show"],
+    },
     flags,
     run,
 };

@@ -6,20 +6,6 @@ use clap::{Args, Command, ValueEnum};
 
 use crate::arguments::values;
 
-const EXAMPLES: &str = "\
-A map of the distances between processors: what a round trip takes between each two of them, through a bare cache line or
-any transport. On a virtual machine the distances of a pair change several times a second: each is shown with its share.
-
-Examples:
-  ipcmark cores                        all processors that this process may use
-  ipcmark cores --cpus 0-3,8           some of them
-  ipcmark cores -t uds-stream -w block the same through a transport
-  ipcmark cores --svg cores.svg        also as a picture
-  ipcmark cores --format json          every pair with all its distances
-
-Exit status: 0 every pair that was chosen has its time; 1 some have none, or the picture could not be written; 2 the
-command line is wrong; 128 + signal after Ctrl-C or SIGTERM.";
-
 /// What to map.
 #[derive(Args)]
 pub(super) struct CoresArguments {
@@ -88,5 +74,5 @@ impl CoresArguments {
 }
 
 pub(super) fn flags(command: Command) -> Command {
-    CoresArguments::augment_args(command).after_help(EXAMPLES)
+    CoresArguments::augment_args(command)
 }

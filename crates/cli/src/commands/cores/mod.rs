@@ -22,6 +22,7 @@ use self::{
 use crate::{
     definition::{Definition, Invocation, Outcome},
     distances::Division,
+    guide::Guide,
     interrupts::Interrupts,
     measurement::exports,
     output, registry,
@@ -174,6 +175,18 @@ fn show(matrix: &Matrix, arguments: &CoresArguments) -> ExitCode {
 pub(super) const DEFINITION: Definition = Definition {
     name: "cores",
     summary: "Map the distances between processors, by a bare cache line or any transport",
+    guide: Guide {
+        about: "A map of the distances between processors: what a round trip takes between each two of them, through a bare cache line or any transport. On a virtual machine the distances of a pair change several times a second: each is shown with its share.",
+        examples: &[
+            ("ipcmark cores", "all processors that this process may use"),
+            ("ipcmark cores --cpus 0-3,8", "some of them"),
+            ("ipcmark cores -t uds-stream -w block", "the same through a transport"),
+            ("ipcmark cores --svg cores.svg", "also as a picture"),
+            ("ipcmark cores --format json", "every pair with all its distances"),
+        ],
+        exit: "0 every pair that was chosen has its time; 1 some have none, or the picture could not be written; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["doctor", "run"],
+    },
     flags,
     run,
 };

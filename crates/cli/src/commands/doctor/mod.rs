@@ -20,21 +20,12 @@ use self::diagnosis::Diagnosis;
 use crate::{
     arguments::values,
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     output,
 };
 
 /// Below this nothing of a state that lasts for milliseconds is seen.
 const SHORTEST: Duration = Duration::from_millis(100);
-
-const EXAMPLES: &str = "Examples:
-  ipcmark doctor                       all facts, the weightiest first
-  ipcmark doctor --cpus 2,6            these processors, as ipcmark run --cpus 2,6 takes them
-  ipcmark doctor --duration 1m         rarer hiccups and distances
-  ipcmark doctor --format issue        a block for a bug report
-  ipcmark doctor --format json | jq .verdict.questions
-
-Exit status: 0 fit, perhaps with reservations; 1 not fit for something, which the first line names, or the facts \
-    could not be read; 2 the command line is wrong.";
 
 /// How to examine the machine.
 #[derive(Args)]
@@ -64,7 +55,7 @@ enum DoctorFormat {
 }
 
 fn flags(command: clap::Command) -> clap::Command {
-    DoctorArguments::augment_args(command).after_help(EXAMPLES)
+    DoctorArguments::augment_args(command)
 }
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
@@ -104,6 +95,18 @@ fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {
 pub(super) const DEFINITION: Definition = Definition {
     name: "doctor",
     summary: "Is this machine fit to measure on? Its distances, hiccups and settings, with remedies",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark doctor", "all facts, the weightiest first"),
+            ("ipcmark doctor --cpus 2,6", "these processors, as ipcmark run --cpus 2,6 takes them"),
+            ("ipcmark doctor --duration 1m", "rarer hiccups and distances"),
+            ("ipcmark doctor --format issue", "a block for a bug report"),
+            ("ipcmark doctor --format json", "every fact, for programs"),
+        ],
+        exit: "0 fit, perhaps with reservations; 1 not fit for something, which the first line names, or the facts could not be read; 2 the command line is wrong",
+        see_also: &["cores", "run"],
+    },
     flags,
     run,
 };

@@ -4,24 +4,8 @@ use clap::{Arg, Args, Command, ValueEnum};
 
 use crate::arguments::of_run::flags_of_run;
 
-const EXAMPLES: &str = "\
-Measures a transport as 'ipcmark run' does, then once more while the kernel stops it at every system call and hands the
-call over to be counted; times of that pass are not used. What was counted is multiplied with what one of it takes here:
-a bare system call, the hand-over to a sleeping process, a copy, a cache line.
-
-Examples:
-  ipcmark explain pipe                    64 bytes, spinning and sleeping
-  ipcmark explain zeromq-ipc -s 4k -w block
-  ipcmark explain tcp -s 1M --format json
-
-Exit status: 0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after Ctrl-C or
-SIGTERM.
-
-See also: ipcmark run, ipcmark doctor";
-
 /// What is explained.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
 pub(super) struct ExplainArguments {
     /// The transport, as `ipcmark list` names it
     #[arg(value_name = "TRANSPORT")]

@@ -19,6 +19,7 @@ use crate::{
         sizes::Sizes,
     },
     definition::{Definition, Failure, Invocation, Outcome},
+    guide::Guide,
     interrupts::Interrupts,
     measurement::{Recorder, RunRequest},
     output,
@@ -168,6 +169,16 @@ fn request(words: &[OsString], transports: &Transports) -> Result<RunRequest, Fa
 pub(super) const DEFINITION: Definition = Definition {
     name: "explain",
     summary: "Say what a message's time is made of: calls, copies, wake-ups, cache lines, and the rest",
+    guide: Guide {
+        about: "Measures a transport as 'ipcmark run' does, then once more while the kernel stops it at every system call and hands the call over to be counted; times of that pass are not used. What was counted is multiplied by what one of it takes here: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
+        examples: &[
+            ("ipcmark explain pipe", "64 bytes, spinning and sleeping"),
+            ("ipcmark explain zeromq-ipc -s 4k -w block", ""),
+            ("ipcmark explain tcp -s 1M --format json", "for programs"),
+        ],
+        exit: "0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["run", "advise", "doctor"],
+    },
     flags,
     run,
 };

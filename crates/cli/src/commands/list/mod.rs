@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
+    guide::Guide,
     output, registry, selection,
 };
 
@@ -99,6 +100,16 @@ fn option(option: &OptionSpec) -> Value {
 pub(super) const DEFINITION: Definition = Definition {
     name: "list",
     summary: "Show every transport known, what it can do, and whether it can run here",
+    guide: Guide {
+        about: "",
+        examples: &[
+            ("ipcmark list", "every transport, and what to install for the others"),
+            ("ipcmark list tcp", "one transport: its capabilities and options"),
+            ("ipcmark list --format json", "for programs"),
+        ],
+        exit: "0 listed; 1 a module cannot be used; 2 the command line is wrong",
+        see_also: &["run", "advise"],
+    },
     flags: ListArguments::augment_args,
     run,
 };

@@ -7,23 +7,8 @@ use ipcmark_report::Swept;
 
 use crate::arguments::{of_run::flags_of_run, values};
 
-const EXAMPLES: &str = "\
-Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages
-a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are
-answered in that time, counted from the time at which each was to be sent.
-
-Examples:
-  ipcmark sweep rate -t pipe,tcp -w block -s 64 --p99-below 100us   the highest rate each of them holds
-  ipcmark sweep interval -t os -w block -s 64                       what idle gaps of 1 ms to 1 s do
-  ipcmark sweep payload -t 'shm-*' -p throughput -o sizes.json      how throughput grows with the payload
-  ipcmark sweep subscribers -t pipe,fastdds-shm -w block -s 64 --at 1,2,5,10
-
-Exit status: 0 all asked for was measured; 1 a row that was asked for by name failed or is not available; 2 the command
-line is wrong; 128 + signal after Ctrl-C or SIGTERM.";
-
 /// What to walk over.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
 pub(super) struct SweepArguments {
     /// The property whose values are walked over
     #[arg(value_name = "OVER", value_enum)]

@@ -18,6 +18,7 @@ use crate::{
         run::RunArguments,
     },
     definition::{Definition, Failure, Invocation, Outcome},
+    guide::Guide,
     interrupts::Interrupts,
     measurement::{self, Recorder, exports},
     output, registry,
@@ -107,6 +108,26 @@ fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
 pub(super) const DEFINITION: Definition = Definition {
     name: "sweep",
     summary: "Walk over rates, pauses, payloads or subscribers, and find the highest rate that holds",
+    guide: Guide {
+        about: "Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
+        examples: &[
+            (
+                "ipcmark sweep rate -t pipe -w block --p99-below 100us",
+                "the highest rate that it holds",
+            ),
+            ("ipcmark sweep interval -t os -w block -s 64", "what idle gaps of 1 ms to 1 s do"),
+            (
+                "ipcmark sweep payload -t 'shm-*' -p throughput -o r.json",
+                "how throughput grows with the payload",
+            ),
+            (
+                "ipcmark sweep subscribers -t pipe -w block --at 1,2,5,10",
+                "what each further reader costs",
+            ),
+        ],
+        exit: "0 all asked for was measured; 1 a row that was asked for by name failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        see_also: &["run", "advise", "report"],
+    },
     flags,
     run,
 };
