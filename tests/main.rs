@@ -14,6 +14,7 @@ mod exports;
 mod fan_out;
 mod faults;
 mod files;
+mod history;
 mod inherited;
 mod leftovers;
 mod libraries;
@@ -53,6 +54,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("fan_out", fan_out::tests()),
         ("faults", faults::tests()),
         ("files", files::tests()),
+        ("history", history::tests()),
         ("inherited", inherited::tests()),
         ("leftovers", leftovers::tests()),
         ("libraries", libraries::tests()),

@@ -9,6 +9,7 @@ mod definition;
 mod distances;
 #[doc(hidden)]
 pub mod fuzzing;
+mod history;
 mod interrupts;
 mod measurement;
 mod output;

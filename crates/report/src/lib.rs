@@ -10,6 +10,7 @@ mod findings;
 mod format;
 mod formats;
 mod grid;
+mod history;
 mod html;
 mod junit;
 mod matrix;
@@ -26,6 +27,10 @@ pub use advice::{AdviceShown, advice_json, advice_table};
 pub use comparison::{ComparedSides, comparison_json, comparison_junit, comparison_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format, iceperf_banner, iceperf_payload};
+pub use history::{
+    PointName, RunShown, TrendShown, runs_csv, runs_json, runs_table, trends_csv, trends_json,
+    trends_table,
+};
 pub use html::{Source, page};
 pub use matrix::{
     Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,

@@ -125,6 +125,10 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Also add the result to the history, at the end; `ipcmark history` shows it
+    #[arg(long)]
+    pub history: bool,
+
     /// Seed of every random order and of the checked payloads [default: random]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -43,10 +43,17 @@ fn write_all(command: &Command, directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory)
         .map_err(|e| format!("cannot create {}: {e}", directory.display()))?;
     write(command, &directory.join("ipcmark.1"))?;
+    write_below(command, "ipcmark", "ipcmark", directory)
+}
+
+/// The pages of what stands below a command, under the name of its page and the words that call it.
+fn write_below(command: &Command, page: &str, call: &str, directory: &Path) -> Result<(), String> {
     for subcommand in command.get_subcommands().filter(|one| one.get_name() != "help") {
-        let name = format!("ipcmark-{}", subcommand.get_name());
-        let subcommand = subcommand.clone().name(name.clone()).bin_name(name.replacen('-', " ", 1));
-        write(&subcommand, &directory.join(format!("{name}.1")))?;
+        let [page, call] =
+            [(page, '-'), (call, ' ')].map(|(of, by)| format!("{of}{by}{}", subcommand.get_name()));
+        let named = subcommand.clone().name(page.clone()).bin_name(call.clone());
+        write(&named, &directory.join(format!("{page}.1")))?;
+        write_below(subcommand, &page, &call, directory)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod completions;
 mod cores;
 mod doctor;
 mod follower;
+mod history;
 mod iceperf_follower;
 mod iceperf_leader;
 mod ipc_bench;
@@ -36,6 +37,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     show::DEFINITION,
     report::DEFINITION,
     compare::DEFINITION,
+    history::DEFINITION,
     sweep::DEFINITION,
     schema::DEFINITION,
     ipc_bench::DEFINITION,

@@ -100,9 +100,10 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 9] = [
+const DECIDED: [&str; 10] = [
     "plan",
     "format",
+    "history",
     "sizes",
     "rate",
     "subscribers",

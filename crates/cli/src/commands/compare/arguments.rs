@@ -52,7 +52,7 @@ pub(super) struct CompareArguments {
 
 /// Words of `--format`.
 #[derive(Clone, Copy, ValueEnum)]
-pub(super) enum FormatWord {
+pub(crate) enum FormatWord {
     /// Tables for a terminal
     Table,
     /// For programs
@@ -62,8 +62,8 @@ pub(super) enum FormatWord {
 }
 
 /// Flags of `ipcmark run` that say how often it repeats, in which order, and what becomes of its result.
-pub(super) const OF_RUN_ALONE: [&str; 7] =
-    ["plan", "format", "export", "output", "trials", "budget", "precision"];
+pub(super) const OF_RUN_ALONE: [&str; 8] =
+    ["plan", "format", "export", "output", "history", "trials", "budget", "precision"];
 
 /// The flags of `ipcmark run` that override those of both plans.
 pub(super) fn shared_flags() -> Vec<Arg> {

@@ -96,8 +96,17 @@ impl Over {
 }
 
 /// Flags of `ipcmark run` that a sweep decides itself.
-const DECIDED: [&str; 8] =
-    ["plan", "format", "trials", "budget", "precision", "round_trips", "duration", "arrivals"];
+const DECIDED: [&str; 9] = [
+    "plan",
+    "format",
+    "history",
+    "trials",
+    "budget",
+    "precision",
+    "round_trips",
+    "duration",
+    "arrivals",
+];
 
 /// The flags of `ipcmark run` that it hands on.
 pub(super) fn shared_flags() -> Vec<Arg> {
