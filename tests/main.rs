@@ -6,6 +6,7 @@ mod advise;
 mod by_hand;
 mod coming_from;
 mod compare;
+mod completion;
 mod constrained;
 mod cores;
 mod dds;
@@ -46,6 +47,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("by_hand", by_hand::tests()),
         ("coming_from", coming_from::tests()),
         ("compare", compare::tests()),
+        ("completion", completion::tests()),
         ("constrained", constrained::tests()),
         ("cores", cores::tests()),
         ("dds", dds::tests()),

@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 
 use crate::{
     commands::COMMANDS,
+    completion,
     definition::{Failure, Invocation, Outcome},
     output,
 };
@@ -21,6 +22,9 @@ const AFTER: &str = "Exit status: 0 all asked for was measured; 1 something aske
 
 /// Does what the words, the program's name first, ask for; the exit status.
 pub(crate) fn obey(words: &[OsString]) -> ExitCode {
+    if let Some(status) = completion::answered(words, all) {
+        return status;
+    }
     run(words).unwrap_or_else(|failure| match failure {
         Failure::Refused(sentence) => {
             output::say(sentence);

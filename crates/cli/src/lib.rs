@@ -5,6 +5,7 @@ mod arguments;
 mod by_hand;
 mod command_line;
 mod commands;
+mod completion;
 mod definition;
 mod distances;
 #[doc(hidden)]

@@ -4,7 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Arg, Args, Command, ValueEnum};
 
-use crate::arguments::{of_run::flags_of_run, values};
+use crate::{
+    arguments::{of_run::flags_of_run, values},
+    completion::values as complete,
+};
 
 const EXAMPLES: &str = "\
 Measures what can answer, or reads a result, and says which transport to use, what it costs and what it cannot promise.
@@ -28,7 +31,7 @@ or SIGTERM.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct AdviseArguments {
     /// Bytes of a message, as 64, 4k or 1MiB
-    #[arg(short, long, value_name = "SIZE")]
+    #[arg(short, long, value_name = "SIZE", add = complete::sizes())]
     pub size: String,
 
     /// Messages a second, as 1k/s; without it each message follows the last answer

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, Subcommand, ValueEnum};
 use glob::Pattern;
 
-use crate::commands::compare::FormatWord;
+use crate::{commands::compare::FormatWord, completion::values as complete};
 
 const EXAMPLES: &str = "\
 Results are kept in a SQLite file; every run is there once, however often it is added.
@@ -118,12 +118,13 @@ pub(super) struct ListArguments {
 pub(super) struct TrendArguments {
     /// The rows of these transports
     #[arg(short, long, value_name = "TRANSPORT,…", value_delimiter = ',')]
-    #[arg(value_parser = Pattern::new)]
+    #[arg(value_parser = Pattern::new, add = complete::transports())]
     pub transports: Vec<Pattern>,
 
     /// The rows of this name, in which * stands for anything; can be repeated. Names are those of the formats for other
     /// tools, such as latency/pipe/64/spin/round_trip
     #[arg(long, value_name = "NAME", value_parser = Pattern::new)]
+    #[arg(add = complete::rows_of_history())]
     pub row: Vec<Pattern>,
 
     /// What makes runs one point: a commit, a version of the library (of ipcmark where there is none), a machine
@@ -140,11 +141,11 @@ pub(super) struct TrendArguments {
 #[command(after_help = COMPARED)]
 pub(super) struct CompareArguments {
     /// The runs of the base
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", add = complete::sides_of_history())]
     pub base: String,
 
     /// The runs of the new side
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", add = complete::sides_of_history())]
     pub new: String,
 
     /// How the comparison is shown on standard output
