@@ -20,6 +20,7 @@ mod inherited;
 mod leftovers;
 mod libraries;
 mod limits;
+mod live;
 mod load;
 mod mistakes;
 mod modules;
@@ -61,6 +62,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("leftovers", leftovers::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
+        ("live", live::tests()),
         ("load", load::tests()),
         ("mistakes", mistakes::tests()),
         ("modules", modules::tests()),

@@ -12,6 +12,7 @@ mod distances;
 pub mod fuzzing;
 mod history;
 mod interrupts;
+mod live;
 mod measurement;
 mod output;
 mod progress;

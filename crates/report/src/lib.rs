@@ -18,6 +18,7 @@ mod names;
 mod obstacles;
 mod page;
 mod plain;
+mod ranking;
 mod remarks;
 mod series;
 mod sweep;
@@ -36,6 +37,7 @@ pub use matrix::{
     Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,
 };
 pub use plain::{ascii, plain};
+pub use ranking::{Samples, Standing, standing};
 pub use series::row_names;
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};

@@ -131,6 +131,10 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Draw the run so far on the terminal: ranks with intervals, the histogram that grows, the distance right now
+    #[arg(long)]
+    pub live: bool,
+
     /// Also add the result to the history, at the end; `ipcmark history` shows it
     #[arg(long)]
     pub history: bool,

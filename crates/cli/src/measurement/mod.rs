@@ -19,6 +19,7 @@ use crate::{
     definition::Outcome,
     history,
     interrupts::Interrupts,
+    live::{self, Live},
     output,
     registry::{self, Transports},
     selection::Selection,
@@ -43,6 +44,7 @@ pub(crate) fn measure(
         Some(LeaderAddress::Tcp(..)) => FollowerLocation::OtherHosts,
     };
     exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
+    arguments.live.then(live::check).transpose()?;
     // What cannot be kept is said before it is measured.
     let _ = arguments.history.then(history::open).transpose()?;
     let done = run(arguments, registry, request, address).unwrap_or_else(output::failed);
@@ -78,6 +80,9 @@ fn run(
     let mut recorder = Recorder::new(arguments.output.clone());
     if arguments.announces {
         recorder = recorder.announcing();
+    }
+    if arguments.live {
+        recorder = recorder.drawing(Live::begin()?);
     }
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);

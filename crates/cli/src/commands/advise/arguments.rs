@@ -103,10 +103,11 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 10] = [
+const DECIDED: [&str; 11] = [
     "plan",
     "format",
     "history",
+    "live",
     "sizes",
     "rate",
     "subscribers",

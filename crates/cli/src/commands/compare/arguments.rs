@@ -62,8 +62,8 @@ pub(crate) enum FormatWord {
 }
 
 /// Flags of `ipcmark run` that say how often it repeats, in which order, and what becomes of its result.
-pub(super) const OF_RUN_ALONE: [&str; 8] =
-    ["plan", "format", "export", "output", "history", "trials", "budget", "precision"];
+pub(super) const OF_RUN_ALONE: [&str; 9] =
+    ["plan", "format", "export", "output", "history", "live", "trials", "budget", "precision"];
 
 /// The flags of `ipcmark run` that override those of both plans.
 pub(super) fn shared_flags() -> Vec<Arg> {

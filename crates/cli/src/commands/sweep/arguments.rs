@@ -96,10 +96,11 @@ impl Over {
 }
 
 /// Flags of `ipcmark run` that a sweep decides itself.
-const DECIDED: [&str; 9] = [
+const DECIDED: [&str; 10] = [
     "plan",
     "format",
     "history",
+    "live",
     "trials",
     "budget",
     "precision",
