@@ -6,6 +6,7 @@ mod advise;
 mod by_hand;
 mod coming_from;
 mod compare;
+mod completion;
 mod constrained;
 mod cores;
 mod dds;
@@ -15,10 +16,12 @@ mod exports;
 mod fan_out;
 mod faults;
 mod files;
+mod history;
 mod inherited;
 mod leftovers;
 mod libraries;
 mod limits;
+mod live;
 mod load;
 mod mistakes;
 mod modules;
@@ -46,6 +49,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("by_hand", by_hand::tests()),
         ("coming_from", coming_from::tests()),
         ("compare", compare::tests()),
+        ("completion", completion::tests()),
         ("constrained", constrained::tests()),
         ("cores", cores::tests()),
         ("dds", dds::tests()),
@@ -55,10 +59,12 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("fan_out", fan_out::tests()),
         ("faults", faults::tests()),
         ("files", files::tests()),
+        ("history", history::tests()),
         ("inherited", inherited::tests()),
         ("leftovers", leftovers::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
+        ("live", live::tests()),
         ("load", load::tests()),
         ("mistakes", mistakes::tests()),
         ("modules", modules::tests()),

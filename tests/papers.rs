@@ -1,4 +1,4 @@
-//! Completions and pages for `man`: there for every command, and accepted by those that read them.
+//! Pages for `man`: there for every command, and accepted by what reads them.
 
 use std::{
     fs,
@@ -9,7 +9,6 @@ use std::{
 use crate::support::{Verdict, end, ipcmark, run, works};
 
 ipcmark_harness::tests![
-    shells_accept_their_completions,
     every_command_has_a_page_that_groff_reads,
     pages_that_cannot_be_written_are_named,
 ];
@@ -26,21 +25,6 @@ fn fed(program: &str, words: &[&str], text: &str) -> (bool, String) {
     child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-fn shells_accept_their_completions() {
-    for shell in ["bash", "zsh", "fish"] {
-        let script = run(&format!("completions {shell}")).exits(0).stdout;
-        for word in ["leader", "latency-test", "round-trips", "sandbox"] {
-            assert!(script.contains(word), "{shell} does not complete {word}");
-        }
-        if works(shell, &["-c", "true"]) {
-            let (accepted, words) = fed(shell, &["-n"], &script);
-            assert!(accepted, "{shell}: {words}");
-        }
-    }
-    let unknown = run("completions csh").exits(2);
-    assert!(unknown.stderr.contains("bash"), "{}", unknown.stderr);
 }
 
 fn every_command_has_a_page_that_groff_reads() -> Verdict {

@@ -5,6 +5,8 @@ pub mod browser;
 pub mod confined;
 pub mod namespaces;
 pub mod processes;
+pub mod pty;
+pub mod runs;
 pub mod scene;
 pub mod tracer;
 pub mod traces;

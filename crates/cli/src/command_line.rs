@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 
 use crate::{
     commands::COMMANDS,
+    completion,
     definition::{Failure, Invocation, Outcome},
     guide::MAIN,
     output,
@@ -19,6 +20,9 @@ const ABOUT: &str = "How long a hop between two processes takes on this machine,
 
 /// Does what the words, the program's name first, ask for; the exit status.
 pub(crate) fn obey(words: &[OsString]) -> ExitCode {
+    if let Some(status) = completion::answered(words, all) {
+        return status;
+    }
     run(words).unwrap_or_else(|failure| match failure {
         Failure::Refused(sentence) => {
             output::say(sentence);

@@ -70,6 +70,11 @@ impl Guide {
     }
 }
 
+/// What stands behind the flags of a command within another, as a section of its page.
+pub(crate) fn notes(help: &str) -> String {
+    format!(".SH NOTES\n.nf\n{}\n.fi\n", escaped(help))
+}
+
 /// The longest command line that has what it does beside it.
 const WIDEST: usize = 58;
 

@@ -5,12 +5,15 @@ mod arguments;
 mod by_hand;
 mod command_line;
 mod commands;
+mod completion;
 mod definition;
 mod distances;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guide;
+mod history;
 mod interrupts;
+mod live;
 mod measurement;
 mod output;
 mod progress;

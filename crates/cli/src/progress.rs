@@ -20,7 +20,7 @@ impl Progress {
     /// The line of a run that begins now.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("[{percent:>3} %] {bar:24} {msg}");
+        let style = ProgressStyle::with_template("[{percent:>3} %] {bar:16} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         Self { bar, began: Instant::now() }
     }
@@ -28,8 +28,9 @@ impl Progress {
     /// This is being measured now, and the run is so far, from 0 to 1.
     pub(crate) fn show(&mut self, what: &str, done: f64) {
         self.bar.set_position((done * STEPS as f64) as u64);
-        let message = match self.left(done) {
-            Some(left) => format!("{what}, {} left", words(left)),
+        let message = match left(self.began.elapsed(), done) {
+            // The end of a line that is too long is cut.
+            Some(left) => format!("{} left, {what}", words(left)),
             None => what.to_owned(),
         };
         self.bar.set_message(output::shown(&message).into_owned());
@@ -39,14 +40,15 @@ impl Progress {
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
-
-    /// From what it took until now; nothing while that tells too little.
-    fn left(&self, done: f64) -> Option<Duration> {
-        (done > 0.02).then(|| self.began.elapsed().mul_f64((1.0 - done) / done))
-    }
 }
 
-fn words(left: Duration) -> String {
+/// How long a run still takes, from what it took until now; nothing while that tells too little.
+pub(crate) fn left(elapsed: Duration, done: f64) -> Option<Duration> {
+    (done > 0.02).then(|| elapsed.mul_f64((1.0 - done).max(0.0) / done))
+}
+
+/// A time that is left, in words.
+pub(crate) fn words(left: Duration) -> String {
     match left.as_secs() + 1 {
         seconds @ 0..100 => format!("{seconds} s"),
         seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),

@@ -59,6 +59,11 @@ fn complain_of_refused(named: &[PathBuf], found: &Found) -> bool {
     refused.is_empty()
 }
 
+/// The transports that the command knows by itself, of modules too, none of which is looked for.
+pub(crate) fn known() -> Registry {
+    of(&Found::default())
+}
+
 /// The list; of two transports with one name the first counts.
 pub(crate) fn of(found: &Found) -> Registry {
     let mut registry = ipcmark_native::transports(&mut Register);

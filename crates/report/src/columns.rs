@@ -268,13 +268,14 @@ fn shown(figure: Option<Figure>, scale: Scale) -> String {
     figure.map_or_else(|| "–".into(), |figure| scale.trip(figure.value))
 }
 
-fn uncertainty(figure: Option<Figure>) -> String {
+/// Half of an interval, in percent.
+pub fn uncertainty(figure: Option<Figure>) -> String {
     let width = figure.and_then(|figure| figure.relative_half_width());
     width.map_or_else(|| "–".into(), percent)
 }
 
 /// `2`, or `2=` where rows share it.
-fn rank(row: &Row) -> String {
+pub fn rank(row: &Row) -> String {
     row.rank.map_or_else(
         || "–".into(),
         |rank| format!("{}{}", rank.number, if rank.shared { "=" } else { "" }),

@@ -11,6 +11,7 @@ mod findings;
 mod format;
 mod formats;
 mod grid;
+mod history;
 mod html;
 mod junit;
 mod matrix;
@@ -18,6 +19,7 @@ mod names;
 mod obstacles;
 mod page;
 mod plain;
+mod ranking;
 mod remarks;
 mod series;
 mod sweep;
@@ -28,11 +30,16 @@ pub use comparison::{ComparedSides, comparison_json, comparison_junit, compariso
 pub use explanation::{explanation_json, explanation_table};
 pub use format::{Format, Terminal};
 pub use formats::{FORMATS, format, iceperf_banner, iceperf_payload};
+pub use history::{
+    PointName, RunShown, TrendShown, runs_csv, runs_json, runs_table, trends_csv, trends_json,
+    trends_table,
+};
 pub use html::{Source, page};
 pub use matrix::{
     Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,
 };
 pub use plain::{ascii, plain};
+pub use ranking::{Samples, Standing, standing};
 pub use series::row_names;
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};

@@ -28,6 +28,7 @@ mod replacement;
 mod rows;
 mod schema;
 pub mod stats;
+mod trend;
 
 pub use advice::{Advice, Candidate, Question, Shortfall, advise, daemons};
 pub use best::{Best, best};
@@ -40,9 +41,10 @@ pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomi
 pub use histogram::{decode, encode, new_histogram};
 pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};
 pub use model::*;
-pub use obstacles::Obstacle;
-pub use output::{is_stream, write_text};
+pub use obstacles::{Obstacle, circumstances};
+pub use output::{check_file, is_stream, write_text};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
 pub use rows::{Figure, Group, Key, Rank, Row, groups, thin};
 pub use schema::schema;
+pub use trend::{Moment, Point, Trend, trend};

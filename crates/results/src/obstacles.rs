@@ -67,17 +67,25 @@ pub(crate) fn is_same_run(one: &RunResult, other: &RunResult) -> bool {
     (&one.run.id, &one.run.started_at) == (&other.run.id, &other.run.started_at)
 }
 
+/// A property of the machine in which runs must agree to be compared.
+type Property = (&'static str, fn(&RunResult) -> String);
+
+const PROPERTIES: [Property; 7] = [
+    ("processor", |result| result.environment.cpu_model.clone()),
+    ("number of usable processors", |result| result.environment.cpus_usable.to_string()),
+    ("number of usable cores", |result| result.environment.cores_usable.to_string()),
+    ("kernel", |result| result.environment.kernel.clone()),
+    ("hypervisor", |result| result.environment.hypervisor.clone()),
+    ("governor", |result| result.environment.governor.clone().unwrap_or_default()),
+    ("clock source", |result| result.clock.source.clone()),
+];
+
+/// The properties of the machine in which runs must agree to be compared, with their values.
+pub fn circumstances(run: &RunResult) -> Vec<(&'static str, String)> {
+    PROPERTIES.iter().map(|(property, of)| (*property, of(run))).collect()
+}
+
 fn environments(base: &[&RunResult], new: &[&RunResult]) -> impl Iterator<Item = Obstacle> {
-    type Property = (&'static str, fn(&RunResult) -> String);
-    const PROPERTIES: [Property; 7] = [
-        ("processor", |result| result.environment.cpu_model.clone()),
-        ("number of usable processors", |result| result.environment.cpus_usable.to_string()),
-        ("number of usable cores", |result| result.environment.cores_usable.to_string()),
-        ("kernel", |result| result.environment.kernel.clone()),
-        ("hypervisor", |result| result.environment.hypervisor.clone()),
-        ("governor", |result| result.environment.governor.clone().unwrap_or_default()),
-        ("clock source", |result| result.clock.source.clone()),
-    ];
     PROPERTIES.into_iter().filter_map(move |(property, of)| {
         let values: BTreeSet<String> = base.iter().chain(new).map(|run| of(run)).collect();
         (values.len() > 1).then_some(Obstacle::Environment { property, values })
@@ -132,7 +140,8 @@ fn places(runs: &[&RunDistances], floor_ns: f64) -> Option<Vec<usize>> {
     (greatest <= least * ONE_DISTANCE).then_some(places)
 }
 
-fn nearest(run: &RunDistances, floor_ns: f64) -> Option<usize> {
+/// The distance of a run at which a bare round trip is nearest to this one.
+pub(crate) fn nearest(run: &RunDistances, floor_ns: f64) -> Option<usize> {
     let off = |at: &usize| (run.all[*at].floor_round_trip_ns / floor_ns).ln().abs();
     (0..run.all.len()).min_by(|one, other| off(one).total_cmp(&off(other)))
 }

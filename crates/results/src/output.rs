@@ -36,6 +36,16 @@ pub fn is_stream(path: &Path) -> bool {
     Destination::find(path).is_ok_and(|place| place.kind() == Kind::Stream)
 }
 
+/// Finds out whether a file of this user's own is at `path`: false where nothing is. What strangers have left in a
+/// directory that is open to all is refused, and so is what is no file.
+pub fn check_file(path: &Path) -> io::Result<bool> {
+    match usable(path)?.kind() {
+        Kind::Nothing => Ok(false),
+        Kind::File => Ok(true),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
 /// An error that says what was tried on which file, and what helps.
 pub(crate) fn explain(what: &str, error: &io::Error) -> io::Error {
     let remedy = match error.raw_os_error().map(Errno::from_raw) {

@@ -11,6 +11,7 @@ use super::{
     export::Export,
     values::{self, WaitWord},
 };
+use crate::completion::values as complete;
 
 /// How to measure.
 #[derive(Args)]
@@ -22,12 +23,14 @@ pub(crate) struct RunArguments {
 
     /// Names, globs (shm-*), families (os) or all [default: everything available]
     #[arg(short, long, value_name = "TRANSPORT,…", value_delimiter = ',')]
+    #[arg(add = complete::transports())]
     pub transports: Vec<String>,
 
     /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), the presets iceperf, ipc-bench, fastdds, or
     /// @FILE with 16;32;64 [default: 64,4k,1M]
     // Not parsed here: with a plan the words are parsed twice, and a pipe can be read once.
     #[arg(short, long, value_name = "SIZE,…", allow_negative_numbers = true)]
+    #[arg(add = complete::sizes())]
     pub sizes: Option<String>,
 
     /// Round trips to sample of each row in each trial, or messages
@@ -41,16 +44,18 @@ pub(crate) struct RunArguments {
 
     /// Shapes of the traffic: latency, one-way, throughput, fan-out [default: latency; fan-out with --subscribers]
     #[arg(short, long, value_name = "PATTERN,…", value_delimiter = ',')]
-    #[arg(value_parser = values::pattern)]
+    #[arg(value_parser = values::pattern, add = complete::patterns())]
     pub patterns: Option<Vec<Pattern>>,
 
     /// How the ends wait: spin, block, hybrid, all; TRANSPORT=WAIT for some transports alone, as
     /// block,shm-ring=spin [default: spin and block, where a transport has them]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = values::wait)]
+    #[arg(add = complete::waits())]
     pub waits: Option<Vec<WaitWord>>,
 
     /// An option of a transport, a family or a glob; `ipcmark list TRANSPORT` shows the options
     #[arg(long, value_name = "TRANSPORT.KEY=VALUE", value_delimiter = ',')]
+    #[arg(add = complete::settings())]
     pub set: Vec<String>,
 
     /// Followers of one leader, each a process; several with the pattern fan-out, where the round
@@ -124,11 +129,20 @@ pub(crate) struct RunArguments {
 
     /// Also write the result to a file in any of these formats, at the end; can be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = Export::parse)]
+    #[arg(add = complete::exports())]
     pub export: Vec<Export>,
 
     /// Also write the result file here, during the run and at its end
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Draw the run so far on the terminal: ranks with intervals, the histogram that grows, the distance right now
+    #[arg(long)]
+    pub live: bool,
+
+    /// Also add the result to the history, at the end; `ipcmark history` shows it
+    #[arg(long)]
+    pub history: bool,
 
     /// Seed of every random order and of the checked payloads [default: random]
     #[arg(long, value_name = "N")]

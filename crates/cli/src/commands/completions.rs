@@ -1,16 +1,27 @@
-//! `ipcmark completions`: completions for shells, from the same definitions as the flags.
+//! `ipcmark completions`: the script by which a shell asks this command to complete words.
 
 use clap::Args;
 use clap_complete::Shell;
 
 use crate::{
+    completion,
     definition::{Definition, Invocation, Outcome},
     guide::Guide,
     output,
 };
 
+const EXAMPLES: &str = "\
+Transports, waits, options, sizes, formats and rows complete too; the script looks for ipcmark in PATH.
+
+Examples:
+  ipcmark completions bash >/etc/bash_completion.d/ipcmark
+  ipcmark completions zsh >/usr/local/share/zsh/site-functions/_ipcmark
+  ipcmark completions fish >~/.config/fish/completions/ipcmark.fish
+  . <(ipcmark completions bash)                          for this shell alone";
+
 /// The shell to complete words in.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 struct CompletionArguments {
     /// The shell: bash, zsh, fish, elvish or powershell
     #[arg(value_enum)]
@@ -19,10 +30,10 @@ struct CompletionArguments {
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: CompletionArguments = invocation.arguments()?;
-    let mut script = Vec::new();
-    let mut all = invocation.all.clone();
-    clap_complete::generate(arguments.shell, &mut all, "ipcmark", &mut script);
-    Ok(output::printed(&String::from_utf8_lossy(&script)))
+    Ok(match completion::script(arguments.shell) {
+        Ok(script) => output::printed(&script),
+        Err(error) => output::failed(format_args!("cannot make the script: {error}")),
+    })
 }
 
 pub(super) const DEFINITION: Definition = Definition {

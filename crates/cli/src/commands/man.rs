@@ -11,7 +11,7 @@ use clap_mangen::Man;
 
 use crate::{
     definition::{Definition, Invocation, Outcome},
-    guide::{Guide, MAIN},
+    guide::{self, Guide, MAIN},
     output,
 };
 
@@ -34,7 +34,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
 }
 
 fn print(command: &Command) -> ExitCode {
-    match page(command, &MAIN) {
+    match page(command, &MAIN.sections()) {
         Ok(page) => output::printed(&page),
         Err(error) => output::failed(format_args!("cannot make the page: {error}")),
     }
@@ -44,28 +44,47 @@ fn write_all(invocation: &Invocation<'_>, directory: &Path) -> Result<(), String
     let command = invocation.all;
     fs::create_dir_all(directory)
         .map_err(|e| format!("cannot create {}: {e}", directory.display()))?;
-    write(command, &MAIN, &directory.join("ipcmark.1"))?;
+    write(command, &MAIN.sections(), &directory.join("ipcmark.1"))?;
     for Definition { name, guide, .. } in invocation.definitions {
         let Some(subcommand) = command.find_subcommand(name) else { continue };
-        let (name, words) = (format!("ipcmark-{name}"), format!("ipcmark {name}"));
-        let subcommand = subcommand.clone().name(name.clone()).bin_name(words);
-        write(&subcommand, guide, &directory.join(format!("{name}.1")))?;
+        let (page, call) = (format!("ipcmark-{name}"), format!("ipcmark {name}"));
+        write_below(subcommand, &guide.sections(), &page, &call, directory)?;
     }
     Ok(())
 }
 
-fn write(command: &Command, guide: &Guide, path: &Path) -> Result<(), String> {
-    let page = page(command, guide).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+/// The page of a command, under its name and the words that call it, and those of the commands within it.
+fn write_below(
+    command: &Command,
+    sections: &str,
+    page: &str,
+    call: &str,
+    directory: &Path,
+) -> Result<(), String> {
+    let named = command.clone().name(page.to_owned()).bin_name(call.to_owned());
+    write(&named, sections, &directory.join(format!("{page}.1")))?;
+    for within in command.get_subcommands().filter(|one| one.get_name() != "help") {
+        let [page, call] =
+            [(page, '-'), (call, ' ')].map(|(of, by)| format!("{of}{by}{}", within.get_name()));
+        let help = within.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+        write_below(within, &guide::notes(&help), &page, &call, directory)?;
+    }
+    Ok(())
+}
+
+fn write(command: &Command, sections: &str, path: &Path) -> Result<(), String> {
+    let page =
+        page(command, sections).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
     ipcmark_results::write_text(path, &page).map_err(|e| e.to_string())
 }
 
-fn page(command: &Command, guide: &Guide) -> io::Result<String> {
+fn page(command: &Command, sections: &str) -> io::Result<String> {
     let mut page = Vec::new();
     // What stands behind the flags in the help has sections of its own.
     let command = command.clone().after_help(None::<&str>);
     // No date of the day: the same definitions make the same pages.
     Man::new(command).date("").manual("ipcmark").render(&mut page)?;
-    Ok(in_ascii(&format!("{}{}", String::from_utf8_lossy(&page), guide.sections())))
+    Ok(in_ascii(&format!("{}{}", String::from_utf8_lossy(&page), sections)))
 }
 
 /// Every character that groff reads as it is; the others by their number.

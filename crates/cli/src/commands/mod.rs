@@ -8,6 +8,7 @@ mod cores;
 mod doctor;
 mod explain;
 mod follower;
+mod history;
 mod iceperf_follower;
 mod iceperf_leader;
 mod ipc_bench;
@@ -38,6 +39,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     show::DEFINITION,
     report::DEFINITION,
     compare::DEFINITION,
+    history::DEFINITION,
     sweep::DEFINITION,
     schema::DEFINITION,
     ipc_bench::DEFINITION,

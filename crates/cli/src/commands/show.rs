@@ -12,6 +12,7 @@ use ipcmark_results::RunResult;
 
 use crate::{
     arguments::{export::Export, values},
+    completion::values as complete,
     definition::{Definition, Invocation, Outcome},
     guide::Guide,
     measurement::{
@@ -31,6 +32,7 @@ struct ShowArguments {
     /// Show only the rows of this name, in which * stands for anything; can be repeated. Names are those of the formats
     /// for other tools, such as latency/pipe/64/spin/round_trip
     #[arg(long, value_name = "NAME", value_parser = Pattern::new)]
+    #[arg(add = complete::rows_of_results())]
     row: Vec<Pattern>,
 
     /// How they are shown on standard output
@@ -39,6 +41,7 @@ struct ShowArguments {
 
     /// Also write the one result to a file in any of these formats; can be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = Export::parse)]
+    #[arg(add = complete::exports())]
     export: Vec<Export>,
 }
 

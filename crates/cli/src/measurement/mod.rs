@@ -8,6 +8,7 @@ pub(crate) mod request;
 use std::process::ExitCode;
 
 use ipcmark_engine::{FollowerLocation, Plan, Registry};
+use ipcmark_history::Labels;
 use ipcmark_remote::{LeaderAddress, RemoteFollowers};
 use ipcmark_report::Format;
 use ipcmark_results::{RunResult, Status};
@@ -16,7 +17,9 @@ use ipcmark_transport::Error;
 use crate::{
     arguments::run::RunArguments,
     definition::Outcome,
+    history,
     interrupts::Interrupts,
+    live::{self, Live},
     output,
     registry::{self, Transports},
     selection::Selection,
@@ -41,6 +44,9 @@ pub(crate) fn measure(
         Some(LeaderAddress::Tcp(..)) => FollowerLocation::OtherHosts,
     };
     exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
+    arguments.live.then(live::check).transpose()?;
+    // What cannot be kept is said before it is measured.
+    let _ = arguments.history.then(history::open).transpose()?;
     let done = run(arguments, registry, request, address).unwrap_or_else(output::failed);
     Ok(transports.status(done))
 }
@@ -74,6 +80,9 @@ fn run(
     let mut recorder = Recorder::new(arguments.output.clone());
     if arguments.announces {
         recorder = recorder.announcing();
+    }
+    if arguments.live {
+        recorder = recorder.drawing(Live::begin()?);
     }
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
@@ -112,13 +121,25 @@ fn conclude(
 ) -> ExitCode {
     let written = exports::save(arguments.output.as_ref(), result);
     let exported = exports::write(&arguments.export, result);
+    let kept = !arguments.history || keep(result);
     let shown = show(arguments.format, result);
     if interrupts.signal().is_some() {
         return interrupts.exit_status();
     }
     let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
     let measured = all_measured(result, &names.collect::<Vec<_>>());
-    ExitCode::from(u8::from(!written || !exported || !shown || !measured))
+    ExitCode::from(u8::from(!written || !exported || !kept || !shown || !measured))
+}
+
+/// Adds the result to the history; false where that failed, which is said. One that was interrupted is left out.
+fn keep(result: &RunResult) -> bool {
+    if !result.complete {
+        output::say("not added to the history: the result is incomplete");
+        return true;
+    }
+    let added = history::open()
+        .and_then(|mut history| history::add(&mut history, result, &Labels::default()));
+    added.map_err(output::say).is_ok()
 }
 
 /// Prints the result; false where that failed.

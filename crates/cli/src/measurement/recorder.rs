@@ -7,12 +7,13 @@ use ipcmark_results::RunResult;
 use ipcmark_transport::Error;
 
 use super::announcer::Announcer;
-use crate::{output, progress::Progress};
+use crate::{live::Live, output, progress::Progress};
 
 /// Shows progress and writes the result file after every trial.
 pub(crate) struct Recorder {
     output: Option<PathBuf>,
     progress: Progress,
+    live: Option<Live>,
     announcer: Option<Announcer>,
 }
 
@@ -21,7 +22,7 @@ impl Recorder {
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get one whole result after the other: it gets the last one only.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
-        Self { output, progress: Progress::new(), announcer: None }
+        Self { output, progress: Progress::new(), live: None, announcer: None }
     }
 
     /// The same, which says what is measured as iceperf does, instead of a line of progress.
@@ -29,8 +30,16 @@ impl Recorder {
         Self { announcer: Some(Announcer::default()), ..self }
     }
 
-    /// Removes the line of progress.
+    /// The same, which draws the run so far instead of a line of progress.
+    pub(crate) fn drawing(self, live: Live) -> Self {
+        Self { live: Some(live), announcer: None, ..self }
+    }
+
+    /// Removes the line of progress, or gives the terminal back.
     pub(crate) fn clear(&self) {
+        if let Some(live) = &self.live {
+            live.end();
+        }
         self.progress.clear();
         if let Some(announcer) = &self.announcer {
             output::announce(announcer.end());
@@ -51,13 +60,18 @@ impl Observer for Recorder {
     }
 
     fn progress(&mut self, what: &str, done: f64) {
-        if self.announcer.is_none() {
-            self.progress.show(what, done);
+        match &mut self.live {
+            Some(live) => live.progress(what, done),
+            None if self.announcer.is_none() => self.progress.show(what, done),
+            None => {}
         }
     }
 
     fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
         self.write(result);
+        if let Some(live) = &mut self.live {
+            live.recorded(result);
+        }
         if let Some(announcer) = &mut self.announcer {
             output::announce(&announcer.recorded(result));
         }

@@ -5,6 +5,7 @@
 //! [`Comparison`].
 
 mod adjustment;
+mod change_points;
 mod comparison;
 mod density;
 mod distances;
@@ -19,6 +20,7 @@ mod student;
 mod tail;
 
 pub use adjustment::{Block, adjusted_location, elasticity};
+pub use change_points::{ChangePoint, change_points, runs_missing};
 pub use comparison::{Comparison, LEAST_RUNS, Verdict};
 pub use distances::{Distance, Distances, Shares};
 pub use hodges_lehmann::{hodges_lehmann, hodges_lehmann_interval};

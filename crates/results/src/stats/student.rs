@@ -75,6 +75,16 @@ impl MeanDifference {
         Self { estimate: mean(second) - mean(first), error: sum.sqrt(), freedom }
     }
 
+    /// The same of samples whose variances are alike: Student's.
+    pub fn pooled(first: &[f64], second: &[f64]) -> Self {
+        let freedoms = [first, second].map(|values| (values.len() - 1) as f64);
+        let freedom = freedoms[0] + freedoms[1];
+        let squares = variance(first) * freedoms[0] + variance(second) * freedoms[1];
+        let counts = 1.0 / first.len() as f64 + 1.0 / second.len() as f64;
+        let error = (squares / freedom * counts).sqrt();
+        Self { estimate: mean(second) - mean(first), error, freedom }
+    }
+
     pub fn interval(&self, confidence: f64) -> Interval {
         student_interval(self.estimate, self.error, self.freedom, confidence)
     }

@@ -8,4 +8,5 @@ mod histogram;
 mod rows;
 mod sample;
 mod schema;
+mod trends;
 mod trials;

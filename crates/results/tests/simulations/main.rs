@@ -4,6 +4,7 @@
 //! the rate's own error of three standard deviations. `--nocapture` shows the rates.
 
 mod adjustments;
+mod changes;
 mod comparisons;
 mod distances;
 mod intervals;

@@ -4,13 +4,16 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Arg, Args, Command, ValueEnum};
 
-use crate::arguments::{of_run::flags_of_run, values};
+use crate::{
+    arguments::{of_run::flags_of_run, values},
+    completion::values as complete,
+};
 
 /// What is asked.
 #[derive(Args)]
 pub(super) struct AdviseArguments {
     /// Bytes of a message, as 64, 4k or 1MiB
-    #[arg(short, long, value_name = "SIZE")]
+    #[arg(short, long, value_name = "SIZE", add = complete::sizes())]
     pub size: String,
 
     /// Messages a second, as 1k/s; without it each message follows the last answer
@@ -82,9 +85,11 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 10] = [
+const DECIDED: [&str; 12] = [
     "plan",
     "format",
+    "history",
+    "live",
     "sizes",
     "rate",
     "subscribers",

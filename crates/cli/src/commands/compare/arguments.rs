@@ -38,7 +38,7 @@ pub(super) struct CompareArguments {
 
 /// Words of `--format`.
 #[derive(Clone, Copy, ValueEnum)]
-pub(super) enum FormatWord {
+pub(crate) enum FormatWord {
     /// Tables for a terminal
     Table,
     /// For programs
@@ -48,8 +48,8 @@ pub(super) enum FormatWord {
 }
 
 /// Flags of `ipcmark run` that say how often it repeats, in which order, and what becomes of its result.
-pub(super) const OF_RUN_ALONE: [&str; 7] =
-    ["plan", "format", "export", "output", "trials", "budget", "precision"];
+pub(super) const OF_RUN_ALONE: [&str; 9] =
+    ["plan", "format", "export", "output", "history", "live", "trials", "budget", "precision"];
 
 /// The flags of `ipcmark run` that override those of both plans.
 pub(super) fn shared_flags() -> Vec<Arg> {

@@ -9,6 +9,8 @@ mod turns;
 
 use clap::{Args, Command};
 
+pub(super) use self::{arguments::FormatWord, shown::show};
+
 use self::arguments::{CompareArguments, shared_flags};
 use crate::{
     definition::{Definition, Invocation, Outcome},

@@ -9,7 +9,7 @@ use super::arguments::FormatWord;
 use crate::output;
 
 /// Shows a comparison; the exit status, which is no success where a row is slower or there is none.
-pub(super) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
+pub(crate) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
     let text = match format {
         FormatWord::Table => {
             output::shown(&comparison_table(sides, output::terminal())).into_owned()

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Command, ValueEnum};
 
-use crate::arguments::values;
+use crate::{arguments::values, completion::values as complete};
 
 /// What to map.
 #[derive(Args)]
@@ -14,15 +14,17 @@ pub(super) struct CoresArguments {
     pub cpus: Option<String>,
 
     /// Through this transport instead of a bare cache line
-    #[arg(short, long, value_name = "TRANSPORT")]
+    #[arg(short, long, value_name = "TRANSPORT", add = complete::transports())]
     pub transport: Option<String>,
 
     /// Bytes of a message, with --transport
     #[arg(short, long, value_name = "SIZE", default_value = "64", requires = "transport")]
+    #[arg(add = complete::sizes())]
     pub size: String,
 
     /// How the ends wait, with --transport [default: spin where it has it]
     #[arg(short, long, value_name = "WAIT", requires = "transport")]
+    #[arg(add = complete::waits())]
     pub wait: Option<String>,
 
     /// How long each pair is measured [default: 300ms, of few pairs up to 2s]

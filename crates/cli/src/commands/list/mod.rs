@@ -11,6 +11,7 @@ use ipcmark_transport::{Availability, OptionSpec, Pattern};
 use serde_json::{Value, json};
 
 use crate::{
+    completion::values as complete,
     definition::{Definition, Invocation, Outcome},
     guide::Guide,
     output, registry, selection,
@@ -22,7 +23,7 @@ use self::row::{Row, waits};
 #[derive(Args)]
 struct ListArguments {
     /// Only these, and with all that is known of each: its capabilities, its options
-    #[arg(value_name = "TRANSPORT")]
+    #[arg(value_name = "TRANSPORT", add = complete::transports())]
     transports: Vec<String>,
 
     /// How the list is shown

@@ -81,9 +81,11 @@ impl Over {
 }
 
 /// Flags of `ipcmark run` that a sweep decides itself.
-const DECIDED: [&str; 9] = [
+const DECIDED: [&str; 11] = [
     "plan",
     "format",
+    "history",
+    "live",
     "trials",
     "budget",
     "precision",

@@ -1,0 +1,150 @@
+//! The trend of one row: its figures over many runs of one machine, and the points at which they changed. A change is
+//! named by the rules of a comparison of runs, and by no weaker ones.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    model::{Case, RunResult},
+    obstacles::{ONE_DISTANCE, nearest},
+    rows::{Figure, Row},
+    stats::{self, ChangePoint, Interval},
+};
+
+/// One run of a trend.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// What runs are grouped by: a commit, a version, or the run itself.
+    pub label: &'a str,
+    /// The run; of its cases only the row.
+    pub run: &'a RunResult,
+}
+
+/// The trend of a row over runs that were made alike: see [`circumstances`](crate::circumstances).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trend {
+    /// One point a label, in the order in which they first occur.
+    pub points: Vec<Point>,
+    /// The changes that the runs show, in that order.
+    pub changes: Vec<ChangePoint>,
+    /// The fewest further runs with which a change could be told; 0 where it can be already.
+    pub missing: usize,
+    /// What a bare round trip takes at the distance at which runs are compared; none where nothing was probed.
+    pub floor_ns: Option<f64>,
+}
+
+/// The runs of one label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Their places among the moments.
+    pub runs: Vec<usize>,
+    /// The time of the row: that of the only run, or the geometric mean over all.
+    pub figure: Option<Figure>,
+    /// True if no run has the distance at which the others are compared: the figure is that of its own, and takes no
+    /// part in a comparison.
+    pub is_apart: bool,
+}
+
+/// The trend of one row over these runs, in the order of their time.
+pub fn trend(moments: &[Moment]) -> Trend {
+    let distance = most_common_distance(moments);
+    let groups = grouped(moments);
+    let figure = |at: usize| distance.row(moments[at].run).and_then(|row| row.location());
+    let logs: Vec<Vec<f64>> = groups
+        .iter()
+        .map(|runs| runs.iter().filter_map(|at| Some(figure(*at)?.value.ln())).collect())
+        .collect();
+    let (changes, missing) = (stats::change_points(&logs), stats::runs_missing(&logs));
+    let points = groups.into_iter().map(|runs| point(moments, &distance, runs)).collect();
+    Trend { points, changes, missing, floor_ns: distance.floor_ns }
+}
+
+/// The places of the runs of each label, in the order in which the labels first occur.
+fn grouped(moments: &[Moment]) -> Vec<Vec<usize>> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, moment) in moments.iter().enumerate() {
+        let place = *places.entry(moment.label).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[place].push(at);
+    }
+    groups
+}
+
+fn point(moments: &[Moment], distance: &CommonDistance, runs: Vec<usize>) -> Point {
+    let of = |row: &dyn Fn(&RunResult) -> Option<Figure>| -> Vec<Figure> {
+        runs.iter().filter_map(|at| row(moments[*at].run)).collect()
+    };
+    let common = of(&|run| distance.row(run)?.location());
+    let own = || of(&|run| own_row(run)?.location());
+    let is_apart = common.is_empty();
+    let figures = if is_apart { own() } else { common };
+    let figure = match figures[..] {
+        [only] => Some(only),
+        _ => Figure::of_trials(&figures.iter().map(|figure| figure.value).collect::<Vec<_>>()),
+    };
+    // Two runs that have nothing to do with one another have an interval without bounds.
+    let is_finite = |bounds: &Interval| bounds.low.is_finite() && bounds.high.is_finite();
+    let figure =
+        figure.map(|figure| Figure { interval: figure.interval.filter(is_finite), ..figure });
+    Point { runs, is_apart: is_apart && figure.is_some(), figure }
+}
+
+/// The row at the reference distance of its run.
+fn own_row(run: &RunResult) -> Option<Row<'_>> {
+    let reference = run.distances.as_ref().and_then(|distances| distances.reference);
+    Row::of(run.cases.first()?, reference)
+}
+
+/// The distance that most runs have, of several the one with most blocks: no two bare round trips at it differ by more than two of one distance do.
+#[derive(Default)]
+struct CommonDistance {
+    floor_ns: Option<f64>,
+}
+
+impl CommonDistance {
+    /// The row of a run at this distance; none where the run does not have it. A row that was not probed has none anyway.
+    fn row<'a>(&self, run: &'a RunResult) -> Option<Row<'a>> {
+        let case: &Case = run.cases.first()?;
+        let row = Row::of(case, Some(0))?;
+        match (self.floor_ns, row.distance) {
+            (None, _) => own_row(run),
+            (Some(_), None) => Some(row),
+            (Some(floor_ns), Some(_)) => Some(Row { distance: place(run, floor_ns), ..row })
+                .filter(|row| row.distance.is_some()),
+        }
+    }
+}
+
+/// The distance of a run that is this one, if it has it.
+fn place(run: &RunResult, floor_ns: f64) -> Option<u32> {
+    let distances = run.distances.as_ref()?;
+    let at = nearest(distances, floor_ns)?;
+    let ratio = (distances.all[at].floor_round_trip_ns / floor_ns).ln().abs();
+    (ratio <= ONE_DISTANCE.ln() / 2.0).then_some(at as u32)
+}
+
+fn most_common_distance(moments: &[Moment]) -> CommonDistance {
+    let all = moments.iter().filter_map(|moment| moment.run.distances.as_ref());
+    let mut floors: Vec<f64> =
+        all.flat_map(|distances| &distances.all).map(|at| at.floor_round_trip_ns).collect();
+    floors.sort_by(f64::total_cmp);
+    // Nearly equal candidates have the same runs: a hundred runs do not make hundreds of them.
+    floors.dedup_by(|next, kept| *next <= *kept * 1.01);
+    let best = floors.into_iter().max_by(|a, b| {
+        let [one, other] = [*a, *b].map(|floor_ns| shares(moments, floor_ns));
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(b.total_cmp(a))
+    });
+    CommonDistance { floor_ns: best }
+}
+
+/// How many runs have a distance, and its share of the blocks in the run that has fewest of them.
+fn shares(moments: &[Moment], floor_ns: f64) -> (usize, f64) {
+    let share = |moment: &Moment| {
+        let at = place(moment.run, floor_ns)?;
+        Some(moment.run.distances.as_ref()?.all[at as usize].share)
+    };
+    let shares: Vec<f64> = moments.iter().filter_map(share).collect();
+    (shares.len(), shares.into_iter().fold(f64::INFINITY, f64::min))
+}

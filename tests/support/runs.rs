@@ -1,0 +1,47 @@
+//! Results of runs that were never made: a real one, in which every trial takes as long as a test says.
+
+use ipcmark_results::{
+    AtDistance, Case, Measurement, Outcome, RunDistance, RunDistances, RunResult,
+};
+
+use super::run;
+
+/// A small real result, for its form.
+pub fn measured() -> RunResult {
+    run("run -t pipe,uds-stream -w block -s 64 -n 50 --trials 3 --format json").exits(0).result()
+}
+
+/// The result as another run of the same machine, in which each case takes its factor of 1 µs.
+pub fn again(result: &RunResult, number: u32, factor: impl Fn(&Case) -> f64) -> RunResult {
+    let mut again = result.clone();
+    again.run.id = format!("run-{number}");
+    let one = RunDistance { floor_round_trip_ns: 100.0, apart: false, share: 1.0 };
+    again.distances = Some(RunDistances { all: vec![one], reference: Some(0), mixed_share: 0.0 });
+    // No two runs of a machine are the same.
+    let noise = 1.0 + 0.001 * f64::from(number % 3);
+    for case in &mut again.cases {
+        let factor = factor(case);
+        place(case, 1_000.0 * factor * noise);
+    }
+    again
+}
+
+/// Every trial of the case took this long, at one distance.
+fn place(case: &mut Case, location_ns: f64) {
+    let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } = &mut case.outcome else {
+        panic!("it was not measured: {case:?}")
+    };
+    for trial in &mut measured.trials {
+        trial.blocks.probe_before_ns = vec![100.0; trial.blocks.len()];
+        trial.blocks.probe_after_ns = vec![100.0; trial.blocks.len()];
+        trial.by_distance = vec![AtDistance {
+            distance: 0,
+            blocks: 1,
+            location_ns: Some(location_ns),
+            floor_multiple: None,
+            reference_multiple: None,
+            settled: None,
+            times_ns: trial.times_ns.clone(),
+        }];
+    }
+}
