@@ -2,7 +2,8 @@
 # Installs what building ipcmark needs and is not there yet. Touches no network when nothing is missing.
 #
 #   deps.sh           compilers, and the libraries that modules are built for
-#   deps.sh browser   also a browser to test the report in, and what makes networks to test runs by hand in
+#   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
+#                     runs by hand in
 #   deps.sh lint      also what checks C and C++
 #   deps.sh python    also Python with its virtual environments, and what compares results of Google Benchmark
 set -eu
@@ -21,7 +22,7 @@ alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e968
 # Tests and checks that lack one of these say that they were not run.
 case ${1:-} in
 browser)
-    libraries="$libraries iproute2 iptables"
+    libraries="$libraries iproute2 iptables zsh fish"
     { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null ||
         libraries="$libraries chromium"
     ;;
