@@ -1,0 +1,140 @@
+use super::*;
+
+fn rate(per_second: u64, arrivals: Arrivals) -> Pacer {
+    pacer(Load::Rate { per_second, arrivals }, 1)
+}
+
+fn pacer(load: Load, seed: u64) -> Pacer {
+    Pacer::new(&Pass { seed, ..Pass::of(load) }, Wait::Block).unwrap()
+}
+
+#[test]
+fn a_closed_loop_is_not_paced() {
+    assert!(Pacer::new(&Pass::of(Load::Closed), Wait::Spin).is_none());
+}
+
+#[test]
+fn every_message_has_its_intended_time() {
+    let mut pacer = rate(1000, Arrivals::Fixed);
+    pacer.begin(20_000_000);
+    let due: Vec<Due> = std::iter::from_fn(|| pacer.wait()).collect();
+    let gaps = due.windows(2).map(|pair| pair[1].intended_ns - pair[0].intended_ns);
+    assert!(gaps.into_iter().all(|gap| gap == 1_000_000), "{due:?}");
+    assert!(due.iter().all(|due| due.start_ns >= due.intended_ns));
+    pacer.end(u64::MAX, |_, _| ());
+    let tally = pacer.tally().unwrap();
+    assert_eq!(tally.sent + tally.unsent, 20, "{tally:?}");
+    assert_eq!((tally.elapsed_ns, due.len() as u64), (20_000_000, tally.sent));
+}
+
+/// A closed loop would send the next message a period after the stall, and call none of them late.
+#[test]
+fn a_stall_makes_the_messages_late_that_were_due_in_it() {
+    let mut pacer = rate(10_000, Arrivals::Fixed);
+    pacer.begin(200_000_000);
+    let first = pacer.wait().unwrap();
+    while now_ns() < first.start_ns + 100_000_000 {}
+    let waited: Vec<u64> = std::iter::from_fn(|| pacer.wait())
+        .take(1000)
+        .map(|due| due.start_ns - due.intended_ns)
+        .collect();
+    // At least these; a busy machine can make more of them late.
+    assert!(pacer.late >= 999 && waited[0] > 99_000_000, "{} {}", pacer.late, waited[0]);
+    assert!(waited[999] >= 90_000 || waited.is_sorted_by(|a, b| a >= b));
+}
+
+#[test]
+fn what_nobody_can_send_is_counted_at_the_end_in_few_steps() {
+    let mut pacer = rate(100_000_000, Arrivals::Fixed);
+    pacer.begin(50_000_000);
+    assert!(pacer.wait().is_some());
+    while now_ns() <= pacer.until_ns {}
+    assert!(pacer.wait().is_none() && !pacer.has_next());
+    let mut steps = Vec::new();
+    pacer.end(u64::MAX, |waited, count| steps.push((waited, count)));
+    let Tally { sent, unsent, late, elapsed_ns } = pacer.tally().unwrap();
+    assert_eq!((sent, elapsed_ns), (1, 50_000_000));
+    assert!(late - unsent <= sent, "{late} {unsent}");
+    assert!((sent + unsent).abs_diff(5_000_000) <= 1, "{unsent}");
+    assert!(steps.len() == 1000 && steps.iter().map(|(_, count)| count).sum::<u64>() == unsent);
+    assert!(steps.is_sorted_by(|a, b| a.0 > b.0) && steps[0].0 > 49_000_000, "{:?}", steps[0]);
+}
+
+#[test]
+fn a_probe_is_no_part_of_the_schedule_unless_a_message_waits() {
+    let mut pacer = rate(100, Arrivals::Fixed);
+    pacer.begin(1_000_000_000);
+    let (next, until) = (pacer.next_ns, pacer.until_ns);
+    pacer.pause();
+    let begin = now_ns();
+    while now_ns() < begin + 1_000_000 {}
+    pacer.resume();
+    let shift = pacer.until_ns - until;
+    assert!(shift >= 1_000_000 && (pacer.next_ns - next - shift as f64).abs() < 2.0);
+    pacer.next_ns = begin as f64;
+    pacer.pause();
+    pacer.resume();
+    assert_eq!(pacer.next_ns, begin as f64, "its message was due before");
+}
+
+#[test]
+fn random_arrivals_have_the_rate_and_the_seed_repeats_them() {
+    let gaps = |seed| {
+        let load = Load::Rate { per_second: 1_000_000, arrivals: Arrivals::Poisson };
+        let mut pacer = pacer(load, seed);
+        (0..20_000).map(|_| pacer.gap()).collect::<Vec<f64>>()
+    };
+    let (first, mean) = (gaps(1), |gaps: &[f64]| gaps.iter().sum::<f64>() / 20_000.0);
+    // Standard error 7 of 1000: five of them.
+    assert!((mean(&first) - 1000.0).abs() < 35.0, "{}", mean(&first));
+    assert!(first == gaps(1) && first != gaps(2));
+}
+
+#[test]
+fn an_interval_follows_the_answer() {
+    let mut pacer = pacer(Load::Interval { pause_ns: 2_000_000 }, 1);
+    pacer.begin(10_000_000);
+    let mut last = now_ns();
+    while let Some(due) = pacer.wait() {
+        assert!(due.start_ns >= last + 2_000_000 && due.intended_ns == due.start_ns);
+        last = now_ns();
+    }
+    pacer.end(u64::MAX, |_, _| panic!("nothing was intended"));
+    assert!(pacer.tally().is_none() && pacer.sent >= 1);
+}
+
+/// A pacer of a trace with a message of 64 bytes after each millisecond, and one of 4 KiB right behind it.
+fn pairs(count: u64) -> Pacer {
+    let recorded = (0..count).flat_map(|at| [(at * 1_000_000, 64), (at * 1_000_000, 4096)]);
+    let trace = Trace::new(recorded.collect()).unwrap();
+    let pass = Pass { payload: 4096, ..Pass::of(trace.load()) };
+    Pacer::new(&Pass { trace: Some(trace), ..pass }, Wait::Block).unwrap()
+}
+
+#[test]
+fn a_trace_is_played_at_its_times_with_its_sizes() {
+    let mut pacer = pairs(10);
+    pacer.begin(9_900_000);
+    let due: Vec<Due> = std::iter::from_fn(|| pacer.wait()).collect();
+    pacer.end(u64::MAX, |_, _| ());
+    let tally = pacer.tally().unwrap();
+    assert_eq!(tally.sent + tally.unsent, 20, "{tally:?}");
+    for pair in due.chunks_exact(2) {
+        assert_eq!((pair[0].len, pair[1].len), (64, 4096));
+        assert_eq!(pair[0].intended_ns, pair[1].intended_ns);
+    }
+}
+
+#[test]
+fn what_a_trace_leaves_unsent_waited_from_its_own_times() {
+    let mut pacer = pairs(10);
+    pacer.begin(3_700_000);
+    assert!(pacer.wait().is_some());
+    while now_ns() <= pacer.until_ns {}
+    let mut waited = Vec::new();
+    pacer.end(u64::MAX, |waited_ns, count| waited.push((waited_ns / 1_000, count)));
+    assert_eq!(pacer.tally().unwrap().unsent, waited.len() as u64);
+    // The first pair is due after the mean gap, 0.47 ms.
+    let [first, second, third] = waited[..3] else { panic!("{waited:?}") };
+    assert!(first.0 - second.0 == 1000 && second == third, "{waited:?}");
+}
