@@ -1,10 +1,12 @@
-//! Fan-out of what knows only two ends: the leader has an end for each follower.
+//! Fan-out: of what knows only two ends, where the leader has an end for each follower, and of libraries, which
+//! reach all of them with one publication.
 
 use ipcmark_results::{Case, Role, Status, Trial};
 use libc::SIGKILL;
+use serde_json::Value;
 
 use crate::support::{
-    assert_valid, only, run,
+    Verdict, assert_valid, only, run,
     scene::{FOLLOWER, Scene},
     traces,
 };
@@ -14,18 +16,37 @@ ipcmark_harness::tests![
     sixty_four_followers_are_each_accounted_for,
     the_death_of_any_follower_costs_the_row,
     nothing_is_left_without_a_sandbox,
+    one_publication_of_a_library_reaches_every_follower,
+    the_death_of_any_follower_of_a_library_costs_the_row,
     what_cannot_fan_out_says_why,
 ];
+
+/// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
+const NATIVE: [&str; 2] = ["zeromq-pubsub-ipc", "zeromq-pubsub-tcp"];
 
 fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| (end.role, end.sent, end.received)).collect()
 }
 
+/// Those of the rows that can run here; or why there is nothing to test.
+fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let is_there = |name: &&str| {
+        entries.iter().any(|entry| entry["name"] == **name && entry["available"] == true)
+    };
+    match rows.iter().copied().filter(is_there).collect::<Vec<_>>() {
+        rows if rows.is_empty() => Err(Verdict::Skipped("none of the libraries is there".into())),
+        rows => Ok(rows),
+    }
+}
+
 /// Every publication reached every follower, and every answer the leader.
 fn is_whole(case: &Case, followers: u32) {
     let (trial, name) = (only(case), &case.identity.transport);
-    assert!(case.identity.n_sends && case.identity.subscribers == followers, "{name}");
+    assert_eq!(case.identity.n_sends, !NATIVE.contains(&name.as_str()), "{name}");
+    assert_eq!(case.identity.subscribers, followers, "{name}");
     let (leader, others) = {
         let mut ends = received(trial);
         (ends.remove(0), ends)
@@ -61,9 +82,14 @@ fn sixty_four_followers_are_each_accounted_for() {
 }
 
 fn the_death_of_any_follower_costs_the_row() {
+    a_death_costs_the_row("pipe", "uds-stream");
+}
+
+/// The one of the two whose follower was killed has failed, the other one is measured.
+fn a_death_costs_the_row(one: &str, other: &str) {
     for number in 0..3 {
-        let words = "run -t pipe,uds-stream -w block -s 64 --subscribers 3 -d 1s --trials 1";
-        let scene = Scene::start(words);
+        let words = format!("run -t {one},{other} -w block -s 64 --subscribers 3 -d 1s --trials 1");
+        let scene = Scene::start(&words);
         scene.await_case();
         let followers = || {
             let all = scene.processes().into_iter().filter(|one| one.name == FOLLOWER);
@@ -88,6 +114,30 @@ fn nothing_is_left_without_a_sandbox() {
     let result = run(words).exits(0).result();
     result.cases.iter().for_each(|case| is_whole(case, 3));
     assert_eq!(traces::names(&result.run.id), [""; 0]);
+}
+
+fn one_publication_of_a_library_reaches_every_follower() -> Verdict {
+    let rows = match available(&NATIVE) {
+        Ok(rows) => rows.join(","),
+        Err(skipped) => return skipped,
+    };
+    for (words, followers) in [("--subscribers 3", 3), ("--subscribers 16 --sandbox off", 16)] {
+        let words =
+            format!("run -t {rows} -w block -s 64,64k {words} -n 20 --trials 1 --timeout 1m");
+        let result = run(&format!("{words} --touch all --format json")).exits(0).result();
+        assert_eq!(result.cases.len(), 2 * rows.split(',').count());
+        result.cases.iter().for_each(|case| is_whole(case, followers));
+        assert_eq!(traces::names(&result.run.id), [""; 0]);
+    }
+    Verdict::Holds
+}
+
+fn the_death_of_any_follower_of_a_library_costs_the_row() -> Verdict {
+    match available(&NATIVE) {
+        Ok(rows) => rows.iter().for_each(|row| a_death_costs_the_row(row, "pipe")),
+        Err(skipped) => return skipped,
+    }
+    Verdict::Holds
 }
 
 fn what_cannot_fan_out_says_why() {
