@@ -23,8 +23,13 @@ ipcmark_harness::tests![
 ];
 
 /// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
-const NATIVE: [&str; 4] =
-    ["zeromq-pubsub-ipc", "zeromq-pubsub-tcp", "iceoryx-waitset", "iceoryx2-event"];
+const NATIVE: [&str; 5] = [
+    "zeromq-pubsub-ipc",
+    "zeromq-pubsub-tcp",
+    "iceoryx-waitset",
+    "iceoryx2-event",
+    "alephzero-pubsub",
+];
 
 fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
