@@ -4,11 +4,13 @@
 // - Kernel objects: two files in /dev/shm, removed once both ends have opened them; futexes behind mutex and condition.
 // - Copies a message: one, into the arena; the receiver reads it there.
 // - Blocks: on the arena's condition, 100 ms at most. `spin` asks whether there is a packet to read.
+// - Fan-out: all followers read the leader's file, each at its own place, and all of them publish into the other.
 // - Limits: a full arena evicts the oldest packet, read or not, so it is made for twice as many packets as may be under
 //   way.
 #include "alephzero.hpp"
 
 #include "shared/c/space.h"
+#include "shared/cpp/budget.hpp"
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/flow_control.hpp"
 #include "shared/cpp/options.hpp"
@@ -33,8 +35,14 @@ const ipcmark_option_spec OPTIONS[] = {
      "messages that may be under way; the arena holds twice as many"},
 };
 
+constexpr uint32_t MOST_FOLLOWERS = 16;
+
 struct End {
-    ipcmark::FlowControl flow;
+    bool leads = false;
+    uint32_t peers = 0;
+    ipcmark::FlowControl flows[MOST_FOLLOWERS]; // One for each peer.
+    ipcmark::Budget answers;                    // Of several followers.
+    bool has_several = false;                   // The leader has several followers.
     a0_publisher_t publisher{};
     a0_subscriber_sync_zc_t subscriber{};
     bool publishes = false, subscribes = false, spins = false;
@@ -49,10 +57,19 @@ uint64_t depth_of(const ipcmark_settings &settings) {
     return ipcmark::number(settings, "depth", std::clamp<uint64_t>(held, LEAST_DEPTH, MOST_DEPTH));
 }
 
+// Several followers have at least one answer each under way.
+uint64_t answers_of(const ipcmark_settings &settings) {
+    return std::max<uint64_t>(depth_of(settings), settings.subscribers);
+}
+
 // Room for twice as many packets as may be under way, for each must lie in one piece.
-size_t arena_of(const ipcmark_settings &settings) {
-    const size_t bytes = (2 * depth_of(settings) + 2) * (settings.payload + PACKET_HEAD) + 65536;
+size_t arena_for(uint64_t depth, const ipcmark_settings &settings) {
+    const size_t bytes = (2 * depth + 2) * (settings.payload + PACKET_HEAD) + 65536;
     return (bytes + 4095) / 4096 * 4096;
+}
+
+size_t arenas_of(const ipcmark_settings &settings) {
+    return arena_for(depth_of(settings), settings) + arena_for(answers_of(settings), settings);
 }
 
 void close_end(void *end) {
@@ -64,11 +81,12 @@ void close_end(void *end) {
     delete self;
 }
 
-// Both processes may make both files: the second one finds them.
+// Every process may make both files: those after the first find them.
 int open_files(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
-    const bool leads = settings.role == IPCMARK_LEADER;
-    const a0_file_options_t file = alephzero::file_options(arena_of(settings));
-    const a0_pubsub_topic_t out{leads ? "there" : "back", &file}, in{leads ? "back" : "there", &file};
+    const a0_file_options_t there_file = alephzero::file_options(arena_for(depth_of(settings), settings));
+    const a0_file_options_t back_file = alephzero::file_options(arena_for(answers_of(settings), settings));
+    const a0_pubsub_topic_t there{"there", &there_file}, back{"back", &back_file};
+    const a0_pubsub_topic_t &out = end.leads ? there : back, &in = end.leads ? back : there;
     if (const a0_err_t why = a0_publisher_init(&end.publisher, out))
         return fail(error, why, "make", "a publisher of AlephZero");
     end.publishes = true;
@@ -78,9 +96,19 @@ int open_files(End &end, const ipcmark_settings &settings, ipcmark_error *error)
     return IPCMARK_DONE;
 }
 
-// The leader makes the files before the follower looks for them.
+int open_flows(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    end.leads = settings.role == IPCMARK_LEADER;
+    end.peers = session->peers;
+    end.has_several = settings.subscribers > 1;
+    for (uint32_t peer = 0; peer < end.peers; peer++)
+        if (const int result = end.flows[peer].open(end.leads, depth_of(settings), session, error, peer))
+            return result;
+    return end.has_several ? end.answers.open(end.leads, answers_of(settings), session, error) : IPCMARK_DONE;
+}
+
+// The leader makes the files before the followers look for them.
 int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    const bool leads = settings.role == IPCMARK_LEADER;
+    const bool leads = end.leads;
     alephzero::use_directory(settings.name);
     if (const int result = leads ? open_files(end, settings, error) : IPCMARK_DONE)
         return result;
@@ -94,13 +122,13 @@ int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *se
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
     const bool leads = settings->role == IPCMARK_LEADER;
-    if (const int result = ipcmark_check_space(2 * arena_of(*settings), error))
+    if (const int result = ipcmark_check_space(arenas_of(*settings), error))
         return result;
     auto *end = new (std::nothrow) End;
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     end->spins = settings->wait == IPCMARK_SPIN;
-    int result = end->flow.open(leads, depth_of(*settings), session, error);
+    int result = open_flows(*end, *settings, session, error);
     if (result == IPCMARK_DONE)
         result = open_in_turn(*end, *settings, session, error);
     if (leads)
@@ -109,24 +137,38 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
         close_end(end);
         return result;
     }
-    session->note(session, "arena", (std::to_string(arena_of(*settings)) + " bytes").c_str());
-    session->note(session, "under way", (std::to_string(end->flow.depth()) + " messages").c_str());
+    const auto arena = std::to_string(arena_for(depth_of(*settings), *settings));
+    session->note(session, "arena", (arena + " bytes").c_str());
+    session->note(session, "under way", (std::to_string(depth_of(*settings)) + " messages").c_str());
     *opened = end;
     return IPCMARK_DONE;
 }
 
 // The hot path -----------------------------------------------------------------------------------
 
+bool has_room(End &self) {
+    if (self.has_several && !self.leads)
+        return self.answers.has_room();
+    return std::all_of(self.flows, self.flows + self.peers, [](auto &flow) { return flow.has_room(); });
+}
+
+void count_sent(End &self) {
+    if (self.has_several && !self.leads)
+        self.answers.count_sent();
+    else
+        std::for_each(self.flows, self.flows + self.peers, [](auto &flow) { flow.count_sent(); });
+}
+
 int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
-    if (!self.flow.has_room())
+    if (!has_room(self))
         return IPCMARK_WOULD_BLOCK;
     if (const a0_err_t why = a0_packet_init(&self.packet))
         return fail(error, why, "make", "a packet of AlephZero");
     self.packet.payload = {static_cast<uint8_t *>(message), len};
     if (const a0_err_t why = a0_publisher_pub(&self.publisher, self.packet))
         return fail(error, why, "publish", "a packet of AlephZero");
-    self.flow.count_sent();
+    count_sent(self);
     return IPCMARK_DONE;
 }
 
@@ -164,7 +206,11 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
 }
 
 int release(void *end, const void *, ipcmark_error *) {
-    static_cast<End *>(end)->flow.count_released();
+    auto &self = *static_cast<End *>(end);
+    if (self.has_several && self.leads)
+        self.answers.count_released();
+    else
+        self.flows[0].count_released();
     return IPCMARK_DONE;
 }
 
@@ -174,6 +220,8 @@ ipcmark_transport describe() {
     ipcmark_transport transport = alephzero::describe(
         "alephzero-pubsub", "AlephZero's publisher and zero-copy subscriber over an arena in a shared file, one copy",
         IPCMARK_SPIN | IPCMARK_BLOCK, 0);
+    transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
+    transport.max_subscribers = MOST_FOLLOWERS;
     transport.open = open_end;
     transport.publish = publish;
     transport.take = take;

@@ -1,5 +1,8 @@
 // cpp-ipc-channel, cpp-ipc-route: lock-free queues of cpp-ipc, one object for each direction.
 //
+// Fan-out: each message of the leader's object reaches all its receivers. Followers send their answers into one
+// channel, which has many writers, in both rows.
+//
 // - Mechanism: a ring of 256 slots in shared memory. A message of up to 64 bytes lies in a slot; for a larger one the
 //   slot names one of 32 chunks, which both directions share.
 // - Kernel objects: shared memory objects that begin with the session's name, made when a size is first sent; the
@@ -10,6 +13,7 @@
 // - Limits: `send` overwrites messages that were not read for a while, so `try_send` is used, and no more messages are
 //   under way than there are chunks for.
 #include "shared/c/space.h"
+#include "shared/cpp/budget.hpp"
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/flow_control.hpp"
 #include "shared/cpp/within.hpp"
@@ -26,18 +30,30 @@
 namespace {
 
 constexpr uint64_t LONGEST_SLEEP_MS = 100;
+constexpr std::chrono::seconds CLOSED_WITHIN{2};
 
 // Messages that fit in a slot, how many of them may be under way, and how many in chunks: both directions share 32 of
 // those, and each end may hold one more.
 constexpr uint64_t SLOT_BYTES = 64, SLOT_DEPTH = 64, CHUNK_DEPTH = 12;
 
+// The answers of several followers in one channel, which has chunks of its own.
+constexpr uint64_t SLOT_ANSWERS = 128, CHUNK_ANSWERS = 24;
+constexpr uint32_t MOST_FOLLOWERS = 16;
+
 template <typename Channel> struct End {
     std::string name;
     bool leads;
     uint64_t sleep_ms;
-    ipcmark::FlowControl flow;
-    std::unique_ptr<Channel> out, in;
-    ipc::buff_t taken;
+    uint32_t followers;
+    uint32_t peers = 0;
+    ipcmark::FlowControl flows[MOST_FOLLOWERS]{}; // One for each peer.
+    std::unique_ptr<Channel> out{}, in{};         // Several followers have no `out`, and their leader no `in`, but
+    std::unique_ptr<ipc::channel> answers{};      // this and a bound on what all of them have under way.
+    ipcmark::Budget budget{};
+    ipc::buff_t taken{};
+
+    bool answers_many() const { return followers > 1 && !leads; }
+    bool takes_answers() const { return followers > 1 && leads; }
 };
 
 // Set-up and teardown ----------------------------------------------------------------------------
@@ -46,6 +62,13 @@ uint64_t depth_for(uint64_t payload) {
     if (payload <= SLOT_BYTES)
         return SLOT_DEPTH;
     return std::clamp<uint64_t>((8u << 20) / payload, 2, CHUNK_DEPTH);
+}
+
+// At least one for each follower.
+uint64_t answers_for(const ipcmark_settings &settings) {
+    if (settings.payload <= SLOT_BYTES)
+        return SLOT_ANSWERS;
+    return std::max<uint64_t>(std::min((8u << 20) / settings.payload, CHUNK_ANSWERS), settings.subscribers);
 }
 
 // Removes everything whose name begins with the session's.
@@ -64,16 +87,22 @@ template <typename Channel> void close_end(void *end) {
     self->taken = {};
     self->in.reset();
     self->out.reset();
+    self->answers.reset();
     if (self->leads) {
-        self->flow.await_peer_close();
+        const auto deadline = ipcmark::FlowControl::Clock::now() + CLOSED_WITHIN;
+        for (uint32_t peer = 0; peer < self->peers; peer++)
+            self->flows[peer].await_peer_close(deadline);
         remove_names(self->name);
     }
     delete self;
 }
 
-// Both ends have made their objects; waits until each has found the other's receiver.
+// All ends have made their objects; waits until each has found the others' receivers.
 template <typename Channel> int connect(End<Channel> &end, ipcmark_error *error) {
-    const auto is_connected = [&] { return end.out->wait_for_recv(1, LONGEST_SLEEP_MS); };
+    const auto is_connected = [&] {
+        return end.answers_many() ? end.answers->wait_for_recv(1, LONGEST_SLEEP_MS)
+                                  : end.out->wait_for_recv(end.peers, LONGEST_SLEEP_MS);
+    };
     if (!ipcmark::holds_within(ipcmark::CONNECTED_WITHIN, is_connected))
         return ipcmark_fail(error, "connect", "an object of cpp-ipc", "no receiver comes", nullptr);
     return IPCMARK_DONE;
@@ -87,23 +116,44 @@ int agree_on_number(bool leads, unsigned *number, ipcmark_session *session, ipcm
     if (!leads)
         return session->receive(session, 0, number, &len, nullptr, &none, error);
     *number = ++opened;
-    return session->send(session, 0, number, len, nullptr, 0, error);
+    for (uint32_t peer = 0; peer < session->peers; peer++)
+        if (const int result = session->send(session, peer, number, len, nullptr, 0, error))
+            return result;
+    return IPCMARK_DONE;
+}
+
+template <typename Channel>
+int open_flows(End<Channel> &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    for (; end.peers < session->peers; end.peers++)
+        if (const int result =
+                end.flows[end.peers].open(end.leads, depth_for(settings.payload), session, error, end.peers))
+            return result;
+    return end.followers > 1 ? end.budget.open(end.leads, answers_for(settings), session, error) : IPCMARK_DONE;
+}
+
+// Chunks belong to a prefix, not to a name: two directions under one would take each other's.
+template <typename Channel> bool make_objects(End<Channel> &end, const std::string &start) {
+    const std::string there = start + "-there", back = start + "-back";
+    const std::string &to = end.leads ? there : back, &from = end.leads ? back : there;
+    if (end.followers > 1)
+        end.answers = std::make_unique<ipc::channel>(ipc::prefix{back.c_str()}, "answers",
+                                                     end.leads ? ipc::receiver : ipc::sender);
+    if (!end.answers_many())
+        end.out = std::make_unique<Channel>(ipc::prefix{to.c_str()}, "messages", ipc::sender);
+    if (!end.takes_answers())
+        end.in = std::make_unique<Channel>(ipc::prefix{from.c_str()}, "messages", ipc::receiver);
+    const auto is_valid = [](const auto &object) { return !object || object->valid(); };
+    return is_valid(end.answers) && is_valid(end.out) && is_valid(end.in);
 }
 
 template <typename Channel>
 int open_objects(End<Channel> &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    if (const int result = end.flow.open(end.leads, depth_for(settings.payload), session, error))
+    if (const int result = open_flows(end, settings, session, error))
         return result;
     unsigned number = 0;
     if (const int result = agree_on_number(end.leads, &number, session, error))
         return result;
-    // Chunks belong to a prefix, not to a name: two directions under one would take each other's.
-    const std::string start = end.name + "-" + std::to_string(number);
-    const std::string there = start + "-there", back = start + "-back";
-    const std::string &to = end.leads ? there : back, &from = end.leads ? back : there;
-    end.out = std::make_unique<Channel>(ipc::prefix{to.c_str()}, "messages", ipc::sender);
-    end.in = std::make_unique<Channel>(ipc::prefix{from.c_str()}, "messages", ipc::receiver);
-    if (!end.out->valid() || !end.in->valid())
+    if (!make_objects(end, end.name + "-" + std::to_string(number)))
         return ipcmark_fail(error, "open", "an object of cpp-ipc", "the library does not say why", nullptr);
     if (const int result = session->meet(session, error))
         return result;
@@ -116,11 +166,12 @@ template <typename Channel>
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
     const uint64_t depth = depth_for(settings->payload);
-    if (const int result = ipcmark_check_space(2 * (depth + 2) * settings->payload + (4u << 20), error))
+    const uint64_t answers = settings->subscribers > 1 ? answers_for(*settings) : depth;
+    if (const int result = ipcmark_check_space((depth + answers + 4) * settings->payload + (4u << 20), error))
         return result;
     const bool leads = settings->role == IPCMARK_LEADER;
     const uint64_t sleep_ms = settings->wait == IPCMARK_SPIN ? 0 : LONGEST_SLEEP_MS;
-    auto *end = new (std::nothrow) End<Channel>{settings->name, leads, sleep_ms, {}, {}, {}, {}};
+    auto *end = new (std::nothrow) End<Channel>{settings->name, leads, sleep_ms, settings->subscribers};
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     const int result = open_objects(*end, *settings, session, error);
@@ -135,17 +186,34 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
 
 // The hot path -----------------------------------------------------------------------------------
 
+template <typename Channel> int answer(End<Channel> &self, void *message, size_t len) {
+    if (!self.budget.has_room() || !self.answers->try_send(message, len, self.sleep_ms))
+        return IPCMARK_WOULD_BLOCK;
+    self.budget.count_sent();
+    return IPCMARK_DONE;
+}
+
 template <typename Channel> int publish(void *end, void *message, size_t len, ipcmark_error *) {
     auto &self = *static_cast<End<Channel> *>(end);
-    if (!self.flow.has_room() || !self.out->try_send(message, len, self.sleep_ms))
+    if (self.answers_many())
+        return answer(self, message, len);
+    for (uint32_t peer = 0; peer < self.peers; peer++)
+        if (!self.flows[peer].has_room())
+            return IPCMARK_WOULD_BLOCK;
+    if (!self.out->try_send(message, len, self.sleep_ms))
         return IPCMARK_WOULD_BLOCK;
-    self.flow.count_sent();
+    for (uint32_t peer = 0; peer < self.peers; peer++)
+        self.flows[peer].count_sent();
     return IPCMARK_DONE;
+}
+
+template <typename Object> ipc::buff_t receive(Object &object, uint64_t sleep_ms) {
+    return sleep_ms == 0 ? object.try_recv() : object.recv(sleep_ms);
 }
 
 template <typename Channel> int take(void *end, const void **message, size_t *len, ipcmark_error *) {
     auto &self = *static_cast<End<Channel> *>(end);
-    self.taken = self.sleep_ms == 0 ? self.in->try_recv() : self.in->recv(self.sleep_ms);
+    self.taken = self.takes_answers() ? receive(*self.answers, self.sleep_ms) : receive(*self.in, self.sleep_ms);
     if (self.taken.empty())
         return IPCMARK_WOULD_BLOCK;
     *message = self.taken.data();
@@ -156,7 +224,10 @@ template <typename Channel> int take(void *end, const void **message, size_t *le
 template <typename Channel> int release(void *end, const void *, ipcmark_error *) {
     auto &self = *static_cast<End<Channel> *>(end);
     self.taken = {};
-    self.flow.count_released();
+    if (self.takes_answers())
+        self.budget.count_released();
+    else
+        self.flows[0].count_released();
     return IPCMARK_DONE;
 }
 
@@ -164,6 +235,8 @@ template <typename Channel> int release(void *end, const void *, ipcmark_error *
 
 template <typename Channel> ipcmark_transport describe(const char *name, const char *summary) {
     auto transport = ipcmark::describe_transport(name, summary, IPCMARK_SPIN | IPCMARK_HYBRID, IPCMARK_IN_MEMORY);
+    transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
+    transport.max_subscribers = MOST_FOLLOWERS;
     transport.open = open_end<Channel>;
     transport.publish = publish<Channel>;
     transport.take = take<Channel>;

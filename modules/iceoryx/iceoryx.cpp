@@ -6,6 +6,8 @@
 //   payload and ends again; iceoryx-waitset sleeps on a semaphore.
 // - Copies a message: none.
 // - Blocks: iceoryx-waitset in the WaitSet; the other two only poll.
+// - Fan-out: the leader's publisher reaches the subscribers of all followers, and its subscriber takes from all their
+//   publishers. Nothing is published that one of the queues has no room for.
 // - Limits: the daemon's names in /tmp and /dev/shm are fixed, so outside a sandbox there is one session a machine.
 //   The daemon takes about 70 MiB of /dev/shm for itself.
 #include "ports.hpp"
@@ -31,19 +33,22 @@ using namespace ipcmark;
 
 constexpr size_t QUEUE_BYTES = 8u << 20;
 constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 128;
+// What a subscriber's queue can hold, whatever the number of its publishers.
+constexpr uint64_t LONGEST_QUEUE = iox::MAX_SUBSCRIBER_QUEUE_CAPACITY;
 
 const ipcmark_option_spec OPTIONS[] = {
     {"depth", "2..256", "what 8 MiB hold, from 2 to 128", "messages that a queue holds"},
 };
 
 uint64_t depth_of(const ipcmark_settings &settings) {
-    return number(settings, "depth", std::clamp<uint64_t>(QUEUE_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH));
+    const uint64_t standard = std::clamp<uint64_t>(QUEUE_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
+    return std::min<uint64_t>(number(settings, "depth", standard), LONGEST_QUEUE / settings.subscribers);
 }
 
-// Chunks for both directions: each queue full, one on loan, one that the publisher keeps, one taken. The size of a
-// chunk must be a multiple of 32.
+// Chunks for the publishers of all ends: a queue full, one on loan, one that the publisher keeps, one taken. The size
+// of a chunk must be a multiple of 32.
 Pool pool_for(const ipcmark_settings &settings) {
-    return Pool{(settings.payload + 31) / 32 * 32 + 32, 2 * (depth_of(settings) + 3)};
+    return Pool{(settings.payload + 31) / 32 * 32 + 32, (settings.subscribers + 1) * (depth_of(settings) + 3)};
 }
 
 // State ------------------------------------------------------------------------------------------
@@ -53,6 +58,16 @@ template <typename Ports> struct End {
     Client client;
     std::unique_ptr<Ports> ports;
     void *on_loan = nullptr;
+    uint32_t peers = 0;
+    uint64_t origins[Client::MOST_FOLLOWERS] = {}; // Of a leader's followers.
+
+    // The number of the peer that sent a message.
+    uint32_t sender_of(const void *message) const {
+        if (peers == 1)
+            return 0;
+        const uint64_t origin = Ports::origin_of(message);
+        return static_cast<uint32_t>(std::find(origins, origins + peers - 1, origin) - origins);
+    }
 };
 
 // Set-up and teardown ----------------------------------------------------------------------------
@@ -71,13 +86,42 @@ template <typename Ports> void close_end(void *end) {
 
 // The daemon makes the ports. If it dies meanwhile, those that were made are abandoned.
 template <typename Ports> int make_ports(End<Ports> &end, const ipcmark_settings &settings, ipcmark_error *error) {
-    const Topics topics(settings.name, settings.role == IPCMARK_LEADER);
+    const bool leads = settings.role == IPCMARK_LEADER;
+    const uint64_t queue = depth_of(settings) * (leads ? settings.subscribers : 1);
+    const Making making{Topics(settings.name, leads), queue, settings.follower};
     const auto made = std::make_shared<std::unique_ptr<Ports>>();
-    const auto make = [made, topics, depth = depth_of(settings)] { *made = std::make_unique<Ports>(topics, depth); };
+    const auto make = [made, making] { *made = std::make_unique<Ports>(making); };
     const int result = end.client.enter(make, error);
     if (result == IPCMARK_DONE)
         end.ports = std::move(*made);
     return result;
+}
+
+// The leader learns how the messages of each follower are marked.
+template <typename Ports> int introduce(End<Ports> &end, bool leads, ipcmark_session *session, ipcmark_error *error) {
+    uint64_t origin = end.ports->origin();
+    if (!leads)
+        return session->send(session, 0, &origin, sizeof origin, nullptr, 0, error);
+    for (uint32_t peer = 0; peer < end.peers; peer++) {
+        size_t len = sizeof origin, none = 0;
+        if (const int result = session->receive(session, peer, &end.origins[peer], &len, nullptr, &none, error))
+            return result;
+    }
+    return IPCMARK_DONE;
+}
+
+// A port is connected with those that are there when the daemon makes it. So followers make theirs after the leader,
+// and what each then sees of its own holds for the leader, whose publisher does not tell how many subscribers it has.
+template <typename Ports>
+int make_and_introduce(End<Ports> &end, const ipcmark_settings &settings, ipcmark_session *session,
+                       ipcmark_error *error) {
+    const bool leads = settings.role == IPCMARK_LEADER;
+    int result = leads ? make_ports(end, settings, error) : IPCMARK_DONE;
+    if (result == IPCMARK_DONE)
+        result = session->meet(session, error);
+    if (result == IPCMARK_DONE && !leads)
+        result = make_ports(end, settings, error);
+    return result == IPCMARK_DONE ? introduce(end, leads, session, error) : result;
 }
 
 template <typename Ports> int connect(End<Ports> &end, ipcmark_error *error) {
@@ -95,12 +139,13 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     auto *end = new (std::nothrow) End<Ports>;
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
+    end->peers = session->peers;
     const uint64_t depth = depth_of(*settings);
     session->note(session, "queue", (std::to_string(depth) + " messages").c_str());
     session->note(session, "policies", "publisher waits for consumer, queue blocks producer");
     int result = end->client.open(pool_for(*settings), depth, *settings, session, error);
     if (result == IPCMARK_DONE)
-        result = make_ports(*end, *settings, error);
+        result = make_and_introduce(*end, *settings, session, error);
     if (result == IPCMARK_DONE)
         result = connect(*end, error);
     if (result == IPCMARK_DONE)
@@ -150,8 +195,9 @@ template <typename Ports> int take(void *end, const void **message, size_t *len,
 
 template <typename Ports> int release(void *end, const void *message, ipcmark_error *) {
     auto &self = *static_cast<End<Ports> *>(end);
+    const uint32_t sender = self.sender_of(message);
     self.ports->release(message);
-    self.client.count_released();
+    self.client.count_released(sender);
     return IPCMARK_DONE;
 }
 
@@ -171,6 +217,8 @@ const char *library_version() {
 
 template <typename Ports> ipcmark_transport describe(const char *name, const char *summary, uint32_t waits) {
     auto transport = describe_transport(name, summary, waits, IPCMARK_LOANS | IPCMARK_EXCLUSIVE | IPCMARK_IN_MEMORY);
+    transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
+    transport.max_subscribers = Client::MOST_FOLLOWERS;
     transport.open = open_end<Ports>;
     transport.publish = publish<Ports>;
     transport.take = take<Ports>;

@@ -20,9 +20,9 @@ iox::popo::PublisherOptions publisher_options() {
     return options;
 }
 
-iox::popo::SubscriberOptions subscriber_options(uint64_t depth) {
+iox::popo::SubscriberOptions subscriber_options(uint64_t queue) {
     iox::popo::SubscriberOptions options;
-    options.queueCapacity = depth;
+    options.queueCapacity = queue;
     options.historyRequest = 0;
     options.queueFullPolicy = iox::popo::QueueFullPolicy::BLOCK_PRODUCER;
     return options;
@@ -30,15 +30,16 @@ iox::popo::SubscriberOptions subscriber_options(uint64_t depth) {
 
 } // namespace
 
-CppPorts::CppPorts(const Topics &topics, uint64_t depth)
-    : publisher(description(topics.instance, topics.out), publisher_options()),
-      subscriber(description(topics.instance, topics.in), subscriber_options(depth)) {}
+CppPorts::CppPorts(const Making &making)
+    : publisher(description(making.topics.instance, making.topics.out), publisher_options()),
+      subscriber(description(making.topics.instance, making.topics.in), subscriber_options(making.queue)) {}
 
-WaitSetPorts::WaitSetPorts(const Topics &topics, uint64_t depth) : CppPorts(topics, depth) {
+WaitSetPorts::WaitSetPorts(const Making &making) : CppPorts(making) {
     wait_set.attachState(subscriber, iox::popo::SubscriberState::HAS_DATA).or_else([](auto) {});
 }
 
-CPorts::CPorts(const Topics &topics, uint64_t depth) {
+CPorts::CPorts(const Making &making) : number(making.number) {
+    const Topics &topics = making.topics;
     iox_pub_options_t publishing;
     iox_pub_options_init(&publishing);
     publishing.historyCapacity = 0;
@@ -46,7 +47,7 @@ CPorts::CPorts(const Topics &topics, uint64_t depth) {
     publisher = iox_pub_init(&publisher_storage, SERVICE, topics.instance.c_str(), topics.out.c_str(), &publishing);
     iox_sub_options_t subscribing;
     iox_sub_options_init(&subscribing);
-    subscribing.queueCapacity = depth;
+    subscribing.queueCapacity = making.queue;
     subscribing.historyRequest = 0;
     subscribing.queueFullPolicy = QueueFullPolicy_BLOCK_PRODUCER;
     subscriber = iox_sub_init(&subscriber_storage, SERVICE, topics.instance.c_str(), topics.in.c_str(), &subscribing);

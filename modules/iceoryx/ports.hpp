@@ -28,10 +28,23 @@ struct Topics {
         : instance(name), out(leads ? "there" : "back"), in(leads ? "back" : "there") {}
 };
 
+// What the ports of an end are made with. `number` is the follower's.
+struct Making {
+    Topics topics;
+    uint64_t queue;
+    uint32_t number;
+};
+
 // The untyped C++ API.
 class CppPorts {
   public:
-    CppPorts(const Topics &topics, uint64_t depth);
+    explicit CppPorts(const Making &making);
+
+    // What marks the messages of this end, and what a message is marked with.
+    uint64_t origin() const { return static_cast<uint64_t>(publisher.getUid()); }
+    static uint64_t origin_of(const void *message) {
+        return static_cast<uint64_t>(iox::mepoo::ChunkHeader::fromUserPayload(message)->originId());
+    }
 
     bool are_connected() const {
         return publisher.hasSubscribers() && subscriber.getSubscriptionState() == iox::SubscribeState::SUBSCRIBED;
@@ -63,7 +76,7 @@ class CppPorts {
 // The same, with a WaitSet to sleep on.
 class WaitSetPorts : public CppPorts {
   public:
-    WaitSetPorts(const Topics &topics, uint64_t depth);
+    explicit WaitSetPorts(const Making &making);
 
     void sleep(uint64_t nanoseconds) { wait_set.timedWait(iox::units::Duration::fromNanoseconds(nanoseconds)); }
 
@@ -71,13 +84,16 @@ class WaitSetPorts : public CppPorts {
     iox::popo::WaitSet<1> wait_set;
 };
 
-// The C API. It does not tell how long a message is, so the length travels in the user header.
+// The C API. It tells neither how long a message is nor whose, so both travel in the user header.
 class CPorts {
   public:
-    CPorts(const Topics &topics, uint64_t depth);
+    explicit CPorts(const Making &making);
     ~CPorts();
     CPorts(const CPorts &) = delete;
     CPorts &operator=(const CPorts &) = delete;
+
+    uint64_t origin() const { return number; }
+    static uint64_t origin_of(const void *message) { return head_of(message).number; }
 
     bool are_connected() const {
         return iox_pub_has_subscribers(publisher) &&
@@ -86,11 +102,11 @@ class CPorts {
 
     void *loan(size_t len) {
         void *room = nullptr;
-        if (iox_pub_loan_aligned_chunk_with_user_header(publisher, &room, static_cast<uint32_t>(len), 8,
-                                                        sizeof(uint64_t), 8) != AllocationResult_SUCCESS)
+        if (iox_pub_loan_aligned_chunk_with_user_header(publisher, &room, static_cast<uint32_t>(len), 8, sizeof(Head),
+                                                        alignof(Head)) != AllocationResult_SUCCESS)
             return nullptr;
         auto *head = iox_chunk_header_from_user_payload(room);
-        *static_cast<uint64_t *>(iox_chunk_header_to_user_header(head)) = len;
+        *static_cast<Head *>(iox_chunk_header_to_user_header(head)) = {static_cast<uint32_t>(len), number};
         return room;
     }
 
@@ -101,14 +117,23 @@ class CPorts {
         const void *message = nullptr;
         if (iox_sub_take_chunk(subscriber, &message) != ChunkReceiveResult_SUCCESS)
             return nullptr;
-        const auto *head = iox_chunk_header_from_user_payload_const(message);
-        *len = *static_cast<const uint64_t *>(iox_chunk_header_to_user_header_const(head));
+        *len = head_of(message).len;
         return message;
     }
 
     void release(const void *message) { iox_sub_release_chunk(subscriber, message); }
 
   private:
+    struct alignas(8) Head {
+        uint32_t len, number;
+    };
+
+    static const Head &head_of(const void *message) {
+        const auto *head = iox_chunk_header_from_user_payload_const(message);
+        return *static_cast<const Head *>(iox_chunk_header_to_user_header_const(head));
+    }
+
+    uint32_t number;
     iox_pub_storage_t publisher_storage;
     iox_sub_storage_t subscriber_storage;
     iox_pub_t publisher;

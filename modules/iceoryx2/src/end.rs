@@ -31,12 +31,14 @@ pub struct End {
     publisher: Publisher<ipc::Service, [u8], ()>,
     subscriber: Subscriber<ipc::Service, [u8], ()>,
     samples: usize,
+    /// How many ends take what this one publishes.
+    receivers: usize,
     _session: Session,
     _close_signal: CloseSignal,
 }
 
 impl End {
-    /// Makes the ports; the other end may not be there yet.
+    /// Makes the ports; the other ends may not be there yet.
     pub fn open(
         session: Session,
         settings: &Settings,
@@ -72,12 +74,13 @@ impl End {
             publisher,
             subscriber,
             samples,
+            receivers: session.receivers(),
             _session: session,
             _close_signal: close_signal,
         })
     }
 
-    /// Finds the ports of the other end.
+    /// Finds the ports of the other ends.
     pub fn connect(&self) -> Result<(), Error> {
         self.publisher.update_connections().map_err(failed("connect", "the ports of iceoryx2"))?;
         self.subscriber.update_connections().map_err(failed("connect", "the ports of iceoryx2"))
@@ -137,11 +140,11 @@ impl Endpoint for End {
     fn publish(&mut self) -> Result<Step, Error> {
         if let Some(sample) = self.loan.take() {
             let receivers = sample.send().map_err(failed("send", "a sample"))?;
-            if receivers == 0 {
+            if receivers < self.receivers {
                 return Err(Error::peer_gone("send", "a sample"));
             }
             if let Some((notifier, _)) = &self.events {
-                notifier.notify().map_err(failed("notify", "the other end"))?;
+                notifier.notify().map_err(failed("notify", "the other ends"))?;
             }
         }
         Ok(Step::Done)

@@ -2,6 +2,7 @@
 //!
 //! - Mechanism: a publisher and a subscriber each side, one service for each direction; a lock-free
 //!   queue of places between them, and the publisher's own memory for the samples.
+//! - Fan-out: the leader's publisher has a queue to each follower, and its subscriber one from each.
 //! - Kernel objects: shared memory and files that begin with the session's name; `iceoryx2-event`
 //!   has an event service for each direction beside it.
 //! - Copies a message: none.
@@ -17,8 +18,8 @@ use std::{borrow::Cow, path::Path};
 
 use iceoryx2::prelude::{LogLevel, set_log_level};
 use ipcmark_transport::{
-    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Rendezvous, Settings,
-    Transport, Wait,
+    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Pattern, Rendezvous,
+    Settings, Transport, Wait,
 };
 
 use end::End;
@@ -41,14 +42,31 @@ impl Transport for Iceoryx2 {
         set_log_level(LogLevel::Fatal);
         check_space(session::bytes(settings))?;
         let close_signal = CloseSignal::new(settings, peers)?;
-        let session = Session::new(settings)?;
-        let end = End::open(session, settings, close_signal)?;
-        // Both ends are there, and then each looks for the other's.
-        peers.meet()?;
+        let end = open_in_turn(settings, close_signal, peers)?;
         end.connect()?;
         peers.meet()?;
         Ok(end)
     }
+}
+
+/// The leader makes the services, which followers then open: not all at once. When the last end is there, each looks
+/// for the others' ports.
+fn open_in_turn(
+    settings: &Settings,
+    close_signal: CloseSignal,
+    peers: &mut dyn Rendezvous,
+) -> Result<End, Error> {
+    let open = |close_signal| End::open(Session::new(settings)?, settings, close_signal);
+    if settings.role.is_leader() {
+        let end = open(close_signal)?;
+        peers.meet()?;
+        peers.meet()?;
+        return Ok(end);
+    }
+    peers.meet()?;
+    let end = open(close_signal)?;
+    peers.meet()?;
+    Ok(end)
 }
 
 /// Writing to shared memory that cannot be backed raises SIGBUS.
@@ -73,7 +91,12 @@ fn free_bytes(path: &Path) -> Option<usize> {
 }
 
 fn describe(name: &'static str, summary: &'static str, waits: &'static [Wait]) -> Iceoryx2 {
-    let capabilities = Capabilities { loans: true, ..Capabilities::waiting(waits) };
+    let capabilities = Capabilities {
+        loans: true,
+        patterns: Cow::Borrowed(&[Pattern::Latency, Pattern::FanOut]),
+        max_subscribers: session::MOST_FOLLOWERS,
+        ..Capabilities::waiting(waits)
+    };
     let definition = Definition {
         name: name.into(),
         family: "iceoryx2".into(),

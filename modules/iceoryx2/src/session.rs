@@ -10,6 +10,9 @@ use ipcmark_transport::{Error, OptionSpec, Settings};
 
 use crate::traces;
 
+/// The most followers of a leader.
+pub const MOST_FOLLOWERS: u32 = 16;
+
 /// What a publisher's samples may take.
 const SAMPLE_BYTES: usize = 8 << 20;
 
@@ -31,9 +34,10 @@ pub fn samples(settings: &Settings) -> usize {
     settings.number("depth").map_or(standard, |depth| depth as usize)
 }
 
-/// What both publishers take of shared memory, and a little for the library.
+/// What the publishers of all ends take of shared memory, and a little for the library.
 pub fn bytes(settings: &Settings) -> usize {
-    2 * samples(settings) * (settings.payload + 256) + (4 << 20)
+    let publishers = settings.subscribers as usize + 1;
+    publishers * samples(settings) * (settings.payload + 256) + (publishers << 21)
 }
 
 /// Turns an error of the library into one of ours.
@@ -48,6 +52,7 @@ pub type Events = event::PortFactory<ipc::Service>;
 pub struct Session {
     node: Node<ipc::Service>,
     leads: bool,
+    followers: usize,
     samples: usize,
 }
 
@@ -64,7 +69,18 @@ impl Session {
         let builder = NodeBuilder::new().config(&config);
         let builder = builder.signal_handling_mode(SignalHandlingMode::Disabled);
         let node = builder.create::<ipc::Service>().map_err(fail)?;
-        Ok(Self { node, leads: settings.role.is_leader(), samples: samples(settings) })
+        let (leads, followers) = (settings.role.is_leader(), settings.subscribers as usize);
+        Ok(Self { node, leads, followers, samples: samples(settings) })
+    }
+
+    /// How many ends publish in a service, and how many take what they publish.
+    fn ends(&self, outgoing: bool) -> (usize, usize) {
+        if outgoing == self.leads { (1, self.followers) } else { (self.followers, 1) }
+    }
+
+    /// How many ends take what this one publishes.
+    pub fn receivers(&self) -> usize {
+        self.ends(true).1
     }
 
     /// The name of the service in which this end publishes or, as a receiver, takes.
@@ -76,22 +92,25 @@ impl Session {
 
     pub fn topic(&self, outgoing: bool) -> Result<Topic, Error> {
         let service = self.node.service_builder(&self.name(outgoing, "messages")?);
+        let (publishers, subscribers) = self.ends(outgoing);
         service
             .publish_subscribe::<[u8]>()
             .enable_safe_overflow(false)
             .history_size(0)
             .subscriber_max_buffer_size(self.samples)
             .subscriber_max_borrowed_samples(1)
-            .max_publishers(1)
-            .max_subscribers(1)
-            .max_nodes(2)
+            .max_publishers(publishers)
+            .max_subscribers(subscribers)
+            .max_nodes(self.followers + 1)
             .open_or_create()
             .map_err(failed("open", "a service of iceoryx2"))
     }
 
     pub fn events(&self, outgoing: bool) -> Result<Events, Error> {
         let service = self.node.service_builder(&self.name(outgoing, "events")?);
-        let service = service.event().max_notifiers(1).max_listeners(1).max_nodes(2);
+        let (notifiers, listeners) = self.ends(outgoing);
+        let service = service.event().max_notifiers(notifiers).max_listeners(listeners);
+        let service = service.max_nodes(self.followers + 1);
         service.open_or_create().map_err(failed("open", "an event service of iceoryx2"))
     }
 }

@@ -9,7 +9,7 @@ use std::{
         unix::net::UnixStream,
     },
     path::PathBuf,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ipcmark_transport::{Error, Rendezvous, Settings};
@@ -17,7 +17,7 @@ use ipcmark_transport::{Error, Rendezvous, Settings};
 /// Where the library puts its shared memory.
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
-/// How long a leader waits for its follower to close before it removes what there is.
+/// How long a leader waits for its followers to close before it removes what there is.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The directory of a session's node, services and events. Short, for the addresses of sockets lie
@@ -36,27 +36,29 @@ pub fn clear(session: &str) {
     }
 }
 
-/// Dropped last of all, so that the follower's tells the leader that the follower has closed.
+/// Dropped last of all, so that a follower's tells the leader that the follower has closed.
 pub struct CloseSignal {
-    other: UnixStream,
+    others: Vec<UnixStream>,
     leads: bool,
     session: String,
 }
 
 impl CloseSignal {
-    /// Connects the two ends.
+    /// Connects the leader with its followers.
     pub fn new(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let leads = settings.role.is_leader();
-        let other = if leads { lead(peers)? } else { follow(peers)? };
-        Ok(Self { other, leads, session: settings.name.to_string() })
+        let others = match leads {
+            true => (0..peers.peers()).map(|peer| lead(peers, peer)).collect::<Result<_, _>>()?,
+            false => vec![follow(peers)?],
+        };
+        Ok(Self { others, leads, session: settings.name.to_string() })
     }
 }
 
-fn lead(peers: &mut dyn Rendezvous) -> Result<UnixStream, Error> {
+fn lead(peers: &mut dyn Rendezvous, peer: usize) -> Result<UnixStream, Error> {
     let fail = |e| Error::os("make", "a pair of sockets", e);
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-    ours.set_read_timeout(Some(CLOSED_WITHIN)).map_err(fail)?;
-    peers.send(0, b"close", &[theirs.as_fd()])?;
+    peers.send(peer, b"close", &[theirs.as_fd()])?;
     Ok(ours)
 }
 
@@ -69,10 +71,16 @@ fn follow(peers: &mut dyn Rendezvous) -> Result<UnixStream, Error> {
 
 impl Drop for CloseSignal {
     fn drop(&mut self) {
-        if self.leads {
-            // The end of the stream, an error, or the time limit.
-            let _ = self.other.read(&mut [0]);
-            clear(&self.session);
+        if !self.leads {
+            return;
         }
+        let deadline = Instant::now() + CLOSED_WITHIN;
+        for other in &mut self.others {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // The end of the stream, an error, or the time limit, which may not be 0.
+            let _ = other.set_read_timeout(Some(left.max(Duration::from_millis(1))));
+            let _ = other.read(&mut [0]);
+        }
+        clear(&self.session);
     }
 }

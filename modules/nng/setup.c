@@ -1,0 +1,256 @@
+/* Set-up and teardown of an end. The leader listens and tells the followers the addresses; a publisher waits until each
+ * follower is connected. */
+#include "endpoint.h"
+
+#include "shared/c/address.h"
+#include "shared/c/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <nng/protocol/pubsub0/sub.h>
+#include <nng/protocol/reqrep0/req.h>
+
+enum {
+    LONGEST_SLEEP_MS = 100,
+    LONGEST_LOSSY_SLEEP_MS = 10, /* Where the message may be lost. */
+    NEVER_MS = 3600 * 1000,
+    CONNECTED_WITHIN_MS = 8000, /* On a busy machine too; a session is given up after ten seconds. */
+    HEAD_BYTES = 64,            /* An upper bound of a protocol's head, which counts as part of the message. */
+    QUEUE_BYTES = 64 << 20,     /* The bytes that a queue of publish-subscribe may hold, */
+    MOST_MESSAGES = 1000,       /* and the messages. */
+    ADDRESS_BYTES = 160
+};
+
+/* The addresses of the leader's sockets, in the order of the directions; "" where there is no second one. */
+struct addresses {
+    char there[ADDRESS_BYTES], back[ADDRESS_BYTES];
+};
+
+int nng_fail(struct ipcmark_error *error, const char *operation, const char *object, int code) {
+    return ipcmark_fail(error, operation, object, nng_strerror(code), NULL);
+}
+
+/* A socket that was not made has the number 0, which NNG refuses to close. */
+void nng_close_end(void *end) {
+    struct end *self = end;
+    nng_msg_free(self->message);
+    nng_close(self->outgoing);
+    if (self->incoming.id != self->outgoing.id)
+        nng_close(self->incoming);
+    if (self->connected >= 0)
+        close(self->connected);
+    free(self);
+}
+
+/* Sockets ------------------------------------------------------------------------------------- */
+
+/* Limits sleeps, and allows messages as large as the payload. */
+static int configure(nng_socket socket, const struct kind *kind, const struct ipcmark_settings *settings,
+                     struct ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    const int limit = nng_publishes(kind) ? LONGEST_LOSSY_SLEEP_MS : LONGEST_SLEEP_MS;
+    const int send_ms = kind->requests && !leads ? NNG_DURATION_INFINITE : limit;
+    const int receive_ms = kind->requests && leads ? NNG_DURATION_INFINITE : limit;
+    int code = nng_socket_set_ms(socket, NNG_OPT_SENDTIMEO, send_ms);
+    if (code == 0)
+        code = nng_socket_set_ms(socket, NNG_OPT_RECVTIMEO, receive_ms);
+    if (code == 0)
+        code = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, settings->payload + HEAD_BYTES);
+    return code ? nng_fail(error, "set an option of", "an NNG socket", code) : IPCMARK_DONE;
+}
+
+static int make_socket(nng_socket *socket, int (*open)(nng_socket *), const struct kind *kind,
+                       const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    const int code = open(socket);
+    return code ? nng_fail(error, "make", "an NNG socket", code) : configure(*socket, kind, settings, error);
+}
+
+static int make_sockets(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                        struct ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    nng_socket *const there = leads ? &self->outgoing : &self->incoming;
+    nng_socket *const back = leads ? &self->incoming : &self->outgoing;
+    const int result = make_socket(there, leads ? kind->there.leader : kind->there.follower, kind, settings, error);
+    if (result == IPCMARK_DONE && nng_publishes(kind))
+        return make_socket(back, leads ? kind->back.leader : kind->back.follower, kind, settings, error);
+    *back = *there;
+    return result;
+}
+
+/* Keeps REQ from sending a request a second time, which would arrive twice. */
+static int set_request(struct end *self, struct ipcmark_error *error) {
+    int code = nng_socket_set_ms(self->outgoing, NNG_OPT_REQ_RESENDTIME, NEVER_MS);
+    if (code == 0 && self->flags == NNG_FLAG_NONBLOCK)
+        code = nng_socket_get_int(self->outgoing, NNG_OPT_RECVFD, &self->answered);
+    return code ? nng_fail(error, "set an option of", "an NNG socket", code) : IPCMARK_DONE;
+}
+
+static void count_connection(nng_pipe pipe, nng_pipe_ev event, void *end) {
+    (void)pipe, (void)event;
+    (void)eventfd_write(((struct end *)end)->connected, 1);
+}
+
+/* What the publisher holds for each follower, and what a follower holds, is bounded in bytes. */
+static int set_publication(struct end *self, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    const uint64_t fit = QUEUE_BYTES / settings->payload;
+    const int depth = fit < MOST_MESSAGES ? (int)fit : MOST_MESSAGES;
+    if (settings->role != IPCMARK_LEADER) {
+        int code = nng_socket_set(self->incoming, NNG_OPT_SUB_SUBSCRIBE, "", 0);
+        if (code == 0)
+            code =
+                nng_socket_set_int(self->incoming, NNG_OPT_RECVBUF, ipcmark_number(settings, "receive-queue", depth));
+        return code ? nng_fail(error, "subscribe", "an NNG socket", code) : IPCMARK_DONE;
+    }
+    self->connected = eventfd(0, EFD_CLOEXEC);
+    if (self->connected < 0)
+        return ipcmark_fail_errno(error, "make", "an eventfd", errno, "ulimit -n 1024");
+    int code = nng_pipe_notify(self->outgoing, NNG_PIPE_EV_ADD_POST, count_connection, self);
+    if (code == 0)
+        code = nng_socket_set_int(self->outgoing, NNG_OPT_SENDBUF, ipcmark_number(settings, "send-queue", depth));
+    return code ? nng_fail(error, "set an option of", "an NNG publisher", code) : IPCMARK_DONE;
+}
+
+static int set_queues(struct end *self, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    int code = 0;
+    if (ipcmark_option_value(settings, "send-queue"))
+        code = nng_socket_set_int(self->outgoing, NNG_OPT_SENDBUF, ipcmark_number(settings, "send-queue", 0));
+    if (code == 0 && ipcmark_option_value(settings, "receive-queue"))
+        code = nng_socket_set_int(self->incoming, NNG_OPT_RECVBUF, ipcmark_number(settings, "receive-queue", 0));
+    return code ? nng_fail(error, "set an option of", "an NNG socket", code) : IPCMARK_DONE;
+}
+
+static int set_type(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                    struct ipcmark_error *error) {
+    if (nng_publishes(kind))
+        return set_publication(self, settings, error);
+    if (kind->requests)
+        return settings->role == IPCMARK_LEADER ? set_request(self, error) : IPCMARK_DONE;
+    return set_queues(self, settings, error);
+}
+
+static bool is_nagle_off(const struct ipcmark_settings *settings) {
+    const char *word = ipcmark_option_value(settings, "no-delay");
+    return !word || strcmp(word, "on") == 0;
+}
+
+/* Either queue where the socket has one. */
+static void note_all(const struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                     struct ipcmark_session *session) {
+    session->note(session, "TCP_NODELAY", !kind->tcp ? "-" : is_nagle_off(settings) ? "on" : "off");
+    int sent = 0, received = 0;
+    const bool has_sent = nng_socket_get_int(self->outgoing, NNG_OPT_SENDBUF, &sent) == 0;
+    const bool has_received = nng_socket_get_int(self->incoming, NNG_OPT_RECVBUF, &received) == 0;
+    if (kind->requests || !(has_sent || has_received))
+        return;
+    char text[64];
+    snprintf(text, sizeof text, "%d messages sent, %d received", sent, received);
+    session->note(session, "queues", text);
+}
+
+/* Connections --------------------------------------------------------------------------------- */
+
+/* Listens at an address of the socket's own, which it writes; for port 0 the system chooses a port. */
+static int listen_socket(nng_socket socket, const struct kind *kind, const char *suffix,
+                         const struct ipcmark_settings *settings, char address[ADDRESS_BYTES],
+                         struct ipcmark_error *error) {
+    /* NNG releases a name some time after it closed the socket, so each opening has another. */
+    static unsigned opened;
+    ipcmark_tcp_url(address, ADDRESS_BYTES, settings, "0");
+    if (!kind->tcp)
+        snprintf(address, ADDRESS_BYTES, "abstract://%s-%u%s", settings->name, opened++, suffix);
+    nng_listener listener;
+    int code = nng_listener_create(&listener, socket, address);
+    if (code == 0 && kind->tcp)
+        code = nng_listener_set_bool(listener, NNG_OPT_TCP_NODELAY, is_nagle_off(settings));
+    if (code == 0)
+        code = nng_listener_start(listener, 0);
+    if (code)
+        return nng_fail(error, "listen at", address, code);
+    char *url;
+    code = nng_listener_get_string(listener, NNG_OPT_URL, &url);
+    if (code)
+        return nng_fail(error, "ask for the address of", "an NNG listener", code);
+    snprintf(address, ADDRESS_BYTES, "%s", url);
+    nng_strfree(url);
+    return IPCMARK_DONE;
+}
+
+static int listen_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                      struct ipcmark_session *session, struct ipcmark_error *error) {
+    struct addresses bound = {"", ""};
+    int result = listen_socket(self->outgoing, kind, "", settings, bound.there, error);
+    if (result == IPCMARK_DONE && nng_publishes(kind))
+        result = listen_socket(self->incoming, kind, "-back", settings, bound.back, error);
+    for (uint32_t peer = 0; result == IPCMARK_DONE && peer < session->peers; peer++)
+        result = session->send(session, peer, &bound, sizeof bound, NULL, 0, error);
+    return result;
+}
+
+static int dial_socket(nng_socket socket, const struct kind *kind, const char *address,
+                       const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    nng_dialer dialer;
+    int code = nng_dialer_create(&dialer, socket, address);
+    if (code == 0 && kind->tcp)
+        code = nng_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, is_nagle_off(settings));
+    if (code == 0)
+        code = nng_dialer_start(dialer, 0);
+    return code ? nng_fail(error, "connect to", address, code) : IPCMARK_DONE;
+}
+
+static int dial_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, struct ipcmark_error *error) {
+    struct addresses bound;
+    size_t len = sizeof bound, none = 0;
+    int result = session->receive(session, 0, &bound, &len, NULL, &none, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    if (len != sizeof bound)
+        return ipcmark_fail(error, "connect", "an NNG socket", "the leader sent no addresses", NULL);
+    bound.there[ADDRESS_BYTES - 1] = bound.back[ADDRESS_BYTES - 1] = '\0';
+    result = dial_socket(self->incoming, kind, bound.there, settings, error);
+    if (result == IPCMARK_DONE && nng_publishes(kind))
+        result = dial_socket(self->outgoing, kind, bound.back, settings, error);
+    return result;
+}
+
+/* What is published before a follower is connected would not reach it. */
+static int await_followers(struct end *self, uint32_t followers, struct ipcmark_error *error) {
+    eventfd_t count = 0, connected = 0;
+    struct pollfd news = {.fd = self->connected, .events = POLLIN};
+    for (int waited_ms = 0; connected < followers && waited_ms < CONNECTED_WITHIN_MS;) {
+        const int ready = poll(&news, 1, LONGEST_SLEEP_MS);
+        if (ready > 0 && eventfd_read(self->connected, &count) == 0)
+            connected += count;
+        else if (ready == 0)
+            waited_ms += LONGEST_SLEEP_MS;
+    }
+    if (connected >= followers)
+        return IPCMARK_DONE;
+    char cause[96];
+    snprintf(cause, sizeof cause, "%u of %u followers are connected after %d s", (unsigned)connected, followers,
+             CONNECTED_WITHIN_MS / 1000);
+    return ipcmark_fail(error, "open", "an NNG publisher", cause, NULL);
+}
+
+int nng_set_up(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+               struct ipcmark_session *session, struct ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    int result = make_sockets(self, kind, settings, error);
+    if (result == IPCMARK_DONE)
+        result = set_type(self, kind, settings, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    note_all(self, kind, settings, session);
+    result = leads ? listen_end(self, kind, settings, session, error) : dial_end(self, kind, settings, session, error);
+    if (result == IPCMARK_DONE)
+        result = session->meet(session, error);
+    if (result == IPCMARK_DONE && leads && nng_publishes(kind))
+        result = await_followers(self, settings->subscribers, error);
+    return result;
+}

@@ -1,0 +1,215 @@
+/* Set-up and teardown of an end. The leader binds its sockets and tells the followers the addresses; where it publishes
+ * to subscribers, it waits until each has subscribed. */
+#include "zeromq.h"
+
+#include "shared/c/address.h"
+#include "shared/c/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    QUEUE_BYTES = 64 << 20, /* The bytes that a queue may hold. */
+    MOST_MESSAGES = 1000,   /* ZeroMQ's own default. */
+    LONGEST_SLEEP_MS = 100,
+    SUBSCRIBED_WITHIN_MS = 8000, /* On a busy machine too; a session is given up after ten seconds. */
+    ADDRESS_BYTES = 160
+};
+
+/* The addresses of the leader's sockets, in the order of the directions; "" where there is no second one. */
+struct addresses {
+    char there[ADDRESS_BYTES], back[ADDRESS_BYTES];
+};
+
+int zeromq_fail(struct ipcmark_error *error, const char *operation, const char *object) {
+    return ipcmark_fail(error, operation, object, zmq_strerror(zmq_errno()), NULL);
+}
+
+void zeromq_close(void *end) {
+    struct end *self = end;
+    zmq_msg_close(&self->message);
+    if (self->outgoing)
+        zmq_close(self->outgoing);
+    if (self->incoming && self->incoming != self->outgoing)
+        zmq_close(self->incoming);
+    /* Linger is 0: unsent messages are dropped, and this does not wait for a peer that is gone. */
+    if (self->context)
+        zmq_ctx_term(self->context);
+    free(self);
+}
+
+/* Sockets ------------------------------------------------------------------------------------- */
+
+struct option {
+    int name, value;
+};
+
+static int set(void *socket, const struct option *options, size_t count, struct ipcmark_error *error) {
+    for (size_t n = 0; n < count; n++)
+        if (zmq_setsockopt(socket, options[n].name, &options[n].value, sizeof options[n].value) != 0)
+            return zeromq_fail(error, "set an option of", "a ZeroMQ socket");
+    return IPCMARK_DONE;
+}
+
+/* The high-water mark bounds the memory of a queue. REQ and REP have one message under way and keep ZeroMQ's default:
+ * a REP whose queue looks full drops its reply, and the queue learns what the peer has read only every few
+ * milliseconds, so a low mark loses replies. */
+static int standard_mark(int type, const struct ipcmark_settings *settings) {
+    const uint64_t fit = QUEUE_BYTES / settings->payload;
+    const bool takes_turns = type == ZMQ_REQ || type == ZMQ_REP;
+    return takes_turns || fit > MOST_MESSAGES ? MOST_MESSAGES : (int)fit;
+}
+
+/* No linger, so that close does not wait; limited sleeps, so that an end can be asked to stop. */
+static int configure(void *socket, int type, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    const int mark = standard_mark(type, settings);
+    const struct option options[] = {{ZMQ_IPV6, settings->address && strchr(settings->address, ':')},
+                                     {ZMQ_SNDHWM, ipcmark_number(settings, "send-high-water-mark", mark)},
+                                     {ZMQ_RCVHWM, ipcmark_number(settings, "receive-high-water-mark", mark)},
+                                     {ZMQ_SNDBUF, ipcmark_number(settings, "send-buffer", -1)},
+                                     {ZMQ_RCVBUF, ipcmark_number(settings, "receive-buffer", -1)},
+                                     {ZMQ_LINGER, 0},
+                                     {ZMQ_SNDTIMEO, LONGEST_SLEEP_MS},
+                                     {ZMQ_RCVTIMEO, LONGEST_SLEEP_MS}};
+    return set(socket, options, sizeof options / sizeof *options, error);
+}
+
+/* A publisher waits where a subscriber's queue is full, instead of leaving the message out there, and hears of every
+ * subscription and of its end. */
+static int configure_type(void *socket, int type, struct ipcmark_error *error) {
+    const struct option publishing[] = {{ZMQ_XPUB_NODROP, 1}, {ZMQ_XPUB_VERBOSER, 1}};
+    if (type == ZMQ_XPUB)
+        return set(socket, publishing, 2, error);
+    if (type == ZMQ_SUB && zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) != 0)
+        return zeromq_fail(error, "subscribe", "a ZeroMQ socket");
+    return IPCMARK_DONE;
+}
+
+static int make_socket(struct end *self, void **socket, int type, const struct ipcmark_settings *settings,
+                       struct ipcmark_error *error) {
+    *socket = zmq_socket(self->context, type);
+    if (!*socket)
+        return zeromq_fail(error, "make", "a ZeroMQ socket");
+    const int result = configure(*socket, type, settings, error);
+    return result == IPCMARK_DONE ? configure_type(*socket, type, error) : result;
+}
+
+static bool has_two_ways(const struct kind *kind) {
+    return kind->there.leader != kind->back.leader || kind->there.follower != kind->back.follower;
+}
+
+static int make_sockets(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                        struct ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    const int out = leads ? kind->there.leader : kind->back.follower;
+    const int in = leads ? kind->back.leader : kind->there.follower;
+    const int result = make_socket(self, &self->outgoing, out, settings, error);
+    if (result != IPCMARK_DONE || has_two_ways(kind))
+        return result == IPCMARK_DONE ? make_socket(self, &self->incoming, in, settings, error) : result;
+    self->incoming = self->outgoing;
+    return IPCMARK_DONE;
+}
+
+static void note_all(const struct end *self, struct ipcmark_session *session) {
+    int sent = 0, received = 0;
+    size_t len = sizeof sent;
+    zmq_getsockopt(self->outgoing, ZMQ_SNDHWM, &sent, &len);
+    zmq_getsockopt(self->incoming, ZMQ_RCVHWM, &received, &len);
+    char text[48];
+    snprintf(text, sizeof text, "%d messages sent, %d received", sent, received);
+    session->note(session, "high-water marks", text);
+    snprintf(text, sizeof text, "%d", zmq_ctx_get(self->context, ZMQ_IO_THREADS));
+    session->note(session, "I/O threads", text);
+}
+
+/* Connections --------------------------------------------------------------------------------- */
+
+/* Binds a socket to an address of its own, which it writes; for TCP the system chooses a port. */
+static int bind_socket(void *socket, const struct kind *kind, const char *suffix,
+                       const struct ipcmark_settings *settings, char address[ADDRESS_BYTES],
+                       struct ipcmark_error *error) {
+    if (!kind->tcp)
+        snprintf(address, ADDRESS_BYTES, "ipc://@%s%s", settings->name, suffix);
+    else
+        ipcmark_tcp_url(address, ADDRESS_BYTES, settings, "*");
+    if (zmq_bind(socket, address) != 0)
+        return zeromq_fail(error, "bind a ZeroMQ socket to", address);
+    size_t len = ADDRESS_BYTES;
+    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address, &len) != 0)
+        return zeromq_fail(error, "ask for the address of", "a ZeroMQ socket");
+    return IPCMARK_DONE;
+}
+
+static int bind_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                    struct ipcmark_session *session, struct ipcmark_error *error) {
+    struct addresses bound = {"", ""};
+    int result = bind_socket(self->outgoing, kind, "", settings, bound.there, error);
+    if (result == IPCMARK_DONE && has_two_ways(kind))
+        result = bind_socket(self->incoming, kind, "-back", settings, bound.back, error);
+    for (uint32_t peer = 0; result == IPCMARK_DONE && peer < session->peers; peer++)
+        result = session->send(session, peer, &bound, sizeof bound, NULL, 0, error);
+    return result;
+}
+
+static int connect_socket(void *socket, const char *address, struct ipcmark_error *error) {
+    return zmq_connect(socket, address) == 0 ? IPCMARK_DONE : zeromq_fail(error, "connect a ZeroMQ socket to", address);
+}
+
+static int connect_end(struct end *self, const struct kind *kind, struct ipcmark_session *session,
+                       struct ipcmark_error *error) {
+    struct addresses bound;
+    size_t len = sizeof bound, none = 0;
+    int result = session->receive(session, 0, &bound, &len, NULL, &none, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    if (len != sizeof bound)
+        return ipcmark_fail(error, "connect", "a ZeroMQ socket", "the leader sent no addresses", NULL);
+    bound.there[ADDRESS_BYTES - 1] = bound.back[ADDRESS_BYTES - 1] = '\0';
+    result = connect_socket(self->incoming, bound.there, error);
+    if (result == IPCMARK_DONE && has_two_ways(kind))
+        result = connect_socket(self->outgoing, bound.back, error);
+    return result;
+}
+
+/* Subscriptions ------------------------------------------------------------------------------- */
+
+/* A subscription begins with a byte 1, the end of one with a byte 0. What is published before a follower's
+ * subscription has come would not reach it. */
+static int await_subscriptions(struct end *self, uint32_t followers, struct ipcmark_error *error) {
+    uint32_t subscribed = 0;
+    for (int waited_ms = 0; subscribed < followers && waited_ms < SUBSCRIBED_WITHIN_MS;) {
+        unsigned char first = 0;
+        const int len = zmq_recv(self->outgoing, &first, 1, 0);
+        if (len > 0 && first == 0) {
+            ipcmark_fail(error, "open", "a ZeroMQ publisher", "a follower has ended its subscription", NULL);
+            return IPCMARK_PEER_GONE;
+        }
+        subscribed += len > 0;
+        if (len < 0 && zmq_errno() == EAGAIN)
+            waited_ms += LONGEST_SLEEP_MS;
+        else if (len < 0 && zmq_errno() != EINTR)
+            return zeromq_fail(error, "receive a subscription at", "a ZeroMQ publisher");
+    }
+    if (subscribed == followers)
+        return IPCMARK_DONE;
+    char cause[96];
+    snprintf(cause, sizeof cause, "%u of %u followers have subscribed within %d s", subscribed, followers,
+             SUBSCRIBED_WITHIN_MS / 1000);
+    return ipcmark_fail(error, "open", "a ZeroMQ publisher", cause, NULL);
+}
+
+int zeromq_set_up(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                  struct ipcmark_session *session, struct ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    int result = make_sockets(self, kind, settings, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    note_all(self, session);
+    result = leads ? bind_end(self, kind, settings, session, error) : connect_end(self, kind, session, error);
+    if (result == IPCMARK_DONE)
+        result = session->meet(session, error);
+    if (result == IPCMARK_DONE && leads && kind->there.leader == ZMQ_XPUB)
+        result = await_subscriptions(self, settings->subscribers, error);
+    return result;
+}
