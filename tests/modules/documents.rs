@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::command::{bare, entries, ipcmark, text};
+use crate::support::TIMEOUT;
 
 ipcmark_harness::tests![
     what_is_quoted_stands_in_the_file_that_is_named,
@@ -155,8 +156,15 @@ fn type_in(directory: &Path, block: &str) -> String {
     let beside = bare().parent().expect("a directory").to_owned();
     let path = env::join_paths([beside].into_iter().chain(env::split_paths(&path))).unwrap();
     let mut shell = Command::new("sh");
-    shell.args(["-euc", block]).current_dir(directory).env("PATH", path).stdin(Stdio::null());
+    // As all commands of the tests: nothing of what is typed depends on how long a busy machine takes.
+    let patient = block.replace("ipcmark run ", &format!("ipcmark run {} ", TIMEOUT.join(" ")));
+    shell
+        .args(["-euc", patient.as_str()])
+        .current_dir(directory)
+        .env("PATH", path)
+        .stdin(Stdio::null());
     let output = shell.env_remove("IPCMARK_MODULE_PATH").output().expect("sh runs");
-    assert!(output.status.success(), "{block}\n{}", text(&output.stderr));
-    text(&output.stdout)
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{block}\n{printed}\n{}", text(&output.stderr));
+    printed
 }

@@ -31,7 +31,7 @@ use watchdog::WATCHDOG;
 pub const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
 
 /// How long a run waits for a worker that does not answer, so that a busy machine fails no case.
-const TIMEOUT: [&str; 2] = ["--timeout", "5m"];
+pub const TIMEOUT: [&str; 2] = ["--timeout", "5m"];
 
 /// A command that has ended.
 pub struct Ended {
@@ -67,7 +67,7 @@ pub fn ipcmark(words: &str) -> Command {
 /// given, unless they say otherwise.
 fn patient(words: &str) -> Vec<&str> {
     let mut words: Vec<&str> = words.split_whitespace().collect();
-    let measures = words.first().is_some_and(|word| ["run", "leader"].contains(word))
+    let measures = words.first().is_some_and(|word| ["run", "leader", "explain"].contains(word))
         || words.contains(&"--run");
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
     let is_run = words.first().is_some_and(|word| ["run", "leader"].contains(word));

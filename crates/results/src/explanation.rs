@@ -101,12 +101,14 @@ impl Explanation<'_> {
     }
 }
 
-/// Explains a row of round trips. `counted` is the same row of a run that counted its calls. None where the row has no time.
+/// Explains a row of round trips, at the reference distance or, where it has no block there, wherever its processors stood.
+/// `counted` is the same row of a run that counted its calls. None where the row has no time.
 pub fn explain<'a>(
     row: Row<'a>,
     counted: Option<&Trial>,
     charges: Charges,
 ) -> Option<Explanation<'a>> {
+    let row = if row.location().is_some() { row } else { row.overall() };
     let hop = half(row.location()?);
     let sides = counted.map_or_else(Vec::new, sides);
     let (wake_up, sleeps) = (wake_up(&row, hop), sleeps(&row));

@@ -71,7 +71,7 @@ fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     Ok(None)
 }
 
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 8;
 
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: Leader<'a, E, T, RELIABLE>,

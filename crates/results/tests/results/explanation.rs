@@ -64,6 +64,14 @@ fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
 }
 
 #[test]
+fn a_row_without_a_block_at_the_distance_is_explained_all_the_same() {
+    let case = row(Wait::Block, 200);
+    let explanation = explain(Row::of(&case, Some(7)).unwrap(), None, CHARGES).unwrap();
+    assert_eq!(explanation.row.distance, None);
+    assert!(explanation.parts.iter().all(|part| part.kind != PartKind::Line));
+}
+
+#[test]
 fn further_threads_that_sleep_are_in_the_rest() {
     let case = row(Wait::Block, 700);
     let explanation = explain(Row::of(&case, Some(0)).unwrap(), None, CHARGES).unwrap();
