@@ -33,6 +33,8 @@ struct end {
     int answered;                  /* A descriptor, readable once the answer is there: of a REQ that spins; else -1 */
     int connected;                 /* An eventfd that counts the followers of a publisher; else -1 */
     nng_msg *message;              /* The message taken, or NULL */
+    bool may_lose_answers;         /* Whether it answers a publisher, which takes no answer that it waits for no more */
+    uint64_t refused_since_ms;     /* Since when such an answer finds no room; 0 where it found some */
 };
 
 /* Fills in the error with what NNG says of the code, and returns IPCMARK_FAILED. */

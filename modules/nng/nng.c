@@ -15,6 +15,7 @@
 #include "endpoint.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include <poll.h>
 
@@ -25,6 +26,8 @@
 #include <nng/protocol/pubsub0/sub.h>
 #include <nng/protocol/reqrep0/rep.h>
 #include <nng/protocol/reqrep0/req.h>
+
+enum { ANSWERED_WITHIN_MS = 1000 };
 
 /* Options ------------------------------------------------------------------------------------- */
 
@@ -54,6 +57,7 @@ static int open_end(const struct ipcmark_transport *transport, const struct ipcm
     self->flags = settings->wait == IPCMARK_SPIN ? NNG_FLAG_NONBLOCK : 0;
     self->send_flags = kind->requests && settings->role == IPCMARK_FOLLOWER ? 0 : self->flags;
     self->answered = self->connected = -1;
+    self->may_lose_answers = nng_publishes(kind) && settings->role == IPCMARK_FOLLOWER;
     int result = nng_set_up(self, kind, settings, session, error);
     if (result == IPCMARK_DONE)
         *end = self;
@@ -70,10 +74,25 @@ static int not_now(struct ipcmark_error *error, const char *operation, int code)
     return nng_fail(error, operation, "an NNG message", code);
 }
 
+/* True for an answer that has found no room for too long: it is lost. Else an end would wait for a publisher that takes
+ * nothing more, and be asked for the next turn in vain. */
+static bool is_lost(struct end *self) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    if (self->refused_since_ms == 0)
+        self->refused_since_ms = now_ms;
+    return now_ms - self->refused_since_ms > ANSWERED_WITHIN_MS;
+}
+
 static int publish(void *end, void *message, size_t len, struct ipcmark_error *error) {
     struct end *self = end;
     int code = nng_send(self->outgoing, message, len, self->send_flags);
-    return code ? not_now(error, "send", code) : IPCMARK_DONE;
+    const bool waits = code == NNG_EAGAIN || code == NNG_ETIMEDOUT;
+    if (waits && !(self->may_lose_answers && is_lost(self)))
+        return IPCMARK_WOULD_BLOCK;
+    self->refused_since_ms = 0;
+    return code && !waits ? not_now(error, "send", code) : IPCMARK_DONE;
 }
 
 static int take(void *end, const void **message, size_t *len, struct ipcmark_error *error) {
