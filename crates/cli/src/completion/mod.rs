@@ -11,7 +11,7 @@ use clap_complete::{
     env::{CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells},
 };
 
-use self::scripts::{Bash, Zsh};
+use self::scripts::{BASH, ZSH};
 
 /// The variable of the environment by which a shell's script asks; its value is the shell.
 const VARIABLE: &str = "IPCMARK_COMPLETE";
@@ -19,7 +19,7 @@ const VARIABLE: &str = "IPCMARK_COMPLETE";
 /// The name of the command in the scripts, which look for it in PATH: a word that is not yet entered is not executed.
 const NAME: &str = "ipcmark";
 
-const SHELLS: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &Elvish, &Powershell]);
+const SHELLS: Shells<'static> = Shells(&[&BASH, &ZSH, &Fish, &Elvish, &Powershell]);
 
 /// Answers where a shell's script asks for the rest of a word; the exit status, or nothing where none asks.
 pub(crate) fn answered(words: &[OsString], all: fn() -> Command) -> Option<ExitCode> {
@@ -36,11 +36,11 @@ pub(crate) fn answered(words: &[OsString], all: fn() -> Command) -> Option<ExitC
 /// The script that a shell reads.
 pub(crate) fn script(shell: Shell) -> io::Result<String> {
     let shell: &dyn EnvCompleter = match shell {
-        Shell::Zsh => &Zsh,
+        Shell::Zsh => &ZSH,
         Shell::Fish => &Fish,
         Shell::Elvish => &Elvish,
         Shell::PowerShell => &Powershell,
-        _ => &Bash,
+        _ => &BASH,
     };
     let mut script = Vec::new();
     shell.write_registration(VARIABLE, NAME, NAME, NAME, &mut script)?;

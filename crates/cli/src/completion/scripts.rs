@@ -6,11 +6,20 @@ use std::{ffi::OsString, io, path::Path};
 use clap::Command;
 use clap_complete::env::{self, EnvCompleter};
 
+/// A shell with a script of ours; what it prints of the candidates is the library's.
+pub(super) struct Script {
+    script: &'static str,
+    shell: &'static dyn EnvCompleter,
+}
+
 /// The adapter to bash.
-pub(super) struct Bash;
+pub(super) const BASH: Script = Script { script: BASH_SCRIPT, shell: &env::Bash };
+
+/// The adapter to zsh.
+pub(super) const ZSH: Script = Script { script: ZSH_SCRIPT, shell: &env::Zsh };
 
 /// Bash breaks words at = and : as well: they are joined again, and candidates lose what stands before the break.
-const BASH: &str = r#"_NAME() {
+const BASH_SCRIPT: &str = r#"_NAME() {
     local line=${COMP_LINE:0:COMP_POINT} words=() breaks=${COMP_WORDBREAKS//[^=:]/}
     local at blanks word before
     for ((at = 0; at <= COMP_CWORD; at++)); do
@@ -44,10 +53,7 @@ const BASH: &str = r#"_NAME() {
 complete -o bashdefault -F _NAME BIN
 "#;
 
-/// The adapter to zsh.
-pub(super) struct Zsh;
-
-const ZSH: &str = r#"#compdef BIN
+const ZSH_SCRIPT: &str = r#"#compdef BIN
 _NAME() {
     local -a all done open
     local one found=1
@@ -73,13 +79,13 @@ fn write(
     buffer.write_all(script.replace("BIN", bin).replace("NAME", &name.replace('-', "_")).as_bytes())
 }
 
-impl EnvCompleter for Bash {
+impl EnvCompleter for Script {
     fn name(&self) -> &'static str {
-        "bash"
+        self.shell.name()
     }
 
     fn is(&self, name: &str) -> bool {
-        name == "bash"
+        self.shell.is(name)
     }
 
     fn write_registration(
@@ -90,7 +96,7 @@ impl EnvCompleter for Bash {
         completer: &str,
         buf: &mut dyn io::Write,
     ) -> io::Result<()> {
-        write(BASH, [var, name, bin, completer], buf)
+        write(self.script, [var, name, bin, completer], buf)
     }
 
     fn write_complete(
@@ -100,37 +106,6 @@ impl EnvCompleter for Bash {
         current_dir: Option<&Path>,
         buf: &mut dyn io::Write,
     ) -> io::Result<()> {
-        env::Bash.write_complete(cmd, args, current_dir, buf)
-    }
-}
-
-impl EnvCompleter for Zsh {
-    fn name(&self) -> &'static str {
-        "zsh"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == "zsh"
-    }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        name: &str,
-        bin: &str,
-        completer: &str,
-        buf: &mut dyn io::Write,
-    ) -> io::Result<()> {
-        write(ZSH, [var, name, bin, completer], buf)
-    }
-
-    fn write_complete(
-        &self,
-        cmd: &mut Command,
-        args: Vec<OsString>,
-        current_dir: Option<&Path>,
-        buf: &mut dyn io::Write,
-    ) -> io::Result<()> {
-        env::Zsh.write_complete(cmd, args, current_dir, buf)
+        self.shell.write_complete(cmd, args, current_dir, buf)
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     selection::Selection,
 };
 
-pub(crate) use self::recorder::Recorder;
+pub(crate) use self::recorder::{Recorder, recorded};
 
 pub(crate) use self::request::RunRequest;
 

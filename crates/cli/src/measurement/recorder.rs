@@ -2,12 +2,27 @@
 
 use std::path::PathBuf;
 
-use ipcmark_engine::Observer;
+use ipcmark_engine::{Observer, Plan, Registry};
 use ipcmark_results::RunResult;
 use ipcmark_transport::Error;
 
-use super::announcer::Announcer;
-use crate::{live::Live, output, progress::Progress};
+use super::{announcer::Announcer, request::RunRequest};
+use crate::{interrupts::Interrupts, live::Live, output, progress::Progress};
+
+/// Measures what a request asks for with both ends in this command; the result goes to `output` after every trial.
+pub(crate) fn recorded(
+    request: &RunRequest,
+    registry: &Registry,
+    interrupts: &Interrupts,
+    output: Option<PathBuf>,
+) -> Result<RunResult, Error> {
+    let plan = Plan::new(registry, &request.plan);
+    let mut recorder = Recorder::new(output);
+    let (options, readable) = (&request.options, &interrupts.readable);
+    let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
+    recorder.clear();
+    found
+}
 
 /// Shows progress and writes the result file after every trial.
 pub(crate) struct Recorder {

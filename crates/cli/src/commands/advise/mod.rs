@@ -5,7 +5,6 @@ mod needs;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
-use ipcmark_engine::Plan;
 use ipcmark_report::{AdviceShown, advice_json, advice_table};
 use ipcmark_results::{Arrivals, Load, Pattern, Question, RunResult, advise, groups};
 use ipcmark_transport::{Span, Wait};
@@ -20,7 +19,7 @@ use crate::{
     definition::{Definition, Failure, Invocation, Outcome},
     guide::Guide,
     interrupts::Interrupts,
-    measurement::{Recorder, RunRequest, exports},
+    measurement::{RunRequest, exports, recorded},
     output,
     registry::{self, Transports},
     saved, selection,
@@ -116,11 +115,7 @@ impl Asked<'_> {
         };
         request.plan.transports.retain(is_left);
         let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-        let plan = Plan::new(registry, &request.plan);
-        let mut recorder = Recorder::new(self.run.output.clone());
-        let (options, readable) = (&request.options, &interrupts.readable);
-        let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
-        recorder.clear();
+        let found = recorded(&request, registry, &interrupts, self.run.output.clone());
         let result = match found {
             Ok(result) => result,
             Err(error) => return Ok(output::failed(error)),

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ipcmark_engine::Plan;
 use ipcmark_report::MatrixPart;
 use ipcmark_results::{RunResult, groups};
 
@@ -10,7 +9,7 @@ use crate::{
     arguments::run::RunArguments,
     definition::Failure,
     interrupts::Interrupts,
-    measurement::{Recorder, RunRequest},
+    measurement::{RunRequest, recorded},
     registry::Transports,
 };
 
@@ -48,12 +47,7 @@ impl Through<'_> {
     /// What the transport takes between two processors, at each of their distances; or why it cannot be measured.
     pub(super) fn measure(&self, pair: (u32, u32)) -> Result<Vec<MatrixPart>, String> {
         let request = self.request(pair).map_err(|_| "the command line is wrong".to_owned())?;
-        let registry = &self.transports.registry;
-        let plan = Plan::new(registry, &request.plan);
-        let (options, readable) = (&request.options, &self.interrupts.readable);
-        let mut recorder = Recorder::new(None);
-        let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
-        recorder.clear();
+        let found = recorded(&request, &self.transports.registry, self.interrupts, None);
         parts(&found.map_err(|error| error.to_string())?)
     }
 }

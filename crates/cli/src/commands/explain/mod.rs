@@ -5,7 +5,6 @@ mod arguments;
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::ArgMatches;
-use ipcmark_engine::Plan;
 use ipcmark_machine::calls;
 use ipcmark_report::{explanation_json, explanation_table};
 use ipcmark_results::{Case, Charges, Explanation, Row, RunResult, Trial, explain, groups};
@@ -21,7 +20,7 @@ use crate::{
     definition::{Definition, Failure, Invocation, Outcome},
     guide::Guide,
     interrupts::Interrupts,
-    measurement::{Recorder, RunRequest},
+    measurement::{RunRequest, recorded},
     output,
     registry::{self, Transports},
 };
@@ -60,8 +59,8 @@ fn measured(
     interrupts: &Interrupts,
 ) -> Result<ExitCode, Error> {
     let charges = Charges { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
-    let timed = result(&timed, transports, interrupts)?;
-    let counted = result(&counted, transports, interrupts)?;
+    let timed = recorded(&timed, &transports.registry, interrupts, None)?;
+    let counted = recorded(&counted, &transports.registry, interrupts, None)?;
     let timed = timed.settled();
     let groups = groups(&timed);
     let rows = groups.iter().flat_map(|group| &group.rows);
@@ -114,20 +113,6 @@ fn notes(timed: &RunResult, counted: &RunResult) -> Vec<String> {
 fn is_missing(trial: &Trial) -> bool {
     let mut ends = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
     ends.any(|process| process.calls.is_none())
-}
-
-fn result(
-    request: &RunRequest,
-    transports: &Transports,
-    interrupts: &Interrupts,
-) -> Result<RunResult, Error> {
-    let registry = &transports.registry;
-    let plan = Plan::new(registry, &request.plan);
-    let mut recorder = Recorder::new(None);
-    let (options, readable) = (&request.options, &interrupts.readable);
-    let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
-    recorder.clear();
-    found
 }
 
 fn payload(text: &str) -> Result<usize, String> {
