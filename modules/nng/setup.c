@@ -23,13 +23,7 @@ enum {
     CONNECTED_WITHIN_MS = 8000, /* On a busy machine too; a session is given up after ten seconds. */
     HEAD_BYTES = 64,            /* An upper bound of a protocol's head, which counts as part of the message. */
     QUEUE_BYTES = 64 << 20,     /* The bytes that a queue of publish-subscribe may hold, */
-    MOST_MESSAGES = 1000,       /* and the messages. */
-    ADDRESS_BYTES = 160
-};
-
-/* The addresses of the leader's sockets, in the order of the directions; "" where there is no second one. */
-struct addresses {
-    char there[ADDRESS_BYTES], back[ADDRESS_BYTES];
+    MOST_MESSAGES = 1000        /* and the messages. */
 };
 
 int nng_fail(struct ipcmark_error *error, const char *operation, const char *object, int code) {
@@ -157,13 +151,13 @@ static void note_all(const struct end *self, const struct kind *kind, const stru
 
 /* Listens at an address of the socket's own, which it writes; for port 0 the system chooses a port. */
 static int listen_socket(nng_socket socket, const struct kind *kind, const char *suffix,
-                         const struct ipcmark_settings *settings, char address[ADDRESS_BYTES],
+                         const struct ipcmark_settings *settings, char address[IPCMARK_ADDRESS_BYTES],
                          struct ipcmark_error *error) {
     /* NNG releases a name some time after it closed the socket, so each opening has another. */
     static unsigned opened;
-    ipcmark_tcp_url(address, ADDRESS_BYTES, settings, "0");
+    ipcmark_tcp_url(address, IPCMARK_ADDRESS_BYTES, settings, "0");
     if (!kind->tcp)
-        snprintf(address, ADDRESS_BYTES, "abstract://%s-%u%s", settings->name, opened++, suffix);
+        snprintf(address, IPCMARK_ADDRESS_BYTES, "abstract://%s-%u%s", settings->name, opened++, suffix);
     nng_listener listener;
     int code = nng_listener_create(&listener, socket, address);
     if (code == 0 && kind->tcp)
@@ -176,20 +170,18 @@ static int listen_socket(nng_socket socket, const struct kind *kind, const char 
     code = nng_listener_get_string(listener, NNG_OPT_URL, &url);
     if (code)
         return nng_fail(error, "ask for the address of", "an NNG listener", code);
-    snprintf(address, ADDRESS_BYTES, "%s", url);
+    snprintf(address, IPCMARK_ADDRESS_BYTES, "%s", url);
     nng_strfree(url);
     return IPCMARK_DONE;
 }
 
 static int listen_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
                       struct ipcmark_session *session, struct ipcmark_error *error) {
-    struct addresses bound = {"", ""};
+    struct ipcmark_addresses bound = {"", ""};
     int result = listen_socket(self->outgoing, kind, "", settings, bound.there, error);
     if (result == IPCMARK_DONE && nng_publishes(kind))
         result = listen_socket(self->incoming, kind, "-back", settings, bound.back, error);
-    for (uint32_t peer = 0; result == IPCMARK_DONE && peer < session->peers; peer++)
-        result = session->send(session, peer, &bound, sizeof bound, NULL, 0, error);
-    return result;
+    return result == IPCMARK_DONE ? ipcmark_send_addresses(session, &bound, error) : result;
 }
 
 static int dial_socket(nng_socket socket, const struct kind *kind, const char *address,
@@ -205,14 +197,10 @@ static int dial_socket(nng_socket socket, const struct kind *kind, const char *a
 
 static int dial_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
                     struct ipcmark_session *session, struct ipcmark_error *error) {
-    struct addresses bound;
-    size_t len = sizeof bound, none = 0;
-    int result = session->receive(session, 0, &bound, &len, NULL, &none, error);
+    struct ipcmark_addresses bound;
+    int result = ipcmark_receive_addresses(session, &bound, "an NNG socket", error);
     if (result != IPCMARK_DONE)
         return result;
-    if (len != sizeof bound)
-        return ipcmark_fail(error, "connect", "an NNG socket", "the leader sent no addresses", NULL);
-    bound.there[ADDRESS_BYTES - 1] = bound.back[ADDRESS_BYTES - 1] = '\0';
     result = dial_socket(self->incoming, kind, bound.there, settings, error);
     if (result == IPCMARK_DONE && nng_publishes(kind))
         result = dial_socket(self->outgoing, kind, bound.back, settings, error);

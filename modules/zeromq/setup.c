@@ -13,13 +13,7 @@ enum {
     QUEUE_BYTES = 64 << 20, /* The bytes that a queue may hold. */
     MOST_MESSAGES = 1000,   /* ZeroMQ's own default. */
     LONGEST_SLEEP_MS = 100,
-    SUBSCRIBED_WITHIN_MS = 8000, /* On a busy machine too; a session is given up after ten seconds. */
-    ADDRESS_BYTES = 160
-};
-
-/* The addresses of the leader's sockets, in the order of the directions; "" where there is no second one. */
-struct addresses {
-    char there[ADDRESS_BYTES], back[ADDRESS_BYTES];
+    SUBSCRIBED_WITHIN_MS = 8000 /* On a busy machine too; a session is given up after ten seconds. */
 };
 
 int zeromq_fail(struct ipcmark_error *error, const char *operation, const char *object) {
@@ -127,15 +121,15 @@ static void note_all(const struct end *self, struct ipcmark_session *session) {
 
 /* Binds a socket to an address of its own, which it writes; for TCP the system chooses a port. */
 static int bind_socket(void *socket, const struct kind *kind, const char *suffix,
-                       const struct ipcmark_settings *settings, char address[ADDRESS_BYTES],
+                       const struct ipcmark_settings *settings, char address[IPCMARK_ADDRESS_BYTES],
                        struct ipcmark_error *error) {
     if (!kind->tcp)
-        snprintf(address, ADDRESS_BYTES, "ipc://@%s%s", settings->name, suffix);
+        snprintf(address, IPCMARK_ADDRESS_BYTES, "ipc://@%s%s", settings->name, suffix);
     else
-        ipcmark_tcp_url(address, ADDRESS_BYTES, settings, "*");
+        ipcmark_tcp_url(address, IPCMARK_ADDRESS_BYTES, settings, "*");
     if (zmq_bind(socket, address) != 0)
         return zeromq_fail(error, "bind a ZeroMQ socket to", address);
-    size_t len = ADDRESS_BYTES;
+    size_t len = IPCMARK_ADDRESS_BYTES;
     if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address, &len) != 0)
         return zeromq_fail(error, "ask for the address of", "a ZeroMQ socket");
     return IPCMARK_DONE;
@@ -143,13 +137,11 @@ static int bind_socket(void *socket, const struct kind *kind, const char *suffix
 
 static int bind_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
                     struct ipcmark_session *session, struct ipcmark_error *error) {
-    struct addresses bound = {"", ""};
+    struct ipcmark_addresses bound = {"", ""};
     int result = bind_socket(self->outgoing, kind, "", settings, bound.there, error);
     if (result == IPCMARK_DONE && has_two_ways(kind))
         result = bind_socket(self->incoming, kind, "-back", settings, bound.back, error);
-    for (uint32_t peer = 0; result == IPCMARK_DONE && peer < session->peers; peer++)
-        result = session->send(session, peer, &bound, sizeof bound, NULL, 0, error);
-    return result;
+    return result == IPCMARK_DONE ? ipcmark_send_addresses(session, &bound, error) : result;
 }
 
 static int connect_socket(void *socket, const char *address, struct ipcmark_error *error) {
@@ -158,14 +150,10 @@ static int connect_socket(void *socket, const char *address, struct ipcmark_erro
 
 static int connect_end(struct end *self, const struct kind *kind, struct ipcmark_session *session,
                        struct ipcmark_error *error) {
-    struct addresses bound;
-    size_t len = sizeof bound, none = 0;
-    int result = session->receive(session, 0, &bound, &len, NULL, &none, error);
+    struct ipcmark_addresses bound;
+    int result = ipcmark_receive_addresses(session, &bound, "a ZeroMQ socket", error);
     if (result != IPCMARK_DONE)
         return result;
-    if (len != sizeof bound)
-        return ipcmark_fail(error, "connect", "a ZeroMQ socket", "the leader sent no addresses", NULL);
-    bound.there[ADDRESS_BYTES - 1] = bound.back[ADDRESS_BYTES - 1] = '\0';
     result = connect_socket(self->incoming, bound.there, error);
     if (result == IPCMARK_DONE && has_two_ways(kind))
         result = connect_socket(self->outgoing, bound.back, error);
