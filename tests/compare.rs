@@ -246,10 +246,10 @@ fn a_row_that_fails_is_said_and_the_others_are_compared() {
     let (base, new) = (plan("right"), plan("one_queue"));
     let ended = run(&format!("compare --run {base} {new} --pairs 8")).exits(1);
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        text.contains("in the new side failed: ") && text.contains("took its own message"),
-        "{text}"
-    );
+    // Which end finds it out depends on which of them takes a message of the only queue first.
+    let found = ["took its own message", "the transport loses or reorders"];
+    assert!(text.contains("in the new side failed: "), "{text}");
+    assert!(found.iter().any(|reason| text.contains(reason)), "{text}");
     assert!(text.contains("1 row:"), "{text}");
 }
 

@@ -69,7 +69,9 @@ fn one_queue_for_both_directions_is_found_out() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(cases[0]["status"], "failed");
     let reason = cases[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("took its own message back"), "{reason}");
+    // Either end may be the first to find it out: one takes its own message, which the other then misses.
+    let found = ["took its own message back", "the transport loses or reorders"];
+    assert!(found.iter().any(|cause| reason.contains(cause)), "{reason}");
 }
 
 fn a_library_that_quietly_falls_back_is_found_out() {
