@@ -28,6 +28,9 @@ const SHARED: &str = "IPCMARK_TEST_SHARED";
 /// A variable that names the file to which each test adds its seconds and its name.
 const TIMES: &str = "IPCMARK_TEST_TIMES";
 
+/// A variable that is set where a test that fails once has failed.
+const STRICT: &str = "IPCMARK_TEST_STRICT";
+
 /// The exit status of a test that was skipped; the last line that it wrote says why.
 const SKIPPED: u8 = 77;
 
@@ -90,8 +93,45 @@ pub fn probe() -> Result<(), String> {
     Err(output.trim().to_owned())
 }
 
-/// Runs a test in a process of its own.
+/// Runs a test in a process of its own; unless `STRICT` is set, a second time if it fails, which is said with
+/// the whole output of the first. One that hangs is not run again.
 pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
+    match attempt(name, captures) {
+        Err(Fault::Fails(output)) if env::var_os(STRICT).is_none() => {
+            eprintln!(
+                "---- {name} failed, and is run again ----\n{output}\n---- end of {name} ----"
+            );
+            let again = attempt(name, captures)?;
+            eprintln!("note: {name} failed at first and held when it was run again");
+            Ok(again)
+        }
+        ended => Ok(ended?),
+    }
+}
+
+/// How a test did not hold.
+enum Fault {
+    Fails(String),
+    Hangs(String),
+    CannotStart(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Fault::CannotStart(error)
+    }
+}
+
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Fails(output) | Fault::Hangs(output) => output.into(),
+            Fault::CannotStart(error) => error.into(),
+        }
+    }
+}
+
+fn attempt(name: &str, captures: bool) -> Result<Completion, Fault> {
     let begun = Instant::now();
     let (status, output) = run(name, captures)?;
     note_time(name, begun.elapsed())?;
@@ -102,9 +142,9 @@ pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
             Ok(Completion::ignored_with(why))
         }
         _ if status.signal() == Some(libc::SIGALRM) => {
-            Err(format!("{output}\nno end within {WATCHDOG} s").into())
+            Err(Fault::Hangs(format!("{output}\nno end within {WATCHDOG} s")))
         }
-        _ => Err(format!("{output}\nthe test ended with {status}").into()),
+        _ => Err(Fault::Fails(format!("{output}\nthe test ended with {status}"))),
     }
 }
 

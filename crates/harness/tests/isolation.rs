@@ -3,17 +3,23 @@
 
 use std::{
     env, fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Output},
 };
 
 use ipcmark_harness::{Test, Verdict, is_isolated};
+
+/// Set where a test that fails once has failed.
+const STRICT: &str = "IPCMARK_TEST_STRICT";
 
 /// Set in the environment of the executable that is looked at.
 const INNER: &str = "IPCMARK_TEST_INNER";
 
 fn main() -> ExitCode {
     match env::var_os(INNER) {
+        Some(name) if name == "second" => {
+            ipcmark_harness::main(vec![Test::new("fails_once", fails_once)])
+        }
         Some(_) => ipcmark_harness::main(inner()),
         None => ipcmark_harness::main(outer()),
     }
@@ -67,23 +73,58 @@ fn is_killed() {
     nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
 }
 
+/// The first run leaves a file where the second finds it.
+fn fails_once() {
+    let mark = mark();
+    let is_second = mark.exists();
+    fs::write(mark, "").unwrap();
+    assert!(is_second, "the words of the first run");
+}
+
+fn mark() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("ipcmark-harness-second")
+}
+
 fn outer() -> Vec<Test> {
     vec![
         Test::new("tests_do_not_see_each_other", tests_do_not_see_each_other),
         Test::new("nothing_survives_a_test", nothing_survives_a_test),
         Test::new("the_outcome_is_told", the_outcome_is_told),
+        Test::new("a_test_that_fails_is_run_once_more", a_second_run),
         Test::new("where_namespaces_are_refused_it_says_so", refused_namespaces),
     ]
 }
 
-/// Runs the inner tests of this name; all of them where it is empty.
+/// Runs the inner tests of this name; all of them where it is empty. What fails has failed.
 fn run(name: &str) -> Output {
+    command(name).env(STRICT, "1").output().unwrap()
+}
+
+fn command(name: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.env(INNER, std::process::id().to_string()).args(["--test-threads", "2"]);
     if !name.is_empty() {
         command.args(["--exact", name]);
     }
-    command.output().unwrap()
+    command.env_remove(STRICT);
+    command
+}
+
+fn a_second_run() {
+    for strict in [false, true] {
+        let mut command = command("fails_once");
+        command.env(INNER, "second");
+        if strict {
+            command.env(STRICT, "1");
+        }
+        let output = command.output().unwrap();
+        let _ = fs::remove_file(mark());
+        let all = told(&output);
+        assert_eq!(output.status.success(), !strict, "{all}");
+        assert!(all.contains("the words of the first run"), "{all}");
+        let said = all.contains("fails_once failed at first and held when it was run again");
+        assert_eq!(said, !strict, "{all}");
+    }
 }
 
 fn told(output: &Output) -> String {
