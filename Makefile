@@ -11,7 +11,7 @@ MODULE_BUILD ?= target/modules
 PYTHON_BUILD ?= build --package ipcmark-cli
 
 .PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz \
-    loom miri python doc overhead honesty regret clean
+    loom miri python packages test-packages doc overhead honesty regret clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
@@ -23,6 +23,7 @@ help:
 	@echo 'make fuzz TARGET=tunnel TIME=600  bytes at which what reads them panics or hangs'
 	@echo 'make python    the Python package, and the formats for other tools read by those tools'
 	@echo 'make build     the command, at target/release/ipcmark'
+	@echo 'make packages  for Debian and Python, at target/packages; make test-packages installs and removes them'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
 	@echo 'make regret    is the advice right? random questions, answered and checked; ten minutes'
@@ -121,6 +122,15 @@ python:
 	@sh scripts/deps.sh python
 	$(CARGO) $(PYTHON_BUILD) --locked
 	@sh scripts/python.sh $(abspath target/debug/ipcmark) target/python
+
+# Two packages for Debian, and a wheel with the command; licences and a bill of materials in each.
+packages: build
+	@sh scripts/deps.sh packages
+	@sh scripts/packages.sh target/release/modules target/packages
+
+# Installs them in a root of Debian's packages alone, measures, removes them and looks for what is left. As root.
+test-packages: packages
+	@sh scripts/test-packages.sh target/packages
 
 doc: deps
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps

@@ -5,6 +5,7 @@
 #   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
 #                     runs by hand in
 #   deps.sh lint      also what checks C and C++
+#   deps.sh packages  also what makes packages, and a root to install them in
 #   deps.sh python    also Python with its virtual environments, and what compares results of Google Benchmark
 set -eu
 
@@ -25,6 +26,10 @@ browser)
     libraries="$libraries iproute2 iptables zsh fish"
     { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null ||
         libraries="$libraries chromium"
+    ;;
+packages)
+    libraries="$libraries debhelper dpkg-dev mmdebstrap"
+    python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
     ;;
 lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
 python)

@@ -23,7 +23,8 @@ if ! cmp -s "$requirements" "$venv/installed.txt"; then
     "$venv/bin/python" -m pip install --quiet --requirement "$requirements"
     cp "$requirements" "$venv/installed.txt"
 fi
-"$venv/bin/python" -m pip install --quiet --no-deps --no-build-isolation --force-reinstall ./python
+# The package as it stands here; a wheel would have the command compiled as well.
+echo "$PWD/python/src" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ipcmark.pth"
 
 "$venv/bin/python" -m mypy --config-file python/pyproject.toml --cache-dir "$venv/mypy" python/src/ipcmark
 IPCMARK=$command MPLBACKEND=agg \

@@ -8,6 +8,7 @@ use std::{
 use crate::{
     asked::Asked,
     examine::{Offer, Refusal},
+    packaged,
     process::{self, Process},
 };
 
@@ -18,12 +19,12 @@ pub(crate) const EXAMINE: &str = "examine";
 const PATH_VARIABLE: &str = "IPCMARK_MODULE_PATH";
 
 /// The files that may be modules: those named first, then those in the directories of
-/// `$IPCMARK_MODULE_PATH`, then those beside the command. One that is named stands for every other of its
-/// file name: where it cannot be used, nothing else is measured under its names.
+/// `$IPCMARK_MODULE_PATH`, then those beside the command, then those of a package. One that is named stands for
+/// every other of its file name: where it cannot be used, nothing else is measured under its names.
 pub(crate) fn files(named: &[PathBuf]) -> Vec<PathBuf> {
     let variable = std::env::var_os(PATH_VARIABLE).unwrap_or_default();
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("modules")));
-    let directories = std::env::split_paths(&variable).chain(beside);
+    let directories = std::env::split_paths(&variable).chain(beside).chain(packaged::modules());
     let mut files: Vec<PathBuf> =
         named.iter().map(|file| fs::canonicalize(file).unwrap_or_else(|_| file.clone())).collect();
     for directory in directories.filter(|directory| !directory.as_os_str().is_empty()) {

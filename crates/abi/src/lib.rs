@@ -23,6 +23,7 @@ pub mod fuzzing;
 mod library;
 mod list;
 mod origin;
+mod packaged;
 mod process;
 mod serve;
 mod session;

@@ -11,6 +11,7 @@ use crate::{
     examine::Offer,
     found::Found,
     origin::Origin,
+    packaged,
     transport::Module,
 };
 
@@ -74,7 +75,11 @@ fn absent(
         Some(Err(refusal)) => (refusal.reason.clone(), refusal.installing_helps),
         Some(Ok(_)) => (format!("the module {folder}.so does not offer it"), true),
     };
-    let install = installing_helps.then(|| entry.install.clone());
+    let packaged = match file {
+        None => packaged::brings_module(folder),
+        Some(module) => packaged::brings_library(&module.asked.path),
+    };
+    let install = installing_helps.then(|| packaged.unwrap_or_else(|| entry.install.clone()));
     let availability = Availability::Unavailable { reason, install };
     Module::new(description, &entry.family, availability, None)
 }

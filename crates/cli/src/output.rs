@@ -72,7 +72,9 @@ pub(crate) fn say(what: impl Display) {
 
 /// A text whose lines break between words, for a terminal would break within them.
 fn wrapped(text: &str, columns: usize) -> String {
-    let options = textwrap::Options::new(columns.max(LEAST_COLUMNS)).break_words(false);
+    let options = textwrap::Options::new(columns.max(LEAST_COLUMNS))
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
     let lines = text.lines().flat_map(|line| textwrap::wrap(line, options.clone()));
     lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

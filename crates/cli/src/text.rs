@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ipcmark_report::{Terminal, ascii};
-use textwrap::{Options, core::display_width, wrap};
+use textwrap::{Options, WordSplitter, core::display_width, wrap};
 
 use crate::output;
 
@@ -26,7 +26,9 @@ pub(crate) fn hanging(start: &str, text: &str, terminal: Terminal) -> Vec<String
 }
 
 fn broken(first: &str, below: &str, text: &str, width: usize) -> Vec<String> {
-    let options = Options::new(width).initial_indent(first).subsequent_indent(below);
+    // A name or a command that broke at a hyphen could not be copied.
+    let options = Options::new(width).word_splitter(WordSplitter::NoHyphenation);
+    let options = options.initial_indent(first).subsequent_indent(below);
     wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use textwrap::core::display_width;
+use textwrap::{Options, WordSplitter, core::display_width};
 
 use crate::{format::Terminal, plain::ascii};
 
@@ -39,8 +39,9 @@ impl Page {
     pub fn wrapped(&mut self, look: &str, first: &str, text: &str) {
         let (first, text) = (self.shown(first), self.shown(text));
         let indent = " ".repeat(display_width(&first));
-        let options =
-            textwrap::Options::new(self.width).initial_indent(&first).subsequent_indent(&indent);
+        // A name or a command that broke at a hyphen could not be copied.
+        let options = Options::new(self.width).word_splitter(WordSplitter::NoHyphenation);
+        let options = options.initial_indent(&first).subsequent_indent(&indent);
         for line in textwrap::wrap(&text, options) {
             self.line(look, line.trim_end());
         }

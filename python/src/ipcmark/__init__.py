@@ -7,9 +7,14 @@
 trials, and the histogram of every trial.
 """
 
-from ipcmark.command import run
-from ipcmark.error import Error
-from ipcmark.histogram import Histogram, decode
-from ipcmark.result import Result, parse, read
+try:
+    from ipcmark.command import run
+    from ipcmark.error import Error
+    from ipcmark.histogram import Histogram, decode
+    from ipcmark.result import Result, parse, read
+except ModuleNotFoundError as missing:
+    # The command measures without what reads its results, and so the package comes without it.
+    sentence = f"cannot read results without {missing.name}: pip install 'ipcmark[data]'"
+    raise ModuleNotFoundError(sentence, name=missing.name) from missing
 
 __all__ = ["Error", "Histogram", "Result", "decode", "parse", "read", "run"]

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Sequence
 from os import PathLike
 
@@ -16,7 +17,8 @@ from ipcmark.result import Result, parse
 def run(words: str | Sequence[str], command: str | PathLike[str] | None = None) -> Result:
     """Measures with `ipcmark run` and these words, such as `"-t pipe -s 64"`, and returns the result.
 
-    `command` is the path of `ipcmark`; without it that of the environment variable IPCMARK, or the one on the PATH.
+    `command` is the path of `ipcmark`; without it that of the environment variable IPCMARK, the one that
+    was installed with this package, or the one on the PATH.
 
     Raises Error with the command's own sentence where it fails. What it measured is in the error's `result`: a row that
     was asked for by name and could not be measured is a failure, too.
@@ -34,10 +36,15 @@ def run(words: str | Sequence[str], command: str | PathLike[str] | None = None) 
 
 
 def _found(command: str | PathLike[str] | None) -> str:
-    found = command or os.environ.get("IPCMARK") or shutil.which("ipcmark")
+    found = command or os.environ.get("IPCMARK") or _installed() or shutil.which("ipcmark")
     if not found:
         raise Error("cannot find ipcmark: put it on the PATH, or name it with command= or the variable IPCMARK")
     return os.fspath(found)
+
+
+def _installed() -> str | None:
+    """The command that came with this package, wherever the PATH leads."""
+    return shutil.which("ipcmark", path=sysconfig.get_path("scripts"))
 
 
 def _sentence(ended: subprocess.CompletedProcess[str], result: Result | None) -> str:
