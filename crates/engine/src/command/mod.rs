@@ -1,6 +1,7 @@
 //! What runs in the command itself: it makes the plan, starts a keeper for each session, asks the workers
 //! and makes rows of what they report. It takes no part in a measurement.
 
+mod background;
 mod carrier;
 mod cleaner_process;
 mod environment;
@@ -9,9 +10,11 @@ mod keeper_process;
 mod measured;
 mod options;
 mod pace;
+mod pairs;
 mod plan;
 mod record;
 mod round;
+mod row_reports;
 mod run;
 mod schedule;
 mod session;
@@ -29,5 +32,5 @@ pub use plan::{
     FEWEST_TRIALS, FollowerLocation, Plan, PlanRequest, PlannedRow, PlannedSession, Slot, Trials,
     Waits,
 };
-pub(crate) use round::RowReports;
+pub(crate) use row_reports::RowReports;
 pub use run::{Observer, run};
