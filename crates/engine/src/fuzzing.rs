@@ -168,6 +168,8 @@ pub fn requests_of_a_session() -> Value {
         Request::Open(opening),
         Request::Run(pass),
         Request::Turn(limit),
+        Request::Background(1),
+        Request::EndBackground,
         Request::Finish,
         Request::Look,
         Request::Close,

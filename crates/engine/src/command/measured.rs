@@ -101,6 +101,10 @@ impl Reports {
         self,
         circumstances: &Circumstances<'_>,
     ) -> Result<Measurement, String> {
+        let (found, placed) = (self.others.len() + 1, circumstances.placements.len());
+        if found != placed {
+            return Err(format!("{found} of {placed} pairs reported"));
+        }
         let trial = Trial {
             number: circumstances.number,
             round: circumstances.round,

@@ -215,13 +215,15 @@ impl<'r, 'a> Round<'r, 'a> {
         if !is_whole || !member.background.is_whole() {
             let (placement, others) = (&self.placements[0], &self.placements[1..]);
             (member.session, member.background) = (None, Background::default());
-            member.session = Some(match planned {
+            let session = match planned {
                 Some(planned) => self.sessions.start(planned, placement)?,
                 None => self.sessions.start_reference(placement)?,
-            });
+            };
             if let Some(planned) = planned {
                 member.background = Background::start(self.sessions, planned, others)?;
             }
+            // Only now: without its pairs it is not to be used for the next slot.
+            member.session = Some(session);
         }
         let options = planned.map(|planned| planned.options.clone()).unwrap_or_default();
         let n_sends =
