@@ -21,6 +21,7 @@ mod session;
 mod sessions;
 mod stderr_tail;
 mod symptoms;
+mod turns;
 
 pub use cleaner_process::CleanerProcess;
 pub(crate) use cleaner_process::{CLEANER, DISMISSED};

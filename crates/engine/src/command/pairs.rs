@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::wire::{Block, LeaderReport};
 
 /// Messages a second that a stream and those beside it carried together: of each pair the rate of arrival in its own
-/// blocks, of the other pairs in those that they ran beside a turn of the pair that is measured. None where there is no other
-/// pair.
+/// blocks, of the other pairs in those that they ran beside a turn of the pair that is measured. None where there is no
+/// other pair.
 pub(super) fn per_second_of_all<'a>(
     measured: &LeaderReport,
     others: impl Iterator<Item = &'a LeaderReport>,
