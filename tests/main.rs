@@ -26,6 +26,7 @@ mod load;
 mod mistakes;
 mod modules;
 mod options;
+mod pairs;
 mod papers;
 mod regression;
 mod report;
@@ -69,6 +70,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("mistakes", mistakes::tests()),
         ("modules", modules::tests()),
         ("options", options::tests()),
+        ("pairs", pairs::tests()),
         ("papers", papers::tests()),
         ("regression", regression::tests()),
         ("report", report::tests()),

@@ -54,6 +54,7 @@ fn pauses_payloads_and_subscribers_are_walked() {
         ("interval -t pipe -w block -s 64 --at 1ms,3ms", ["1ms", "3ms"]),
         ("payload -t pipe -w block --at 64,1k -p throughput", ["64 B", "1 KiB"]),
         ("subscribers -t pipe -w block -s 64 --at 1,2", ["1", "2"]),
+        ("pairs -t pipe -w block -s 64 --at 1,2", ["1", "2"]),
     ] {
         let table = run(&format!("sweep {words}")).exits(0).stdout;
         let head = table.lines().find(|line| line.trim_start().starts_with("transport"));

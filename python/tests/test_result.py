@@ -76,6 +76,12 @@ def test_names_tell_rows_apart(result):
     others = {**usual, **followers, "touch": "head", "load": pause, "options": {"b": "1, 2"}}
     expected = "latency/tcp/64/spin/touch:head/pause_ns:5/subscribers:3/silent:1/b:1__2/round_trip"
     assert name(**others)[0] == expected
+    assert name(**usual, pairs=4)[0] == "latency/tcp/64/spin/pairs:4/round_trip"
+
+
+def test_pairs_are_one_where_the_file_names_none(result):
+    assert "pairs" not in result.document["cases"][0]
+    assert set(result.rows.pairs) == {1} and set(result.trials.pairs) == {1}
 
 
 def test_a_result_without_rows_has_all_columns(result):

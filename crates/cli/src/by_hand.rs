@@ -46,7 +46,7 @@ pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str
     let registry = registry::look(&arguments.module)?.registry;
     let paths = transport_options::local_paths(&arguments.set, &registry)?;
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
-    pinning.check(0).map_err(|error| error.to_string())?;
+    pinning.check(0, 1).map_err(|error| error.to_string())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let follower = Follower {
         leader,

@@ -84,10 +84,18 @@ fn settings(transport: &dyn AnyTransport, opening: Opening) -> Option<Settings> 
 
 /// Replies of the workers of a session, up to the row of the result.
 pub fn replies(bytes: &[u8]) {
-    let mut row = RowReports { opened: Vec::new(), measured: Vec::new(), seen: Vec::new() };
+    let mut row = RowReports {
+        opened: Vec::new(),
+        measured: Vec::new(),
+        seen: Vec::new(),
+        others: Vec::new(),
+    };
     for reply in received::<Reply>(bytes) {
         let role = match reply {
-            Reply::Led(_) | Reply::Ready { .. } | Reply::Prepared(Some(_)) => Role::Leader,
+            Reply::Led(_)
+            | Reply::Ready { .. }
+            | Reply::BackgroundRuns
+            | Reply::Prepared(Some(_)) => Role::Leader,
             _ => Role::Follower(0),
         };
         let owed = asked().into_iter().any(|request| request.is_answered_by(role, &reply));
@@ -114,7 +122,7 @@ pub fn replies(bytes: &[u8]) {
         pattern: Pattern::Latency,
         n_sends: false,
         messages_per_publication: 2,
-        placement: &placement,
+        placements: std::slice::from_ref(&placement),
         declared: Some(Carrier::SharedMemory),
         span: Span::Process,
         sandboxed: true,
@@ -160,6 +168,8 @@ pub fn requests_of_a_session() -> Value {
         Request::Open(opening),
         Request::Run(pass),
         Request::Turn(limit),
+        Request::Background(1),
+        Request::EndBackground,
         Request::Finish,
         Request::Look,
         Request::Close,
@@ -184,6 +194,7 @@ pub fn replies_of_a_session() -> Value {
         Reply::Opened(opened()),
         Reply::Phase("verifying".into()),
         Reply::Ready { round_trip_ns: 500.0 },
+        Reply::BackgroundRuns,
         Reply::Led(Box::new(led(traffic, thread))),
         Reply::Followed(Some(follower)),
         Reply::Seen { shared: vec![mapping.clone()], network: false },

@@ -48,13 +48,13 @@ pub enum Pinning {
 }
 
 impl Pinning {
-    /// Whether a leader and `followers` followers can be placed like this: the question to ask
+    /// Whether so many leaders with `followers` followers each can be placed like this: the question to ask
     /// before measuring.
     ///
     /// # Errors
     /// As [`choose`].
-    pub fn check(&self, followers: u32) -> Result<(), Error> {
-        choose(self, followers).map(drop)
+    pub fn check(&self, followers: u32, pairs: u32) -> Result<(), Error> {
+        choose_pairs(self, followers, pairs).map(drop)
     }
 }
 
@@ -73,6 +73,28 @@ pub fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
         }),
         Pinning::Cpus(ids) => given(ids, &cpus, followers),
         Pinning::Auto => Ok(placed(&automatic(&cpus, followers as usize + 1))),
+    }
+}
+
+/// Chooses processors for several pairs that run at once, each of a leader and `followers` followers. The first, which is
+/// measured, has those that it has alone; its words and its warning speak of all.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_pairs(
+    pinning: &Pinning,
+    followers: u32,
+    pairs: u32,
+) -> Result<Vec<Placement>, Error> {
+    if pairs <= 1 {
+        return Ok(vec![choose(pinning, followers)?]);
+    }
+    let cpus = usable()?;
+    let ends = followers as usize + 1;
+    match pinning {
+        Pinning::Off => Ok(vec![choose(pinning, followers)?; pairs as usize]),
+        Pinning::Cpus(ids) => Ok(placed_pairs(&found(ids, &cpus, ends * pairs as usize)?, ends)),
+        Pinning::Auto => Ok(placed_pairs(&automatic_pairs(&cpus, ends, pairs as usize), ends)),
     }
 }
 
@@ -105,13 +127,76 @@ pub fn choose_alone(pinning: &Pinning, followers: u32) -> Result<Placement, Erro
 }
 
 fn given(ids: &[u32], cpus: &[Cpu], followers: u32) -> Result<Placement, Error> {
-    if ids.len() != followers as usize + 1 {
-        let cause = format!("{} processors are needed, one a process", followers + 1);
+    Ok(placed(&found(ids, cpus, followers as usize + 1)?))
+}
+
+/// The processors that a user names, as many as there are ends.
+fn found<'a>(ids: &[u32], cpus: &'a [Cpu], ends: usize) -> Result<Vec<&'a Cpu>, Error> {
+    if ids.len() != ends {
+        let cause = format!("{ends} processors are needed, one a process");
         return Err(Error::new("use", format!("--cpus with {} processors", ids.len()), cause));
     }
     let find =
         |id: &u32| cpus.iter().find(|cpu| cpu.id == *id).ok_or_else(|| not_usable(*id, cpus));
-    Ok(placed(&ids.iter().map(find).collect::<Result<Vec<_>, _>>()?))
+    ids.iter().map(find).collect()
+}
+
+/// The processors of pair after pair. Each pair is placed as one alone would be on the cores that the pairs before it have
+/// left; where those are too few for it, the rounds begin anew with all.
+fn automatic_pairs(cpus: &[Cpu], ends: usize, pairs: usize) -> Vec<&Cpu> {
+    let mut all: Vec<&Cpu> = Vec::new();
+    let mut taken: Vec<u32> = Vec::new();
+    for _ in 0..pairs {
+        let cores_left =
+            left(cpus, &taken, |cpu, other| cpu.physical_core() == other.physical_core());
+        let cpus_left = left(cpus, &taken, |cpu, other| cpu.id == other.id);
+        let enough = [cores_left, cpus_left].into_iter().find(|left| left.len() >= ends);
+        let of_pair: Vec<u32> = match enough {
+            Some(left) => automatic(&left, ends).iter().map(|cpu| cpu.id).collect(),
+            None => {
+                taken.clear();
+                automatic(cpus, ends).iter().map(|cpu| cpu.id).collect()
+            }
+        };
+        taken.extend(&of_pair);
+        all.extend(of_pair.iter().filter_map(|id| cpus.iter().find(|cpu| cpu.id == *id)));
+    }
+    all
+}
+
+/// The processors that share nothing with those taken, one of each core where cores are what is shared.
+fn left(cpus: &[Cpu], taken: &[u32], shares: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<Cpu> {
+    let mut left: Vec<Cpu> = Vec::new();
+    for cpu in cpus {
+        let is_taken = |other: &&Cpu| taken.contains(&other.id);
+        let shared = cpus.iter().filter(is_taken).chain(&left).any(|other| shares(cpu, other));
+        if !shared {
+            left.push(cpu.clone());
+        }
+    }
+    left
+}
+
+/// The pairs on these processors, each with as many ends.
+fn placed_pairs(chosen: &[&Cpu], ends: usize) -> Vec<Placement> {
+    let mut pairs: Vec<Placement> = chosen.chunks(ends).map(placed).collect();
+    let words: Vec<String> = pairs.iter().map(|pair| pair.words.clone()).collect();
+    pairs[0].words = format!("{}; beside it {}", words[0], words[1..].join("; "));
+    pairs[0].warning = warning_of_pairs(chosen);
+    pairs
+}
+
+fn warning_of_pairs(chosen: &[&Cpu]) -> Option<String> {
+    let ids: BTreeSet<u32> = chosen.iter().map(|cpu| cpu.id).collect();
+    if ids.len() == chosen.len() {
+        return warning(chosen);
+    }
+    Some(format!(
+        "{} processes of several pairs share {} processor(s): figures tell what the pairs take from one another in the \
+         scheduler as well as in the transport",
+        chosen.len(),
+        ids.len()
+    ))
 }
 
 fn not_usable(id: u32, cpus: &[Cpu]) -> Error {
@@ -219,6 +304,35 @@ mod tests {
         let placement = placed(&automatic(&cpus, 2));
         assert!(placement.warning.is_some_and(|warning| warning.contains("share 1 processor")));
         assert!(placement.words.contains("the same processor"));
+    }
+
+    #[test]
+    fn pairs_have_cores_of_their_own_as_long_as_there_are_any() {
+        let pairs = |cpus: &[Cpu], pairs| -> Vec<u32> {
+            automatic_pairs(cpus, 2, pairs).iter().map(|cpu| cpu.id).collect()
+        };
+        let six: Vec<Cpu> = (0..6).map(|n| cpu(n, 0, i64::from(n), "0-5")).collect();
+        assert_eq!(pairs(&six, 1), [1, 2], "the measured one is where it is alone");
+        assert_eq!(pairs(&six, 2), [1, 2, 3, 4]);
+        assert_eq!(pairs(&six, 4), [1, 2, 3, 4, 0, 5, 1, 2], "then all begin anew");
+        let threads =
+            [cpu(0, 0, 0, "0-3"), cpu(1, 0, 0, "0-3"), cpu(2, 0, 1, "0-3"), cpu(3, 0, 1, "0-3")];
+        assert_eq!(pairs(&threads, 2), [0, 2, 1, 3], "the other threads of its cores");
+        let two = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "0")];
+        assert_eq!(pairs(&two, 3), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn the_words_and_the_warning_of_pairs_speak_of_all() {
+        let two = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "0")];
+        let placed = placed_pairs(&automatic_pairs(&two, 2, 2), 2);
+        assert_eq!(placed.len(), 2);
+        assert_eq!((placed[1].leader, &placed[1].followers[..]), (Some(0), &[Some(1)][..]));
+        assert!(placed[0].words.contains("; beside it leader on cpu 0"), "{}", placed[0].words);
+        let warning = placed[0].warning.clone().unwrap();
+        assert!(warning.contains("4 processes of several pairs share 2"), "{warning}");
+        let four: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), "0-3")).collect();
+        assert_eq!(placed_pairs(&automatic_pairs(&four, 2, 2), 2)[0].warning, None);
     }
 
     #[test]

@@ -88,6 +88,16 @@ pub const COLUMNS: &[Column] = &[
         },
     },
     Column {
+        label: "all pairs/s",
+        rank: 3,
+        meaning: "Messages a second of all pairs that ran at once, this row's among them: of each the rate of arrival in \
+            its own blocks.",
+        cell: |row, _| {
+            let rate = row.all_pairs_per_second();
+            rate.map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
+        },
+    },
+    Column {
         label: "MB/s",
         rank: 1,
         meaning: "Payload of a stream, as received, in millions of bytes a second. Every byte is written and read, unless \
@@ -227,6 +237,7 @@ impl Column {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),
             "±" => rows.any(|row| row.trials.len() > 1),
             "msg/s" | "MB/s" | "queued" => rows.any(|row| row.messages_per_second().is_some()),
+            "all pairs/s" => rows.any(|row| row.all_pairs_per_second().is_some()),
             "send" => rows.any(|row| row.send_ns().is_some()),
             "p50" | "p99" | "p99.9" | "max" => {
                 rows.any(|row| row.case.identity.pattern != Pattern::Throughput)

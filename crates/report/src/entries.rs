@@ -118,7 +118,7 @@ fn circumstances(identity: &Identity) -> impl Ord + use<> {
 pub fn conditions(identity: &Identity) -> impl Ord + use<> {
     let followers = (identity.subscribers, identity.silent_subscribers);
     let (span, touch) = (Reverse(identity.span), identity.touch);
-    (identity.pattern, span, followers, touch, identity.load)
+    (identity.pattern, span, followers, identity.pairs, touch, identity.load)
 }
 
 /// An entry in words: `pipe, wait spin, touch head`.
@@ -138,6 +138,7 @@ pub fn conditions_in_words(identity: &Identity) -> String {
     if identity.subscribers > 1 {
         parts.push(names::followers(identity.subscribers, identity.silent_subscribers));
     }
+    parts.extend(names::pairs(identity.pairs));
     parts.extend(names::span(identity.span).map(Into::into));
     parts.join(", ")
 }

@@ -62,8 +62,9 @@ fn among(names: &[String], all: &[String]) -> String {
 pub fn alone(identity: &Identity) -> String {
     let Identity { pattern, touch, wait, .. } = identity;
     let size = size(identity.payload_bytes, identity.load);
-    let load = load(identity.load).map_or_else(String::new, |load| format!(" · {load}"));
-    format!("{} ({pattern} · {size} · {touch}{load} · {wait})", transport(identity))
+    let others = pairs(identity.pairs).into_iter().chain(load(identity.load));
+    let others: String = others.map(|part| format!(" · {part}")).collect();
+    format!("{} ({pattern} · {size} · {touch}{others} · {wait})", transport(identity))
 }
 
 /// The transport of a case, with its settings where they are not its defaults.
@@ -84,6 +85,11 @@ pub fn followers(subscribers: u32, silent: u32) -> String {
         0 => format!("{subscribers} subscribers"),
         _ => format!("{subscribers} subscribers, {silent} of them silent"),
     }
+}
+
+/// Several pairs in words, of which the figures are one's.
+pub fn pairs(pairs: u32) -> Option<String> {
+    (pairs > 1).then(|| format!("one of {pairs} pairs"))
 }
 
 /// The way messages are offered, where it is not one after the other: `1,000/s`.
@@ -138,6 +144,7 @@ impl Titles {
     pub fn short(&self, key: &Key) -> String {
         let pattern = (key.pattern != Pattern::Latency).then(|| key.pattern.to_string());
         let mut parts: Vec<String> = pattern.into_iter().chain(self.payload(key)).collect();
+        parts.extend(pairs(key.pairs));
         parts.extend(load(key.load));
         parts.push(key.wait.to_string());
         parts.join(" · ")
@@ -153,11 +160,13 @@ impl Titles {
     /// The title of a group.
     pub fn title(&self, group: &Group) -> String {
         let Key { pattern, span: distance, subscribers, silent_subscribers, wait, .. } = group.key;
+        let pairs = pairs(group.key.pairs);
         let mut parts = vec![pattern.to_string()];
         parts.extend(self.payload(&group.key));
         if subscribers > 1 {
             parts.push(followers(subscribers, silent_subscribers));
         }
+        parts.extend(pairs);
         parts.extend(load(group.key.load));
         parts.push(wait.to_string());
         parts.extend(span(distance.0).map(Into::into));

@@ -30,6 +30,9 @@ pub fn legend(groups: &[Group]) -> String {
     if has(Load::is_open) {
         text.push(OPEN.into());
     }
+    if groups.iter().any(|group| group.key.pairs > 1) {
+        text.push(PAIRS.into());
+    }
     text.push(COSTS.into());
     if has(|load| load != Load::Closed) {
         text.push(CORES.into());
@@ -55,6 +58,8 @@ const HALVED: &str =
     "½ round trip: there and back, divided by two; no clock was compared between processes.";
 const STREAM: &str = "msg/s, MB/s: as received, between the filling of the queue and the last message sent. queued: on \
     their way at once.";
+const PAIRS: &str = "one of so many pairs: these ran the same traffic at once, each with an instance of the transport of its \
+    own; figures and costs are those of one. all pairs/s: what all carried together.";
 const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: not sent at that \
     time, for the one before was not answered, or not at all.";
 const COSTS: &str = "CPU/msg: CPU time of all processes a message, in the unit of the group.";

@@ -154,6 +154,9 @@ fn unusual(identity: &Identity) -> String {
     if identity.silent_subscribers != 0 {
         parts.push(format!("silent:{}", identity.silent_subscribers));
     }
+    if identity.pairs != 1 {
+        parts.push(format!("pairs:{}", identity.pairs));
+    }
     parts.extend(identity.options.iter().map(|(option, value)| format!("{option}:{value}")));
     parts.iter().map(|part| format!("/{part}")).collect()
 }

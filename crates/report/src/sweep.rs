@@ -24,6 +24,8 @@ pub enum Swept {
     Payload,
     /// Numbers of followers.
     Subscribers,
+    /// Numbers of pairs.
+    Pairs,
 }
 
 /// Where a row bends: the highest rate that it holds, and the lowest that it does not.
@@ -61,10 +63,11 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
     }
     let groups = groups(sweep.result);
     let mut sheets: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
-    // What a load does to the machine, its distances among it, is a part of the answer.
+    // What a load, or another pair, does to the machine, its distances among it, is a part of the answer.
     for row in groups.iter().flat_map(|group| &group.rows) {
         let key = sheet_of(sweep.over, Key::of(&row.case.identity));
-        let seen = if sweep.over == Swept::Load { row.overall() } else { *row };
+        let changes_machine = matches!(sweep.over, Swept::Load | Swept::Pairs);
+        let seen = if changes_machine { row.overall() } else { *row };
         sheets.entry(key).or_default().push(seen);
     }
     let titles = Titles::of(sweep.result);
@@ -89,6 +92,7 @@ fn sheet_of(over: Swept, key: Key) -> Key {
         Swept::Load => Key { load: Load::Closed, ..key },
         Swept::Payload => Key { payload: key.payload.map(|(_, touch)| (0, touch)), ..key },
         Swept::Subscribers => Key { subscribers: 0, silent_subscribers: 0, ..key },
+        Swept::Pairs => Key { pairs: 1, ..key },
     }
 }
 
@@ -105,6 +109,7 @@ fn point(over: Swept, identity: &Identity) -> (u64, String) {
         },
         Swept::Payload => (identity.payload_bytes, size(identity.payload_bytes)),
         Swept::Subscribers => (u64::from(identity.subscribers), identity.subscribers.to_string()),
+        Swept::Pairs => (u64::from(identity.pairs), identity.pairs.to_string()),
     }
 }
 
@@ -119,6 +124,9 @@ fn title(key: &Key, over: Swept, titles: &Titles) -> String {
     }
     if over != Swept::Subscribers && key.subscribers > 1 {
         parts.push(names::followers(key.subscribers, key.silent_subscribers));
+    }
+    if over != Swept::Pairs {
+        parts.extend(names::pairs(key.pairs));
     }
     parts.push(key.wait.to_string());
     parts.join(" · ")

@@ -130,6 +130,7 @@ impl Question {
             && identity.load == self.load
             && identity.subscribers == self.subscribers
             && identity.silent_subscribers == 0
+            && identity.pairs == 1
     }
 
     /// Whether what is fast enough is to be cheap, rather than what is cheap enough fast.

@@ -110,7 +110,7 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
         most(&|trial| row.rounds.get(trial.round as usize).is_some_and(|r| is_so(&r.conditions)))
     };
     // Ends without a processor of their own wait for one another.
-    let has_own = row.cpus == 0 || row.case.identity.subscribers < row.cpus;
+    let has_own = row.cpus == 0 || row.case.identity.ends() <= row.cpus;
     let found = [
         (Disturbance::Waited, has_own && most(&|trial| waited(trial) > MOST_TAKEN)),
         (Disturbance::Stolen, of_round(|machine| machine.stolen_share > Some(MOST_TAKEN))),
@@ -137,7 +137,7 @@ fn waited(trial: &Trial) -> f64 {
 /// Ends that spin and have no processor of their own.
 fn oversubscribed(row: &Row) -> Option<Caveat> {
     let (identity, cpus) = (&row.case.identity, row.cpus);
-    let ends = identity.subscribers.saturating_add(1);
+    let ends = identity.ends();
     let spins = identity.wait == Wait::Spin && identity.span != Span::None;
     (spins && cpus > 0 && ends > cpus).then_some(Caveat::Oversubscribed { ends, cpus })
 }

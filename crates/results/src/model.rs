@@ -25,8 +25,8 @@ pub use load::{Arrivals, Load, Offered};
 pub use measurement::{Measurement, Trials};
 pub use one_way::{ClockOffset, OneWayParts};
 pub use session::{
-    CallRecord, CarrierEvidence, ContextSwitches, EndRecord, Losses, PageFaults, ProcessRecord,
-    SessionRecord, ThreadRecord,
+    CallRecord, CarrierEvidence, ContextSwitches, EndRecord, Losses, PageFaults, PairRecord,
+    ProcessRecord, SessionRecord, ThreadRecord,
 };
 pub use stream::{QueueDepth, StreamParts};
 pub use times::Times;

@@ -38,6 +38,8 @@ pub struct Key {
     pub subscribers: u32,
     /// Number of followers that only listen.
     pub silent_subscribers: u32,
+    /// Number of pairs that ran at once.
+    pub pairs: u32,
     /// Payload in bytes and its bytes that are touched; absent where they make no difference, so that all
     /// payloads stand in one group.
     pub payload: Option<(u64, Touch)>,
@@ -145,6 +147,7 @@ impl Key {
             span: Reverse(identity.span),
             subscribers: identity.subscribers,
             silent_subscribers: identity.silent_subscribers,
+            pairs: identity.pairs,
             payload: (!is_unmoved).then_some((identity.payload_bytes, identity.touch)),
             wait: identity.wait,
             load: identity.load,
@@ -290,6 +293,13 @@ impl<'a> Row<'a> {
     pub fn messages_per_second(&self) -> Option<f64> {
         let is_stream = self.trials.iter().any(|trial| trial.stream.is_some());
         self.location().filter(|_| is_stream).map(|figure| 1e9 / figure.value)
+    }
+
+    /// Messages a second that a stream and those of the other pairs carried together: median over the trials; none where it
+    /// was alone.
+    pub fn all_pairs_per_second(&self) -> Option<f64> {
+        let parts = self.trials.iter().filter_map(|trial| trial.stream.as_ref());
+        median(&parts.filter_map(|parts| parts.all_pairs_per_second).collect::<Vec<_>>())
     }
 
     /// How deep the queue of a stream was, half of the time: median over the trials.

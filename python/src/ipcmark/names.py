@@ -40,12 +40,13 @@ def load(case: dict[str, Any]) -> str:
 
 def _name(case: dict[str, Any]) -> str:
     parts = [case["pattern"], case["transport"], str(case["payload_bytes"]), case["wait"]]
-    usual = [("touch", "all"), ("span", "process"), ("subscribers", 1), ("silent_subscribers", 0)]
+    usual = [("touch", "all"), ("span", "process"), ("subscribers", 1), ("silent_subscribers", 0), ("pairs", 1)]
     labels = {"silent_subscribers": "silent"}
+    case = {"pairs": 1, **case}
     unusual = {key: f"{labels.get(key, key)}:{case[key]}" for key, value in usual if case[key] != value}
     if case["load"] != "closed":
         unusual["load"] = load(case)
-    order = ["touch", "load", "span", "subscribers", "silent_subscribers"]
+    order = ["touch", "load", "span", "subscribers", "silent_subscribers", "pairs"]
     parts += [unusual[key] for key in order if key in unusual]
     parts += [f"{option}:{value}" for option, value in sorted(case["options"].items())]
     return "/".join([*parts, event(case)]).replace(" ", "_").replace(",", "_")

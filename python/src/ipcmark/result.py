@@ -21,7 +21,7 @@ SCHEMA = "ipcmark/2"
 #: Properties that a case has as columns, as the file has them.
 IDENTITY = [
     "transport", "family", "library_version", "pattern", "payload_bytes", "wait", "touch", "span", "subscribers",
-    "silent_subscribers", "status", "reason",
+    "silent_subscribers", "pairs", "status", "reason",
 ]  # fmt: skip
 
 #: All columns that rows and trials have in common.
@@ -162,7 +162,8 @@ def _trials(case: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _identity(name: str, case: dict[str, Any]) -> dict[str, Any]:
     options = " ".join(f"{option}={value}" for option, value in sorted(case["options"].items()))
-    properties = {key: case.get(key) for key in IDENTITY}
+    # The file names them only where there are several.
+    properties = {key: case.get(key) for key in IDENTITY} | {"pairs": case.get("pairs", 1)}
     return {"name": name, **properties, "load": load(case), "options": options, "event": event(case)}
 
 

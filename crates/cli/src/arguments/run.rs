@@ -68,6 +68,12 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub silent: u32,
 
+    /// Leaders with a follower each that run the same traffic at once, each with an instance of the transport of its own;
+    /// the figures are those of one of them
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub pairs: u32,
+
     /// Offer messages at these rates, as 100/s, 10k/s, instead of the next when the last is answered: an open loop, in
     /// which times count from the intended one
     #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = values::rate)]

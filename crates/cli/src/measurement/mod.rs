@@ -38,6 +38,11 @@ pub(crate) fn measure(
 ) -> Outcome {
     let registry = &transports.registry;
     let mut request = RunRequest::new(arguments, registry)?;
+    if address.is_some() && arguments.pairs > 1 {
+        let reason = "--pairs starts its leaders and followers itself: it goes with 'ipcmark run', and a leader by hand \
+                      has the followers that connect to it";
+        return Err(reason.to_owned().into());
+    }
     request.plan.location = match address {
         None => FollowerLocation::ThisCommand,
         Some(LeaderAddress::Socket(..)) => FollowerLocation::OtherCommands,

@@ -55,7 +55,7 @@ impl RunRequest {
         }
         let set = transport_options::read(&arguments.set, registry)?;
         let options = run_options(arguments, transport_options::paths(&set, registry));
-        options.pinning.check(arguments.subscribers).map_err(|e| e.to_string())?;
+        options.pinning.check(arguments.subscribers, arguments.pairs).map_err(|e| e.to_string())?;
         let plan = plan_request(arguments, &selection)?;
         let words = arguments.waits.as_deref().unwrap_or_default();
         let waits_of = waits_of(words, registry)?;
@@ -97,7 +97,21 @@ fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
                     answer there is no round trip to time"
             .into());
     }
-    Ok(())
+    refuse_pairs(arguments)
+}
+
+/// Several pairs are of one follower each, and all send the same.
+fn refuse_pairs(arguments: &RunArguments) -> Result<(), String> {
+    let reason = if arguments.pairs == 1 {
+        return Ok(());
+    } else if arguments.subscribers > 1 {
+        "--pairs runs leaders with one follower each, --subscribers one leader with several: leave one of them out"
+    } else if arguments.trace.is_some() {
+        "--trace plays what one sender sent, and several --pairs would send it several times: use --rate"
+    } else {
+        return Ok(());
+    };
+    Err(reason.into())
 }
 
 /// Several followers mean fan-out.
@@ -121,6 +135,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
         patterns: patterns(arguments),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
+        pairs: arguments.pairs,
         loads: trace.as_ref().map_or_else(|| loads(arguments), |trace| vec![trace.load()]),
         payloads: payloads(arguments, trace.as_ref())?,
         waits: waits(words),

@@ -6,12 +6,12 @@ use hdrhistogram::Histogram;
 use ipcmark_machine::{calls, placement::Placement};
 use ipcmark_results::{
     Answers, Blocks, CallRecord, CarrierEvidence, ClockOffset, EndRecord, Load, Losses,
-    Measurement, Offered, OneWayParts, PlacedSamples, ProcessRecord, QueueDepth, SessionRecord,
-    StreamParts, ThreadRecord, Times, Trial,
+    Measurement, Offered, OneWayParts, PairRecord, PlacedSamples, ProcessRecord, QueueDepth,
+    SessionRecord, StreamParts, ThreadRecord, Times, Trial,
 };
 use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
-use super::{carrier::Evidence, round::RowReports};
+use super::{carrier::Evidence, pairs, row_reports::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, LeaderReport,
     Mapping, OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts, Traffic,
@@ -33,6 +33,8 @@ pub(crate) struct Reports {
     has_network_sockets: bool,
     /// Every sample.
     samples: Histogram<u64>,
+    /// The other pairs, which ran beside this one.
+    others: Vec<Reports>,
 }
 
 /// What the command knows of a trial that the workers do not.
@@ -45,7 +47,8 @@ pub(crate) struct Circumstances<'a> {
     /// Whether each follower has an end of its own in the leader.
     pub n_sends: bool,
     pub messages_per_publication: u64,
-    pub placement: &'a Placement,
+    /// Of the pair that is measured, then of those beside it.
+    pub placements: &'a [Placement],
     /// What the transport says that it is carried by.
     pub declared: Option<Carrier>,
     pub span: Span,
@@ -75,7 +78,8 @@ impl Reports {
         let seen = replies.seen.into_iter().filter_map(Reply::seen);
         let (shared, network): (_, Vec<bool>) = seen.unzip();
         let has_network_sockets = network.iter().all(|has| *has);
-        Ok(Self { opened, leader, followers, shared, has_network_sockets, samples })
+        let others = replies.others.into_iter().map(Reports::of).collect::<Result<_, String>>()?;
+        Ok(Self { opened, leader, followers, shared, has_network_sockets, samples, others })
     }
 
     /// The samples of its blocks, sorted by their probes.
@@ -97,6 +101,10 @@ impl Reports {
         self,
         circumstances: &Circumstances<'_>,
     ) -> Result<Measurement, String> {
+        let (found, placed) = (self.others.len() + 1, circumstances.placements.len());
+        if found != placed {
+            return Err(format!("{found} of {placed} pairs reported"));
+        }
         let trial = Trial {
             number: circumstances.number,
             round: circumstances.round,
@@ -157,7 +165,11 @@ impl Reports {
             p50: depths.value_at_quantile(0.5),
             max: depths.max(),
         };
-        Ok(Some(StreamParts { counted: self.events(), depth: depths.map(depth) }))
+        Ok(Some(StreamParts {
+            counted: self.events(),
+            depth: depths.map(depth),
+            all_pairs_per_second: pairs::per_second_of_all(&self.leader, self.other_leaders()),
+        }))
     }
 
     /// What only messages one way have.
@@ -200,9 +212,27 @@ impl Reports {
             losses: self.losses(),
             parts_per_message: self.leader.parts_per_message,
             idle_share: self.idle_share(),
-            processes: self.processes(circumstances.placement),
+            processes: self.processes(&circumstances.placements[0]),
             carrier: self.carrier(circumstances),
+            other_pairs: self.other_pairs(circumstances),
         }
+    }
+
+    fn other_leaders(&self) -> impl Iterator<Item = &LeaderReport> {
+        self.others.iter().map(|other| &other.leader)
+    }
+
+    /// What the pairs beside this one did, each over its own turns.
+    fn other_pairs(&self, circumstances: &Circumstances<'_>) -> Vec<PairRecord> {
+        let placed = self.others.iter().zip(&circumstances.placements[1..]);
+        let record = |(at, (other, placement)): (usize, (&Self, &Placement))| PairRecord {
+            number: at as u32 + 2,
+            turns_ns: other.leader.costs.turns_ns,
+            messages: other.messages(circumstances),
+            losses: other.losses(),
+            processes: other.processes(placement),
+        };
+        placed.enumerate().map(record).collect()
     }
 
     /// Messages of all turns, those of lost round trips left out.

@@ -1,6 +1,7 @@
 //! What runs in the command itself: it makes the plan, starts a keeper for each session, asks the workers
 //! and makes rows of what they report. It takes no part in a measurement.
 
+mod background;
 mod carrier;
 mod cleaner_process;
 mod environment;
@@ -9,15 +10,18 @@ mod keeper_process;
 mod measured;
 mod options;
 mod pace;
+mod pairs;
 mod plan;
 mod record;
 mod round;
+mod row_reports;
 mod run;
 mod schedule;
 mod session;
 mod sessions;
 mod stderr_tail;
 mod symptoms;
+mod turns;
 
 pub use cleaner_process::CleanerProcess;
 pub(crate) use cleaner_process::{CLEANER, DISMISSED};
@@ -29,5 +33,5 @@ pub use plan::{
     FEWEST_TRIALS, FollowerLocation, Plan, PlanRequest, PlannedRow, PlannedSession, Slot, Trials,
     Waits,
 };
-pub(crate) use round::RowReports;
+pub(crate) use row_reports::RowReports;
 pub use run::{Observer, run};

@@ -29,6 +29,8 @@ pub struct PlanRequest {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
+    /// How many leaders with their followers run at once; one of them is measured.
+    pub pairs: u32,
     /// The ways in which messages are offered.
     pub loads: Vec<Load>,
     /// The messages of the one load that is a trace.
@@ -121,6 +123,7 @@ impl Default for PlanRequest {
             options: BTreeMap::new(),
             subscribers: 1,
             silent: 0,
+            pairs: 1,
             loads: vec![Load::Closed],
             trace: None,
             location: FollowerLocation::default(),
@@ -155,6 +158,8 @@ pub struct Plan {
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
     pub silent: u32,
+    /// How many leaders with their followers run at once; one of them is measured.
+    pub pairs: u32,
     /// The messages of the one load that is a trace.
     pub trace: Option<Trace>,
     /// How many trials there are.
@@ -212,6 +217,7 @@ impl Plan {
             sessions: Vec::new(),
             subscribers: request.subscribers,
             silent: request.silent,
+            pairs: request.pairs,
             trace: request.trace.clone(),
             trials: request.trials,
             first_trial: request.first_trial,

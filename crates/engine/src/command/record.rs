@@ -17,7 +17,8 @@ use super::{
     measured::{Circumstances, Reports},
     options::RunOptions,
     plan::{FEWEST_TRIALS, Plan, PlannedRow},
-    round::{RowReports, SlotOutcome},
+    round::SlotOutcome,
+    row_reports::RowReports,
     sessions::Sessions,
 };
 
@@ -31,7 +32,8 @@ pub(crate) struct Recorder<'a> {
     pub result: RunResult,
     /// What makes each row of the plan one of its own.
     identities: Vec<Identity>,
-    /// Rows of which a trial has failed: then the row has, whatever becomes of the others.
+    /// Rows of which a trial has failed: then the row has, whatever becomes of the others. Those that cannot be measured
+    /// for want of a sandbox are among them.
     failed: BTreeSet<usize>,
     /// Sessions whose library keeps threads awake while others are measured.
     restless: BTreeSet<usize>,
@@ -74,12 +76,21 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records the rows that will not be tried.
-    pub(crate) fn record_verdicts(&mut self) {
+    pub(crate) fn record_verdicts(&mut self, sessions: &Sessions<'_>) {
         for row in 0..self.plan.rows.len() {
             if let Some(outcome) = self.plan.rows[row].verdict.clone() {
                 self.add(row, outcome);
+            } else if let Some(reason) = self.lacks_pairs(row, sessions) {
+                self.failed.insert(row);
+                self.add(row, Outcome::Unsupported { reason });
             }
         }
+    }
+
+    /// Why a row cannot have the pairs that the plan wants. Whether there is a sandbox is known only now.
+    fn lacks_pairs(&self, row: usize, sessions: &Sessions<'_>) -> Option<String> {
+        let planned = &self.plan.sessions[self.plan.rows[row].session];
+        (self.plan.pairs > 1).then(|| sessions.refuses_pairs(planned))?
     }
 
     /// Whether a row is to be measured in the next trial.
@@ -93,7 +104,7 @@ impl<'a> Recorder<'a> {
         trial: u32,
         outcome: SlotOutcome,
         sessions: &Sessions<'_>,
-        placement: &Placement,
+        placements: &[Placement],
     ) {
         let round = self.result.rounds.len() as u32;
         let (reference, blocks) = reference(outcome.reference, &outcome.wait);
@@ -107,8 +118,9 @@ impl<'a> Recorder<'a> {
         });
         let beside_others = outcome.rows.len() > 1;
         for (row, outcome) in outcome.rows {
-            let measured = outcome
-                .and_then(|reports| self.measured(trial, round, row, reports, sessions, placement));
+            let measured = outcome.and_then(|reports| {
+                self.measured(trial, round, row, reports, sessions, placements)
+            });
             if let (true, Ok(Outcome::Ok { measurement })) = (beside_others, &measured) {
                 self.watch(row, measurement);
             }
@@ -210,7 +222,7 @@ impl<'a> Recorder<'a> {
         row: usize,
         reports: RowReports,
         sessions: &Sessions<'_>,
-        placement: &Placement,
+        placements: &[Placement],
     ) -> Result<Outcome, String> {
         let identity = &self.identities[row];
         let planned = &self.plan.sessions[self.plan.rows[row].session];
@@ -221,7 +233,7 @@ impl<'a> Recorder<'a> {
             pattern: identity.pattern,
             n_sends: identity.n_sends,
             messages_per_publication: identity.messages_per_publication(),
-            placement,
+            placements,
             declared: transport.definition().carrier.of(self.plan.rows[row].slot.payload),
             span: identity.span,
             sandboxed: sessions.sandbox,
@@ -269,6 +281,7 @@ fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity 
         span: definition.capabilities.span,
         subscribers: plan.subscribers,
         silent_subscribers: plan.silent,
+        pairs: plan.pairs,
         n_sends: sessions.sends_to_each(session, row.slot.pattern),
         options: session.options.clone(),
         placement: policy(&sessions.options.pinning),

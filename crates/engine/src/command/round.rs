@@ -11,15 +11,18 @@ use ipcmark_results::{Conditions, Load, Touch};
 use ipcmark_transport::{Pattern, Wait};
 
 use super::{
+    background::Background,
     pace::Spent,
     plan::{Plan, Slot},
+    row_reports::RowReports,
     schedule::Schedule,
     session::{Session, SessionError},
     sessions::Sessions,
+    turns::Turns,
 };
 use crate::{
     registry::AnyTransport,
-    wire::{Length, Opening, Pass, Reply, Request, TurnLimit},
+    wire::{Length, Opening, Pass, Reply, Request},
 };
 
 /// How long a turn is, where a round trip is much shorter.
@@ -28,11 +31,14 @@ const TURN: Duration = Duration::from_millis(5);
 /// How long a turn of a stream is: a block with what stands around it.
 const STREAM_TURN: Duration = Duration::from_millis(10);
 
-/// The shortest turn in round trips: a sampled and a clock-free block with what stands around them.
-const TURN_ROUND_TRIPS: f64 = 6.0;
+/// So many times as long is a turn beside other pairs: to start and to stop these takes as long as a turn alone.
+const BESIDE_OTHERS: u32 = 4;
 
-/// The most turns of a row in one trial.
-const MOST_TURNS: f64 = 2000.0;
+/// The number of the turn of the other pairs beside the warm-up: none of the measured turns has it.
+const WARM_UP: u32 = u32::MAX;
+
+/// What the other pairs are in the middle of when the one that is measured has warmed up.
+const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 
 /// What became of one row in one trial: what its workers reported, or why it failed.
 pub(crate) type RowOutcome = (usize, Result<RowReports, String>);
@@ -45,13 +51,6 @@ pub(crate) struct SlotOutcome {
     pub reference: Option<RowReports>,
     /// What the machine took from it.
     pub conditions: Conditions,
-}
-
-/// What the workers of one row reported in one trial, the leader's first in each list.
-pub(crate) struct RowReports {
-    pub opened: Vec<Reply>,
-    pub measured: Vec<Reply>,
-    pub seen: Vec<Reply>,
 }
 
 impl SlotOutcome {
@@ -74,7 +73,8 @@ fn conditions(found: &conditions::Conditions, placement: &Placement) -> Conditio
 pub(crate) struct Round<'r, 'a> {
     plan: &'r Plan,
     sessions: &'r Sessions<'a>,
-    placement: &'r Placement,
+    /// Of the pair that is measured, then of those beside it.
+    placements: &'r [Placement],
     wait: Wait,
     members: Vec<Member<'a>>,
     spent: Spent,
@@ -85,6 +85,8 @@ struct Member<'a> {
     /// Which of the plan's sessions; none for the reference.
     planned: Option<usize>,
     session: Option<Session<'a>>,
+    /// The pairs beside it; nobody where it is measured alone.
+    background: Background<'a>,
 }
 
 /// A row whose ends are open and warmed up.
@@ -102,13 +104,15 @@ impl<'r, 'a> Round<'r, 'a> {
     pub(crate) fn new(
         plan: &'r Plan,
         sessions: &'r Sessions<'a>,
-        placement: &'r Placement,
+        placements: &'r [Placement],
         planned: &[usize],
     ) -> Self {
         let wait = planned.first().map_or(Wait::Spin, |first| plan.sessions[*first].wait);
         let members = planned.iter().copied().map(Some).chain([None]);
-        let members = members.map(|planned| Member { planned, session: None }).collect();
-        Self { plan, sessions, placement, wait, members, spent: Spent::default() }
+        let background = Background::default;
+        let member = |planned| Member { planned, session: None, background: background() };
+        let (members, spent) = (members.map(member).collect(), Spent::default());
+        Self { plan, sessions, placements, wait, members, spent }
     }
 
     /// Measures the rows of a slot that `wants` lets through: opens them all, lets them take turns, closes them.
@@ -124,7 +128,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let mut open = self.open_all(slot, length, wants, &mut outcome)?;
         let (opened, earlier) = (Instant::now(), Snapshot::now(&[]));
         self.take_turns(&mut open, schedule, &mut outcome)?;
-        outcome.conditions = conditions(&Snapshot::now(&[]).since(&earlier), self.placement);
+        outcome.conditions = conditions(&Snapshot::now(&[]).since(&earlier), &self.placements[0]);
         let turns = opened.elapsed();
         for open in open {
             let reports = self.close(&open);
@@ -188,7 +192,9 @@ impl<'r, 'a> Round<'r, 'a> {
         };
         let makes_round_trips = matches!(slot.pattern, Pattern::Latency | Pattern::FanOut);
         let is_alike = slot.load == Load::Closed && makes_round_trips;
-        fits && is_alike && self.plan.subscribers == 1 && self.sessions.options.followers.is_none()
+        // The reference has one pair alone.
+        let is_pair = self.plan.subscribers == 1 && self.plan.pairs == 1;
+        fits && is_alike && is_pair && self.sessions.options.followers.is_none()
     }
 
     fn open(
@@ -200,12 +206,19 @@ impl<'r, 'a> Round<'r, 'a> {
     ) -> Result<OpenRow, SessionError> {
         let member = &mut self.members[at];
         let planned = member.planned.map(|planned| &self.plan.sessions[planned]);
-        if member.session.as_ref().is_none_or(|session| !session.is_whole()) {
-            member.session = None;
-            member.session = Some(match planned {
-                Some(planned) => self.sessions.start(planned, self.placement)?,
-                None => self.sessions.start_reference(self.placement)?,
-            });
+        let is_whole = member.session.as_ref().is_some_and(|session| session.is_whole());
+        if !is_whole || !member.background.is_whole() {
+            let (placement, others) = (&self.placements[0], &self.placements[1..]);
+            (member.session, member.background) = (None, Background::default());
+            let session = match planned {
+                Some(planned) => self.sessions.start(planned, placement)?,
+                None => self.sessions.start_reference(placement)?,
+            };
+            if let Some(planned) = planned {
+                member.background = Background::start(self.sessions, planned, others)?;
+            }
+            // Only now: without its pairs it is not to be used for the next slot.
+            member.session = Some(session);
         }
         let options = planned.map(|planned| planned.options.clone()).unwrap_or_default();
         let n_sends =
@@ -218,7 +231,7 @@ impl<'r, 'a> Round<'r, 'a> {
             Ok(round_trip_ns) => {
                 open.turns = match self.sessions.options.counts_calls {
                     true => Turns::one(length, round_trip_ns),
-                    false => Turns::of(length, round_trip_ns, slot.pattern, slot.load),
+                    false => Turns::of(length, round_trip_ns, self.turn(slot.pattern), slot.load),
                 };
                 Ok(open)
             }
@@ -235,7 +248,20 @@ impl<'r, 'a> Round<'r, 'a> {
         let session = self.session(open.member)?;
         let request = Request::Open(open.opening.clone());
         open.opened = session.ask("opening", &request, Duration::ZERO)?;
-        let pass = Pass {
+        let pass = self.pass(slot, length);
+        self.open_background(open.member, slot, &pass)?;
+        // What a round trip takes beside the others is what its turns are planned by.
+        self.beside_others(open.member, WARM_UP, FIRST_BLOCKS, |session| session.begin(&pass))
+    }
+
+    /// How long a turn is, where a round trip is much shorter.
+    fn turn(&self, pattern: Pattern) -> Duration {
+        let alone = if pattern == Pattern::Throughput { STREAM_TURN } else { TURN };
+        if self.plan.pairs > 1 { alone * BESIDE_OTHERS } else { alone }
+    }
+
+    fn pass(&self, slot: Slot, length: Length) -> Pass {
+        Pass {
             pattern: slot.pattern,
             payload: slot.payload,
             touch: slot.touch,
@@ -244,8 +270,34 @@ impl<'r, 'a> Round<'r, 'a> {
             silent: self.plan.silent,
             load: slot.load,
             trace: self.plan.trace.clone(),
+        }
+    }
+
+    fn open_background(
+        &mut self,
+        member: usize,
+        slot: Slot,
+        pass: &Pass,
+    ) -> Result<(), SessionError> {
+        let Member { planned, background, .. } = &mut self.members[member];
+        let Some(planned) = planned.map(|planned| &self.plan.sessions[planned]) else {
+            return Ok(());
         };
-        self.session(open.member)?.begin(&pass)
+        background.open(self.sessions, planned, slot, pass)
+    }
+
+    /// Has a session do something while the other pairs of its row run; these stop within the time of some blocks.
+    fn beside_others<T>(
+        &mut self,
+        member: usize,
+        number: u32,
+        blocks: Duration,
+        does: impl FnOnce(&mut Session<'a>) -> Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        self.members[member].background.run(number)?;
+        let done = does(self.session(member)?)?;
+        self.members[member].background.stop(blocks)?;
+        Ok(done)
     }
 
     /// Gives every row its turns, in an order of its own each time round.
@@ -262,7 +314,9 @@ impl<'r, 'a> Round<'r, 'a> {
             for member in order {
                 let Some(at) = open.iter().position(|row| row.member == member) else { continue };
                 let Some((limit, expected)) = open[at].turns.next(time, times) else { continue };
-                let turned = self.session(member)?.turn(limit, expected);
+                let turned = self.beside_others(member, limit.number, expected, |session| {
+                    session.turn(limit, expected)
+                });
                 match self.settle(&open[at], turned)? {
                     Ok(round_trip_ns) => open[at].turns.round_trip_ns = round_trip_ns,
                     Err(reason) => {
@@ -281,7 +335,8 @@ impl<'r, 'a> Round<'r, 'a> {
         let look = "looking at what carried the messages";
         let seen = session.ask(look, &Request::Look, Duration::ZERO)?;
         session.ask("closing", &Request::Close, Duration::ZERO)?;
-        Ok(RowReports { opened: Vec::new(), measured, seen })
+        let others = self.members[open.member].background.close(self.sessions)?;
+        Ok(RowReports { opened: Vec::new(), measured, seen, others })
     }
 
     /// The outcome of something asked of a row's session; one that failed is ended and cleared up.
@@ -294,9 +349,13 @@ impl<'r, 'a> Round<'r, 'a> {
             Ok(done) => Ok(Ok(done)),
             Err(error) => {
                 let reason = reason(error)?;
-                if let Some(session) = self.members[open.member].session.take() {
-                    self.sessions.clear_up(session, self.transport(open.member), &open.opening);
+                let (transport, member) =
+                    (self.transport(open.member), &mut self.members[open.member]);
+                let background = std::mem::take(&mut member.background);
+                if let Some(session) = member.session.take() {
+                    self.sessions.clear_up(session, transport, &open.opening);
                 }
+                background.clear_up(self.sessions, transport);
                 Ok(Err(reason))
             }
         }
@@ -318,134 +377,5 @@ fn reason(error: SessionError) -> Result<String, SessionError> {
     match error {
         SessionError::Failed(reason) | SessionError::Refused(reason) => Ok(reason),
         SessionError::Interrupted => Err(SessionError::Interrupted),
-    }
-}
-
-/// A row whose messages are far apart has at least so many in a trial.
-const FEWEST_MESSAGES: f64 = 16.0;
-
-/// The turns of one row in one trial.
-#[derive(Debug, Default)]
-struct Turns {
-    count: u32,
-    done: u32,
-    /// Samples that are still wanted; all that come where the length is a time.
-    samples: u64,
-    time_ns: u64,
-    round_trip_ns: f64,
-}
-
-impl Turns {
-    /// As many as it takes, where a round trip takes about so long. A load that pauses has one turn, for it is to find the
-    /// machine as its pauses leave it.
-    fn of(length: Length, round_trip_ns: f64, pattern: Pattern, load: Load) -> Self {
-        if let Some(gap_ns) = load.gap_ns() {
-            return Self::paced(length, round_trip_ns, load, gap_ns);
-        }
-        let turn = if pattern == Pattern::Throughput { STREAM_TURN } else { TURN };
-        let turn_ns = (turn.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
-        let (samples, time_ns) = match length {
-            Length::Time(time) => (u64::MAX, time.as_nanos() as f64),
-            // Where there are clock-free round trips, they are half of all.
-            Length::RoundTrips(samples) => (samples, 2.0 * samples as f64 * round_trip_ns),
-        };
-        let count = (time_ns / turn_ns).round().clamp(1.0, MOST_TURNS) as u32;
-        let time_ns = match length {
-            Length::Time(_) => (time_ns / f64::from(count)) as u64,
-            Length::RoundTrips(_) => u64::MAX,
-        };
-        Self { count, done: 0, samples, time_ns, round_trip_ns }
-    }
-
-    /// All in one turn: what an end does around a turn is none of the transport's calls.
-    fn one(length: Length, round_trip_ns: f64) -> Self {
-        let (samples, time_ns) = match length {
-            Length::Time(time) => (u64::MAX, time.as_nanos() as u64),
-            Length::RoundTrips(samples) => (samples, u64::MAX),
-        };
-        Self { count: 1, done: 0, samples, time_ns, round_trip_ns }
-    }
-
-    fn paced(length: Length, round_trip_ns: f64, load: Load, gap_ns: f64) -> Self {
-        let (samples, time_ns) = match (length, load) {
-            (Length::Time(time), Load::Trace { .. }) => (u64::MAX, time.as_nanos() as f64),
-            (Length::Time(time), _) => {
-                (u64::MAX, (FEWEST_MESSAGES * gap_ns).max(time.as_nanos() as f64))
-            }
-            (Length::RoundTrips(count), Load::Rate { .. }) => {
-                // Random arrivals take longer or shorter; none of the messages is left out for that.
-                let count_and_more = count as f64 + 6.0 * (count as f64).sqrt() + 10.0;
-                (count, count_and_more * gap_ns)
-            }
-            (Length::RoundTrips(count), _) => (count, u64::MAX as f64),
-        };
-        // What a count is expected to take without pauses is not asked: it may be far less.
-        let round_trip_ns = round_trip_ns + gap_ns;
-        Self { count: 1, done: 0, samples, time_ns: time_ns as u64, round_trip_ns }
-    }
-
-    /// The turn of this row in the round's time `time` of `times`, if it has one: rows with fewer turns have
-    /// them evenly spread. With what it is expected to take.
-    fn next(&mut self, time: u32, times: u32) -> Option<(TurnLimit, Duration)> {
-        let due = u64::from(time + 1) * u64::from(self.count) / u64::from(times);
-        if u64::from(self.done) >= due {
-            return None;
-        }
-        let left = u64::from(self.count - self.done);
-        self.done += 1;
-        let samples = match self.samples {
-            u64::MAX => u64::MAX,
-            wanted => {
-                let share = wanted.div_ceil(left);
-                self.samples -= share;
-                share
-            }
-        };
-        let by_count = 3.0 * samples as f64 * self.round_trip_ns;
-        let by_time = 1.5 * self.time_ns as f64;
-        let expected = Duration::from_nanos(by_count.min(by_time) as u64);
-        Some((TurnLimit { number: time, time_ns: self.time_ns, samples }, expected))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits(mut turns: Turns, times: u32) -> Vec<Option<TurnLimit>> {
-        (0..times).map(|time| turns.next(time, times).map(|(limit, _)| limit)).collect()
-    }
-
-    #[test]
-    fn a_time_is_divided_into_turns_and_a_slow_row_has_fewer_of_them() {
-        let fast = Turns::of(
-            Length::Time(Duration::from_millis(100)),
-            200.0,
-            Pattern::Latency,
-            Load::Closed,
-        );
-        assert_eq!((fast.count, fast.time_ns), (20, 5_000_000));
-        let slow = Turns::of(
-            Length::Time(Duration::from_millis(100)),
-            5e6,
-            Pattern::Latency,
-            Load::Closed,
-        );
-        assert_eq!(slow.count, 3);
-        let spread = limits(slow, 20);
-        let at: Vec<usize> = (0..20).filter(|time| spread[*time].is_some()).collect();
-        assert_eq!(at, [6, 13, 19]);
-    }
-
-    #[test]
-    fn a_count_is_divided_into_turns_and_nothing_is_left_over() {
-        for (count, round_trip_ns) in [(1, 100.0), (1000, 1e5), (999, 1e6), (100_000, 60_000.0)] {
-            let turns =
-                Turns::of(Length::RoundTrips(count), round_trip_ns, Pattern::Latency, Load::Closed);
-            let times = turns.count;
-            let samples: u64 =
-                limits(turns, times).iter().flatten().map(|limit| limit.samples).sum();
-            assert_eq!(samples, count);
-        }
     }
 }

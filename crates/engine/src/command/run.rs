@@ -45,11 +45,11 @@ pub fn run(
     interrupt: &UnixStream,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, Error> {
-    let placement = match &options.followers {
+    let placements = match &options.followers {
         Some(followers) if followers.is_remote() => {
-            placement::choose_alone(&options.pinning, plan.subscribers)?
+            vec![placement::choose_alone(&options.pinning, plan.subscribers)?]
         }
-        _ => placement::choose(&options.pinning, plan.subscribers)?,
+        _ => placement::choose_pairs(&options.pinning, plan.subscribers, plan.pairs)?,
     };
     let sessions = Sessions {
         registry,
@@ -62,7 +62,7 @@ pub fn run(
         opened: Cell::new(0),
     };
     let recorder = Recorder::new(plan, &sessions);
-    let mut runner = Runner { plan, placement, sessions, recorder };
+    let mut runner = Runner { plan, placements, sessions, recorder };
     match runner.run(observer) {
         Ok(()) => runner.recorder.result.complete = true,
         Err(End::Interrupted) => {}
@@ -100,7 +100,8 @@ impl From<SessionError> for End {
 
 struct Runner<'a> {
     plan: &'a Plan,
-    placement: Placement,
+    /// Of the pair that is measured, then of those beside it.
+    placements: Vec<Placement>,
     sessions: Sessions<'a>,
     recorder: Recorder<'a>,
 }
@@ -112,7 +113,7 @@ impl Runner<'_> {
         self.recorder.result.clock = environment::clock(clock.read_ns, clock.step_ns);
         self.describe()?;
         observer.begun(&self.recorder.result);
-        self.recorder.record_verdicts();
+        self.recorder.record_verdicts(&self.sessions);
         observer.recorded(&self.recorder.result)?;
         let mut pace = Pace::new(self.plan.trials, self.plan.length, self.plan.measurable());
         let mut trial = self.plan.first_trial;
@@ -198,10 +199,14 @@ impl Runner<'_> {
 
     /// Tries twice: there is no row yet for a process that somebody kills.
     fn look_at_clock(&self) -> Result<ClockReport, SessionError> {
-        match self.sessions.look_at_clock(&self.placement) {
-            Err(SessionError::Failed(_)) => self.sessions.look_at_clock(&self.placement),
+        match self.sessions.look_at_clock(self.measured_pair()) {
+            Err(SessionError::Failed(_)) => self.sessions.look_at_clock(self.measured_pair()),
             other => other,
         }
+    }
+
+    fn measured_pair(&self) -> &Placement {
+        &self.placements[0]
     }
 
     fn describe(&mut self) -> Result<(), End> {
@@ -212,9 +217,9 @@ impl Runner<'_> {
             (false, true) => "off: refused by the system",
             (false, false) => "off: as asked for",
         };
-        let result = &mut self.recorder.result;
-        result.environment = environment::environment(&self.placement, sandbox.into());
-        result.notes.extend(self.placement.warning.clone());
+        let (placement, result) = (&self.placements[0], &mut self.recorder.result);
+        result.environment = environment::environment(placement, sandbox.into());
+        result.notes.extend(placement.warning.clone());
         result.notes.extend(remarks());
         Ok(())
     }
@@ -229,12 +234,14 @@ impl Runner<'_> {
         among: &dyn Fn(usize) -> bool,
     ) -> Result<Spent, End> {
         let Self { plan, sessions, recorder, .. } = self;
-        let placement = match number % 2 {
-            0 if alternates(sessions.options) => self.placement.swapped(),
-            _ => self.placement.clone(),
+        let placements = match number % 2 {
+            0 if alternates(sessions.options) => {
+                self.placements.iter().map(Placement::swapped).collect()
+            }
+            _ => self.placements.clone(),
         };
         let mut schedule = Schedule::new(plan.seed, number);
-        let width = schedule::width();
+        let width = schedule::width(plan.pairs);
         let wanted = |at: usize| {
             let rows = plan.rows.iter().enumerate().filter(|(_, row)| row.session == at);
             rows.into_iter().any(|(row, _)| among(row) && recorder.wants(row))
@@ -243,13 +250,13 @@ impl Runner<'_> {
         let rounds = schedule.rounds(plan, width, wanted, alone);
         let (mut done, mut spent) = (0, Spent::default());
         for schedule::Round { sessions: planned, slots } in rounds {
-            let mut round = Round::new(plan, sessions, &placement, &planned);
+            let mut round = Round::new(plan, sessions, &placements, &planned);
             for slot in slots {
                 observer.progress(&words(sessions, plan, &planned, slot), pace.progress(done));
                 let wants = |row: usize| among(row) && recorder.wants(row);
                 let outcome = round.measure(slot, length, &mut schedule, wants)?;
                 done += outcome.rows.len();
-                recorder.record(number, outcome, sessions, &placement);
+                recorder.record(number, outcome, sessions, &placements);
                 observer.recorded(&recorder.result)?;
             }
             spent.add(round.end());

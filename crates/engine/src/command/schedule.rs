@@ -27,11 +27,12 @@ const DESCRIPTORS: (u64, u64) = (10, 40);
 /// Memory that a session may take, most of it shared and touched: buffers of 4 MiB and a daemon's pools.
 const MEMORY_BYTES: u64 = 400 << 20;
 
-/// How many sessions may be open side by side on this machine now.
-pub(crate) fn width() -> usize {
+/// How many rows of so many sessions each may be open side by side on this machine now.
+pub(crate) fn width(pairs: u32) -> usize {
     let by_descriptors = limits::open_files().saturating_sub(DESCRIPTORS.1) / DESCRIPTORS.0;
     let by_memory = limits::available_memory_bytes() / 2 / MEMORY_BYTES;
-    (by_descriptors.min(by_memory) as usize).clamp(1, MOST_SIDE_BY_SIDE)
+    let sessions = (by_descriptors.min(by_memory) as usize).min(MOST_SIDE_BY_SIDE);
+    (sessions / pairs.max(1) as usize).max(1)
 }
 
 /// The orders of one trial.
@@ -135,6 +136,7 @@ mod tests {
             sessions: (0..sessions).map(session).collect(),
             subscribers: 1,
             silent: 0,
+            pairs: 1,
             trace: None,
             trials: Trials::Fixed(1),
             first_trial: 1,
@@ -197,7 +199,11 @@ mod tests {
 
     #[test]
     fn some_sessions_are_side_by_side_on_any_machine() {
-        assert!((1..=MOST_SIDE_BY_SIDE).contains(&width()));
+        assert!((1..=MOST_SIDE_BY_SIDE).contains(&width(1)));
+        assert!(
+            width(3) <= width(1).div_ceil(3) && width(1000) == 1,
+            "the pairs of a row are open at once"
+        );
         let (plan, none) = (plan(3), 0);
         let rounds = Schedule::new(7, 1).rounds(&plan, none, |_| true, |_| false);
         assert_eq!(rounds.len(), 3, "one at a time, rather than none");

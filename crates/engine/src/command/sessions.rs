@@ -125,6 +125,13 @@ impl<'a> Sessions<'a> {
         self.options.followers.is_some() || (capabilities.exclusive && !self.sandbox)
     }
 
+    /// Why there cannot be several pairs of a transport at once, if so.
+    pub(crate) fn refuses_pairs(&self, planned: &PlannedSession) -> Option<String> {
+        let capabilities = &self.registry[planned.transport].definition().capabilities;
+        let is_alone = capabilities.exclusive && !self.sandbox;
+        is_alone.then(|| "without a sandbox one pair of it is the most that can be open".into())
+    }
+
     /// What the ends of a row are opened with.
     pub(crate) fn opening(
         &self,

@@ -49,10 +49,23 @@ pub(crate) struct LoopContext<'a> {
     pub command: &'a mut dyn Command,
 }
 
-/// The command as a leader's loop sees it, between its turns only.
+/// A turn, as the command gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// To be measured.
+    Measured(TurnLimit),
+    /// Beside the turn of this number of the pair that is measured, until the command ends it.
+    Background(u32),
+}
+
+/// The command as a leader's loop sees it, between its turns only; in a background turn also between its slices.
 pub(crate) trait Command {
     /// Tells what comes next, for the reason of a failure: "verifying".
     fn phase(&mut self, phase: &'static str) -> Result<(), Error>;
     /// Reports what a round trip takes about, then sleeps until the next turn; none where the case is over.
-    fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<TurnLimit>, Error>;
+    fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<Turn>, Error>;
+    /// Reports that a background turn has begun.
+    fn background_runs(&mut self) -> Result<(), Error>;
+    /// True once the command has ended the background turn.
+    fn has_ended_background(&mut self) -> Result<bool, Error>;
 }

@@ -1,8 +1,9 @@
 //! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
 //!
 //! [`message`] is what stands in a message, [`steps`] send and receive one, [`marks`] say when one arrived; [`blocks`],
-//! [`paced`], [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in the list.
+//! [`paced`], [`probe`], [`background`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in the list.
 
+mod background;
 mod bare;
 mod blocks;
 mod context;
@@ -29,7 +30,7 @@ use ipcmark_results::Touch;
 
 use crate::wire::{FollowerReport, LeaderReport, Pass};
 pub(crate) use bare::Bare;
-pub(crate) use context::{Command, LoopContext, PatternLoops};
+pub(crate) use context::{Command, LoopContext, PatternLoops, Turn};
 use fan_out::FanOut;
 use message::{HeadOnly, WholeMessage};
 pub(crate) use probe::ProbePages;

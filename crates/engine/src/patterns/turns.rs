@@ -13,8 +13,9 @@ use ipcmark_transport::{Error, Rendezvous, Span};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::{
+    background,
     blocks::{BlockLoop, Recorder},
-    context::LoopContext,
+    context::{Command, LoopContext, Turn},
     cost_meter::CostMeter,
     message,
     paced::Paced,
@@ -55,8 +56,8 @@ pub(super) fn lead(
     ends.start_measuring();
     let mut recorder = Recorder::new(ends.block_length(wait), event_ns);
     let mut paced = Pacer::new(pass, wait).map(Paced::new);
-    while let Some(limit) = command.next_turn(recorder.event_ns())? {
-        leader.turn(ends, &mut recorder, paced.as_mut(), limit)?;
+    while let Some(turn) = command.next_turn(recorder.event_ns())? {
+        leader.turn(ends, &mut recorder, paced.as_mut(), turn, command)?;
     }
     leader.finish(ends, recorder, paced)
 }
@@ -81,8 +82,9 @@ impl Leading<'_> {
         &mut self,
         ends: &mut dyn BlockLoop,
         recorder: &mut Recorder,
-        paced: Option<&mut Paced>,
-        limit: TurnLimit,
+        mut paced: Option<&mut Paced>,
+        turn: Turn,
+        command: &mut dyn Command,
     ) -> Result<(), Error> {
         self.meter.wake();
         self.pin.inspect(|pin| pin.release_other_threads());
@@ -98,12 +100,20 @@ impl Leading<'_> {
             Some(_) if *is_alone => Ok(None),
             Some(pages) => announced(ends, pages, meter).map(Some),
         };
-        match paced {
-            None => recorder.turn(ends, limit, probe)?,
-            Some(paced) => {
-                paced.turn(recorder, ends, limit, probe)?;
-                self.meter.leave_out(paced.take_polled_ns());
+        let is_paced = paced.is_some();
+        let mut measure = |ends: &mut dyn BlockLoop, limit: TurnLimit| match paced.as_deref_mut() {
+            None => recorder.turn(ends, limit, probe),
+            Some(paced) => paced.turn(recorder, ends, limit, probe),
+        };
+        match turn {
+            Turn::Measured(limit) => measure(ends, limit)?,
+            Turn::Background(number) => {
+                let slice = background::slice(number, is_paced);
+                background::run(ends, command, &mut |ends| measure(ends, slice))?;
             }
+        }
+        if let Some(paced) = paced {
+            self.meter.leave_out(paced.take_polled_ns());
         }
         self.meter.leave_out(ends.take_aside_ns());
         self.meter.stop_thread();
@@ -272,7 +282,7 @@ mod tests {
     use std::{collections::VecDeque, thread};
 
     use super::*;
-    use crate::patterns::{context::Command, scripted::Scripted};
+    use crate::patterns::scripted::Scripted;
     use ipcmark_results::{Load, Touch};
     use ipcmark_transport::{Pattern, Wait};
 
@@ -290,9 +300,17 @@ mod tests {
             Ok(())
         }
 
-        fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<TurnLimit>, Error> {
+        fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<Turn>, Error> {
             assert!(round_trip_ns > 0.0);
-            Ok(self.turns.pop_front())
+            Ok(self.turns.pop_front().map(Turn::Measured))
+        }
+
+        fn background_runs(&mut self) -> Result<(), Error> {
+            unreachable!("there is no background turn")
+        }
+
+        fn has_ended_background(&mut self) -> Result<bool, Error> {
+            unreachable!("there is no background turn")
         }
     }
 

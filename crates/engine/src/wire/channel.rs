@@ -10,6 +10,7 @@ use std::{
 };
 
 use ipcmark_transport::Error;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The longest frame that a leader sends, in bytes: a report of every block of ten minutes is below it.
@@ -52,6 +53,12 @@ impl<In: DeserializeOwned> Channel<In> {
                 return Ok(None);
             }
         }
+    }
+
+    /// True if [`Channel::receive`] has something to read: a part of a message, or the end.
+    pub(crate) fn is_ready(&self) -> bool {
+        let mut wanted = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
+        !self.inbox.is_empty() || poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
     /// Reads once what has arrived and sleeps if nothing has; false when the other end is closed.
@@ -114,6 +121,23 @@ mod tests {
         assert_eq!(b.receive().unwrap().map(|list| list.len()), Some(10_000));
         sender.join().unwrap().unwrap();
         assert_eq!(b.receive().unwrap(), None);
+    }
+
+    #[test]
+    fn what_has_arrived_is_known_without_a_sleep() {
+        let (a, b) = pair().unwrap();
+        let (mut a, mut b) =
+            (Channel::<u32>::new(a, "test", 99), Channel::<u32>::new(b, "test", 99));
+        assert!(!b.is_ready());
+        a.send(&1).unwrap();
+        a.send(&2).unwrap();
+        assert!(b.is_ready());
+        assert_eq!(b.receive().unwrap(), Some(1));
+        assert!(b.is_ready(), "the second has been read with the first");
+        assert_eq!(b.receive().unwrap(), Some(2));
+        assert!(!b.is_ready());
+        drop(a);
+        assert!(b.is_ready(), "the end is told at once");
     }
 
     #[test]

@@ -112,6 +112,10 @@ pub(crate) enum Request {
     Run(Pass),
     /// To the leader: it is this session's turn.
     Turn(TurnLimit),
+    /// To the leader of a pair that is not measured: run beside the turn of this number until the end is ordered.
+    Background(u32),
+    /// To that leader: the turn beside it is over.
+    EndBackground,
     /// To the leader: there are no more turns.
     Finish,
     /// Look what may have carried the messages, while every end is still open: a library closes its
@@ -132,6 +136,8 @@ pub(crate) enum Reply {
     Phase(PlainText),
     /// The leader has warmed up or had its turn, and waits for the next. A round trip, or a message, takes about so long.
     Ready { round_trip_ns: f64 },
+    /// The background turn has begun.
+    BackgroundRuns,
     /// The leader is done.
     Led(Box<LeaderReport>),
     /// The follower is done; nothing from one that took no part, because no message leaves the leader.
@@ -160,7 +166,8 @@ impl Request {
             (Request::Open(_), Reply::Opened(_))
             | (Request::Look, Reply::Seen { .. })
             | (Request::Close, Reply::Closed) => true,
-            (Request::Run(_) | Request::Turn(_), Reply::Ready { .. })
+            (Request::Run(_) | Request::Turn(_) | Request::EndBackground, Reply::Ready { .. })
+            | (Request::Background(_), Reply::BackgroundRuns)
             | (Request::Finish, Reply::Led(_))
             | (Request::Prepare { .. }, Reply::Prepared(Some(_))) => role.is_leader(),
             (Request::Run(_), Reply::Followed(_))
@@ -171,7 +178,10 @@ impl Request {
 
     /// True if it goes on with what an earlier request began, so that the reply covers the time since that.
     pub(crate) fn continues(&self) -> bool {
-        matches!(self, Request::Turn(_) | Request::Finish)
+        matches!(
+            self,
+            Request::Turn(_) | Request::Background(_) | Request::EndBackground | Request::Finish
+        )
     }
 }
 

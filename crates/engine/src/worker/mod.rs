@@ -22,11 +22,8 @@ use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::clock;
 
 use crate::{
-    patterns::{self, Bare, LoopContext, ProbePages},
-    wire::{
-        Channel, ClockReport, Costs, LeaderReport, Opened, Pass, PathOptions, Reply, Request,
-        TurnLimit,
-    },
+    patterns::{self, Bare, LoopContext, ProbePages, Turn},
+    wire::{Channel, ClockReport, Costs, LeaderReport, Opened, Pass, PathOptions, Reply, Request},
 };
 
 /// What the workers of a process serve.
@@ -319,13 +316,29 @@ impl patterns::Command for Channel<Request> {
         self.send(&Reply::Phase(phase.into()))
     }
 
-    fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<TurnLimit>, Error> {
+    fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<Turn>, Error> {
         self.send(&Reply::Ready { round_trip_ns })?;
         match self.receive()? {
-            Some(Request::Turn(limit)) => Ok(Some(limit)),
+            Some(Request::Turn(limit)) => Ok(Some(Turn::Measured(limit))),
+            Some(Request::Background(number)) => Ok(Some(Turn::Background(number))),
             Some(Request::Finish) => Ok(None),
             Some(other) => Err(out_of_turn(&other)),
             None => Err(Error::peer_gone("wait for", "the next turn")),
+        }
+    }
+
+    fn background_runs(&mut self) -> Result<(), Error> {
+        self.send(&Reply::BackgroundRuns)
+    }
+
+    fn has_ended_background(&mut self) -> Result<bool, Error> {
+        if !self.is_ready() {
+            return Ok(false);
+        }
+        match self.receive()? {
+            Some(Request::EndBackground) => Ok(true),
+            Some(other) => Err(out_of_turn(&other)),
+            None => Err(Error::peer_gone("wait for", "the end of a background turn")),
         }
     }
 }

@@ -104,6 +104,7 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         sessions: names.iter().map(session).collect(),
         subscribers: 1,
         silent: 0,
+        pairs: 1,
         trials: Trials::Fixed(trials),
         length: Some(Length::RoundTrips(round_trips(names))),
         first_trial: 1,

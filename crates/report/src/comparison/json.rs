@@ -68,6 +68,7 @@ fn identity(identity: &Identity) -> Value {
         "span": identity.span.to_string(),
         "subscribers": identity.subscribers,
         "silent_subscribers": identity.silent_subscribers,
+        "pairs_at_once": identity.pairs,
     })
 }
 

@@ -28,6 +28,7 @@ const CASE: &[Column<Case>] = &[
     ("span", |case| case.identity.span.to_string()),
     ("subscribers", |case| case.identity.subscribers.to_string()),
     ("silent_subscribers", |case| case.identity.silent_subscribers.to_string()),
+    ("pairs", |case| case.identity.pairs.to_string()),
     ("options", options),
     ("placement", placement),
     ("status", |case| case.status().to_string()),
@@ -68,6 +69,9 @@ const TRIAL: &[Column<Trial>] = &[
     ("stream_counted", |trial| stream(trial, |parts| Some(parts.counted))),
     ("stream_depth_p50", |trial| stream(trial, |parts| Some(parts.depth?.p50))),
     ("stream_depth_max", |trial| stream(trial, |parts| Some(parts.depth?.max))),
+    ("stream_all_pairs_per_second", |trial| {
+        optional(trial.stream.as_ref().and_then(|parts| parts.all_pairs_per_second))
+    }),
     ("lost_wait_ns", |trial| trial.lost_wait_ns.to_string()),
     ("setup_ns", |trial| trial.session.setup_ns.to_string()),
     ("round", |trial| trial.round.to_string()),

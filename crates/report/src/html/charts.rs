@@ -51,7 +51,7 @@ struct Plotted {
     wait: String,
     touch: String,
     span: String,
-    /// Several followers in words, or nothing.
+    /// Several followers or pairs in words, or nothing.
     subscribers: String,
     /// How messages are offered, in words.
     load: String,
@@ -166,6 +166,15 @@ fn plotted(
     Ok(plotted)
 }
 
+fn several(group: &Group) -> String {
+    let followers = match group.key.subscribers {
+        0 | 1 => None,
+        several => Some(names::followers(several, group.key.silent_subscribers)),
+    };
+    let pairs = names::pairs(group.key.pairs);
+    followers.into_iter().chain(pairs).collect::<Vec<_>>().join(", ")
+}
+
 fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, String> {
     let identity = &row.case.identity;
     let points = curve(row.trials)
@@ -180,10 +189,7 @@ fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, 
         wait: identity.wait.to_string(),
         touch: identity.touch.to_string(),
         span: identity.span.to_string(),
-        subscribers: match group.key.subscribers {
-            0 | 1 => String::new(),
-            several => names::followers(several, group.key.silent_subscribers),
-        },
+        subscribers: several(group),
         load: names::load(identity.load).unwrap_or_else(|| CLOSED.into()),
         rate: match identity.load {
             Load::Rate { per_second, .. } => Some(per_second),

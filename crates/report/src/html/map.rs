@@ -118,6 +118,7 @@ fn title(key: Key, titles: &Titles) -> String {
     if key.subscribers > 1 {
         parts.push(names::followers(key.subscribers, key.silent_subscribers));
     }
+    parts.extend(names::pairs(key.pairs));
     parts.push(key.wait.to_string());
     parts.join(" · ")
 }

@@ -71,6 +71,7 @@ fn any_case() -> impl Strategy<Value = Case> {
             match pattern {
                 Pattern::FanOut => (identity.subscribers, identity.silent_subscribers) = (3, 1),
                 Pattern::Throughput => identity.load = Load::Closed,
+                Pattern::Latency => identity.pairs = if all { 1 } else { 4 },
                 _ => {}
             }
             case.outcome = measured_as(pattern, trials);

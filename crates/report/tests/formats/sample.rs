@@ -17,6 +17,7 @@ pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
             span: Span::Process,
             subscribers: 1,
             silent_subscribers: 0,
+            pairs: 1,
             n_sends: false,
             options: Default::default(),
             placement: PlacementPolicy::Auto,
@@ -37,9 +38,10 @@ pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
         clock_offset: Some(ClockOffset { least_ns: -30, most_ns: 45 }),
     };
     let depth = Some(QueueDepth { p50: 128, max: 700 });
+    let stream = StreamParts { counted: 10_000, depth, all_pairs_per_second: None };
     Trial {
         one_way: (pattern == Pattern::OneWay).then_some(parts),
-        stream: (pattern == Pattern::Throughput).then_some(StreamParts { counted: 10_000, depth }),
+        stream: (pattern == Pattern::Throughput).then_some(stream),
         ..trial
     }
 }
@@ -149,6 +151,7 @@ fn session(wait: Wait, time: f64) -> SessionRecord {
         ],
         parts_per_message: Some(1.0),
         idle_share: 0.0,
+        other_pairs: Vec::new(),
     }
 }
 

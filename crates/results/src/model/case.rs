@@ -52,6 +52,11 @@ pub struct Identity {
     pub subscribers: u32,
     /// Number of followers that only listen, and answer nothing in the timed part.
     pub silent_subscribers: u32,
+    /// Number of leaders with their followers that run at once, each with an instance of the transport of its own: the
+    /// figures are those of one of them. Absent where there is one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1))]
+    pub pairs: u32,
     /// True if the leader sends to each follower through an end of its own, for the transport knows only two ends: a
     /// publication is so many sends, one after the other, each time in another order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -60,6 +65,14 @@ pub struct Identity {
     pub options: BTreeMap<String, String>,
     /// The choice of processors for the processes.
     pub placement: PlacementPolicy,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(pairs: &u32) -> bool {
+    *pairs == 1
 }
 
 /// The bytes of a payload that are written before publish and read after take, in the timed part.
@@ -183,6 +196,11 @@ impl Outcome {
 }
 
 impl Identity {
+    /// Ends that run at once: those of all pairs.
+    pub fn ends(&self) -> u32 {
+        self.subscribers.saturating_add(1).saturating_mul(self.pairs)
+    }
+
     /// Messages for each that the leader publishes: one to each follower, and one back from each that answers. Nobody
     /// answers a stream, nor one way in an open loop.
     pub fn messages_per_publication(&self) -> u64 {

@@ -36,6 +36,26 @@ pub struct SessionRecord {
     /// threads awake.
     #[schemars(range(min = 0))]
     pub idle_share: f64,
+    /// The other pairs, which ran the same traffic beside this one; absent where it was alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_pairs: Vec<PairRecord>,
+}
+
+/// A pair that ran beside the one that is measured, over its own turns: these begin a little before those of the measured
+/// pair, and end a little after them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairRecord {
+    /// Number of the pair, from 2: the measured one is the first.
+    #[schemars(range(min = 2))]
+    pub number: u32,
+    /// Length of its turns together.
+    pub turns_ns: u64,
+    /// Its messages, as those of the session.
+    pub messages: u64,
+    /// Those sent, received and lost.
+    pub losses: Losses,
+    /// Its processes, as those of the session.
+    pub processes: Vec<ProcessRecord>,
 }
 
 /// The round trips, or messages, that were sent in the measured pass, received and lost; which of the two
@@ -195,8 +215,18 @@ impl SessionRecord {
             ("idle_share", self.idle_share),
             ("parts_per_message", self.parts_per_message.unwrap_or(0.0)),
         ])?;
-        let Losses { sent, received, lost, .. } = self.losses;
-        match received.checked_add(lost) == Some(sent) {
+        self.losses.check()?;
+        let of_pair = |pair: &PairRecord| {
+            pair.losses.check().map_err(|cause| format!("pair {}: {cause}", pair.number))
+        };
+        self.other_pairs.iter().try_for_each(of_pair)
+    }
+}
+
+impl Losses {
+    fn check(&self) -> Result<(), String> {
+        let Losses { sent, received, lost, .. } = self;
+        match received.checked_add(*lost) == Some(*sent) {
             true => Ok(()),
             false => Err(format!("{sent} were sent, but {received} received and {lost} lost")),
         }

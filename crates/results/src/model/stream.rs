@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::figure::check_figures;
+
 /// The messages of a stream, and how many of them were on their way at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamParts {
@@ -12,6 +14,11 @@ pub struct StreamParts {
     /// How deep the queue was. Absent where the clocks of the ends do not agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<QueueDepth>,
+    /// Messages a second of all pairs that ran at once, this one among them: of each the rate of arrival in its own blocks.
+    /// Absent where it was alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub all_pairs_per_second: Option<f64>,
 }
 
 /// Messages that were sent and not yet received, looked at whenever a batch began to arrive: true to a batch.
@@ -25,6 +32,7 @@ pub struct QueueDepth {
 
 impl StreamParts {
     pub(super) fn check(&self) -> Result<(), String> {
+        check_figures(&[("all_pairs_per_second", self.all_pairs_per_second.unwrap_or(0.0))])?;
         match self.depth {
             Some(QueueDepth { p50, max }) if p50 > max => {
                 Err(format!("stream.depth.p50 is {p50}, above its max {max}"))

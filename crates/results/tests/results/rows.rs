@@ -27,11 +27,12 @@ fn what_is_not_comparable_never_shares_a_group() {
         Identity { payload_bytes: 128, ..base.clone() },
         Identity { pattern: Pattern::FanOut, subscribers: 2, ..base.clone() },
         Identity { span: Span::Thread, ..base.clone() },
+        Identity { pairs: 3, ..base.clone() },
         base.clone(),
     ];
     let result = run(apart.into_iter().map(|identity| with(identity, &[1_000])).collect());
     let groups = groups(&result);
-    assert_eq!(groups.len(), 6);
+    assert_eq!(groups.len(), 7);
     assert!(groups.iter().all(|group| group.rows.len() == 1));
     assert!(groups.is_sorted_by_key(|group| group.key));
 }

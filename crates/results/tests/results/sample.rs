@@ -17,6 +17,7 @@ pub fn identity(transport: &str) -> Identity {
         span: Span::Process,
         subscribers: 1,
         silent_subscribers: 0,
+        pairs: 1,
         n_sends: false,
         options: [("capacity".to_string(), "8".to_string())].into(),
         placement: PlacementPolicy::Auto,
@@ -110,6 +111,7 @@ fn session(histogram: &Histogram<u64>) -> SessionRecord {
         processes: vec![process(Role::Leader, count), process(Role::Follower(0), count)],
         parts_per_message: Some(1.0),
         idle_share: 0.0,
+        other_pairs: Vec::new(),
     }
 }
 

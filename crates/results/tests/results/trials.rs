@@ -34,6 +34,7 @@ fn cases_that_differ_in_anything_are_rows_of_their_own() {
         Identity { touch: Touch::All, ..base.clone() },
         Identity { subscribers: 2, pattern: Pattern::FanOut, ..base.clone() },
         Identity { options: Default::default(), ..base.clone() },
+        Identity { pairs: 2, ..base.clone() },
         Identity { library_version: Some("2".into()), ..base.clone() },
         Identity { placement: PlacementPolicy::Cpus(vec![0, 1]), ..base.clone() },
     ];
@@ -41,7 +42,7 @@ fn cases_that_differ_in_anything_are_rows_of_their_own() {
     for identity in others.iter().chain([&base]) {
         result.record(identity.clone(), measured(vec![trial(1, &[1_000])]));
     }
-    assert_eq!(result.cases.len(), 8);
+    assert_eq!(result.cases.len(), 9);
 }
 
 #[test]

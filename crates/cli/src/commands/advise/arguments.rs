@@ -85,7 +85,7 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 12] = [
+const DECIDED: [&str; 13] = [
     "plan",
     "format",
     "history",
@@ -94,6 +94,7 @@ const DECIDED: [&str; 12] = [
     "rate",
     "subscribers",
     "silent",
+    "pairs",
     "patterns",
     "interval",
     "arrivals",

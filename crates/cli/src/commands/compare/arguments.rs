@@ -23,11 +23,12 @@ pub(super) struct CompareArguments {
 
     /// Time for everything: as many pairs of trials as fit, at least 8 [default: 2m]
     #[arg(long, value_name = "DURATION", value_parser = values::budget, requires = "run")]
-    #[arg(conflicts_with = "pairs")]
+    #[arg(conflicts_with = "pairs_of_trials")]
     pub budget: Option<Duration>,
 
     /// Pairs of trials, one of each plan; what differs takes as many again
-    #[arg(long, value_name = "N", requires = "run")]
+    // What `ipcmark run` calls pairs is another thing, which a plan can say.
+    #[arg(id = "pairs_of_trials", long = "pairs", value_name = "N", requires = "run")]
     #[arg(value_parser = clap::value_parser!(u32).range(8..=10_000))]
     pub pairs: Option<u32>,
 
@@ -51,7 +52,9 @@ pub(crate) enum FormatWord {
 pub(super) const OF_RUN_ALONE: [&str; 9] =
     ["plan", "format", "export", "output", "history", "live", "trials", "budget", "precision"];
 
-/// The flags of `ipcmark run` that override those of both plans.
+/// The flags of `ipcmark run` that override those of both plans: all but those, and the one whose word means the pairs of
+/// trials here.
 pub(super) fn shared_flags() -> Vec<Arg> {
-    flags_of_run(&OF_RUN_ALONE).into_iter().map(|arg| arg.requires("run")).collect()
+    let flags = flags_of_run(&OF_RUN_ALONE).into_iter().filter(|arg| arg.get_id() != "pairs");
+    flags.map(|arg| arg.requires("run")).collect()
 }

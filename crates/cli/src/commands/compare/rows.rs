@@ -16,6 +16,7 @@ pub(super) struct RowKey {
     touch: Touch,
     load: Load,
     followers: (u32, u32),
+    pairs: u32,
 }
 
 impl RowKey {
@@ -28,6 +29,7 @@ impl RowKey {
             touch: identity.touch,
             load: identity.load,
             followers: (identity.subscribers, identity.silent_subscribers),
+            pairs: identity.pairs,
         }
     }
 
@@ -42,6 +44,7 @@ impl RowKey {
             touch,
             load,
             followers: (plan.subscribers, plan.silent),
+            pairs: plan.pairs,
         }
     }
 }

@@ -66,7 +66,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
     if let Some(cpus) = &arguments.cpus {
         let followers = cpus.len().saturating_sub(1) as u32;
-        Pinning::Cpus(cpus.clone()).check(followers).map_err(|e| e.to_string())?;
+        Pinning::Cpus(cpus.clone()).check(followers, 1).map_err(|e| e.to_string())?;
     }
     match System::running() {
         Ok(system) => diagnose(&arguments, system.with_cpus(arguments.cpus.as_deref())),

@@ -14,7 +14,8 @@ pub(super) struct SweepArguments {
     #[arg(value_name = "OVER", value_enum)]
     pub over: Over,
 
-    /// Its values, parted by commas [default: rate 1k/s to 1M/s, interval 1ms to 1s, payload 64 to 1M, subscribers 1 to 16]
+    /// Its values, parted by commas [default: rate 1k/s to 1M/s, interval 1ms to 1s, payload 64 to 1M, subscribers 1 to 16,
+    /// pairs 1 to 8]
     #[arg(long, value_name = "POINT,…", value_delimiter = ',')]
     pub at: Vec<String>,
 
@@ -38,6 +39,8 @@ pub(super) enum Over {
     Payload,
     /// The number of followers
     Subscribers,
+    /// The number of pairs that run at once
+    Pairs,
 }
 
 /// Words of `--format`.
@@ -57,6 +60,7 @@ impl Over {
             Over::Interval => "interval",
             Over::Payload => "sizes",
             Over::Subscribers => "subscribers",
+            Over::Pairs => "pairs",
         }
     }
 
@@ -67,6 +71,7 @@ impl Over {
             Over::Interval => &["1ms", "10ms", "100ms", "1s"],
             Over::Payload => &["64", "1k", "16k", "256k", "1M"],
             Over::Subscribers => &["1", "2", "4", "8", "16"],
+            Over::Pairs => &["1", "2", "4", "8"],
         }
     }
 
@@ -76,6 +81,7 @@ impl Over {
             Over::Rate | Over::Interval => Swept::Load,
             Over::Payload => Swept::Payload,
             Over::Subscribers => Swept::Subscribers,
+            Over::Pairs => Swept::Pairs,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ipcmark sweep`: walks over rates, pauses, payloads or subscribers, and finds the knee.
+//! `ipcmark sweep`: walks over rates, pauses, payloads, subscribers or pairs, and finds the knee.
 
 mod arguments;
 mod knee;
@@ -107,7 +107,7 @@ fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "sweep",
-    summary: "Walk over rates, pauses, payloads or subscribers, and find the highest rate that holds",
+    summary: "Walk over rates, pauses, payloads, subscribers or pairs, and find the highest rate that holds",
     guide: Guide {
         about: "Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
         examples: &[
@@ -124,6 +124,7 @@ pub(super) const DEFINITION: Definition = Definition {
                 "ipcmark sweep subscribers -t pipe -w block --at 1,2,5,10",
                 "what each further reader costs",
             ),
+            ("ipcmark sweep pairs -t os -w block -s 64", "what a row costs that is not alone"),
         ],
         exit: "0 all asked for was measured; 1 a row that was asked for by name failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["run", "advise", "report"],

@@ -207,6 +207,29 @@ impl<'a> Session<'a> {
         self.leader_is_ready(expected)
     }
 
+    /// Has this session run beside the turn of this number of another; returns once it has begun to.
+    pub(crate) fn run_in_background(&mut self, number: u32) -> Result<(), SessionError> {
+        self.phase = "starting beside another pair".into();
+        self.ask_leader(&Request::Background(number));
+        match self.collect(1, Duration::ZERO)?.pop() {
+            Some(Reply::BackgroundRuns) => {
+                self.phase = "running beside another pair".into();
+                Ok(())
+            }
+            other => Err(self.unexpected_of_leader(other)),
+        }
+    }
+
+    /// Has it stop that; [`Session::await_background`] returns as [`Session::begin`].
+    pub(crate) fn end_background(&mut self) {
+        self.ask_leader(&Request::EndBackground);
+    }
+
+    /// Waits until it has stopped.
+    pub(crate) fn await_background(&mut self, expected: Duration) -> Result<f64, SessionError> {
+        self.leader_is_ready(expected)
+    }
+
     /// Ends the turns; what the workers measured, the leader first.
     pub(crate) fn finish(&mut self) -> Result<Vec<Reply>, SessionError> {
         self.phase = "reporting".into();
@@ -217,8 +240,12 @@ impl<'a> Session<'a> {
     fn leader_is_ready(&mut self, expected: Duration) -> Result<f64, SessionError> {
         match self.collect(1, expected)?.pop() {
             Some(Reply::Ready { round_trip_ns }) => Ok(round_trip_ns),
-            other => Err(SessionError::Failed(format!("the leader answered {other:?} to a turn"))),
+            other => Err(self.unexpected_of_leader(other)),
         }
+    }
+
+    fn unexpected_of_leader(&self, reply: Option<Reply>) -> SessionError {
+        SessionError::Failed(format!("the leader answered {reply:?} to a turn"))
     }
 
     fn ask_all(&mut self, phase: &str, request: &Request) {

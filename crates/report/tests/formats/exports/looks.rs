@@ -77,15 +77,18 @@ fn names_say_what_is_out_of_the_ordinary() {
     identity.touch = Touch::Head;
     identity.load = Load::Interval { pause_ns: 5 };
     identity.options = [("b".into(), "1, 2".into())].into();
+    let mut beside = usual.clone();
+    beside.identity.pairs = 4;
     let mut bare = case("null", 4_096, Wait::Spin, 1);
     bare.identity.span = Span::None;
     let mut elsewhere = usual.clone();
     elsewhere.identity.placement = PlacementPolicy::Off;
-    let names = row_names(&run(vec![usual, random, several, bare, elsewhere]));
+    let names = row_names(&run(vec![usual, random, several, beside, bare, elsewhere]));
     let expected = [
         "latency/tcp/64/spin/round_trip",
         "latency/tcp/64/spin/rate:10/poisson/response",
         "latency/tcp/64/spin/touch:head/pause_ns:5/subscribers:3/silent:1/b:1__2/round_trip",
+        "latency/tcp/64/spin/pairs:4/round_trip",
         "latency/null/4096/spin/span:none/round_trip",
         "latency/tcp/64/spin/round_trip#2",
     ];

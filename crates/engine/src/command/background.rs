@@ -1,0 +1,126 @@
+//! The other pairs of a row: sessions of the same transport that run the same traffic while the row has its turn.
+
+use std::time::Duration;
+
+use ipcmark_machine::placement::Placement;
+
+use super::{
+    plan::{PlannedSession, Slot},
+    row_reports::RowReports,
+    session::{Session, SessionError},
+    sessions::Sessions,
+};
+use crate::{
+    registry::AnyTransport,
+    wire::{Opening, Pass, Reply, Request},
+};
+
+/// The pairs beside the one that is measured.
+#[derive(Default)]
+pub(super) struct Background<'a>(Vec<Pair<'a>>);
+
+/// One of them.
+struct Pair<'a> {
+    session: Session<'a>,
+    /// What its ends were opened with, and what they said.
+    open: Option<(Opening, Vec<Reply>)>,
+}
+
+impl<'a> Background<'a> {
+    /// Starts a session for each of these placements.
+    pub(super) fn start(
+        sessions: &Sessions<'a>,
+        planned: &PlannedSession,
+        placements: &[Placement],
+    ) -> Result<Self, SessionError> {
+        let start = |(at, placement): (usize, &Placement)| {
+            let session = sessions.start(planned, placement).map_err(|error| named(at, error))?;
+            Ok(Pair { session, open: None })
+        };
+        placements.iter().enumerate().map(start).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether all processes are there, as far as is known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.iter().all(|pair| pair.session.is_whole())
+    }
+
+    /// Opens the ends of all and warms them up.
+    pub(super) fn open(
+        &mut self,
+        sessions: &Sessions<'a>,
+        planned: &PlannedSession,
+        slot: Slot,
+        pass: &Pass,
+    ) -> Result<(), SessionError> {
+        let n_sends = sessions.sends_to_each(planned, slot.pattern);
+        self.of_each(|pair| {
+            let opening = sessions.opening(planned.wait, planned.options.clone(), slot, n_sends)?;
+            let request = Request::Open(opening.clone());
+            // Noted before it is asked for: what a failure leaves is cleared up by its name.
+            let (_, opened) = pair.open.insert((opening, Vec::new()));
+            *opened = pair.session.ask("opening", &request, Duration::ZERO)?;
+            pair.session.begin(pass).map(drop)
+        })
+    }
+
+    /// Has all run beside the turn of this number; returns once all do.
+    pub(super) fn run(&mut self, number: u32) -> Result<(), SessionError> {
+        self.of_each(|pair| pair.session.run_in_background(number))
+    }
+
+    /// Has all stop, at once, and waits until they have.
+    pub(super) fn stop(&mut self, expected: Duration) -> Result<(), SessionError> {
+        self.0.iter_mut().for_each(|pair| pair.session.end_background());
+        self.of_each(|pair| pair.session.await_background(expected).map(drop))
+    }
+
+    /// Closes the ends of all; what they reported.
+    pub(super) fn close(
+        &mut self,
+        sessions: &Sessions<'a>,
+    ) -> Result<Vec<RowReports>, SessionError> {
+        let mut reports = Vec::new();
+        self.of_each(|pair| {
+            let measured = pair.session.finish()?;
+            let look = "looking at what carried the messages";
+            let seen = pair.session.ask(look, &Request::Look, Duration::ZERO)?;
+            pair.session.ask("closing", &Request::Close, Duration::ZERO)?;
+            if let Some((opening, opened)) = pair.open.take() {
+                sessions.close(&opening);
+                reports.push(RowReports { opened, measured, seen, others: Vec::new() });
+            }
+            Ok(())
+        })?;
+        Ok(reports)
+    }
+
+    /// Ends all of them and removes what they left.
+    pub(super) fn clear_up(self, sessions: &Sessions<'a>, transport: Option<&dyn AnyTransport>) {
+        for Pair { session, open } in self.0 {
+            match open {
+                Some((opening, _)) => sessions.clear_up(session, transport, &opening),
+                None => drop(session),
+            }
+        }
+    }
+
+    /// Does this with one after the other; an error says which pair it is.
+    fn of_each(
+        &mut self,
+        mut does: impl FnMut(&mut Pair<'a>) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let mut pairs = self.0.iter_mut().enumerate();
+        pairs.try_for_each(|(at, pair)| does(pair).map_err(|error| named(at, error)))
+    }
+}
+
+/// The same failure, with the pair that it is of: the measured one is the first.
+fn named(at: usize, error: SessionError) -> SessionError {
+    match error {
+        SessionError::Failed(reason) => {
+            SessionError::Failed(format!("pair {} beside it: {reason}", at + 2))
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,133 @@
+//! The turns of one row in a trial: how many there are, and how long each may be.
+
+use std::time::Duration;
+
+use ipcmark_results::Load;
+
+use crate::wire::{Length, TurnLimit};
+
+/// The shortest turn in round trips: a sampled and a clock-free block with what stands around them.
+const TURN_ROUND_TRIPS: f64 = 6.0;
+
+/// The most turns of a row in one trial.
+const MOST_TURNS: f64 = 2000.0;
+
+/// A row whose messages are far apart has at least so many in a trial.
+const FEWEST_MESSAGES: f64 = 16.0;
+
+/// The turns of one row in one trial.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    pub count: u32,
+    done: u32,
+    /// Samples that are still wanted; all that come where the length is a time.
+    samples: u64,
+    time_ns: u64,
+    pub round_trip_ns: f64,
+}
+
+impl Turns {
+    /// As many as it takes, where a round trip takes about so long. A load that pauses has one turn, for it is to find the
+    /// machine as its pauses leave it.
+    pub(super) fn of(length: Length, round_trip_ns: f64, turn: Duration, load: Load) -> Self {
+        if let Some(gap_ns) = load.gap_ns() {
+            return Self::paced(length, round_trip_ns, load, gap_ns);
+        }
+        let turn_ns = (turn.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
+        let (samples, time_ns) = match length {
+            Length::Time(time) => (u64::MAX, time.as_nanos() as f64),
+            // Where there are clock-free round trips, they are half of all.
+            Length::RoundTrips(samples) => (samples, 2.0 * samples as f64 * round_trip_ns),
+        };
+        let count = (time_ns / turn_ns).round().clamp(1.0, MOST_TURNS) as u32;
+        let time_ns = match length {
+            Length::Time(_) => (time_ns / f64::from(count)) as u64,
+            Length::RoundTrips(_) => u64::MAX,
+        };
+        Self { count, done: 0, samples, time_ns, round_trip_ns }
+    }
+
+    /// All in one turn: what an end does around a turn is none of the transport's calls.
+    pub(super) fn one(length: Length, round_trip_ns: f64) -> Self {
+        let (samples, time_ns) = match length {
+            Length::Time(time) => (u64::MAX, time.as_nanos() as u64),
+            Length::RoundTrips(samples) => (samples, u64::MAX),
+        };
+        Self { count: 1, done: 0, samples, time_ns, round_trip_ns }
+    }
+
+    fn paced(length: Length, round_trip_ns: f64, load: Load, gap_ns: f64) -> Self {
+        let (samples, time_ns) = match (length, load) {
+            (Length::Time(time), Load::Trace { .. }) => (u64::MAX, time.as_nanos() as f64),
+            (Length::Time(time), _) => {
+                (u64::MAX, (FEWEST_MESSAGES * gap_ns).max(time.as_nanos() as f64))
+            }
+            (Length::RoundTrips(count), Load::Rate { .. }) => {
+                // Random arrivals take longer or shorter; none of the messages is left out for that.
+                let count_and_more = count as f64 + 6.0 * (count as f64).sqrt() + 10.0;
+                (count, count_and_more * gap_ns)
+            }
+            (Length::RoundTrips(count), _) => (count, u64::MAX as f64),
+        };
+        // What a count is expected to take without pauses is not asked: it may be far less.
+        let round_trip_ns = round_trip_ns + gap_ns;
+        Self { count: 1, done: 0, samples, time_ns: time_ns as u64, round_trip_ns }
+    }
+
+    /// The turn of this row in the round's time `time` of `times`, if it has one: rows with fewer turns have
+    /// them evenly spread. With what it is expected to take.
+    pub(super) fn next(&mut self, time: u32, times: u32) -> Option<(TurnLimit, Duration)> {
+        let due = u64::from(time + 1) * u64::from(self.count) / u64::from(times);
+        if u64::from(self.done) >= due {
+            return None;
+        }
+        let left = u64::from(self.count - self.done);
+        self.done += 1;
+        let samples = match self.samples {
+            u64::MAX => u64::MAX,
+            wanted => {
+                let share = wanted.div_ceil(left);
+                self.samples -= share;
+                share
+            }
+        };
+        let by_count = 3.0 * samples as f64 * self.round_trip_ns;
+        let by_time = 1.5 * self.time_ns as f64;
+        let expected = Duration::from_nanos(by_count.min(by_time) as u64);
+        Some((TurnLimit { number: time, time_ns: self.time_ns, samples }, expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A turn of round trips.
+    const TURN: Duration = Duration::from_millis(5);
+
+    fn limits(mut turns: Turns, times: u32) -> Vec<Option<TurnLimit>> {
+        (0..times).map(|time| turns.next(time, times).map(|(limit, _)| limit)).collect()
+    }
+
+    #[test]
+    fn a_time_is_divided_into_turns_and_a_slow_row_has_fewer_of_them() {
+        let fast = Turns::of(Length::Time(Duration::from_millis(100)), 200.0, TURN, Load::Closed);
+        assert_eq!((fast.count, fast.time_ns), (20, 5_000_000));
+        let slow = Turns::of(Length::Time(Duration::from_millis(100)), 5e6, TURN, Load::Closed);
+        assert_eq!(slow.count, 3);
+        let spread = limits(slow, 20);
+        let at: Vec<usize> = (0..20).filter(|time| spread[*time].is_some()).collect();
+        assert_eq!(at, [6, 13, 19]);
+    }
+
+    #[test]
+    fn a_count_is_divided_into_turns_and_nothing_is_left_over() {
+        for (count, round_trip_ns) in [(1, 100.0), (1000, 1e5), (999, 1e6), (100_000, 60_000.0)] {
+            let turns = Turns::of(Length::RoundTrips(count), round_trip_ns, TURN, Load::Closed);
+            let times = turns.count;
+            let samples: u64 =
+                limits(turns, times).iter().flatten().map(|limit| limit.samples).sum();
+            assert_eq!(samples, count);
+        }
+    }
+}

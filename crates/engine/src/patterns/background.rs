@@ -1,0 +1,94 @@
+//! The turn of a pair that is not measured: it runs the same traffic as the pair beside it, for as long as the turn of
+//! that lasts. It goes in slices, after each of which the leader looks whether the command has ended it.
+
+use std::time::Duration;
+
+use ipcmark_transport::Error;
+
+use super::{blocks::BlockLoop, context::Command};
+use crate::wire::TurnLimit;
+
+/// A slice is a few blocks: what is looked up between two of them weighs little.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// A slice of a load that pauses begins its schedule anew.
+const PACED_SLICE: Duration = Duration::from_millis(100);
+
+/// The length of a slice beside the turn of this number.
+pub(super) fn slice(number: u32, is_paced: bool) -> TurnLimit {
+    let time = if is_paced { PACED_SLICE } else { SLICE };
+    TurnLimit { number, time_ns: time.as_nanos() as u64, samples: u64::MAX }
+}
+
+/// Measures slice after slice until the command ends the turn, one at least.
+pub(super) fn run(
+    ends: &mut dyn BlockLoop,
+    command: &mut dyn Command,
+    slice: &mut dyn FnMut(&mut dyn BlockLoop) -> Result<(), Error>,
+) -> Result<(), Error> {
+    command.background_runs()?;
+    loop {
+        slice(ends)?;
+        if command.has_ended_background()? {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patterns::{context::Turn, scripted::Scripted};
+
+    /// A command that ends the turn when it has been asked so many times.
+    struct Patient {
+        asked: u32,
+        runs: bool,
+    }
+
+    impl Command for Patient {
+        fn phase(&mut self, _: &'static str) -> Result<(), Error> {
+            unreachable!("it is in its turn")
+        }
+
+        fn next_turn(&mut self, _: f64) -> Result<Option<Turn>, Error> {
+            unreachable!("it is in its turn")
+        }
+
+        fn background_runs(&mut self) -> Result<(), Error> {
+            self.runs = true;
+            Ok(())
+        }
+
+        fn has_ended_background(&mut self) -> Result<bool, Error> {
+            assert!(self.runs, "the command is told first");
+            self.asked -= 1;
+            Ok(self.asked == 0)
+        }
+    }
+
+    #[test]
+    fn it_runs_until_the_command_ends_it() {
+        let (mut command, mut slices) = (Patient { asked: 3, runs: false }, 0);
+        let mut ends = Scripted::new(1000);
+        let slice = &mut |_: &mut dyn BlockLoop| {
+            slices += 1;
+            Ok(())
+        };
+        run(&mut ends, &mut command, slice).unwrap();
+        assert_eq!(slices, 3);
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        let mut command = Patient { asked: 3, runs: false };
+        let slice = &mut |_: &mut dyn BlockLoop| Err(Error::peer_gone("wait for", "an answer"));
+        assert!(run(&mut Scripted::new(1000), &mut command, slice).is_err());
+    }
+
+    #[test]
+    fn a_slice_has_the_number_of_the_turn_beside_it() {
+        assert_eq!(slice(7, false).number, 7);
+        assert!(slice(7, true).time_ns > slice(7, false).time_ns);
+    }
+}
