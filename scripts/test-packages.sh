@@ -100,6 +100,30 @@ wheel() {
     rm -rf "$place"
 }
 
+# Nothing but what is in the packages for crates.io: each is unpacked, as of now for cargo, and stands for the one in the
+# registry.
+crates() {
+    step 'the command, from its crates'
+    cargo=${CARGO:-cargo}
+    names=$(grep -L '^publish = false' crates/*/Cargo.toml | sed 's:crates/\(.*\)/.*:ipcmark-\1:')
+    # shellcheck disable=SC2046
+    "$cargo" package --quiet --locked --allow-dirty --no-verify $(printf -- '-p %s ' $names) 2>"$out/crates.log" ||
+        fails "$(tail -n 5 "$out/crates.log")"
+    rm "$out/crates.log"
+    place=$(mktemp -d)
+    for name in $names; do
+        tar -xzmf target/package/"$name"-[0-9]*.crate -C "$place"
+        echo "$name = { path = \"$(cd "$place" && echo "$name"-[0-9]*)\" }" >>"$place/patches"
+    done
+    { printf '[workspace]\nresolver = "3"\nmembers = ["ipcmark-*"]\n[patch.crates-io]\n'; cat "$place/patches"; } \
+        >"$place/Cargo.toml"
+    cp Cargo.lock "$place/"
+    "$cargo" update --quiet --workspace --manifest-path "$place/Cargo.toml"
+    "$cargo" install --quiet --root "$place" --path "$place"/ipcmark-cli-* --target-dir target/crates --debug
+    "$place/bin/ipcmark" run -t pipe -s 64 -n 100 --trials 3 --format json >/dev/null
+    rm -rf "$place"
+}
+
 case ${2:-} in
 debian) debian ;;
 '')
@@ -107,6 +131,7 @@ debian) debian ;;
     command -v mmdebstrap >/dev/null || fails 'there is no mmdebstrap: apt install mmdebstrap'
     unshare --mount --pid --fork --kill-child sh "$0" "$out" debian
     wheel
+    crates
     step 'all holds'
     ;;
 esac

@@ -19,10 +19,11 @@ pub(crate) struct Entry {
 
 macro_rules! catalogue {
     ($($folder:literal),+ $(,)?) => {
-        /// The folder and the text of every `module.toml`: the one explicit list.
+        /// The folder and the text of every `module.toml`: the one explicit list. The texts are links in `known`, for a
+        /// crate holds only what lies in its own folder.
         const TEXTS: &[(&str, &str)] = &[$((
             $folder,
-            include_str!(concat!("../../../modules/", $folder, "/module.toml")),
+            include_str!(concat!("../known/", $folder, ".toml")),
         )),+];
     };
 }

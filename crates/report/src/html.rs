@@ -52,7 +52,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// The licence of the library, which is that of this project as well.
-const LICENCE: &str = include_str!("../../../LICENSE-APACHE");
+const LICENCE: &str = include_str!("../LICENSE-APACHE");
 
 /// The page for these results, the first of which is the base of comparisons. The error says which
 /// of them cannot be shown, and why.
