@@ -119,6 +119,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
     Ok(PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
+        buffers: arguments.buffers.clone(),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
         loads: trace.as_ref().map_or_else(|| loads(arguments), |trace| vec![trace.load()]),

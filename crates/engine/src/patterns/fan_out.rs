@@ -24,8 +24,9 @@ use super::{
         send_checked, unexpected,
     },
     turns,
+    working_set::Noting,
 };
-use crate::wire::{AnswerReport, FollowerReport, LeaderReport, Pass, Traffic};
+use crate::wire::{AnswerReport, FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
 
 /// One publication, an answer of every follower.
 pub(super) struct FanOut;
@@ -41,6 +42,7 @@ impl PatternLoops for FanOut {
         let leader = &mut Leader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         leader.verify()?;
+        leader.look_at_buffers()?;
         turns::lead(leader, pass, context)
     }
 
@@ -74,6 +76,8 @@ struct Leader<'a, E, T, const RELIABLE: bool> {
     /// How many of them, the last, are silent.
     silent: usize,
     losses: Losses,
+    /// Where its messages lie, once it has looked.
+    working_set: Option<WorkingSetReport>,
     touch: PhantomData<T>,
 }
 
@@ -121,6 +125,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
     }
 
     fn complete(&mut self, report: &mut LeaderReport) {
+        report.working_set = self.working_set.take();
         report.answers = self.followers.iter().map(Follower::report).collect();
     }
 }
@@ -138,8 +143,36 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             followers: (0..context.subscribers).map(follower).collect(),
             silent: pass.silent as usize,
             losses: Losses::default(),
+            working_set: None,
             touch: PhantomData,
         }
+    }
+
+    /// Looks where its messages and their answers lie.
+    fn look_at_buffers(&mut self) -> Result<(), Error> {
+        let mut noting = Noting::new(self.end);
+        let mut leader = Leader::<Noting<'_>, T, RELIABLE> {
+            end: &mut noting,
+            followers: std::mem::take(&mut self.followers),
+            losses: Losses::default(),
+            working_set: None,
+            touch: PhantomData,
+            len: self.len,
+            seed: self.seed,
+            wait: self.wait,
+            seq: self.seq,
+            received: self.received,
+            silent: self.silent,
+        };
+        let mut sent = 0;
+        while leader.end.goes_on(sent, leader.len) {
+            leader.round_trip::<false>(0)?;
+            sent += 1;
+        }
+        (self.seq, self.received) = (leader.seq, leader.received);
+        self.followers = std::mem::take(&mut leader.followers);
+        self.working_set = Some(noting.finish());
+        Ok(())
     }
 
     /// One round trip with all followers; false where an answer was lost. `SAMPLED` reads the clock at every

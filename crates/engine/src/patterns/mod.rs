@@ -1,6 +1,6 @@
 //! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
 //!
-//! [`message`] is what stands in a message, [`steps`] send and receive one, [`marks`] say when one arrived; [`blocks`],
+//! [`message`] is what stands in a message, [`steps`] send and receive one, [`working_set`] is where it lies, [`marks`] say when one arrived; [`blocks`],
 //! [`paced`], [`probe`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in the list.
 
 mod bare;
@@ -22,6 +22,7 @@ mod scripted;
 mod steps;
 mod stream;
 mod turns;
+mod working_set;
 
 use ipcmark_transport::{Endpoint, Error, Pattern};
 
