@@ -31,7 +31,8 @@ use ipcmark_results::Touch;
 use crate::wire::{FollowerReport, LeaderReport, Pass};
 pub(crate) use bare::Bare;
 pub(crate) use context::{Command, LoopContext, PatternLoops};
-use fan_out::FanOut;
+pub(crate) use fan_out::Holding;
+use fan_out::{FanOut, Gathered};
 use message::{HeadOnly, WholeMessage};
 pub(crate) use probe::ProbePages;
 
@@ -83,15 +84,15 @@ patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut];
 
 /// The leader's part of a fan-out of which each follower has an end of its own; such ends have no other pattern, so
 /// that no other loops are built for them.
-pub(crate) fn lead_star<E: Endpoint>(
+pub(crate) fn lead_star<E: Holding>(
     star: &mut E,
     pass: &Pass,
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
-    if pass.pattern != FanOut::PATTERN {
+    if pass.pattern != Gathered::PATTERN {
         return Err(not_measured(pass.pattern));
     }
-    specialised!(FanOut, lead, star, pass, context)
+    specialised!(Gathered, lead, star, pass, context)
 }
 
 fn not_measured(pattern: Pattern) -> Error {
