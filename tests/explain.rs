@@ -13,6 +13,7 @@ use crate::support::{
 ipcmark_harness::tests![
     a_pipe_takes_a_write_and_a_read,
     shared_memory_takes_no_call,
+    its_page_stacks_the_parts_of_each_row,
     a_library_is_counted_with_its_threads,
     what_cannot_be_explained_is_said,
     a_process_that_is_traced_already_is_not_counted,
@@ -66,6 +67,26 @@ fn shared_memory_takes_no_call() {
     {
         assert!(table.contains(words), "{words} is not in: {table}");
     }
+}
+
+fn its_page_stacks_the_parts_of_each_row() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("explained.html");
+    let words = "explain pipe -s 1k --trials 1 -d 30ms --format json --html";
+    let ended = end(ipcmark(words).arg(&file)).exits(0);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let page = fs::read_to_string(&file).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(page.matches("<section").count(), rows.len());
+    let parts: usize = rows.iter().map(|row| row["parts"].as_array().unwrap().len()).sum();
+    // Each part, and the rest, stands in a bar and in the key beside the figures.
+    assert_eq!(page.matches("<rect").count(), 2 * (parts + rows.len()), "{page}");
+    for words in ["the rest", "copy the payload in the kernel", "default-src &#x27;none&#x27;"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("<script") && !page.contains(" style="), "the policy forbids both");
+    let ended = run("explain pipe --html /nowhere/at/all.html").exits(2);
+    assert!(ended.stderr.contains("/nowhere"), "{}", ended.stderr);
 }
 
 fn a_library_is_counted_with_its_threads() -> Verdict {

@@ -1,10 +1,12 @@
 //! The report: what its page shows, looked at in a real browser, and what it refuses.
 
+mod card;
 mod charts;
 mod hostile;
 mod sample;
 mod table;
 
+use card::*;
 use charts::*;
 use hostile::*;
 use table::*;
@@ -21,6 +23,7 @@ ipcmark_harness::tests![
     text_of_others_never_runs,
     figures_beyond_all_measure,
     a_thousand_cases,
+    a_card_to_share,
     a_result_without_a_figure,
     files_that_are_no_results,
     histograms_that_are_none,

@@ -16,6 +16,7 @@ mod interrupts;
 mod live;
 mod measurement;
 mod output;
+mod picture;
 mod progress;
 mod registry;
 mod saved;

@@ -15,7 +15,7 @@ use crate::{
         AnswerReport, Block, BlockKind, Channel, ClockReport, Costs, FollowerReport, HelperCosts,
         LeaderReport, MAX_FRAME, Mapping, OfferedReport, OneWayReport, Opened, Opening, Pass,
         PathOptions, ProbeBin, Reply, Request, SampleGroup, StreamReport, ThreadCosts, Traffic,
-        TurnLimit, pair,
+        TurnLimit, WorkingSetReport, pair,
     },
     worker,
 };
@@ -228,6 +228,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         costs: Costs { cpu_ns: 3000, idle_ns: 100, idle_cpu_ns: 10, ..Costs::default() },
         thread,
         parts_per_message: Some(1.0),
+        working_set: Some(WorkingSetReport { written: 4, read: 1, is_complete: true }),
         helpers: vec![HelperCosts { name: "iox-roudi".into(), cpu_ns: 5 }],
         lost: 0,
         late: 0,

@@ -7,6 +7,7 @@
 //! when it finds that word. The command itself takes no part in a measurement: it sleeps until a
 //! worker reports, a deadline passes or the user interrupts.
 
+mod buffers;
 mod command;
 #[doc(hidden)]
 pub mod fuzzing;

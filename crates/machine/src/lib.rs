@@ -4,6 +4,7 @@
 //!
 //! It measures nothing that a transport does and knows no engine.
 
+pub mod cache;
 pub mod calls;
 pub mod cgroup;
 pub mod clock;

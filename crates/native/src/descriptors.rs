@@ -5,7 +5,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use ipcmark_transport::{Error, OptionSpec, Rendezvous, Settings, Wait};
+use ipcmark_transport::{BUFFERS, Error, OptionSpec, Rendezvous, Settings, Wait};
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
@@ -60,12 +60,15 @@ pub fn set_wait(fd: BorrowedFd<'_>, wait: Wait, object: &str) -> Result<(), Erro
 }
 
 /// What users can set.
-pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
-    "capacity",
-    "4k..64M",
-    "a whole message, up to fs.pipe-max-size",
-    "bytes that each pipe holds (F_SETPIPE_SZ)",
-)];
+pub static OPTIONS: [OptionSpec; 2] = [
+    OptionSpec::new(
+        "capacity",
+        "4k..64M",
+        "a whole message, up to fs.pipe-max-size",
+        "bytes that each pipe holds (F_SETPIPE_SZ)",
+    ),
+    BUFFERS,
+];
 
 /// Lets a pipe hold a whole frame, as far as the system allows it to this user: beyond `fs.pipe-max-size` one needs
 /// CAP_SYS_RESOURCE. What it does not hold goes through it in several parts, so a refusal is no error.

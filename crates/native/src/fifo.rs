@@ -34,6 +34,7 @@ const OBJECT: &str = "the FIFO";
 pub struct Fifo;
 
 impl Transport for Fifo {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Descriptors>;
 
     fn definition(&self) -> &Definition {
@@ -50,7 +51,7 @@ impl Transport for Fifo {
             descriptors::fit_capacity(fd, settings);
             descriptors::set_wait(fd.as_fd(), settings.wait, OBJECT)?;
         }
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use ipcmark_transport::{Endpoint, Error, Settings, Step};
 use nix::errno::Errno;
 
-use crate::buffer::{ALIGNMENT, Buffer};
+use crate::buffer::{ALIGNMENT, Buffer, Spares};
 
 /// Bytes of the length before a payload.
 pub const HEAD: usize = 8;
@@ -64,26 +64,32 @@ pub struct Framed<L> {
     /// Messages that were sent, and the parts that they went out in.
     messages: u64,
     parts: u64,
+    /// Where the end has several buffers, those that messages will be written into and read from.
+    sources: Spares,
+    targets: Spares,
 }
 
 impl<L: Link> Framed<L> {
     /// Makes an end of an open link.
-    pub fn new(link: L, object: &'static str, settings: &Settings) -> Self {
+    pub fn new(link: L, object: &'static str, settings: &Settings) -> Result<Self, Error> {
         let room = ALIGNMENT + settings.payload;
-        Self {
+        let incoming = room + link.slack();
+        Ok(Self {
+            sources: Spares::new(room, settings)?,
+            targets: Spares::new(incoming, settings)?,
             object,
             limit: settings.payload,
             outgoing: Buffer::new(room),
             len: 0,
             sent: 0,
-            incoming: Buffer::new(room + link.slack()),
+            incoming: Buffer::new(incoming),
             link,
             start: 0,
             end: 0,
             taken: 0,
             messages: 0,
             parts: 0,
-        }
+        })
     }
 
     /// The link, for tests of it.
@@ -201,6 +207,19 @@ impl<L: Link> Endpoint for Framed<L> {
             self.end = 0;
         }
         Ok(())
+    }
+
+    fn next_source(&mut self) {
+        self.sources.exchange(&mut self.outgoing);
+    }
+
+    /// The beginning of a message that came with the end of the one before goes along.
+    fn next_target(&mut self) {
+        let Some(before) = self.targets.exchange(&mut self.incoming) else { return };
+        let begun = &before[PAD + self.start..PAD + self.end];
+        self.incoming[PAD..PAD + begun.len()].copy_from_slice(begun);
+        self.end -= self.start;
+        self.start = 0;
     }
 
     fn configuration(&self) -> BTreeMap<String, String> {

@@ -65,3 +65,30 @@ transports![
     mmap_file,
     memfd,
 ];
+
+#[cfg(test)]
+mod tests {
+    use ipcmark_transport::{BUFFERS, Transport};
+
+    use super::*;
+
+    /// The name of a transport, whether it says that its buffers can be changed, and whether it has the option.
+    struct Cycling;
+
+    impl Collect for Cycling {
+        type Item = (String, bool, bool);
+
+        fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
+            let definition = transport.definition();
+            let option = definition.options.contains(&BUFFERS);
+            (definition.name.to_string(), T::CYCLES, option)
+        }
+    }
+
+    #[test]
+    fn who_can_change_its_buffers_has_the_option_and_nobody_else() {
+        let all = transports(&mut Cycling);
+        assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
+        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 9);
+    }
+}

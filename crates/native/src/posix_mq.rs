@@ -16,8 +16,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, Error, Leftover, OptionSpec,
-    Rendezvous, SessionName, Settings, Transport, Wait,
+    Availability, BUFFERS, Capabilities, Carrier, DeclaredCarrier, Definition, Error, Leftover,
+    OptionSpec, Rendezvous, SessionName, Settings, Transport, Wait,
 };
 use nix::{
     errno::Errno,
@@ -34,17 +34,21 @@ use crate::{
 const OBJECT: &str = "the message queue";
 
 /// What users can set.
-static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
-    "depth",
-    "1..65536",
-    "fs.mqueue.msg_max, fewer where RLIMIT_MSGQUEUE asks for it",
-    "messages that a queue holds; more than fs.mqueue.msg_max needs CAP_SYS_RESOURCE",
-)];
+static OPTIONS: [OptionSpec; 2] = [
+    OptionSpec::new(
+        "depth",
+        "1..65536",
+        "fs.mqueue.msg_max, fewer where RLIMIT_MSGQUEUE asks for it",
+        "messages that a queue holds; more than fs.mqueue.msg_max needs CAP_SYS_RESOURCE",
+    ),
+    BUFFERS,
+];
 
 /// The transport.
 pub struct PosixMq;
 
 impl Transport for PosixMq {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Queues>;
 
     fn definition(&self) -> &Definition {
@@ -66,7 +70,7 @@ impl Transport for PosixMq {
             let [read, write] = descriptors::receive(peers, OBJECT)?;
             Queues { read, write, part: part(settings) }
         };
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 
     /// A process killed between making a queue and removing its name leaves it.

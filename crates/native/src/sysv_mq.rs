@@ -15,8 +15,8 @@
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, Error, Leftover, OptionSpec,
-    Rendezvous, SessionName, Settings, Transport, Wait,
+    Availability, BUFFERS, Capabilities, Carrier, DeclaredCarrier, Definition, Error, Leftover,
+    OptionSpec, Rendezvous, SessionName, Settings, Transport, Wait,
 };
 use libc::{c_int, c_long, key_t, pid_t};
 use nix::errno::Errno;
@@ -35,17 +35,21 @@ const _: () = assert!(size_of::<c_long>() == HEAD);
 const CONTINUED: c_long = 1;
 
 /// What users can set.
-static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
-    "queue-bytes",
-    "1k..64M",
-    "kernel.msgmnb",
-    "bytes that a queue holds; more than kernel.msgmnb needs CAP_SYS_RESOURCE",
-)];
+static OPTIONS: [OptionSpec; 2] = [
+    OptionSpec::new(
+        "queue-bytes",
+        "1k..64M",
+        "kernel.msgmnb",
+        "bytes that a queue holds; more than kernel.msgmnb needs CAP_SYS_RESOURCE",
+    ),
+    BUFFERS,
+];
 
 /// The transport.
 pub struct SysvMq;
 
 impl Transport for SysvMq {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Queues>;
 
     fn definition(&self) -> &Definition {
@@ -66,7 +70,7 @@ impl Transport for SysvMq {
         } else {
             follow(settings, peers)?
         };
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 
     fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {

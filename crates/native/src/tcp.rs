@@ -18,8 +18,8 @@ use std::{
 };
 
 use ipcmark_transport::{
-    Capabilities, Carrier, DeclaredCarrier, Definition, Error, OptionSpec, Rendezvous, Settings,
-    Transport,
+    BUFFERS, Capabilities, Carrier, DeclaredCarrier, Definition, Error, OptionSpec, Rendezvous,
+    Settings, Transport,
 };
 
 use crate::{
@@ -36,16 +36,18 @@ const OBJECT: &str = "the TCP connection";
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What users can set.
-static OPTIONS: [OptionSpec; 3] = [
+static OPTIONS: [OptionSpec; 4] = [
     SEND_BUFFER,
     RECEIVE_BUFFER,
     OptionSpec::new("no-delay", "on|off", "on", "without Nagle's delay (TCP_NODELAY)"),
+    BUFFERS,
 ];
 
 /// The transport.
 pub struct Tcp;
 
 impl Transport for Tcp {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Socket>;
 
     fn definition(&self) -> &Definition {
@@ -69,7 +71,7 @@ impl Transport for Tcp {
             .map_err(|error| Error::os("set no delay on", OBJECT, error))?;
         set_wait(stream.as_fd(), settings.wait, OBJECT)?;
         let link = Socket { fd: stream.into(), part: usize::MAX, farewell: false };
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 }
 

@@ -19,8 +19,8 @@ mod sockets;
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Capabilities, Carrier, DeclaredCarrier, Definition, Endpoint, Error, OptionSpec, Rendezvous,
-    Settings, Step, Transport,
+    BUFFERS, Capabilities, Carrier, DeclaredCarrier, Definition, Endpoint, Error, OptionSpec,
+    Rendezvous, Settings, Step, Transport,
 };
 use nix::sys::socket::{getsockopt, sockopt::RcvBuf};
 use receiver::Receiver;
@@ -30,7 +30,7 @@ use sockets::{OBJECT, Sockets};
 use crate::socket::{RECEIVE_BUFFER, SEND_BUFFER, fit_receive_buffer, set_buffers};
 
 /// What users can set.
-static OPTIONS: [OptionSpec; 2] = [SEND_BUFFER, RECEIVE_BUFFER];
+static OPTIONS: [OptionSpec; 3] = [SEND_BUFFER, RECEIVE_BUFFER, BUFFERS];
 
 /// The transport.
 pub struct Udp {
@@ -39,6 +39,7 @@ pub struct Udp {
 }
 
 impl Transport for Udp {
+    const CYCLES: bool = true;
     type Endpoint = UdpEndpoint;
 
     fn definition(&self) -> &Definition {
@@ -61,8 +62,8 @@ impl Transport for Udp {
             .map_err(|error| Error::os("connect", OBJECT, error))?;
         peers.meet()?;
         Ok(UdpEndpoint {
-            sender: Sender::new(settings, other.window),
-            receiver: Receiver::new(settings, window),
+            sender: Sender::new(settings, other.window)?,
+            receiver: Receiver::new(settings, window)?,
             sockets,
         })
     }
@@ -106,6 +107,14 @@ impl Endpoint for UdpEndpoint {
     fn release(&mut self) -> Result<(), Error> {
         self.receiver.release();
         Ok(())
+    }
+
+    fn next_source(&mut self) {
+        self.sender.next();
+    }
+
+    fn next_target(&mut self) {
+        self.receiver.next();
     }
 }
 

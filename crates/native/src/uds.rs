@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ipcmark_transport::{Error, OptionSpec, Rendezvous, Settings};
+use ipcmark_transport::{BUFFERS, Error, OptionSpec, Rendezvous, Settings};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, getsockopt, socketpair, sockopt::SndBuf,
 };
@@ -22,7 +22,7 @@ const MAX_PACKET: usize = 64 << 10;
 const PACKET_OVERHEAD: usize = 64;
 
 /// What users can set.
-pub static OPTIONS: [OptionSpec; 1] = [SEND_BUFFER];
+pub static OPTIONS: [OptionSpec; 2] = [SEND_BUFFER, BUFFERS];
 
 /// Makes the pair in the leader and hands one socket to the follower.
 pub fn pair(

@@ -26,6 +26,7 @@ const OBJECT: &str = "the Unix datagram socket";
 pub struct UdsDgram;
 
 impl Transport for UdsDgram {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Socket>;
 
     fn definition(&self) -> &Definition {
@@ -39,7 +40,7 @@ impl Transport for UdsDgram {
     ) -> Result<Self::Endpoint, Error> {
         let fd = uds::pair(SockType::Datagram, settings, peers, OBJECT)?;
         let link = Socket { part: uds::packet(&fd), fd, farewell: true };
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 }
 

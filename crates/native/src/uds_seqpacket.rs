@@ -25,6 +25,7 @@ const OBJECT: &str = "the Unix packet socket";
 pub struct UdsSeqpacket;
 
 impl Transport for UdsSeqpacket {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Socket>;
 
     fn definition(&self) -> &Definition {
@@ -38,7 +39,7 @@ impl Transport for UdsSeqpacket {
     ) -> Result<Self::Endpoint, Error> {
         let fd = uds::pair(SockType::SeqPacket, settings, peers, OBJECT)?;
         let link = Socket { part: uds::packet(&fd), fd, farewell: false };
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 }
 

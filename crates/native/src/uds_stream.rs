@@ -25,6 +25,7 @@ const OBJECT: &str = "the Unix stream socket";
 pub struct UdsStream;
 
 impl Transport for UdsStream {
+    const CYCLES: bool = true;
     type Endpoint = Framed<Socket>;
 
     fn definition(&self) -> &Definition {
@@ -38,7 +39,7 @@ impl Transport for UdsStream {
     ) -> Result<Self::Endpoint, Error> {
         let fd = uds::pair(SockType::Stream, settings, peers, OBJECT)?;
         let link = Socket { part: usize::MAX, fd, farewell: false };
-        Ok(Framed::new(link, OBJECT, settings))
+        Framed::new(link, OBJECT, settings)
     }
 }
 

@@ -21,7 +21,7 @@ const WORDS: usize = 34;
 const LONGEST_BAR: usize = 40;
 
 /// What stands below the parts.
-const LEGEND: &str = "each: what one takes on this machine by itself, measured beside the row or just before it. The \
+pub const LEGEND: &str = "each: what one takes on this machine by itself, measured beside the row or just before it. The \
     parts are a model: they say what the mechanism must do, counted, at that price. The rest is the library's own work, \
     the kernel's behind its calls, and what caches and processors lose by all of it. Calls that found nothing are made \
     while waiting: counting takes time, so there are more or fewer of them when nobody counts.";
@@ -94,7 +94,7 @@ fn line(part: &Part, bar: &dyn Fn(f64) -> String) -> String {
     format!("  {words:<WORDS$} {count:>7} {each:>9} {:>9}  {}", time(time_ns), bar(time_ns))
 }
 
-fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     if ns < 0.0 { format!("-{}", duration(-ns)) } else { duration(ns) }
 }
 
@@ -105,7 +105,7 @@ fn bar(share: f64, longest: usize, ascii: bool) -> String {
 }
 
 /// A part in words.
-fn words(kind: PartKind) -> &'static str {
+pub fn words(kind: PartKind) -> &'static str {
     match kind {
         PartKind::WakeUp => "wake a sleeping process",
         PartKind::Line => "pass a cache line on",
@@ -116,7 +116,7 @@ fn words(kind: PartKind) -> &'static str {
 }
 
 /// The calls of an end in words.
-fn calls(side: &SideCalls) -> String {
+pub fn calls(side: &SideCalls) -> String {
     if side.calls.is_empty() {
         return "no system calls".into();
     }
@@ -171,7 +171,7 @@ fn row(explanation: &Explanation) -> Value {
 }
 
 /// A part in a word.
-fn word(kind: PartKind) -> &'static str {
+pub fn word(kind: PartKind) -> &'static str {
     match kind {
         PartKind::WakeUp => "wake_up",
         PartKind::Line => "line",

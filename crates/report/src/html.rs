@@ -5,6 +5,7 @@ mod cases;
 mod changes;
 mod charts;
 mod definitions;
+mod explanation;
 mod map;
 mod policy;
 mod source;
@@ -23,6 +24,7 @@ use crate::{
 };
 use charts::Charts;
 
+pub use explanation::explanation_page;
 pub use source::Source;
 
 const TEMPLATE: &str = include_str!("../assets/page.html");

@@ -34,7 +34,7 @@ pub use history::{
     PointName, RunShown, TrendShown, runs_csv, runs_json, runs_table, trends_csv, trends_json,
     trends_table,
 };
-pub use html::{Source, page};
+pub use html::{Source, explanation_page, page};
 pub use matrix::{
     Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,
 };

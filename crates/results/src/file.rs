@@ -27,7 +27,7 @@ pub fn to_json(result: &RunResult) -> String {
 
 /// Writes a result file, as [`write_text`](crate::write_text) writes any text.
 pub fn write_atomically(path: &Path, result: &RunResult) -> io::Result<()> {
-    output::write(path, &to_json(result)).map_err(|error| explain("write", path, &error))
+    output::write(path, to_json(result).as_bytes()).map_err(|error| explain("write", path, &error))
 }
 
 /// Finds out whether a result can be written to `path`, without changing what is there: the

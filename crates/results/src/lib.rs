@@ -42,7 +42,7 @@ pub use histogram::{decode, encode, new_histogram};
 pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};
 pub use model::*;
 pub use obstacles::{Obstacle, circumstances};
-pub use output::{check_file, is_stream, write_text};
+pub use output::{check_file, is_stream, write_bytes, write_text};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
 pub use rows::{Figure, Group, Key, Rank, Row, groups, thin};

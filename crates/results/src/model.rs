@@ -26,7 +26,7 @@ pub use measurement::{Measurement, Trials};
 pub use one_way::{ClockOffset, OneWayParts};
 pub use session::{
     CallRecord, CarrierEvidence, ContextSwitches, EndRecord, Losses, PageFaults, PairRecord,
-    ProcessRecord, SessionRecord, ThreadRecord,
+    ProcessRecord, SessionRecord, ThreadRecord, WorkingSet,
 };
 pub use stream::{QueueDepth, StreamParts};
 pub use times::Times;

@@ -27,7 +27,12 @@ use crate::{
 /// [`is_stream`] is written to directly, and so is a file whose directory takes no new files or
 /// that is a mount of its own. A link is followed where it belongs to this user or to root.
 pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
-    write(path, text).map_err(|error| explain(&format!("write {}", path.display()), &error))
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of what is no text.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, bytes).map_err(|error| explain(&format!("write {}", path.display()), &error))
 }
 
 /// True if what is written to `path` cannot be replaced later: a pipe, a terminal, a device, or a
@@ -70,13 +75,13 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let place = usable(path)?;
     if place.kind() == Kind::Stream {
-        return File::from(place.open()?).write_all(text.as_bytes());
+        return File::from(place.open()?).write_all(bytes);
     }
-    replace(&place, text).or_else(|error| match error.kind() {
-        PermissionDenied | ReadOnlyFilesystem | ResourceBusy => overwrite(&place, text),
+    replace(&place, bytes).or_else(|error| match error.kind() {
+        PermissionDenied | ReadOnlyFilesystem | ResourceBusy => overwrite(&place, bytes),
         _ => Err(error),
     })
 }
@@ -93,15 +98,15 @@ fn usable(path: &Path) -> io::Result<Destination> {
 }
 
 /// Writes into the file that is there, as it stands.
-fn overwrite(place: &Destination, text: &str) -> io::Result<()> {
+fn overwrite(place: &Destination, bytes: &[u8]) -> io::Result<()> {
     let mut target = File::from(place.open()?);
     target.set_len(0)?;
-    target.write_all(text.as_bytes())
+    target.write_all(bytes)
 }
 
 /// Puts a new file in the place of the old one.
-fn replace(place: &Destination, text: &str) -> io::Result<()> {
+fn replace(place: &Destination, bytes: &[u8]) -> io::Result<()> {
     let mut replacement = Replacement::beside(place)?;
-    replacement.fill(text)?;
+    replacement.fill(bytes)?;
     replacement.take_place()
 }

@@ -50,8 +50,8 @@ impl<'a> Replacement<'a> {
     }
 
     /// Writes the text into it, and gives it the permissions of this user's file that is there.
-    pub(crate) fn fill(&mut self, text: &str) -> io::Result<()> {
-        self.file.write_all(text.as_bytes())?;
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
         match self.place.own_mode() {
             Some(mode) => self.file.set_permissions(Permissions::from_mode(mode.bits())),
             None => Ok(()),
@@ -185,7 +185,7 @@ mod tests {
             let before = names(&directory);
             let place = Destination::find(&target).unwrap();
             let mut replacement = Replacement::beside(&place).unwrap();
-            replacement.fill(text).unwrap();
+            replacement.fill(text.as_bytes()).unwrap();
             if replacement.name.is_none() {
                 assert_eq!(names(&directory), before, "a kill here leaves nothing");
             }
@@ -207,7 +207,7 @@ mod tests {
         drop(named);
         assert!(names(&directory).is_empty());
         let mut named = Replacement::named(&place).unwrap();
-        named.fill("text").unwrap();
+        named.fill(b"text").unwrap();
         named.take_place().unwrap();
         assert_eq!(names(&directory), ["result.json"]);
         fs::remove_dir_all(&directory).unwrap();

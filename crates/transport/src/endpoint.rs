@@ -52,6 +52,14 @@ pub trait Endpoint {
     /// Gives the room of the message taken back. Never blocks.
     fn release(&mut self) -> Result<(), Error>;
 
+    /// Writes the next message into the next of several buffers. Called between a `publish` that is done and a `loan`,
+    /// only where the option [`BUFFERS`](crate::BUFFERS) is set.
+    fn next_source(&mut self) {}
+
+    /// Reads the next message from the next of several buffers. Called between a `release` and a `take`, only where the
+    /// option [`BUFFERS`](crate::BUFFERS) is set.
+    fn next_target(&mut self) {}
+
     /// Whether messages may be lost with the options that it was opened with, though the transport is
     /// reliable as a rule. Both ends say the same. What [`Capabilities::reliable`] says of sleeps
     /// holds then.

@@ -15,6 +15,7 @@
 //! - after close no file, queue or segment stays; after a crash none that has neither the session's name
 //!   nor is named by [`Transport::leftovers`].
 
+mod buffers;
 mod definition;
 mod endpoint;
 mod error;
@@ -28,6 +29,7 @@ mod settings;
 
 use std::collections::BTreeMap;
 
+pub use buffers::{BUFFERS, COLD, MOST_BUFFER_BYTES};
 pub use definition::{
     Availability, Capabilities, Carrier, DeclaredCarrier, Definition, FanOut, MOST_ENDS, Pattern,
     Span, Wait,
@@ -46,6 +48,11 @@ pub use settings::{HYBRID_POLLS, MAX_SLEEP, Role, Settings};
 pub trait Transport: Send + Sync + 'static {
     /// One process's end.
     type Endpoint: Endpoint;
+
+    /// Whether its ends copy messages from and into buffers of their own, of which there can be several: it has the
+    /// option [`BUFFERS`] then, and [`Endpoint::next_source`] and [`Endpoint::next_target`] do something. A constant, so
+    /// that loops that change buffers are built for no other transport.
+    const CYCLES: bool = false;
 
     /// What it is and what it can do; constant for the life of the process.
     fn definition(&self) -> &Definition;

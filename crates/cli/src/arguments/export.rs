@@ -17,6 +17,9 @@ impl Export {
         let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
             return Err("write it as FORMAT=FILE, such as csv=result.csv".into());
         };
+        if name == "parquet" {
+            return Err("'parquet' is not a format of the command; a data frame writes it: see docs/python.md#parquet".into());
+        }
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         let format = ipcmark_report::format(name)
             .ok_or_else(|| format!("'{name}' is not a format; formats are {}", names.join(", ")))?;
@@ -38,6 +41,7 @@ mod tests {
             ("csv", "FORMAT=FILE"),
             ("csv=", "FORMAT=FILE"),
             ("result.csv", "FORMAT=FILE"),
+            ("parquet=a", "docs/python.md#parquet"),
             ("xml=a", "'xml' is not a format; formats are table, markdown, csv, json, html"),
         ] {
             let error = Export::parse(text).unwrap_err();

@@ -58,6 +58,12 @@ pub(crate) struct RunArguments {
     #[arg(add = complete::settings())]
     pub set: Vec<String>,
 
+    /// Write messages into so many buffers of the application's, one after the other, and read them from as many; cold: as
+    /// many as the last-level cache holds. For transports that copy messages: those that lend memory of their own are
+    /// marked [default: 1]
+    #[arg(long, value_name = "N|cold", value_parser = values::buffers)]
+    pub buffers: Option<String>,
+
     /// Followers of one leader, each a process; several with the pattern fan-out, where the round
     /// trip ends with the last answer
     #[arg(long, value_name = "N", default_value_t = 1)]

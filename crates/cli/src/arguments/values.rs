@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipcmark_report::{FORMATS, Format, format};
-use ipcmark_transport::{Pattern, Wait};
+use ipcmark_transport::{BUFFERS, Pattern, Wait};
 
 /// A time within a range, whose ends are told as they are written; `example` is how a time is.
 fn time(
@@ -54,6 +54,11 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
         true => Ok(rate.round() as u64),
         false => Err("it is not a whole number of messages between 1/s and 100M/s".into()),
     }
+}
+
+/// How many buffers an end changes, as the option of transports takes it.
+pub(crate) fn buffers(text: &str) -> Result<String, String> {
+    BUFFERS.check(text)
 }
 
 /// A pause between messages.

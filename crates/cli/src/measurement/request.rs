@@ -133,6 +133,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
     Ok(PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
+        buffers: arguments.buffers.clone(),
         subscribers: arguments.subscribers,
         silent: arguments.silent,
         pairs: arguments.pairs,

@@ -7,7 +7,7 @@ use ipcmark_machine::{calls, placement::Placement};
 use ipcmark_results::{
     Answers, Blocks, CallRecord, CarrierEvidence, ClockOffset, EndRecord, Load, Losses,
     Measurement, Offered, OneWayParts, PairRecord, PlacedSamples, ProcessRecord, QueueDepth,
-    SessionRecord, StreamParts, ThreadRecord, Times, Trial,
+    SessionRecord, StreamParts, ThreadRecord, Times, Trial, WorkingSet,
 };
 use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
@@ -15,6 +15,7 @@ use super::{carrier::Evidence, pairs, row_reports::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, LeaderReport,
     Mapping, OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts, Traffic,
+    WorkingSetReport,
 };
 
 /// A shorter wait is that of falling asleep and waking up.
@@ -57,6 +58,12 @@ pub(crate) struct Circumstances<'a> {
     pub apart: bool,
     pub payload: usize,
     pub load: Load,
+}
+
+fn working_set(set: WorkingSetReport, payload: usize) -> WorkingSet {
+    let WorkingSetReport { written, read, is_complete } = set;
+    let bytes = written.saturating_add(read).saturating_mul(payload as u64);
+    WorkingSet { written_buffers: written, read_buffers: read, bytes, is_complete }
 }
 
 impl Reports {
@@ -211,6 +218,7 @@ impl Reports {
             messages: self.messages(circumstances),
             losses: self.losses(),
             parts_per_message: self.leader.parts_per_message,
+            working_set: self.leader.working_set.map(|set| working_set(set, circumstances.payload)),
             idle_share: self.idle_share(),
             processes: self.processes(&circumstances.placements[0]),
             carrier: self.carrier(circumstances),
@@ -416,6 +424,7 @@ mod tests {
             costs: Costs::default(),
             thread: ThreadCosts::default(),
             parts_per_message: None,
+            working_set: None,
             helpers: Vec::new(),
             lost: 0,
             late: 0,

@@ -50,6 +50,7 @@ mod tests {
             samples: Vec::new(),
             traffic: Traffic::default(),
             costs: Costs::default(),
+            working_set: None,
             thread: ThreadCosts::default(),
             parts_per_message: None,
             helpers: Vec::new(),

@@ -2,10 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use ipcmark_machine::cache;
 use ipcmark_results::{Load, Outcome, Touch};
-use ipcmark_transport::{Availability, Capabilities, FanOut, Pattern, Span, Wait};
+use ipcmark_transport::{
+    Availability, BUFFERS, COLD, Capabilities, Definition, FanOut, Pattern, Span, Wait,
+};
 
 use crate::{
+    buffers,
     registry::Registry,
     wire::{Length, Trace},
 };
@@ -25,6 +29,9 @@ pub struct PlanRequest {
     pub waits_of: BTreeMap<usize, Waits>,
     /// What is set of transports, by their place in the registry: keys and values, checked.
     pub options: BTreeMap<usize, BTreeMap<String, String>>,
+    /// How many buffers the ends of all transports change, a value of the option [`BUFFERS`]; rows that cannot are not
+    /// measured.
+    pub buffers: Option<String>,
     /// Followers of one leader.
     pub subscribers: u32,
     /// How many of them only listen: fewer than all.
@@ -121,6 +128,7 @@ impl Default for PlanRequest {
             waits: Waits::default(),
             waits_of: BTreeMap::new(),
             options: BTreeMap::new(),
+            buffers: None,
             subscribers: 1,
             silent: 0,
             pairs: 1,
@@ -265,32 +273,47 @@ impl Plan {
                     Availability::Available { version } => version.clone(),
                     Availability::Unavailable { .. } => None,
                 },
-                options: request.options.get(&transport).cloned().unwrap_or_default(),
+                options: request.options_of(transport, candidate.definition()),
             });
-            self.add_rows(capabilities, &availability, wait, request);
+            self.add_rows(candidate.definition(), &availability, wait, request);
         }
     }
 
     /// The rows of the last session.
     fn add_rows(
         &mut self,
-        capabilities: &Capabilities,
+        definition: &Definition,
         availability: &Availability,
         wait: Wait,
         request: &PlanRequest,
     ) {
+        let capabilities = &definition.capabilities;
         let session = self.sessions.len() - 1;
+        let options = &self.sessions[session].options;
+        let buffers = options.get(BUFFERS.key.as_ref()).or(request.buffers.as_ref());
         for slot in request.slots() {
             let followers = (request.subscribers, request.silent);
             let verdict = unavailable(availability)
                 .or_else(|| out_of_reach(capabilities, request.location, slot))
-                .or_else(|| unsupported(capabilities, slot, wait, followers));
+                .or_else(|| unsupported(capabilities, slot, wait, followers))
+                .or_else(|| without_buffers(definition, slot, buffers?));
             self.rows.push(PlannedRow { session, slot, verdict });
         }
     }
 }
 
 impl PlanRequest {
+    /// What is set of a transport.
+    fn options_of(&self, transport: usize, definition: &Definition) -> BTreeMap<String, String> {
+        let mut options = self.options.get(&transport).cloned().unwrap_or_default();
+        if let Some(buffers) =
+            self.buffers.as_ref().filter(|_| definition.options.contains(&BUFFERS))
+        {
+            options.entry(BUFFERS.key.to_string()).or_insert_with(|| buffers.clone());
+        }
+        options
+    }
+
     /// Every pattern with every payload, each touched in its ways, and every load.
     fn slots(&self) -> Vec<Slot> {
         let mut slots = Vec::new();
@@ -335,6 +358,14 @@ fn out_of_reach(
         _ => return None,
     };
     Some(Outcome::Unsupported { reason: reason.into() })
+}
+
+/// A row that cannot have so many buffers.
+fn without_buffers(definition: &Definition, slot: Slot, word: &str) -> Option<Outcome> {
+    let cache = (word == COLD).then(cache::last_level_bytes).flatten();
+    let reason = buffers::obstacle(definition, slot.pattern)
+        .or_else(|| buffers::count(word, slot.payload, cache).err())?;
+    Some(Outcome::Unsupported { reason })
 }
 
 fn unsupported(

@@ -5,16 +5,21 @@
 //! reaches them, but nothing in the timed part.
 //!
 //! Followers run the loop of [`follower`](super::follower) and put their number into their answers. In a sampled
-//! block the clock is read once an answer, for each follower has samples of its own.
+//! block the clock is read once an answer, for each follower has samples of its own: when it has been taken, before
+//! anything is done with it. Times go to arrays, and to histograms after the block.
+//!
+//! An end of which one message at a time can be taken must be done with an answer before it takes the next
+//! ([`OneByOne`]). One that can hold several takes all before it looks at any ([`AllFirst`]), so that no answer's time
+//! contains the reading of others.
 
 use std::marker::PhantomData;
 
 use hdrhistogram::Histogram;
-use ipcmark_machine::clock::now_ns;
+use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
 use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
 
 use super::{
-    blocks::BlockLoop,
+    blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
     follower,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY, follower_number},
@@ -24,8 +29,9 @@ use super::{
         send_checked, unexpected,
     },
     turns,
+    working_set::Noting,
 };
-use crate::wire::{AnswerReport, FollowerReport, LeaderReport, Pass, Traffic};
+use crate::wire::{AnswerReport, FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
 
 /// One publication, an answer of every follower.
 pub(super) struct FanOut;
@@ -38,10 +44,7 @@ impl PatternLoops for FanOut {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let leader = &mut Leader::<E, T, RELIABLE>::new(end, pass, &context);
-        context.command.phase("verifying")?;
-        leader.verify()?;
-        turns::lead(leader, pass, context)
+        lead::<E, T, OneByOne, RELIABLE>(end, pass, context)
     }
 
     fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
@@ -53,15 +56,122 @@ impl PatternLoops for FanOut {
     }
 }
 
+/// One publication, an answer of every follower, by a leader whose end holds several messages.
+pub(super) struct Gathered;
+
+impl Gathered {
+    /// Its name is that of the other.
+    pub(super) const PATTERN: Pattern = Pattern::FanOut;
+
+    /// The leader's part of a case.
+    pub(super) fn lead<E: Holding, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        context: LoopContext<'_>,
+    ) -> Result<LeaderReport, Error> {
+        lead::<E, T, AllFirst, RELIABLE>(end, pass, context)
+    }
+}
+
+fn lead<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>(
+    end: &mut E,
+    pass: &Pass,
+    context: LoopContext<'_>,
+) -> Result<LeaderReport, Error> {
+    let leader = &mut Leader::<E, T, G, RELIABLE>::new(end, pass, &context);
+    context.command.phase("verifying")?;
+    leader.verify()?;
+    leader.look_at_buffers()?;
+    turns::lead(leader, pass, context)
+}
+
+/// An end of which several messages can be taken before the first of them is released.
+pub(crate) trait Holding: Endpoint {
+    /// Sets the message taken aside. As many can be set aside as have not been recalled; a `take` does not bring another
+    /// message of where one of them came from.
+    fn hold(&mut self);
+    /// Makes the oldest message that is set aside the one taken.
+    fn recall(&mut self);
+}
+
+/// How answers are taken; chosen at compile time.
+trait Gathering<E>: Sized {
+    /// Takes at least one and at most `missing` answers to the message `seq`, handles them, and returns how many of them it
+    /// was; none where there was nothing for too long.
+    fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
+        leader: &mut Leader<'_, E, T, Self, RELIABLE>,
+        asked: Asked,
+        missing: usize,
+        patience: &mut Patience,
+    ) -> Result<Option<usize>, Error>;
+}
+
+/// One after the other.
+struct OneByOne;
+
+/// All of them, then what they say.
+struct AllFirst;
+
+/// The publication that answers are waited for.
+#[derive(Clone, Copy)]
+struct Asked {
+    seq: u64,
+    start_ns: u64,
+}
+
+impl<E: Endpoint> Gathering<E> for OneByOne {
+    #[inline(always)]
+    fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
+        leader: &mut Leader<'_, E, T, Self, RELIABLE>,
+        asked: Asked,
+        _: usize,
+        patience: &mut Patience,
+    ) -> Result<Option<usize>, Error> {
+        if !leader.take(patience)? {
+            return Ok(None);
+        }
+        let now = if SAMPLED { now_ns() } else { 0 };
+        leader.handle::<SAMPLED>(asked, now).map(|is_next| Some(usize::from(is_next)))
+    }
+}
+
+impl<E: Holding> Gathering<E> for AllFirst {
+    #[inline(always)]
+    fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
+        leader: &mut Leader<'_, E, T, Self, RELIABLE>,
+        asked: Asked,
+        missing: usize,
+        patience: &mut Patience,
+    ) -> Result<Option<usize>, Error> {
+        let mut held = 0;
+        while held < missing && leader.take(patience)? {
+            if SAMPLED {
+                leader.stamps[held] = now_ns();
+            }
+            leader.end.hold();
+            held += 1;
+        }
+        let mut found = 0;
+        for at in 0..held {
+            leader.end.recall();
+            found += usize::from(leader.handle::<SAMPLED>(asked, leader.stamps[at])?);
+        }
+        Ok((held > 0).then_some(found))
+    }
+}
+
 /// What the leader knows of one follower.
 struct Follower {
     /// Number of its last answer.
     seq: u64,
+    /// Times of this block, and how many there are.
+    times: Vec<u64>,
+    taken: usize,
     samples: Histogram<u64>,
     lost: u64,
 }
 
-struct Leader<'a, E, T, const RELIABLE: bool> {
+struct Leader<'a, E, T, G, const RELIABLE: bool> {
     end: &'a mut E,
     len: usize,
     seed: u64,
@@ -71,13 +181,21 @@ struct Leader<'a, E, T, const RELIABLE: bool> {
     /// Answers taken.
     received: u64,
     followers: Vec<Follower>,
+    /// When each of the answers that are set aside was taken.
+    stamps: Vec<u64>,
+    /// CPU time of keeping times since it was asked for last.
+    aside_ns: u64,
     /// How many of them, the last, are silent.
     silent: usize,
     losses: Losses,
-    touch: PhantomData<T>,
+    /// Where its messages lie, once it has looked.
+    working_set: Option<WorkingSetReport>,
+    chosen: PhantomData<(T, G)>,
 }
 
-impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_, E, T, RELIABLE> {
+impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLoop
+    for Leader<'_, E, T, G, RELIABLE>
+{
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip::<false>(flags)
     }
@@ -89,16 +207,22 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
         wanted: u64,
         length_ns: u64,
     ) -> Result<Sampled, Error> {
-        steps::sampled(slots, wanted, length_ns, || self.round_trip::<true>(0).map(drop))
+        let wanted = wanted.min(MOST_SAMPLES as u64);
+        let sampled =
+            steps::sampled(slots, wanted, length_ns, || self.round_trip::<true>(0).map(drop));
+        self.keep_times();
+        sampled
     }
 
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
         let payload = self.len;
-        let count = pacer::paced(slots, pacer, |due| {
+        let most = slots.len().min(MOST_SAMPLES);
+        let count = pacer::paced(&mut slots[..most], pacer, |due| {
             self.len = due.len;
             self.round_trip::<true>(0).map(drop)
         });
         self.len = payload;
+        self.keep_times();
         count
     }
 
@@ -120,14 +244,20 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
         Traffic { sent: self.seq, received: self.received }
     }
 
+    fn take_aside_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.aside_ns)
+    }
+
     fn complete(&mut self, report: &mut LeaderReport) {
+        report.working_set = self.working_set.take();
         report.answers = self.followers.iter().map(Follower::report).collect();
     }
 }
 
-impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, RELIABLE> {
+impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
+    Leader<'a, E, T, G, RELIABLE>
+{
     fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
-        let follower = |_| Follower { seq: 0, samples: ipcmark_results::new_histogram(), lost: 0 };
         Self {
             end,
             len: pass.payload,
@@ -135,11 +265,43 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             wait: context.wait,
             seq: 0,
             received: 0,
-            followers: (0..context.subscribers).map(follower).collect(),
+            followers: (0..context.subscribers).map(|_| Follower::new()).collect(),
+            stamps: vec![u64::MAX; context.subscribers as usize],
+            aside_ns: 0,
             silent: pass.silent as usize,
             losses: Losses::default(),
-            touch: PhantomData,
+            working_set: None,
+            chosen: PhantomData,
         }
+    }
+
+    /// Looks where its messages and their answers lie.
+    fn look_at_buffers(&mut self) -> Result<(), Error> {
+        let mut noting = Noting::new(self.end);
+        let mut leader = Leader::<Noting<'_>, T, OneByOne, RELIABLE> {
+            end: &mut noting,
+            followers: std::mem::take(&mut self.followers),
+            stamps: Vec::new(),
+            aside_ns: 0,
+            losses: Losses::default(),
+            working_set: None,
+            chosen: PhantomData,
+            len: self.len,
+            seed: self.seed,
+            wait: self.wait,
+            seq: self.seq,
+            received: self.received,
+            silent: self.silent,
+        };
+        let mut sent = 0;
+        while leader.end.goes_on(sent, leader.len) {
+            leader.round_trip::<false>(0)?;
+            sent += 1;
+        }
+        (self.seq, self.received) = (leader.seq, leader.received);
+        self.followers = std::mem::take(&mut leader.followers);
+        self.working_set = Some(noting.finish());
+        Ok(())
     }
 
     /// One round trip with all followers; false where an answer was lost. `SAMPLED` reads the clock at every
@@ -162,25 +324,47 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         silent: usize,
     ) -> Result<bool, Error> {
         let answering = self.followers.len() - silent;
+        let asked = Asked { seq, start_ns: start };
         let mut missing = answering;
         let mut patience = Patience::new(self.wait);
         while missing > 0 {
-            if RELIABLE {
-                complete(|| self.end.take())?;
-            } else if !complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
-                self.lose(seq, answering, &patience)?;
-                return Ok(false);
+            match G::some::<T, SAMPLED, RELIABLE>(self, asked, missing, &mut patience)? {
+                Some(found) => missing -= found,
+                None => {
+                    self.lose(seq, answering, &patience)?;
+                    return Ok(false);
+                }
             }
-            let now = if SAMPLED { now_ns() } else { 0 };
-            let head = read::<E, T>(self.end, self.len, self.seed)?;
-            let Some(number) = self.accept(head, seq)? else { continue };
-            if SAMPLED {
-                self.followers[number].samples.saturating_record(now - start);
-            }
-            missing -= 1;
         }
         self.losses.none();
         Ok(true)
+    }
+
+    /// Takes the next answer; false where none came for too long.
+    #[inline(always)]
+    fn take(&mut self, patience: &mut Patience) -> Result<bool, Error> {
+        if RELIABLE {
+            return complete(|| self.end.take()).map(|()| true);
+        }
+        complete_unless(patience, || self.end.take(), Patience::exhausted)
+    }
+
+    /// Reads the answer taken at this time and gives its room back; false where it belongs to what was given up.
+    #[inline(always)]
+    fn handle<const SAMPLED: bool>(&mut self, asked: Asked, at_ns: u64) -> Result<bool, Error> {
+        let head = read::<E, T>(self.end, self.len, self.seed)?;
+        let Some(number) = self.accept(head, asked.seq)? else { return Ok(false) };
+        if SAMPLED {
+            self.followers[number].note(at_ns - asked.start_ns);
+        }
+        Ok(true)
+    }
+
+    /// Sorts the times of a block into the histograms, which is none of the transport's costs.
+    fn keep_times(&mut self) {
+        let start = thread_cpu_ns();
+        self.followers.iter_mut().for_each(Follower::keep);
+        self.aside_ns += thread_cpu_ns() - start;
     }
 
     /// The follower whose answer this is; none where it belongs to what was given up.
@@ -261,7 +445,158 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
 }
 
 impl Follower {
+    fn new() -> Self {
+        // Written with something else than zero, so that every page of it is there.
+        let times = vec![u64::MAX; MOST_SAMPLES];
+        Self { seq: 0, times, taken: 0, samples: ipcmark_results::new_histogram(), lost: 0 }
+    }
+
+    /// A block has no more answers than there is room for.
+    #[inline(always)]
+    fn note(&mut self, time_ns: u64) {
+        if let Some(slot) = self.times.get_mut(self.taken) {
+            *slot = time_ns;
+            self.taken += 1;
+        }
+    }
+
+    fn keep(&mut self) {
+        let times = &self.times[..self.taken];
+        times.iter().for_each(|time_ns| self.samples.saturating_record(*time_ns));
+        self.taken = 0;
+    }
+
     fn report(&self) -> AnswerReport {
         AnswerReport { histogram: ipcmark_results::encode(&self.samples), lost: self.lost }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use ipcmark_transport::Step;
+
+    use super::*;
+    use crate::patterns::message::{HeadOnly, from_follower};
+
+    const FOLLOWERS: usize = 3;
+
+    /// An end whose followers have all answered before the leader looks, and what was done with their answers.
+    struct Answered {
+        room: [u8; 16],
+        /// The answers that were not taken yet, and those set aside.
+        waiting: Vec<usize>,
+        held: Vec<usize>,
+        taken: usize,
+        messages: [[u8; 16]; FOLLOWERS],
+        log: RefCell<Vec<String>>,
+    }
+
+    impl Answered {
+        fn new() -> Self {
+            let (waiting, held, log) = Default::default();
+            Self { room: [0; 16], waiting, held, taken: 0, messages: [[0; 16]; FOLLOWERS], log }
+        }
+
+        fn note(&self, what: &str) {
+            self.log.borrow_mut().push(format!("{what} {}", self.taken));
+        }
+    }
+
+    impl Endpoint for Answered {
+        fn loan(&mut self, _: usize) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+
+        fn room(&mut self) -> &mut [u8] {
+            &mut self.room
+        }
+
+        fn publish(&mut self) -> Result<Step, Error> {
+            let seq = Head::read(&self.room).unwrap().seq;
+            for (number, message) in self.messages.iter_mut().enumerate() {
+                Head { seq, flags: from_follower(number as u32) }.write(message);
+            }
+            self.waiting = (0..FOLLOWERS).rev().collect();
+            Ok(Step::Done)
+        }
+
+        fn take(&mut self) -> Result<Step, Error> {
+            self.taken = self.waiting.pop().expect("nobody waits for more than there is");
+            self.note("take");
+            Ok(Step::Done)
+        }
+
+        fn message(&self) -> &[u8] {
+            self.note("read");
+            &self.messages[self.taken]
+        }
+
+        fn release(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    impl Holding for Answered {
+        fn hold(&mut self) {
+            self.held.push(self.taken);
+        }
+
+        fn recall(&mut self) {
+            self.taken = self.held.remove(0);
+        }
+    }
+
+    fn leader<G: Gathering<Answered>>(
+        end: &mut Answered,
+    ) -> Leader<'_, Answered, HeadOnly, G, true> {
+        Leader {
+            end,
+            len: 16,
+            seed: 1,
+            wait: Wait::Spin,
+            seq: 0,
+            received: 0,
+            followers: (0..FOLLOWERS).map(|_| Follower::new()).collect(),
+            stamps: vec![0; FOLLOWERS],
+            aside_ns: 0,
+            silent: 0,
+            losses: Losses::default(),
+            working_set: None,
+            chosen: PhantomData,
+        }
+    }
+
+    fn order<G: Gathering<Answered>>() -> String {
+        let mut end = Answered::new();
+        assert!(leader::<G>(&mut end).round_trip::<true>(0).unwrap());
+        end.log.take().join(", ")
+    }
+
+    #[test]
+    fn all_answers_are_taken_before_any_is_read() {
+        let expected = "take 0, take 1, take 2, read 0, read 1, read 2";
+        assert_eq!(order::<AllFirst>(), expected);
+    }
+
+    #[test]
+    fn an_end_that_holds_one_message_is_done_with_it_before_the_next() {
+        assert_eq!(order::<OneByOne>(), "take 0, read 0, take 1, read 1, take 2, read 2");
+    }
+
+    #[test]
+    fn each_follower_has_a_time_of_every_round_trip_of_a_block_once() {
+        let mut end = Answered::new();
+        let mut leader = leader::<AllFirst>(&mut end);
+        let mut slots = vec![0; MOST_SAMPLES];
+        for wanted in [7, 1, u64::MAX] {
+            leader.sampled(&mut slots, wanted, u64::MAX).unwrap();
+        }
+        let counts: Vec<u64> = leader.followers.iter().map(|one| one.samples.len()).collect();
+        assert_eq!(counts, [8 + MOST_SAMPLES as u64; FOLLOWERS]);
+        leader.flagged(0).unwrap();
+        leader.keep_times();
+        assert_eq!(leader.followers[0].samples.len(), counts[0], "what is not sampled has no time");
     }
 }

@@ -19,8 +19,9 @@ use super::{
         send_checked, unexpected,
     },
     turns,
+    working_set::Noting,
 };
-use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
+use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
 
 /// The ping-pong.
 pub(super) struct Latency;
@@ -36,6 +37,7 @@ impl PatternLoops for Latency {
         let leader = &mut Leader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         leader.verify(context.alternating)?;
+        leader.look_at_buffers(false)?;
         turns::lead(leader, pass, context)
     }
 
@@ -62,6 +64,8 @@ pub(super) struct Leader<'a, E, T, const RELIABLE: bool> {
     /// Flag of the answers: a transport without a hop brings back the leader's own messages.
     pub answer: u32,
     losses: Losses,
+    /// Where its messages lie, once it has looked.
+    pub working_set: Option<WorkingSetReport>,
     touch: PhantomData<T>,
 }
 
@@ -106,6 +110,10 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
         let Losses { count, late, .. } = self.losses;
         Traffic { sent: self.seq, received: self.seq - count + late }
     }
+
+    fn complete(&mut self, report: &mut LeaderReport) {
+        report.working_set = self.working_set.take();
+    }
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, RELIABLE> {
@@ -119,8 +127,42 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             seq: 0,
             answer: if context.span == Span::None { 0 } else { FROM_FOLLOWER },
             losses: Losses::default(),
+            working_set: None,
             touch: PhantomData,
         }
+    }
+
+    /// Looks where messages lie that are answered, each after the answer to the last, or that follow one another.
+    pub(super) fn look_at_buffers(&mut self, streams: bool) -> Result<(), Error> {
+        let mut noting = Noting::new(self.end);
+        let mut leader = Leader::<Noting<'_>, T, RELIABLE> {
+            end: &mut noting,
+            losses: Losses::default(),
+            working_set: None,
+            touch: PhantomData,
+            len: self.len,
+            payload: self.payload,
+            seed: self.seed,
+            wait: self.wait,
+            seq: self.seq,
+            answer: self.answer,
+        };
+        let mut sent = 0;
+        while leader.end.goes_on(sent, leader.len) {
+            match streams && leader.answer == FROM_FOLLOWER {
+                true => leader.send_unanswered()?,
+                false => _ = leader.round_trip(0)?,
+            }
+            sent += 1;
+        }
+        self.seq = leader.seq;
+        self.working_set = Some(noting.finish());
+        self.round_trip(0).map(drop)
+    }
+
+    fn send_unanswered(&mut self) -> Result<(), Error> {
+        self.seq += 1;
+        send::<E, T>(self.end, self.len, Head { seq: self.seq, flags: BURST })
     }
 
     /// A round trip that carries these flags and is repeated until it ends.

@@ -1,7 +1,8 @@
 //! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
 //!
-//! [`message`] is what stands in a message, [`steps`] send and receive one, [`marks`] say when one arrived; [`blocks`],
-//! [`paced`], [`probe`], [`background`] and [`turns`] are when the leader does what. A pattern is a type with [`PatternLoops`] and one line in the list.
+//! [`message`] is what stands in a message, [`steps`] send and receive one, [`working_set`] is where it lies, [`marks`]
+//! say when one arrived; [`blocks`], [`paced`], [`probe`], [`background`] and [`turns`] are when the leader does what. A
+//! pattern is a type with [`PatternLoops`] and one line in the list.
 
 mod background;
 mod bare;
@@ -23,6 +24,7 @@ mod scripted;
 mod steps;
 mod stream;
 mod turns;
+mod working_set;
 
 use ipcmark_transport::{Endpoint, Error, Pattern};
 
@@ -31,7 +33,8 @@ use ipcmark_results::Touch;
 use crate::wire::{FollowerReport, LeaderReport, Pass};
 pub(crate) use bare::Bare;
 pub(crate) use context::{Command, LoopContext, PatternLoops, Turn};
-use fan_out::FanOut;
+pub(crate) use fan_out::Holding;
+use fan_out::{FanOut, Gathered};
 use message::{HeadOnly, WholeMessage};
 pub(crate) use probe::ProbePages;
 
@@ -83,15 +86,15 @@ patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut];
 
 /// The leader's part of a fan-out of which each follower has an end of its own; such ends have no other pattern, so
 /// that no other loops are built for them.
-pub(crate) fn lead_star<E: Endpoint>(
+pub(crate) fn lead_star<E: Holding>(
     star: &mut E,
     pass: &Pass,
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
-    if pass.pattern != FanOut::PATTERN {
+    if pass.pattern != Gathered::PATTERN {
         return Err(not_measured(pass.pattern));
     }
-    specialised!(FanOut, lead, star, pass, context)
+    specialised!(Gathered, lead, star, pass, context)
 }
 
 fn not_measured(pattern: Pattern) -> Error {

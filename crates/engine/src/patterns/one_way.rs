@@ -36,6 +36,7 @@ impl PatternLoops for OneWay {
         let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify(context.alternating)?;
+        ends.look_at_buffers(false)?;
         let clock_offset_ns = match &mut context.probe {
             Some(pages) => compare_clocks(&mut ends, pages)?,
             None => None,
@@ -165,6 +166,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 
     fn complete(&mut self, report: &mut LeaderReport) {
         let send = ipcmark_results::encode(&self.calls);
+        self.ends.complete(report);
         report.one_way = Some(OneWayReport { send, clock_offset_ns: self.clock_offset_ns });
     }
 }

@@ -52,6 +52,7 @@ impl PatternLoops for Throughput {
         let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify(context.alternating)?;
+        ends.look_at_buffers(true)?;
         let (collector, has_one_clock) = (Collector::new(context.peers)?, context.probe.is_some());
         turns::lead(&mut Sender::new(ends, collector, has_one_clock), pass, context)
     }
@@ -158,6 +159,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     fn complete(&mut self, report: &mut LeaderReport) {
         let Self { sent, received, .. } = *self;
         let depth = self.has_one_clock.then(|| ipcmark_results::encode(&self.depths));
+        self.ends.complete(report);
         report.stream = Some(StreamReport { sent, received, depth });
         // Those are of the round trips beside it.
         (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);

@@ -155,6 +155,7 @@ impl Leading<'_> {
             costs,
             thread,
             parts_per_message: None,
+            working_set: None,
             helpers: helpers.map(HelperCosts::from).collect(),
             lost: count,
             late,

@@ -66,6 +66,7 @@ impl LeaderReport {
             && costs.is_possible(most)
             && [lost, late, lost_wait_ns].into_iter().all(|figure| *figure <= most)
             && self.parts_per_message.is_none_or(|parts| is_time(parts, most))
+            && self.working_set.is_none_or(|set| set.written.max(set.read) <= most)
             && self.thread.is_possible(most)
             && self.helpers.len() <= MAX_HELPERS
             && helpers.into_iter().all(|figure| figure <= most.saturating_mul(MAX_THREADS))
@@ -171,7 +172,7 @@ fn are_possible_samples(samples: &[SampleGroup], blocks: &[Block]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{BlockKind, ProbeBin};
+    use crate::wire::{BlockKind, ProbeBin, WorkingSetReport};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -197,6 +198,7 @@ mod tests {
             thread: ThreadCosts::default(),
             helpers: Vec::new(),
             parts_per_message: None,
+            working_set: None,
             blocks: vec![block(10), block(20)],
             samples: vec![group(None), group(Some(3))],
             traffic: Traffic { sent: 2000, received: 2000 },
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_leader_is_not_believed_what_cannot_be() {
-        let lies: [fn(&mut LeaderReport); 18] = [
+        let lies: [fn(&mut LeaderReport); 19] = [
             |report| report.blocks[1].samples = 1001,
             |report| {
                 let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
@@ -249,6 +251,10 @@ mod tests {
             |report| report.costs.cpu_ns = u64::MAX,
             |report| report.costs.faults.minor = u64::MAX,
             |report| report.thread.sleeps = u64::MAX,
+            |report| {
+                let (written, read, is_complete) = (1, u64::MAX, true);
+                report.working_set = Some(WorkingSetReport { written, read, is_complete });
+            },
             |report| report.parts_per_message = Some(-1.0),
         ];
         for (number, lie) in lies.into_iter().enumerate() {

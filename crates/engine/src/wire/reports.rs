@@ -27,6 +27,8 @@ pub(crate) struct LeaderReport {
     pub thread: ThreadCosts,
     /// Parts that a message was published in, where the transport knows.
     pub parts_per_message: Option<f64>,
+    /// Where its messages lay, where somebody looked.
+    pub working_set: Option<WorkingSetReport>,
     /// Processes that a library has beside its ends.
     pub helpers: Vec<HelperCosts>,
     /// Round trips that were given up.
@@ -42,6 +44,17 @@ pub(crate) struct LeaderReport {
     pub one_way: Option<OneWayReport>,
     /// What only a stream has.
     pub stream: Option<StreamReport>,
+}
+
+/// The buffers in which the leader's messages lay before the first turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WorkingSetReport {
+    /// Different ones that were written into.
+    pub written: u64,
+    /// Different ones that were read from.
+    pub read: u64,
+    /// Whether there were no more.
+    pub is_complete: bool,
 }
 
 /// The parts of messages one way.

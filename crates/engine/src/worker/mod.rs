@@ -2,6 +2,7 @@
 
 mod context;
 mod costs;
+mod cycling;
 mod evidence;
 mod opening;
 mod process;
@@ -13,6 +14,7 @@ use ipcmark_transport::{Definition, Endpoint, Error, Role, Settings, Span, Trans
 
 pub(crate) use context::SessionPlace;
 pub use context::WorkerContext;
+use cycling::Cycling;
 use opening::Ends;
 pub(crate) use opening::{check_opening, check_pass, options};
 pub(crate) use process::{run_workers, status};
@@ -204,10 +206,18 @@ impl<T: Transport> Subject for Carried<'_, T> {
         opening::check_pass(definition, settings, pass)?;
         let shares_process = context.shares_process;
         let loop_context = loop_context(definition, settings, end, context);
+        let cycles = T::CYCLES && cycling::is_asked_for(settings);
         if settings.role.is_leader() {
-            return led(patterns::lead(end, pass, loop_context)?, end);
+            let report = match cycles {
+                true => patterns::lead(&mut Cycling(end), pass, loop_context)?,
+                false => patterns::lead(end, pass, loop_context)?,
+            };
+            return led(report, end);
         }
-        let mut report = patterns::follow(end, pass, loop_context)?;
+        let mut report = match cycles {
+            true => patterns::follow(&mut Cycling(end), pass, loop_context)?,
+            false => patterns::follow(end, pass, loop_context)?,
+        };
         if let Some(report) = report.as_mut().filter(|_| shares_process) {
             // What a process costs stands once: with its leader.
             report.costs = None;

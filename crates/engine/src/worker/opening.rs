@@ -9,7 +9,7 @@ use ipcmark_transport::{
     Transport,
 };
 
-use super::context::WorkerContext;
+use super::{context::WorkerContext, cycling};
 use crate::wire::{Isolation, Opening, Pass, PathOptions};
 
 /// What a case is run with, and what its ends in this process are opened with where that is something else: one where a
@@ -55,6 +55,7 @@ impl WorkerContext {
     }
 
     fn checked_settings(&self, opening: Opening) -> Result<Settings, Error> {
+        let options = cycling::resolved(opening.options, opening.payload)?;
         let directory = self.session.isolation.session_directory(opening.number);
         if let Isolation::Names { .. } = self.session.isolation {
             make(&directory)?;
@@ -67,7 +68,7 @@ impl WorkerContext {
             name: self.session.run.session(opening.number),
             directory,
             address: self.address,
-            options: opening.options,
+            options,
         })
     }
 }

@@ -11,7 +11,9 @@ use std::{
 };
 
 use ipcmark_fdpass::SocketRendezvous;
-use ipcmark_transport::{Endpoint, Error, Rendezvous, Step, Wait};
+use ipcmark_transport::{Endpoint, Error, MOST_ENDS, Rendezvous, Step, Wait};
+
+use crate::patterns::Holding;
 
 /// The way to one of several peers, for an end that knows only one.
 pub(super) struct OnePeer<'a> {
@@ -52,7 +54,14 @@ pub(super) struct Star<E> {
     next: usize,
     /// The end of the message taken.
     taken: usize,
+    /// The ends of the messages that are set aside, in their order, from `recalled` on; and a bit for each.
+    held: Vec<usize>,
+    recalled: usize,
+    is_held: u64,
 }
+
+/// There is a bit for each end.
+const _: () = assert!(MOST_ENDS <= u64::BITS);
 
 impl<E: Endpoint> Star<E> {
     /// Of these ends, at least one, which wait like this and carry messages of this length, of a transport that is reliable
@@ -61,6 +70,9 @@ impl<E: Endpoint> Star<E> {
         Self {
             polls: wait == Wait::Spin,
             loses: !reliable || ends.iter().any(E::may_lose),
+            held: Vec::with_capacity(ends.len()),
+            recalled: 0,
+            is_held: 0,
             ends,
             // Written with something else than zero, so that every page of it is there.
             message: vec![0xff; payload],
@@ -81,6 +93,10 @@ impl<E: Endpoint> Star<E> {
     /// Takes from the end that is next; the one after it is next then.
     #[inline(always)]
     fn take_next(&mut self) -> Result<Step, Error> {
+        if self.is_held >> self.next & 1 == 1 {
+            self.next = self.after(self.next);
+            return Ok(Step::WouldBlock);
+        }
         let step = self.ends[self.next].take()?;
         if step == Step::Done {
             self.taken = self.next;
@@ -163,6 +179,26 @@ impl<E: Endpoint> Endpoint for Star<E> {
     fn parts_per_message(&self) -> Option<f64> {
         let parts: Option<Vec<f64>> = self.ends.iter().map(E::parts_per_message).collect();
         parts.map(|parts| parts.iter().sum::<f64>() / parts.len() as f64)
+    }
+}
+
+impl<E: Endpoint> Holding for Star<E> {
+    #[inline(always)]
+    fn hold(&mut self) {
+        // There is room for each end, and none is taken from twice.
+        self.held.push(self.taken);
+        self.is_held |= 1 << self.taken;
+    }
+
+    #[inline(always)]
+    fn recall(&mut self) {
+        self.taken = self.held[self.recalled];
+        self.is_held &= !(1 << self.taken);
+        self.recalled += 1;
+        if self.recalled == self.held.len() {
+            self.held.clear();
+            self.recalled = 0;
+        }
     }
 }
 
@@ -274,5 +310,28 @@ mod tests {
             taken.push(star.message()[0]);
         }
         assert_eq!(taken, [8, 9]);
+    }
+
+    #[test]
+    fn an_end_whose_message_is_set_aside_is_not_taken_from() {
+        let (mut star, _) = star(Wait::Spin);
+        for (number, end) in star.ends.iter_mut().enumerate().skip(1) {
+            end.messages.extend([10 * number as u8, 10 * number as u8 + 1]);
+        }
+        let mut taken = Vec::new();
+        while star.take().unwrap() == Step::Done {
+            taken.push(star.message()[0]);
+            star.hold();
+        }
+        assert_eq!(taken, [10, 20], "the second messages of both wait");
+        let mut recalled = Vec::new();
+        for _ in 0..2 {
+            star.recall();
+            recalled.push(star.message()[0]);
+            star.release().unwrap();
+        }
+        assert_eq!(recalled, taken);
+        assert_eq!(star.take().unwrap(), Step::Done);
+        assert_eq!(star.message(), [11]);
     }
 }

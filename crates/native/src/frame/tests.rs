@@ -2,12 +2,12 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
     rc::Rc,
 };
 
-use ipcmark_transport::{Role, SessionName, Wait};
+use ipcmark_transport::{BUFFERS, Role, SessionName, Wait};
 use proptest::prelude::*;
 
 use super::*;
@@ -90,18 +90,27 @@ fn settings(payload: usize) -> Settings {
 }
 
 fn ends(queue: &Queue, payload: usize) -> (Framed<Queue>, Framed<Queue>) {
-    let end = || Framed::new(queue.clone(), "the queue", &settings(payload));
+    let end = || Framed::new(queue.clone(), "the queue", &settings(payload)).unwrap();
     (end(), end())
 }
 
 /// Sends messages of these lengths, publishing whenever there is room and taking when there is not.
 fn check(queue: &Queue, lengths: &[usize]) {
-    let (mut sender, mut receiver) = ends(queue, *lengths.iter().max().unwrap());
+    check_with(queue, lengths, 1);
+}
+
+/// The same through so many buffers of each end and way.
+fn check_with(queue: &Queue, lengths: &[usize], buffers: usize) {
+    let mut settings = settings(*lengths.iter().max().unwrap());
+    settings.options.insert(BUFFERS.key.to_string(), buffers.to_string());
+    let end = || Framed::new(queue.clone(), "the queue", &settings).unwrap();
+    let (mut sender, mut receiver) = (end(), end());
     let mut taken = 0;
     let mut take_one = |receiver: &mut Framed<Queue>| {
         if receiver.take().unwrap() == Step::Done {
             assert_eq!(receiver.message(), pattern(lengths[taken], taken), "message {taken}");
             receiver.release().unwrap();
+            receiver.next_target();
             taken += 1;
         }
         taken
@@ -112,6 +121,7 @@ fn check(queue: &Queue, lengths: &[usize]) {
         while sender.publish().unwrap() == Step::WouldBlock {
             take_one(&mut receiver);
         }
+        sender.next_source();
     }
     while take_one(&mut receiver) < lengths.len() {}
     assert_eq!(receiver.take().unwrap(), Step::WouldBlock);
@@ -145,6 +155,31 @@ fn a_message_that_fits_takes_one_call_each_way() {
 }
 
 #[test]
+fn messages_go_through_all_buffers_and_what_has_begun_goes_along() {
+    let queue = Queue::new(HEAD + 64, 1000, true);
+    let mut settings = settings(64);
+    settings.options.insert(BUFFERS.key.to_string(), "3".to_owned());
+    let end = || Framed::new(queue.clone(), "the queue", &settings).unwrap();
+    let (mut sender, mut receiver) = (end(), end());
+    let (mut sources, mut targets) = (BTreeSet::new(), BTreeSet::new());
+    for number in 0..9 {
+        // Two short messages come with one call: the second has come when the first is read.
+        for half in [2 * number, 2 * number + 1] {
+            send(&mut sender, 16, half);
+            sources.insert(sender.room().as_ptr());
+            sender.next_source();
+        }
+        for half in [2 * number, 2 * number + 1] {
+            receive(&mut receiver, 16, half);
+            targets.insert(receiver.message().as_ptr());
+            receiver.next_target();
+        }
+    }
+    assert_eq!(sources.len(), 3);
+    assert!(targets.len() >= 3, "{targets:?}");
+}
+
+#[test]
 fn a_length_beyond_the_limit_is_an_error() {
     let queue = Queue::new(100, 100, true);
     queue.content.borrow_mut().push_back(17_u64.to_le_bytes().to_vec());
@@ -169,7 +204,8 @@ proptest! {
         part in 8_usize..600,
         parts in 1_usize..5,
         stream in any::<bool>(),
+        buffers in 1_usize..4,
     ) {
-        check(&Queue::new(part, part * parts, stream), &lengths);
+        check_with(&Queue::new(part, part * parts, stream), &lengths, buffers);
     }
 }

@@ -10,7 +10,7 @@ use super::{
     sockets::{OBJECT, Sockets},
 };
 use crate::{
-    buffer::{ALIGNMENT, Buffer},
+    buffer::{ALIGNMENT, Buffer, Spares},
     frame::refused,
 };
 
@@ -18,6 +18,8 @@ use crate::{
 pub struct Receiver {
     /// A line for the first head, then the message, then room for one part more than fits.
     buffer: Buffer,
+    /// The others, where there are several.
+    spares: Spares,
     assembly: Assembly,
     /// How many parts the receive buffer of the socket holds.
     window: u32,
@@ -25,12 +27,13 @@ pub struct Receiver {
 
 impl Receiver {
     /// Makes the half of a socket with this window.
-    pub fn new(settings: &Settings, window: u32) -> Self {
-        Self {
+    pub fn new(settings: &Settings, window: u32) -> Result<Self, Error> {
+        Ok(Self {
             buffer: Buffer::new(ALIGNMENT + settings.payload + DATA),
+            spares: Spares::new(ALIGNMENT + settings.payload + DATA, settings)?,
             assembly: Assembly { limit: settings.payload, message: 0, received: 0, total: 0 },
             window,
-        }
+        })
     }
 
     /// The message taken.
@@ -43,6 +46,11 @@ impl Receiver {
     #[inline]
     pub fn release(&mut self) {
         self.assembly.expect(self.assembly.message.wrapping_add(1));
+    }
+
+    /// Changes the buffer, in which there is nothing between a release and a take.
+    pub fn next(&mut self) {
+        self.spares.exchange(&mut self.buffer);
     }
 
     /// Receives one datagram, so that it sleeps once at most.

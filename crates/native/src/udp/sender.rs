@@ -13,7 +13,7 @@ use super::{
     sockets::{OBJECT, Sockets},
 };
 use crate::{
-    buffer::{ALIGNMENT, Buffer},
+    buffer::{ALIGNMENT, Buffer, Spares},
     frame::refused,
 };
 
@@ -27,6 +27,8 @@ fn patience(wait: Wait) -> u32 {
 pub struct Sender {
     /// A line for the first head, then the message.
     buffer: Buffer,
+    /// The others, where there are several.
+    spares: Spares,
     /// Length of the message on loan, how many bytes of it are sent, and its number.
     pub len: usize,
     sent: usize,
@@ -42,9 +44,10 @@ pub struct Sender {
 
 impl Sender {
     /// Makes the half for a receiver with this window.
-    pub fn new(settings: &Settings, window: u32) -> Self {
-        Self {
+    pub fn new(settings: &Settings, window: u32) -> Result<Self, Error> {
+        Ok(Self {
             buffer: Buffer::new(ALIGNMENT + settings.payload),
+            spares: Spares::new(ALIGNMENT + settings.payload, settings)?,
             len: 0,
             sent: 0,
             message: 0,
@@ -52,13 +55,18 @@ impl Sender {
             credited: 0,
             vain: 0,
             patience: patience(settings.wait),
-        }
+        })
     }
 
     /// The room on loan.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.buffer[ALIGNMENT..ALIGNMENT + self.len]
+    }
+
+    /// Changes the buffer.
+    pub fn next(&mut self) {
+        self.spares.exchange(&mut self.buffer);
     }
 
     /// Sends what the window allows; sleeps once at most.

@@ -150,6 +150,7 @@ fn session(wait: Wait, time: f64) -> SessionRecord {
             process(Role::Follower(0), 1, wait, time * 0.49, 1),
         ],
         parts_per_message: Some(1.0),
+        working_set: None,
         idle_share: 0.0,
         other_pairs: Vec::new(),
     }

@@ -25,6 +25,9 @@ pub struct SessionRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub parts_per_message: Option<f64>,
+    /// The memory that the leader's messages lay in. Absent of a transport that nobody looked into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_set: Option<WorkingSet>,
     /// The messages sent, received and lost.
     pub losses: Losses,
     /// The carrier of the messages.
@@ -56,6 +59,20 @@ pub struct PairRecord {
     pub losses: Losses,
     /// Its processes, as those of the session.
     pub processes: Vec<ProcessRecord>,
+}
+
+/// The buffers that the leader wrote its messages into and read its answers from, found before the first turn: of a stream in
+/// messages that follow one another, else in round trips. What the kernel or a library copies them into is not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkingSet {
+    /// Different buffers that were written into, used again one after the other.
+    pub written_buffers: u64,
+    /// Different buffers that were read from; 0 of a stream, which nobody answers.
+    pub read_buffers: u64,
+    /// Bytes of the messages in all of them.
+    pub bytes: u64,
+    /// False where the last messages that were looked at still lay in new ones: there are more.
+    pub is_complete: bool,
 }
 
 /// The round trips, or messages, that were sent in the measured pass, received and lost; which of the two

@@ -110,6 +110,12 @@ fn session(histogram: &Histogram<u64>) -> SessionRecord {
         },
         processes: vec![process(Role::Leader, count), process(Role::Follower(0), count)],
         parts_per_message: Some(1.0),
+        working_set: Some(WorkingSet {
+            written_buffers: 1,
+            read_buffers: 1,
+            bytes: 128,
+            is_complete: true,
+        }),
         idle_share: 0.0,
         other_pairs: Vec::new(),
     }

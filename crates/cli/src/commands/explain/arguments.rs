@@ -1,5 +1,7 @@
 //! Flags of `ipcmark explain`.
 
+use std::path::PathBuf;
+
 use clap::{Arg, Args, Command, ValueEnum};
 
 use crate::arguments::of_run::flags_of_run;
@@ -18,6 +20,10 @@ pub(super) struct ExplainArguments {
     /// How the explanation is shown on standard output
     #[arg(long, value_enum, default_value = "table")]
     pub format: FormatWord,
+
+    /// Also write a page for the browser, with a stacked bar for each row
+    #[arg(long, value_name = "FILE.html")]
+    pub html: Option<PathBuf>,
 }
 
 /// Words of `--format`.

@@ -2,11 +2,11 @@
 
 mod arguments;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use clap::ArgMatches;
 use ipcmark_machine::calls;
-use ipcmark_report::{explanation_json, explanation_table};
+use ipcmark_report::{explanation_json, explanation_page, explanation_table};
 use ipcmark_results::{Case, Charges, Explanation, Row, RunResult, Trial, explain, groups};
 use ipcmark_transport::Error;
 
@@ -20,7 +20,7 @@ use crate::{
     definition::{Definition, Failure, Invocation, Outcome},
     guide::Guide,
     interrupts::Interrupts,
-    measurement::{RunRequest, recorded},
+    measurement::{RunRequest, exports::check_paths, recorded},
     output,
     registry::{self, Transports},
 };
@@ -34,6 +34,7 @@ const USUAL: [&str; 2] = ["--trials=3", "--duration=300ms"];
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: ExplainArguments = invocation.arguments()?;
     let payload = payload(&arguments.size)?;
+    check_paths(&arguments.html.iter().collect::<Vec<_>>())?;
     let timed = words(&arguments, invocation.flags, false);
     let counted = words(&arguments, invocation.flags, true);
     let modules = RunArguments::of_words(&timed)?.module;
@@ -77,8 +78,16 @@ fn measured(
             output::print(&output::shown(&table))
         }
     };
-    let is_explained = !explanations.is_empty() && notes.is_empty() && printed;
+    let written = arguments.html.as_ref().is_none_or(|path| drawn(path, &explanations, &notes));
+    let is_explained = !explanations.is_empty() && notes.is_empty() && printed && written;
     Ok(ExitCode::from(u8::from(!is_explained)))
+}
+
+/// Writes the page; false where that failed, which is said.
+fn drawn(path: &Path, explanations: &[Explanation], notes: &[String]) -> bool {
+    let written = explanation_page(explanations, notes)
+        .and_then(|page| ipcmark_results::write_text(path, &page).map_err(|e| e.to_string()));
+    written.map_err(output::say).is_ok()
 }
 
 /// The trial of a case that has one.
@@ -160,6 +169,7 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark explain pipe", "64 bytes, spinning and sleeping"),
             ("ipcmark explain zeromq-ipc -s 4k -w block", ""),
             ("ipcmark explain tcp -s 1M --format json", "for programs"),
+            ("ipcmark explain pipe --html pipe.html", "also as stacked bars, for a browser"),
         ],
         exit: "0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["run", "advise", "doctor"],

@@ -1,0 +1,98 @@
+//! Buffers that an end changes with every message: how many there are, and where there can be none.
+
+use ipcmark_transport::{BUFFERS, COLD, Definition, FanOut, MOST_BUFFER_BYTES, Pattern};
+
+/// How many buffers of so many bytes each a word asks for; an error says why there cannot be so many. As many as the
+/// last-level cache holds are cold: there are as many of the other way, and those of the other end beside them.
+pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Result<u64, String> {
+    let count = match (word, cache_bytes) {
+        (COLD, None) => return Err(UNKNOWN_CACHE.into()),
+        (COLD, Some(bytes)) => bytes.div_ceil(payload as u64).max(2),
+        _ => word.parse().map_err(|_| format!("'{word}' is not a number of buffers"))?,
+    };
+    match count.checked_mul(payload as u64) {
+        Some(bytes) if bytes <= MOST_BUFFER_BYTES => Ok(count),
+        _ => Err(format!(
+            "{count} buffers of {payload} bytes are more than 1 GiB, the most that an end makes for one way"
+        )),
+    }
+}
+
+const UNKNOWN_CACHE: &str =
+    "the system does not tell the size of its last-level cache; ask for a number of buffers";
+
+/// Why the rows of a transport and a pattern cannot have buffers that change; none where they can.
+pub(crate) fn obstacle(definition: &Definition, pattern: Pattern) -> Option<String> {
+    if !definition.options.contains(&BUFFERS) {
+        return Some(own_memory(definition));
+    }
+    let copies =
+        pattern == Pattern::FanOut && definition.capabilities.fan_out() == Some(FanOut::NSends);
+    copies.then(|| {
+        "its leader copies one message into the buffer of each follower's end, which --buffers would not change".into()
+    })
+}
+
+/// Options that say how many messages a transport's own memory holds.
+const DEPTHS: [&str; 3] = ["capacity", "depth", "history"];
+
+fn own_memory(definition: &Definition) -> String {
+    let depth = definition.options.iter().find(|spec| DEPTHS.contains(&spec.key.as_ref()));
+    let remedy = depth.map_or(String::new(), |spec| {
+        format!("; --set {}.{}={} says how much that is", definition.name, spec.key, spec.accepts)
+    });
+    format!(
+        "its messages lie in memory of its own or of its library, where --buffers changes nothing{remedy}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use ipcmark_transport::{Capabilities, Carrier, DeclaredCarrier, OptionSpec, Wait};
+
+    use super::*;
+
+    fn definition(options: Vec<OptionSpec>) -> Definition {
+        Definition {
+            name: "ring".into(),
+            family: "os".into(),
+            summary: "".into(),
+            carrier: DeclaredCarrier::Always(Carrier::Kernel),
+            options: Cow::Owned(options),
+            capabilities: Capabilities::waiting(&[Wait::Spin]),
+        }
+    }
+
+    #[test]
+    fn cold_buffers_are_as_many_as_the_cache_holds() {
+        assert_eq!(count(COLD, 64, Some(32 << 20)), Ok(512 << 10));
+        assert_eq!(
+            count(COLD, 4 << 20, Some(1 << 20)),
+            Ok(2),
+            "one buffer would be the same each time"
+        );
+        assert!(count(COLD, 64, None).unwrap_err().contains("does not tell the size"));
+    }
+
+    #[test]
+    fn a_number_is_bounded_by_the_memory_that_it_takes() {
+        assert_eq!(count("7", 1 << 20, None), Ok(7));
+        assert_eq!(count("1024", 1 << 20, None), Ok(1024));
+        assert!(count("1025", 1 << 20, None).unwrap_err().contains("more than 1 GiB"));
+        assert!(count(&u64::MAX.to_string(), 16, None).is_err() && count("", 16, None).is_err());
+    }
+
+    #[test]
+    fn memory_that_is_not_the_application_s_is_not_changed() {
+        let capacity = OptionSpec::new("capacity", "64..1M", "", "");
+        let why = obstacle(&definition(vec![capacity]), Pattern::Latency).unwrap();
+        assert!(why.contains("--set ring.capacity=64..1M"), "{why}");
+        let why = obstacle(&definition(Vec::new()), Pattern::Latency).unwrap();
+        assert!(why.contains("memory of its own") && !why.contains("--set"), "{why}");
+        let own = definition(vec![BUFFERS]);
+        assert_eq!(obstacle(&own, Pattern::Throughput), None);
+        assert!(obstacle(&own, Pattern::FanOut).unwrap().contains("copies one message"));
+    }
+}

@@ -1,0 +1,178 @@
+//! The buffers that messages are written into and read from: how many different ones, before the first turn. What is used
+//! again and again is in the caches, and a transport that uses a thousand buffers in turn is measured with other ones than
+//! one that has a single slot.
+//!
+//! Their addresses are noted as the leader's loops see them; copies that the kernel or a library keeps are not among them.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use ipcmark_transport::{Endpoint, Error, Step};
+
+use crate::wire::WorkingSetReport;
+
+/// So many messages without a new buffer say that there are no more, or as many as there are buffers so far.
+const WITHOUT_NEW: usize = 8;
+
+/// The most messages that are looked at, the most bytes of them, and for how long. Where more ends spin than there are
+/// processors a round trip takes a time slice.
+const MOST_MESSAGES: usize = 1024;
+const MOST_BYTES: usize = 32 << 20;
+const LONGEST: Duration = Duration::from_millis(20);
+
+/// Addresses of one way.
+#[derive(Default)]
+struct Addresses {
+    seen: BTreeSet<usize>,
+    /// Messages since there was a new one.
+    since_new: usize,
+}
+
+impl Addresses {
+    fn note(&mut self, buffer: &[u8]) {
+        let is_new = self.seen.insert(buffer.as_ptr() as usize);
+        self.since_new = if is_new { 0 } else { self.since_new + 1 };
+    }
+
+    fn is_complete(&self) -> bool {
+        self.since_new >= self.seen.len().max(WITHOUT_NEW)
+    }
+}
+
+/// An end that notes which buffers its messages lie in. Of one type for all transports: how long it takes does not count.
+pub(super) struct Noting<'a> {
+    end: &'a mut dyn Endpoint,
+    since: Instant,
+    written: Addresses,
+    /// A message is looked at through a shared reference.
+    read: RefCell<Addresses>,
+}
+
+impl<'a> Noting<'a> {
+    pub(super) fn new(end: &'a mut dyn Endpoint) -> Self {
+        Self { end, since: Instant::now(), written: Addresses::default(), read: RefCell::default() }
+    }
+
+    /// Sends until there is nothing new in a while: true while that goes on, of messages of this length.
+    pub(super) fn goes_on(&self, sent: usize, len: usize) -> bool {
+        let most = (MOST_BYTES / len).clamp(2 * WITHOUT_NEW, MOST_MESSAGES);
+        !self.is_complete() && sent < most && self.since.elapsed() < LONGEST
+    }
+
+    fn is_complete(&self) -> bool {
+        let read = self.read.borrow();
+        self.written.is_complete() && (read.seen.is_empty() || read.is_complete())
+    }
+
+    /// What was found.
+    pub(super) fn finish(self) -> WorkingSetReport {
+        WorkingSetReport {
+            written: self.written.seen.len() as u64,
+            read: self.read.borrow().seen.len() as u64,
+            is_complete: self.is_complete(),
+        }
+    }
+}
+
+impl Endpoint for Noting<'_> {
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.end.loan(len)
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        let room = self.end.room();
+        self.written.note(room);
+        room
+    }
+
+    fn publish(&mut self) -> Result<Step, Error> {
+        self.end.publish()
+    }
+
+    fn take(&mut self) -> Result<Step, Error> {
+        self.end.take()
+    }
+
+    fn message(&self) -> &[u8] {
+        let message = self.end.message();
+        self.read.borrow_mut().note(message);
+        message
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        self.end.release()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An end that uses so many slots in turn, for what it sends and takes.
+    struct Slots {
+        slots: Vec<[u8; 16]>,
+        at: usize,
+    }
+
+    impl Endpoint for Slots {
+        fn loan(&mut self, _: usize) -> Result<Step, Error> {
+            self.at = (self.at + 1) % self.slots.len();
+            Ok(Step::Done)
+        }
+
+        fn room(&mut self) -> &mut [u8] {
+            &mut self.slots[self.at]
+        }
+
+        fn publish(&mut self) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+
+        fn take(&mut self) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+
+        fn message(&self) -> &[u8] {
+            &self.slots[0]
+        }
+
+        fn release(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    fn found(slots: usize, reads: bool) -> (WorkingSetReport, usize) {
+        let mut end = Slots { slots: vec![[0; 16]; slots], at: 0 };
+        let mut noting = Noting::new(&mut end);
+        noting.since = Instant::now() + Duration::from_secs(3600);
+        let mut sent = 0;
+        while noting.goes_on(sent, 16) {
+            assert_eq!(noting.loan(16).unwrap(), Step::Done);
+            noting.room();
+            if reads {
+                noting.message();
+            }
+            sent += 1;
+        }
+        (noting.finish(), sent)
+    }
+
+    #[test]
+    fn every_buffer_that_is_used_again_is_counted_once() {
+        for slots in [1, 2, 9, 300] {
+            let (found, sent) = found(slots, true);
+            assert_eq!((found.written, found.read, found.is_complete), (slots as u64, 1, true));
+            assert_eq!(sent, slots + slots.max(WITHOUT_NEW));
+        }
+    }
+
+    #[test]
+    fn more_than_are_looked_at_are_at_least_so_many() {
+        let (found, sent) = found(5000, false);
+        assert_eq!((found.written, found.read, found.is_complete), (1024, 0, false));
+        assert_eq!(sent, MOST_MESSAGES);
+    }
+}

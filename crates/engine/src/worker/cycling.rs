@@ -1,0 +1,65 @@
+//! An end that changes its buffers with every message, as the option [`BUFFERS`](ipcmark_transport::BUFFERS) asks for. It has
+//! a type of its own, so that the loops of ends that do not are not an instruction longer.
+
+use std::collections::BTreeMap;
+
+use ipcmark_transport::{BUFFERS, COLD, Endpoint, Error, Settings, Step};
+
+/// The end of a transport whose buffers can be changed.
+pub(super) struct Cycling<'a, E>(pub &'a mut E);
+
+/// Whether several buffers are asked for.
+pub(super) fn is_asked_for(settings: &Settings) -> bool {
+    settings.options.contains_key(BUFFERS.key.as_ref())
+}
+
+/// The options with a number in the place of the word for cold buffers.
+pub(super) fn resolved(
+    mut options: BTreeMap<String, String>,
+    payload: usize,
+) -> Result<BTreeMap<String, String>, Error> {
+    if let Some(word) = options.get_mut(BUFFERS.key.as_ref()) {
+        let cache = (word == COLD).then(ipcmark_machine::cache::last_level_bytes).flatten();
+        let count = crate::buffers::count(word, payload, cache);
+        *word = count.map_err(|why| Error::new("make", "the buffers", why))?.to_string();
+    }
+    Ok(options)
+}
+
+impl<E: Endpoint> Endpoint for Cycling<'_, E> {
+    #[inline(always)]
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        self.0.loan(len)
+    }
+
+    #[inline(always)]
+    fn room(&mut self) -> &mut [u8] {
+        self.0.room()
+    }
+
+    #[inline(always)]
+    fn publish(&mut self) -> Result<Step, Error> {
+        let step = self.0.publish()?;
+        if step == Step::Done {
+            self.0.next_source();
+        }
+        Ok(step)
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Result<Step, Error> {
+        self.0.take()
+    }
+
+    #[inline(always)]
+    fn message(&self) -> &[u8] {
+        self.0.message()
+    }
+
+    #[inline(always)]
+    fn release(&mut self) -> Result<(), Error> {
+        self.0.release()?;
+        self.0.next_target();
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! A page with a stacked bar for each row: what the time of its messages is made of. It has no script. Each bar has a scale of
+//! its own: one that sleeps would leave nothing to see of one that spins.
+
+use ipcmark_results::{Explanation, Part, SideCalls};
+use minijinja::{Environment, Value, context};
+use serde::Serialize;
+
+use super::policy;
+use crate::{
+    explanation::{LEGEND, calls, time, word, words},
+    names,
+    plain::plain,
+    units::duration,
+};
+
+const TEMPLATE: &str = include_str!("../../assets/explanation.html");
+
+const STYLE: &str =
+    concat!(include_str!("../../assets/page.css"), include_str!("../../assets/explanation.css"));
+
+/// Units of the drawing's width that a bar has.
+const WIDTH: f64 = 1000.0;
+
+/// A row on the page.
+#[derive(Serialize)]
+struct Bar {
+    name: String,
+    hop: String,
+    /// What the mechanism must cost, as a part of the time.
+    share: String,
+    /// Where the measured time ends: parts that are done side by side can end beyond it.
+    end: f64,
+    segments: Vec<Segment>,
+    sides: Vec<(String, String)>,
+}
+
+/// A part of a bar.
+#[derive(Serialize)]
+struct Segment {
+    class: &'static str,
+    words: &'static str,
+    count: Option<String>,
+    each: Option<String>,
+    time: String,
+    x: f64,
+    width: f64,
+}
+
+/// Explanations as a page for the browser; `notes` are said at the end.
+pub fn explanation_page(all: &[Explanation], notes: &[String]) -> Result<String, String> {
+    let bars: Vec<Bar> = all.iter().map(bar).collect();
+    let mut templates = Environment::new();
+    templates.add_template("explanation.html", TEMPLATE).map_err(|e| super::describe(&e))?;
+    let page = templates.get_template("explanation.html").map_err(|e| super::describe(&e))?;
+    let content = context! {
+        policy => policy::of(STYLE, &[]),
+        style => Value::from_safe_string(STYLE.into()),
+        bars => super::all(bars),
+        legend => LEGEND,
+        notes => notes.iter().map(|note| plain(note)).collect::<Vec<_>>(),
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    page.render(content).map_err(|e| super::describe(&e))
+}
+
+fn bar(explanation: &Explanation) -> Bar {
+    let parts_ns = explanation.parts.iter().map(Part::time_ns).sum::<f64>();
+    let scale = WIDTH / explanation.hop.value.max(parts_ns).max(f64::MIN_POSITIVE);
+    let mut x = 0.0;
+    let mut segments: Vec<Segment> =
+        explanation.parts.iter().map(|part| segment(part, &mut x, scale)).collect();
+    let rest_ns = explanation.rest_ns();
+    segments.push(Segment {
+        class: "rest",
+        words: "the rest",
+        count: None,
+        each: None,
+        time: time(rest_ns),
+        x,
+        width: rounded(rest_ns.max(0.0) * scale),
+    });
+    let (hop, rest_share) = (explanation.hop, rest_ns / explanation.hop.value);
+    let side = |side: &SideCalls| (plain(&side.process), calls(side));
+    Bar {
+        name: plain(&names::alone(&explanation.row.case.identity)),
+        hop: duration(hop.value),
+        share: format!("{:.0} %", 100.0 * (1.0 - rest_share)),
+        end: rounded(hop.value * scale),
+        segments,
+        sides: explanation.sides.iter().map(side).collect(),
+    }
+}
+
+fn segment(part: &Part, x: &mut f64, scale: f64) -> Segment {
+    let (at, width) = (*x, rounded(part.time_ns() * scale));
+    *x = rounded(at + width);
+    Segment {
+        class: word(part.kind),
+        words: words(part.kind),
+        count: Some(format!("{:.2}", part.count)),
+        each: Some(duration(part.each_ns)),
+        time: time(part.time_ns()),
+        x: at,
+        width,
+    }
+}
+
+fn rounded(units: f64) -> f64 {
+    (units * 100.0).round() / 100.0
+}

@@ -1,0 +1,92 @@
+//! The memory that messages lie in: stated by every row, and changed with every message by `--buffers`.
+
+use ipcmark_results::{Case, Status, WorkingSet};
+
+use crate::support::{only, run};
+
+ipcmark_harness::tests![
+    every_row_says_which_memory_it_uses,
+    messages_go_through_as_many_buffers_as_are_asked_for,
+    cold_buffers_are_more_than_the_cache_holds,
+    who_lends_its_own_memory_is_not_measured_with_other_buffers,
+    buffers_that_cannot_be_are_refused,
+];
+
+fn measured(words: &str, status: i32) -> Vec<Case> {
+    run(&format!("{words} --trials 1 -n 100 --format json")).exits(status).result().cases
+}
+
+fn working_set(case: &Case) -> WorkingSet {
+    only(case).session.working_set.expect("it was looked at")
+}
+
+/// So many buffers each way, or fewer where a busy machine let nobody look long enough.
+fn has(set: WorkingSet, [written, read]: [u64; 2]) -> bool {
+    let found = [set.written_buffers, set.read_buffers];
+    if set.is_complete { found == [written, read] } else { found[0] <= written && found[1] <= read }
+}
+
+fn every_row_says_which_memory_it_uses() {
+    for case in measured("run -t pipe,shm-slot,null -w spin -s 64,4k", 0) {
+        let (set, payload) = (working_set(&case), case.identity.payload_bytes);
+        let name = &case.identity.transport;
+        assert!(has(set, [1, 1]), "{name} {set:?}");
+        assert_eq!(set.bytes, (set.written_buffers + set.read_buffers) * payload, "{name}");
+    }
+    let cases = measured("run -t shm-ring --set shm-ring.capacity=64k -w spin -s 16k", 0);
+    let ring = working_set(&cases[0]);
+    assert!(ring.written_buffers >= 2 && ring.written_buffers <= 4, "{ring:?}");
+    for case in measured("run -t pipe,uds-stream -p throughput,one-way -w block -s 64", 0) {
+        assert!(working_set(&case).written_buffers == 1, "{:?}", case.identity);
+    }
+}
+
+fn messages_go_through_as_many_buffers_as_are_asked_for() {
+    let words = "run -t pipe,fifo,uds-*,tcp,udp,sysv-mq --buffers 5 -w spin,block -s 64,64k";
+    let cases = measured(words, 0);
+    assert_eq!(cases.len(), 32);
+    for case in &cases {
+        let set = working_set(case);
+        assert!(has(set, [5, 5]), "{:?} {set:?}", case.identity);
+        assert_eq!(case.identity.options["buffers"], "5");
+    }
+    let cases =
+        measured("run -t pipe,tcp -p throughput,one-way --set pipe.buffers=3 -s 4k -w spin", 0);
+    for case in &cases {
+        let wanted = if case.identity.transport == "pipe" { 3 } else { 1 };
+        assert!(has(working_set(case), [wanted; 2]) || working_set(case).read_buffers == 0);
+        assert!(working_set(case).written_buffers <= wanted);
+    }
+}
+
+fn cold_buffers_are_more_than_the_cache_holds() {
+    let cases = measured("run -t pipe --buffers cold -w spin -s 256k", 0);
+    match cases[0].status() {
+        Status::Ok => assert!(working_set(&cases[0]).written_buffers > 1),
+        // Some virtual machines do not tell.
+        _ => assert!(cases[0].reason().unwrap().contains("last-level cache")),
+    }
+}
+
+fn who_lends_its_own_memory_is_not_measured_with_other_buffers() {
+    let cases = measured("run -t shm-ring,shm-slot,pipe --buffers 4 -w spin -s 64", 1);
+    for case in &cases {
+        let reason = case.reason().unwrap_or_default();
+        match &*case.identity.transport {
+            "pipe" => assert_eq!(case.status(), Status::Ok),
+            "shm-ring" => assert!(reason.contains("--set shm-ring.capacity="), "{reason}"),
+            _ => assert!(reason.contains("memory of its own"), "{reason}"),
+        }
+    }
+    let cases = measured("run -t pipe --buffers 4 --subscribers 2 -w block -s 64", 1);
+    assert!(cases[0].reason().unwrap().contains("copies one message"));
+}
+
+fn buffers_that_cannot_be_are_refused() {
+    for (words, reason) in [("0", "not from 1"), ("2M", "not from 1"), ("hot", "not one of")] {
+        let ended = run(&format!("run -t pipe --buffers {words}")).exits(2);
+        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+    let cases = measured("run -t pipe --buffers 2k -w spin -s 1M", 1);
+    assert!(cases[0].reason().unwrap().contains("more than 1 GiB"), "{:?}", cases[0].reason());
+}
