@@ -26,6 +26,11 @@ fn has(set: WorkingSet, [written, read]: [u64; 2]) -> bool {
     if set.is_complete { found == [written, read] } else { found[0] <= written && found[1] <= read }
 }
 
+/// More than one, unless a busy machine let the look end before the second message.
+fn has_several(set: WorkingSet) -> bool {
+    set.written_buffers > 1 || !set.is_complete
+}
+
 fn every_row_says_which_memory_it_uses() {
     for case in measured("run -t pipe,shm-slot,null -w spin -s 64,4k", 0) {
         let (set, payload) = (working_set(&case), case.identity.payload_bytes);
@@ -35,7 +40,7 @@ fn every_row_says_which_memory_it_uses() {
     }
     let cases = measured("run -t shm-ring --set shm-ring.capacity=64k -w spin -s 16k", 0);
     let ring = working_set(&cases[0]);
-    assert!(ring.written_buffers >= 2 && ring.written_buffers <= 4, "{ring:?}");
+    assert!(has_several(ring) && ring.written_buffers <= 4, "{ring:?}");
     for case in measured("run -t pipe,uds-stream -p throughput,one-way -w block -s 64", 0) {
         assert!(working_set(&case).written_buffers == 1, "{:?}", case.identity);
     }
@@ -62,7 +67,7 @@ fn messages_go_through_as_many_buffers_as_are_asked_for() {
 fn cold_buffers_are_more_than_the_cache_holds() {
     let cases = measured("run -t pipe --buffers cold -w spin -s 256k", 0);
     match cases[0].status() {
-        Status::Ok => assert!(working_set(&cases[0]).written_buffers > 1),
+        Status::Ok => assert!(has_several(working_set(&cases[0]))),
         // Some virtual machines do not tell.
         _ => assert!(cases[0].reason().unwrap().contains("last-level cache")),
     }
