@@ -11,7 +11,7 @@ MODULE_BUILD ?= target/modules
 PYTHON_BUILD ?= build --package ipcmark-cli
 
 .PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz \
-    loom miri python packages test-packages doc overhead honesty regret clean
+    loom miri python packages test-packages test-launchers doc overhead honesty regret clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
@@ -24,6 +24,7 @@ help:
 	@echo 'make python    the Python package, and the formats for other tools read by those tools'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make packages  for Debian and Python, at target/packages; make test-packages installs and removes them'
+	@echo 'make test-launchers  ipcmark rank under Open MPI and MPICH'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
 	@echo 'make regret    is the advice right? random questions, answered and checked; ten minutes'
@@ -131,6 +132,12 @@ packages: build
 # Installs them in a root of Debian's packages alone, measures, removes them and looks for what is left. As root.
 test-packages: packages
 	@sh scripts/test-packages.sh target/packages
+
+# `ipcmark rank` under the launchers that Debian has.
+test-launchers:
+	@sh scripts/deps.sh launchers
+	$(CARGO) $(PYTHON_BUILD) --locked
+	@sh scripts/test-launchers.sh $(abspath target/debug/ipcmark)
 
 doc: deps
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps

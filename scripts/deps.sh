@@ -5,6 +5,7 @@
 #   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
 #                     runs by hand in
 #   deps.sh lint      also what checks C and C++
+#   deps.sh launchers also what starts the ranks of a job
 #   deps.sh packages  also what makes packages, and a root to install them in
 #   deps.sh python    also Python with its virtual environments, and what compares results of Google Benchmark
 set -eu
@@ -31,6 +32,7 @@ packages)
     libraries="$libraries debhelper dpkg-dev mmdebstrap"
     python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
     ;;
+launchers) libraries="$libraries openmpi-bin mpich" ;;
 lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
 python)
     libraries="$libraries libbenchmark-tools"

@@ -4,6 +4,7 @@
 mod ends;
 mod forged;
 mod place;
+mod ranks;
 mod refused;
 mod relay;
 mod runs;
@@ -24,6 +25,7 @@ pub fn tests() -> Vec<Test> {
         users::tests(),
         forged::tests(),
         relay::tests(),
+        ranks::tests(),
     ];
     files.into_iter().flatten().collect()
 }

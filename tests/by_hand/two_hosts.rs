@@ -39,11 +39,11 @@ fn over_tcp_only_what_crosses_hosts_is_measured() {
 }
 
 /// Two networks of their own, joined by a cable that is slow and loses packets.
-struct Cable {
+pub(super) struct Cable {
     names: [String; 2],
 }
 
-const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
+pub(super) const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
 
 impl Cable {
     fn lay() -> Result<Self, String> {
@@ -80,8 +80,13 @@ impl Cable {
     }
 
     /// `ipcmark` in one of the networks.
+    pub(super) fn inside(&self, end: usize, words: &str) -> Command {
+        ipcmark_under("ip", &["netns", "exec", &self.names[end]], words)
+    }
+
+    /// The same, as an end of a run by hand.
     fn within(&self, end: usize, place: &Place, words: &str) -> Command {
-        let mut command = ipcmark_under("ip", &["netns", "exec", &self.names[end]], words);
+        let mut command = self.inside(end, words);
         let flag = if words.starts_with("leader") { "--listen" } else { "--connect" };
         command.args([flag, &format!("{}:7100", ADDRESSES[0]), "--secret"]);
         command.arg(place.path("secret"));
@@ -107,7 +112,7 @@ fn run(program: &str, words: &str) -> Result<(), String> {
 }
 
 /// The cable, or why there is none.
-fn laid() -> Result<Cable, Verdict> {
+pub(super) fn laid() -> Result<Cable, Verdict> {
     if !is_root() {
         return Err(Verdict::Skipped("only root may make networks".into()));
     }

@@ -103,8 +103,11 @@ fn attach(
     data: Option<&str>,
 ) -> Result<(), Error> {
     let kind = (!kind.is_empty()).then_some(kind);
-    mount(Some(source), target, kind, flags, data)
-        .map_err(|e| Error::os("mount", format!("a {source} of its own on {target}"), e))
+    mount(Some(source), target, kind, flags, data).map_err(|e| match kind {
+        Some(_) => Error::os("mount", format!("a {source} of its own on {target}"), e),
+        // As in a chroot whose root is no mount point.
+        None => Error::os("part from the system's", "mounts", e),
+    })
 }
 
 /// Sets the loopback interface up; it carries 127.0.0.1 by itself.

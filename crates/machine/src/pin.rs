@@ -7,7 +7,10 @@ use std::{
 
 use ipcmark_transport::Error;
 
-use crate::topology::usable;
+use crate::{
+    files::Files,
+    topology::{numbers, usable},
+};
 
 /// The threads of this process that were pinned.
 static PINNED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -49,6 +52,21 @@ impl Pin {
             set_affinity(thread, &self.usable);
         }
     }
+}
+
+/// Lets the calling thread run on every processor of its cpuset again, whatever has bound it; those before and after, if
+/// they differ. It is for a process that has one thread.
+///
+/// # Errors
+/// The system does not say which processors there are.
+pub fn widen() -> Result<Option<[Vec<u32>; 2]>, Error> {
+    let ids = || Ok::<_, Error>(usable()?.iter().map(|cpu| cpu.id).collect::<Vec<_>>());
+    let before = ids()?;
+    let online = Files::of_system().text("sys/devices/system/cpu/online").unwrap_or_default();
+    // The kernel leaves out what the cpuset does not have.
+    set_affinity(0, &numbers(&online).into_iter().collect::<Vec<_>>());
+    let after = ids()?;
+    Ok((before != after).then_some([before, after]))
 }
 
 fn set_affinity(thread: i32, cpus: &[u32]) -> bool {

@@ -67,3 +67,21 @@ pub(crate) struct FollowerArguments {
     #[arg(skip)]
     pub terms: BTreeMap<String, String>,
 }
+
+impl FollowerArguments {
+    /// A follower that finds its leader elsewhere, with these modules beside those that are found.
+    pub(crate) fn plain(module: &[PathBuf]) -> Self {
+        Self {
+            socket: None,
+            allow_user: Vec::new(),
+            connect: None,
+            secret: None,
+            set: Vec::new(),
+            silent: false,
+            forever: false,
+            cpu: None,
+            module: module.to_vec(),
+            terms: BTreeMap::new(),
+        }
+    }
+}

@@ -142,12 +142,9 @@ impl LatencyTest {
             allow_user: self.place.allow_user.clone(),
             connect: self.connect.clone(),
             secret: self.place.secret.clone(),
-            set: Vec::new(),
             silent: !self.echo,
             terms: self.terms(self.reliability),
-            forever: false,
-            cpu: None,
-            module: Vec::new(),
+            ..FollowerArguments::plain(&[])
         }
     }
 

@@ -18,6 +18,7 @@ mod latency_tests;
 mod leader;
 mod list;
 mod man;
+mod rank;
 mod report;
 mod run;
 mod schema;
@@ -31,6 +32,7 @@ pub(crate) const COMMANDS: &[Definition] = &[
     run::DEFINITION,
     leader::DEFINITION,
     follower::DEFINITION,
+    rank::DEFINITION,
     list::DEFINITION,
     advise::DEFINITION,
     explain::DEFINITION,

@@ -1,0 +1,153 @@
+//! Which rank of a job this process is, as its launcher says in the environment.
+
+use std::env;
+
+/// This process among those of its job.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rank {
+    /// Its number, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub count: u32,
+    /// What no other job of the launcher is called.
+    pub job: Option<String>,
+}
+
+/// The variables of a launcher.
+struct Launcher {
+    name: &'static str,
+    rank: &'static str,
+    count: &'static [&'static str],
+    /// Those that together no other job has.
+    job: &'static [&'static str],
+}
+
+/// Launchers that start others come last: mpirun in an allocation of Slurm is asked first.
+const LAUNCHERS: &[Launcher] = &[
+    Launcher {
+        name: "Open MPI",
+        rank: "OMPI_COMM_WORLD_RANK",
+        count: &["OMPI_COMM_WORLD_SIZE"],
+        job: &["PMIX_NAMESPACE"],
+    },
+    Launcher { name: "MPICH", rank: "PMI_RANK", count: &["PMI_SIZE"], job: &[] },
+    Launcher {
+        name: "Slurm",
+        rank: "SLURM_PROCID",
+        count: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+    },
+    Launcher { name: "PMIx", rank: "PMIX_RANK", count: &[], job: &["PMIX_NAMESPACE"] },
+    Launcher { name: "Kubernetes", rank: "JOB_COMPLETION_INDEX", count: &[], job: &[] },
+];
+
+impl Rank {
+    /// The rank that was named on the command line, or else that of the launcher.
+    pub(super) fn find(number: Option<u32>, count: Option<u32>) -> Result<Self, String> {
+        Self::among(number, count, &|name| env::var(name).ok())
+    }
+
+    fn among(
+        number: Option<u32>,
+        count: Option<u32>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let launcher = LAUNCHERS.iter().find(|launcher| variable(launcher.rank).is_some());
+        let told =
+            |names: &[&str]| match names.iter().find_map(|name| Some((name, variable(name)?))) {
+                Some((name, text)) => parsed(name, &text).map(Some),
+                None => Ok(None),
+            };
+        let of_launcher = launcher.map_or(Ok(None), |launcher| told(&[launcher.rank]))?;
+        let Some(number) = number.or(of_launcher) else {
+            return Err("no launcher has said which rank this is: start it with mpirun or srun, or name --rank \
+                        and --ranks"
+                .into());
+        };
+        let count = match (count, launcher) {
+            (Some(count), _) => Some(count),
+            (None, launcher) => launcher.map_or(Ok(None), |launcher| told(launcher.count))?,
+        };
+        let count = count.ok_or_else(|| {
+            let name = launcher.map_or("nobody", |launcher| launcher.name);
+            format!("{name} does not say how many ranks there are: name --ranks")
+        })?;
+        match (number, count) {
+            (_, 0 | 1) => Err("one rank cannot measure: start at least two".into()),
+            (_, 66..) => Err(format!("{count} ranks are too many: one leads at most 64 followers")),
+            _ if number >= count => {
+                Err(format!("there is no rank {number} of {count}: they count from 0"))
+            }
+            _ => Ok(Self {
+                number,
+                count,
+                job: launcher.and_then(|launcher| job(launcher, variable)),
+            }),
+        }
+    }
+}
+
+fn parsed(name: &str, text: &str) -> Result<u32, String> {
+    text.trim().parse().map_err(|_| format!("{name} is no number: '{}'", text.escape_debug()))
+}
+
+/// The job's name, of characters that a file's name can have.
+fn job(launcher: &Launcher, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let parts: Option<Vec<String>> = launcher.job.iter().map(|name| variable(name)).collect();
+    let name = parts.filter(|parts| !parts.is_empty())?.join("-");
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    Some(name.chars().take(64).map(plain).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn found(variables: &str, number: Option<u32>, count: Option<u32>) -> Result<Rank, String> {
+        let split = |pair: &str| pair.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let all: BTreeMap<String, String> =
+            variables.split_whitespace().filter_map(split).collect();
+        Rank::among(number, count, &|name| all.get(name).cloned())
+    }
+
+    fn rank(number: u32, count: u32, job: Option<&str>) -> Result<Rank, String> {
+        Ok(Rank { number, count, job: job.map(Into::into) })
+    }
+
+    #[test]
+    fn each_launcher_says_it_in_its_own_words() {
+        for (variables, wanted) in [
+            (
+                "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 PMIX_NAMESPACE=a/b@1",
+                rank(1, 2, Some("a_b_1")),
+            ),
+            ("PMI_RANK=0 PMI_SIZE=4", rank(0, 4, None)),
+            (
+                "SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_JOB_ID=17 SLURM_STEP_ID=0",
+                rank(3, 4, Some("17-0")),
+            ),
+            ("SLURM_PROCID=0 SLURM_NTASKS=1 PMI_RANK=1 PMI_SIZE=2", rank(1, 2, None)),
+        ] {
+            assert_eq!(found(variables, None, None), wanted, "{variables}");
+        }
+        assert_eq!(found("JOB_COMPLETION_INDEX=1", None, Some(2)), rank(1, 2, None));
+        assert_eq!(found("", Some(1), Some(3)), rank(1, 3, None));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_sentence() {
+        for (variables, number, count, wanted) in [
+            ("", None, None, "no launcher has said"),
+            ("JOB_COMPLETION_INDEX=1", None, None, "Kubernetes does not say how many"),
+            ("PMI_RANK=x PMI_SIZE=2", None, None, "PMI_RANK is no number: 'x'"),
+            ("", Some(0), Some(1), "start at least two"),
+            ("", Some(2), Some(2), "they count from 0"),
+            ("", Some(2), Some(99), "at most 64 followers"),
+        ] {
+            let refused = found(variables, number, count).unwrap_err();
+            assert!(refused.contains(wanted), "{variables}: {refused}");
+        }
+    }
+}

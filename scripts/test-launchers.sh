@@ -1,0 +1,60 @@
+#!/bin/sh
+# Measures with `ipcmark rank` under Open MPI and MPICH, and ends a rank to see that all end.
+#
+#   test-launchers.sh COMMAND
+set -eu
+
+command=$1
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+cd "$place"
+rows='-w block -s 64 -n 100 --trials 3 --format json'
+
+fails() {
+    echo "test-launchers: $1" >&2
+    exit 1
+}
+
+# Open MPI asks who starts it as root, and for as many processors as ranks.
+start() {
+    launcher=$1
+    shift
+    case $launcher in
+    openmpi) mpirun.openmpi --allow-run-as-root --oversubscribe "$@" ;;
+    mpich) mpiexec.hydra "$@" ;;
+    esac
+}
+
+measures() {
+    # shellcheck disable=SC2086
+    start "$1" -n "$2" "$command" rank -t pipe,tcp $rows --rendezvous meeting -o "$1.json" >/dev/null 2>"$1.log" ||
+        fails "$1: $(cat "$1.log")"
+    # shellcheck disable=SC2086
+    [ "$("$command" show "$1.json" --format csv | grep -c ',ok,')" = 6 ] || fails "$1: not two rows of three trials"
+    [ ! -e meeting ] || fails "$1: the ranks left their meeting"
+    echo "test-launchers: $1 with $2 ranks"
+}
+
+# A launcher ends its job when a rank dies; no rank may be left.
+ends() {
+    # shellcheck disable=SC2086
+    start "$1" -n 2 "$command" rank -t pipe $rows --trials 1000 --rendezvous meeting >/dev/null 2>&1 &
+    job=$!
+    tries=0
+    until rank=$(pgrep -f "^$command rank .*--rendezvous meeting" | tail -n 1) && [ -S meeting/socket ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ] || fails "$1: the ranks do not start"
+        sleep 0.1
+    done
+    sleep 1
+    kill -KILL "$rank"
+    wait $job && fails "$1: it ends with 0 though a rank was killed"
+    rm -rf meeting
+    echo "test-launchers: $1 ends with a rank that is killed"
+}
+
+for launcher in openmpi mpich; do
+    measures $launcher 2
+    measures $launcher 3
+    ends $launcher
+done
