@@ -5,7 +5,7 @@
 //! follower's command does for its worker what a keeper does: it takes the same
 //! [orders](ipcmark_engine::Order), with the descriptors of the worker's channels. Over a Unix socket these
 //! are the real ones, so that a session consists of the same processes with the same channels between them
-//! as any other. Over TCP a [tunnel] carries what is sent on them, encrypted with keys that follow from a
+//! as any other. Over TCP a `tunnel` carries what is sent on them, encrypted with keys that follow from a
 //! secret which both know.
 //!
 //! Neither side trusts the other further than it must: see `docs/security.md`.
