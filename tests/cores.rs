@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::support::{Verdict, run};
+use crate::support::{Verdict, refused, run};
 
 ipcmark_harness::tests![
     every_pair_has_its_distances,
@@ -65,7 +65,6 @@ fn what_cannot_be_mapped_is_said() {
         ("-s 64", "--transport"),
         ("--svg /nowhere/at/all.svg", "/nowhere/at/all.svg"),
     ] {
-        let ended = run(&format!("cores {words}")).exits(2);
-        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+        refused(&format!("cores {words}"), said);
     }
 }

@@ -8,7 +8,7 @@ use tempfile::tempdir;
 use crate::support::{
     Verdict, assert_valid, end, ipcmark, only,
     processes::{await_end_of, await_named},
-    read, run,
+    read, refused, run,
     scene::{FOLLOWER, LEADER, Scene},
     traces,
 };
@@ -202,8 +202,7 @@ fn what_cannot_have_pairs_says_why() {
         ("advise --size 64 --pairs 2", "--pairs"),
         ("sweep pairs --pairs 2", "--at"),
     ] {
-        let ended = run(words).exits(2);
-        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+        refused(words, said);
     }
 }
 

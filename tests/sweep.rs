@@ -3,7 +3,7 @@
 use ipcmark_results::{Load, RunResult, groups};
 use tempfile::tempdir;
 
-use crate::support::{assert_valid, run};
+use crate::support::{assert_valid, refused, run};
 
 ipcmark_harness::tests![
     rates_are_walked_to_what_holds,
@@ -99,7 +99,6 @@ fn what_a_sweep_decides_is_refused() {
         ("sweep", "OVER"),
         ("sweep speed", "rate"),
     ] {
-        let ended = run(words).exits(2);
-        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+        refused(words, said);
     }
 }

@@ -56,6 +56,13 @@ struct Output {
     reader: Option<JoinHandle<()>>,
 }
 
+/// A command line that is refused, with a sentence that has these words in it.
+#[track_caller]
+pub fn refused(words: &str, said: &str) {
+    let ended = run(words).exits(2);
+    assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+}
+
 /// `ipcmark` with these words, split at blanks.
 pub fn ipcmark(words: &str) -> Command {
     let mut command = Command::new(IPCMARK);

@@ -27,6 +27,9 @@ use charts::Charts;
 pub use explanation::explanation_page;
 pub use source::Source;
 
+/// What every page begins with, its security policy among it.
+const HEAD: &str = include_str!("../assets/head.html");
+
 const TEMPLATE: &str = include_str!("../assets/page.html");
 
 const STYLE: &str =
@@ -60,10 +63,16 @@ const LICENCE: &str = include_str!("../LICENSE-APACHE");
 /// of them cannot be shown, and why.
 pub fn page(sources: &[Source]) -> Result<String, String> {
     let charts = Charts::of(sources)?;
+    rendered(TEMPLATE, content(sources, charts))
+}
+
+/// A page of this template, which begins with [`HEAD`].
+fn rendered(template: &str, content: Value) -> Result<String, String> {
     let mut templates = Environment::new();
-    templates.add_template("page.html", TEMPLATE).map_err(|e| describe(&e))?;
+    templates.add_template("head.html", HEAD).map_err(|e| describe(&e))?;
+    templates.add_template("page.html", template).map_err(|e| describe(&e))?;
     let page = templates.get_template("page.html").map_err(|e| describe(&e))?;
-    page.render(content(sources, charts)).map_err(|e| describe(&e))
+    page.render(content).map_err(|e| describe(&e))
 }
 
 fn describe(error: &minijinja::Error) -> String {

@@ -399,7 +399,7 @@ fn blocks(measured: &[Block]) -> Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{SampleGroup, ThreadCosts};
+    use crate::wire::SampleGroup;
 
     fn report(round_trips: u64, counts: &[u64]) -> LeaderReport {
         let groups = counts.iter().map(|count| {
@@ -417,23 +417,7 @@ mod tests {
             lost: 0,
             probes_ns: None,
         };
-        LeaderReport {
-            blocks: vec![block],
-            samples: groups.collect(),
-            traffic: Traffic::default(),
-            costs: Costs::default(),
-            thread: ThreadCosts::default(),
-            parts_per_message: None,
-            working_set: None,
-            helpers: Vec::new(),
-            lost: 0,
-            late: 0,
-            lost_wait_ns: 0,
-            answers: Vec::new(),
-            offered: None,
-            one_way: None,
-            stream: None,
-        }
+        LeaderReport { blocks: vec![block], samples: groups.collect(), ..LeaderReport::default() }
     }
 
     /// Together they were more than a histogram can be written with.

@@ -31,7 +31,7 @@ fn per_second<'a>(blocks: impl Iterator<Item = &'a Block>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{BlockKind, Costs, ThreadCosts, Traffic};
+    use crate::wire::BlockKind;
 
     /// A leader with blocks of these turns, which last 10 µs and carry so many messages each.
     fn leader(blocks: &[(u32, u64)]) -> LeaderReport {
@@ -45,23 +45,7 @@ mod tests {
             lost: 0,
             probes_ns: None,
         };
-        LeaderReport {
-            blocks: blocks.iter().map(block).collect(),
-            samples: Vec::new(),
-            traffic: Traffic::default(),
-            costs: Costs::default(),
-            working_set: None,
-            thread: ThreadCosts::default(),
-            parts_per_message: None,
-            helpers: Vec::new(),
-            lost: 0,
-            late: 0,
-            lost_wait_ns: 0,
-            answers: Vec::new(),
-            offered: None,
-            one_way: None,
-            stream: None,
-        }
+        LeaderReport { blocks: blocks.iter().map(block).collect(), ..LeaderReport::default() }
     }
 
     #[test]

@@ -154,16 +154,13 @@ impl Leading<'_> {
             traffic: self.traffic,
             costs,
             thread,
-            parts_per_message: None,
-            working_set: None,
             helpers: helpers.map(HelperCosts::from).collect(),
             lost: count,
             late,
             lost_wait_ns: waited_ns,
-            answers: Vec::new(),
-            one_way: None,
-            stream: None,
             offered: paced.and_then(Paced::finish),
+            // The rest is the pattern's.
+            ..LeaderReport::default()
         };
         ends.complete(&mut report);
         Ok(report)

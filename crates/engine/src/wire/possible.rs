@@ -195,21 +195,11 @@ mod tests {
 
     fn report() -> LeaderReport {
         LeaderReport {
-            thread: ThreadCosts::default(),
-            helpers: Vec::new(),
-            parts_per_message: None,
-            working_set: None,
             blocks: vec![block(10), block(20)],
             samples: vec![group(None), group(Some(3))],
             traffic: Traffic { sent: 2000, received: 2000 },
             costs: Costs { cpu_ns: 1_000_000, ..Costs::default() },
-            lost: 0,
-            late: 0,
-            lost_wait_ns: 0,
-            offered: None,
-            one_way: None,
-            stream: None,
-            answers: Vec::new(),
+            ..LeaderReport::default()
         }
     }
 

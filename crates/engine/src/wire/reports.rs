@@ -13,7 +13,7 @@ use super::{
 };
 
 /// What the leader measured of a case.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LeaderReport {
     /// Every block, in the order of time.
     pub blocks: Vec<Block>,

@@ -2,7 +2,7 @@
 //! its own: one that sleeps would leave nothing to see of one that spins.
 
 use ipcmark_results::{Explanation, Part, SideCalls};
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::policy;
@@ -49,9 +49,6 @@ struct Segment {
 /// Explanations as a page for the browser; `notes` are said at the end.
 pub fn explanation_page(all: &[Explanation], notes: &[String]) -> Result<String, String> {
     let bars: Vec<Bar> = all.iter().map(bar).collect();
-    let mut templates = Environment::new();
-    templates.add_template("explanation.html", TEMPLATE).map_err(|e| super::describe(&e))?;
-    let page = templates.get_template("explanation.html").map_err(|e| super::describe(&e))?;
     let content = context! {
         policy => policy::of(STYLE, &[]),
         style => Value::from_safe_string(STYLE.into()),
@@ -60,7 +57,7 @@ pub fn explanation_page(all: &[Explanation], notes: &[String]) -> Result<String,
         notes => notes.iter().map(|note| plain(note)).collect::<Vec<_>>(),
         version => env!("CARGO_PKG_VERSION"),
     };
-    page.render(content).map_err(|e| super::describe(&e))
+    super::rendered(TEMPLATE, content)
 }
 
 fn bar(explanation: &Explanation) -> Bar {

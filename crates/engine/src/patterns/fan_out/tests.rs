@@ -1,0 +1,126 @@
+//! In which order answers are taken and read, and what is kept of them.
+
+use std::cell::RefCell;
+
+use ipcmark_transport::Step;
+
+use super::*;
+use crate::patterns::message::{HeadOnly, from_follower};
+
+const FOLLOWERS: usize = 3;
+
+/// An end whose followers have all answered before the leader looks, and what was done with their answers.
+struct Answered {
+    room: [u8; 16],
+    /// The answers that were not taken yet, and those set aside.
+    waiting: Vec<usize>,
+    held: Vec<usize>,
+    taken: usize,
+    messages: [[u8; 16]; FOLLOWERS],
+    log: RefCell<Vec<String>>,
+}
+
+impl Answered {
+    fn new() -> Self {
+        let (waiting, held, log) = Default::default();
+        Self { room: [0; 16], waiting, held, taken: 0, messages: [[0; 16]; FOLLOWERS], log }
+    }
+
+    fn note(&self, what: &str) {
+        self.log.borrow_mut().push(format!("{what} {}", self.taken));
+    }
+}
+
+impl Endpoint for Answered {
+    fn loan(&mut self, _: usize) -> Result<Step, Error> {
+        Ok(Step::Done)
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.room
+    }
+
+    fn publish(&mut self) -> Result<Step, Error> {
+        let seq = Head::read(&self.room).unwrap().seq;
+        for (number, message) in self.messages.iter_mut().enumerate() {
+            Head { seq, flags: from_follower(number as u32) }.write(message);
+        }
+        self.waiting = (0..FOLLOWERS).rev().collect();
+        Ok(Step::Done)
+    }
+
+    fn take(&mut self) -> Result<Step, Error> {
+        self.taken = self.waiting.pop().expect("nobody waits for more than there is");
+        self.note("take");
+        Ok(Step::Done)
+    }
+
+    fn message(&self) -> &[u8] {
+        self.note("read");
+        &self.messages[self.taken]
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Holding for Answered {
+    fn hold(&mut self) {
+        self.held.push(self.taken);
+    }
+
+    fn recall(&mut self) {
+        self.taken = self.held.remove(0);
+    }
+}
+
+fn leader<G: Gathering<Answered>>(end: &mut Answered) -> Leader<'_, Answered, HeadOnly, G, true> {
+    Leader {
+        end,
+        len: 16,
+        seed: 1,
+        wait: Wait::Spin,
+        seq: 0,
+        received: 0,
+        followers: (0..FOLLOWERS).map(|_| Follower::new()).collect(),
+        stamps: vec![0; FOLLOWERS],
+        aside_ns: 0,
+        silent: 0,
+        losses: Losses::default(),
+        working_set: None,
+        chosen: PhantomData,
+    }
+}
+
+fn order<G: Gathering<Answered>>() -> String {
+    let mut end = Answered::new();
+    assert!(leader::<G>(&mut end).round_trip::<true>(0).unwrap());
+    end.log.take().join(", ")
+}
+
+#[test]
+fn all_answers_are_taken_before_any_is_read() {
+    let expected = "take 0, take 1, take 2, read 0, read 1, read 2";
+    assert_eq!(order::<AllFirst>(), expected);
+}
+
+#[test]
+fn an_end_that_holds_one_message_is_done_with_it_before_the_next() {
+    assert_eq!(order::<OneByOne>(), "take 0, read 0, take 1, read 1, take 2, read 2");
+}
+
+#[test]
+fn each_follower_has_a_time_of_every_round_trip_of_a_block_once() {
+    let mut end = Answered::new();
+    let mut leader = leader::<AllFirst>(&mut end);
+    let mut slots = vec![0; MOST_SAMPLES];
+    for wanted in [7, 1, u64::MAX] {
+        leader.sampled(&mut slots, wanted, u64::MAX).unwrap();
+    }
+    let counts: Vec<u64> = leader.followers.iter().map(|one| one.samples.len()).collect();
+    assert_eq!(counts, [8 + MOST_SAMPLES as u64; FOLLOWERS]);
+    leader.flagged(0).unwrap();
+    leader.keep_times();
+    assert_eq!(leader.followers[0].samples.len(), counts[0], "what is not sampled has no time");
+}
