@@ -23,7 +23,7 @@ ipcmark_harness::tests![
 ];
 
 /// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
-const NATIVE: [&str; 7] = [
+pub(crate) const NATIVE: [&str; 7] = [
     "zeromq-pubsub-ipc",
     "zeromq-pubsub-tcp",
     "iceoryx-waitset",
@@ -33,16 +33,16 @@ const NATIVE: [&str; 7] = [
     "cpp-ipc-route",
 ];
 
-fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
+pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| (end.role, end.sent, end.received)).collect()
 }
 
 /// The same, where a message may be lost.
-const LOSSY: [&str; 2] = ["nng-pubsub-ipc", "nng-pubsub-tcp"];
+pub(crate) const LOSSY: [&str; 2] = ["nng-pubsub-ipc", "nng-pubsub-tcp"];
 
 /// Those of the rows that can run here; or why there is nothing to test.
-fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
+pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
     let listed = run("list --format json").exits(0);
     let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
     let is_there = |name: &&str| {
@@ -55,7 +55,7 @@ fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
 }
 
 /// How rows wait: by sleeping, if not at once.
-fn waits(rows: &[&str]) -> String {
+pub(crate) fn waits(rows: &[&str]) -> String {
     let late = rows.iter().filter(|row| row.starts_with("cpp-ipc-"));
     late.fold("-w block".into(), |words, row| format!("{words},{row}=hybrid"))
 }
@@ -101,14 +101,14 @@ fn sixty_four_followers_are_each_accounted_for() {
 }
 
 fn the_death_of_any_follower_costs_the_row() {
-    a_death_costs_the_row("pipe", "uds-stream");
+    a_death_costs_the_row("--subscribers 3", "pipe", "uds-stream");
 }
 
-/// The one of the two whose follower was killed has failed, the other one is measured.
-fn a_death_costs_the_row(one: &str, other: &str) {
+/// The one of the two whose follower was killed, one of three, has failed; the other one is measured.
+pub(crate) fn a_death_costs_the_row(followers_are: &str, one: &str, other: &str) {
     for number in 0..3 {
         let waits = waits(&[one, other]);
-        let words = format!("run -t {one},{other} {waits} -s 64 --subscribers 3 -d 1s --trials 1");
+        let words = format!("run -t {one},{other} {waits} -s 64 {followers_are} -d 1s --trials 1");
         let scene = Scene::start(&words);
         scene.await_case();
         let followers = || {
@@ -181,7 +181,9 @@ const TRIES: u32 = 5;
 
 fn the_death_of_any_follower_of_a_library_costs_the_row() -> Verdict {
     match available(&NATIVE) {
-        Ok(rows) => rows.iter().for_each(|row| a_death_costs_the_row(row, "pipe")),
+        Ok(rows) => {
+            rows.iter().for_each(|row| a_death_costs_the_row("--subscribers 3", row, "pipe"))
+        }
         Err(skipped) => return skipped,
     }
     Verdict::Holds

@@ -14,6 +14,7 @@ mod dds;
 mod doctor;
 mod explain;
 mod exports;
+mod fan_in;
 mod fan_out;
 mod faults;
 mod files;
@@ -59,6 +60,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("explain", explain::tests()),
         ("exports", exports::tests()),
         ("doctor", doctor::tests()),
+        ("fan_in", fan_in::tests()),
         ("fan_out", fan_out::tests()),
         ("faults", faults::tests()),
         ("files", files::tests()),

@@ -1,9 +1,8 @@
 /* The C contract between ipcmark and a transport in any language.
  *
  * A *module* is a shared object that exports one function, ipcmark_module(). It describes one or
- * more *transports*: ways of moving messages between processes. ipcmark measures each between a
- * leader and its followers, in processes of their own. modules/null/null.c is the skeleton to copy,
- * docs/adding-a-transport.md walks through one.
+ * more *transports*: ways of moving messages between processes. ipcmark measures each between a leader and its
+ * followers, in processes of their own. modules/null/null.c is the skeleton, docs/adding-a-transport.md the guide.
  *
  * What holds for everything below:
  *  - A module is loaded in three kinds of processes, never in the command itself: one that probes,
@@ -49,12 +48,13 @@ enum ipcmark_wait {
                           present, ipcmark polls take and then calls wait; else take does both. */
 };
 
-/* The shape of the traffic; bits in a description: ONE_WAY and THROUGHPUT follow from LATENCY. */
+/* The shape of the traffic; bits in a description: ONE_WAY and THROUGHPUT follow from LATENCY, FAN_IN from FAN_OUT. */
 enum ipcmark_pattern {
     IPCMARK_LATENCY = 1,    /* One message out, one message back. */
     IPCMARK_ONE_WAY = 2,    /* Messages timed on their way. */
     IPCMARK_THROUGHPUT = 4, /* Messages one way as fast as they go. */
-    IPCMARK_FAN_OUT = 8     /* What the leader publishes reaches every follower. */
+    IPCMARK_FAN_OUT = 8,    /* What the leader publishes reaches every follower. */
+    IPCMARK_FAN_IN = 16     /* The leader takes what every follower publishes. */
 };
 
 /* Bits in a description. */

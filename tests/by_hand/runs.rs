@@ -4,13 +4,18 @@ use ipcmark_results::Status;
 use libc::SIGTERM;
 
 use super::place::{Place, assert_all, free_address};
-use crate::support::{Running, Verdict, end, only, processes::await_listener, traces};
+use crate::{
+    fan_in,
+    fan_out::available,
+    support::{Running, Verdict, end, only, processes::await_listener, traces},
+};
 
 ipcmark_harness::tests![
     everything_of_the_system_is_measured_by_hand,
     the_order_of_starting_does_not_matter,
     several_followers_come_one_by_one,
     a_follower_that_only_listens_answers_nothing_that_is_timed,
+    publishers_are_followers_too,
     where_nobody_would_answer_nothing_is_measured,
     a_follower_for_ever_serves_run_after_run,
 ];
@@ -90,6 +95,26 @@ fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
     assert_all(&result, Status::Ok);
     assert_eq!(case.identity.silent_subscribers, 1);
     [listening, answering].into_iter().for_each(|follower| _ = follower.end().exits(0));
+    Verdict::Holds
+}
+
+fn publishers_are_followers_too() -> Verdict {
+    let rows = match available(&["alephzero-pubsub", "zeromq-pubsub-ipc"]) {
+        Ok(rows) => rows,
+        Err(skipped) => return skipped,
+    };
+    let place = Place::new();
+    let followers = [0, 1].map(|_| Running::start(&mut place.here("follower")));
+    let words = format!("leader -t {} -w block -s 64 --publishers 2 -n 200 --trials 1", rows[0]);
+    let leader = end(&mut place.here(&format!("{words} --format json"))).exits(0);
+    leader.result().cases.iter().for_each(|case| fan_in::is_whole(case, 2));
+    followers.into_iter().for_each(|follower| _ = follower.end().exits(0));
+
+    let silent = Running::start(&mut place.here("follower --silent"));
+    let words = format!("leader -t {} -w block -s 64 -p fan-in -n 200", rows[0]);
+    let leader = end(&mut place.here(&words)).exits(1);
+    assert!(leader.stderr.contains("every follower publishes"), "{}", leader.stderr);
+    silent.end().exits(1);
     Verdict::Holds
 }
 

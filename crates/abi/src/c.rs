@@ -20,6 +20,7 @@ pub const LATENCY: u32 = 1;
 pub const ONE_WAY: u32 = 2;
 pub const THROUGHPUT: u32 = 4;
 pub const FAN_OUT: u32 = 8;
+pub const FAN_IN: u32 = 16;
 
 pub const LOANS: u32 = 1;
 pub const CROSSES_HOSTS: u32 = 2;

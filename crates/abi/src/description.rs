@@ -234,6 +234,7 @@ pub(crate) fn pattern_bit(pattern: Pattern) -> u32 {
         Pattern::OneWay => c::ONE_WAY,
         Pattern::Throughput => c::THROUGHPUT,
         Pattern::FanOut => c::FAN_OUT,
+        Pattern::FanIn => c::FAN_IN,
     }
 }
 

@@ -108,6 +108,7 @@ fn its_layout_is_that_of_the_loader() {
         ONE_WAY,
         THROUGHPUT,
         FAN_OUT,
+        FAN_IN,
         LOANS,
         CROSSES_HOSTS,
         UNRELIABLE,

@@ -235,7 +235,12 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         lost_wait_ns: 0,
         answers: vec![AnswerReport { histogram: histogram.clone(), lost: 0 }],
         one_way: Some(OneWayReport { send: histogram.clone(), clock_offset_ns: Some([-30, 40]) }),
-        stream: Some(StreamReport { sent: 20, received: 19, depth: Some(histogram.clone()) }),
+        stream: Some(StreamReport {
+            sent: 20,
+            received: 19,
+            published: vec![9, 10],
+            depth: Some(histogram.clone()),
+        }),
         offered: Some(OfferedReport {
             sent: 10,
             unsent: 10,

@@ -39,9 +39,7 @@ fn question(question: &Question) -> String {
         parts.push("one way".into());
     }
     parts.push(names::load(question.load).unwrap_or_else(|| "as fast as answers come".into()));
-    if question.subscribers > 1 {
-        parts.push(names::followers(question.subscribers, 0));
-    }
+    parts.extend(names::followers(question.pattern, question.subscribers, 0));
     if let Some(limit) = question.p99_below_ns {
         parts.push(format!("99 of 100 below {}", duration(limit)));
     }

@@ -40,7 +40,7 @@ impl Scale {
             (_, load) if load.is_open() => (1.0, "response from the intended time"),
             (Pattern::Latency, _) => (0.5, "½ round trip"),
             (Pattern::OneWay, _) => (1.0, "one way"),
-            (Pattern::Throughput, _) => (1.0, "time a message"),
+            (pattern, _) if pattern.is_stream() => (1.0, "time a message"),
             _ => (1.0, "round trip"),
         };
         let times: Vec<f64> = round_trips_ns.map(|time| time * factor).collect();
@@ -86,6 +86,13 @@ pub const COLUMNS: &[Column] = &[
         cell: |row, _| {
             row.messages_per_second().map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
         },
+    },
+    Column {
+        label: "slowest",
+        rank: 3,
+        meaning: "Of several publishers: what the slowest had delivered when the first was through, as a part of what the \
+            fastest had. 100 % where all come through alike.",
+        cell: |row, _| row.least_published().map_or_else(|| "–".into(), percent),
     },
     Column {
         label: "all pairs/s",
@@ -145,9 +152,9 @@ pub const COLUMNS: &[Column] = &[
         rank: 7,
         meaning: "The longest of all round trips, or messages, of all trials, wherever the processors stood. It is one \
             sample, often a time slice of something else, and not reproducible.",
-        cell: |row, scale| match row.case.identity.pattern {
-            Pattern::Throughput => "–".into(),
-            _ => scale.trip(row.max() as f64),
+        cell: |row, scale| match row.case.identity.pattern.is_stream() {
+            true => "–".into(),
+            false => scale.trip(row.max() as f64),
         },
     },
     Column {
@@ -236,16 +243,18 @@ impl Column {
         match self.label {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),
             "±" => rows.any(|row| row.trials.len() > 1),
-            "msg/s" | "MB/s" | "queued" => rows.any(|row| row.messages_per_second().is_some()),
+            "msg/s" | "MB/s" => rows.any(|row| row.messages_per_second().is_some()),
+            "queued" => rows.any(|row| row.case.identity.pattern == Pattern::Throughput),
+            "slowest" => rows.any(|row| row.least_published().is_some()),
             "all pairs/s" => rows.any(|row| row.all_pairs_per_second().is_some()),
             "send" => rows.any(|row| row.send_ns().is_some()),
             "p50" | "p99" | "p99.9" | "max" => {
-                rows.any(|row| row.case.identity.pattern != Pattern::Throughput)
+                rows.any(|row| !row.case.identity.pattern.is_stream())
             }
             "× floor" => rows.any(|row| row.floor_multiple().is_some()),
             "cores" => rows.any(|row| {
                 let identity = &row.case.identity;
-                identity.load != Load::Closed || identity.pattern == Pattern::Throughput
+                identity.load != Load::Closed || identity.pattern.is_stream()
             }),
             "sent/s" | "late" => rows.any(|row| row.late_share().is_some()),
             "× bare" => rows.any(|row| row.reference_multiple().is_some()),
@@ -268,9 +277,9 @@ impl Column {
 
 /// A percentile. A stream's samples are of batches: what each message took nobody looked at.
 fn percentile(row: &Row, q: f64, scale: Scale) -> String {
-    match row.case.identity.pattern {
-        Pattern::Throughput => "–".into(),
-        _ => shown(row.percentile(q), scale),
+    match row.case.identity.pattern.is_stream() {
+        true => "–".into(),
+        false => shown(row.percentile(q), scale),
     }
 }
 

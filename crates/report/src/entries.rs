@@ -135,9 +135,8 @@ fn setting(identity: &Identity) -> String {
 /// The touch and everything out of the ordinary, in words.
 pub fn conditions_in_words(identity: &Identity) -> String {
     let mut parts = vec![format!("touch {}", identity.touch)];
-    if identity.subscribers > 1 {
-        parts.push(names::followers(identity.subscribers, identity.silent_subscribers));
-    }
+    let Identity { pattern, subscribers, silent_subscribers, .. } = *identity;
+    parts.extend(names::followers(pattern, subscribers, silent_subscribers));
     parts.extend(names::pairs(identity.pairs));
     parts.extend(names::span(identity.span).map(Into::into));
     parts.join(", ")

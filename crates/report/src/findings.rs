@@ -79,7 +79,7 @@ fn added_by_sleep(awake: &Row, asleep: &Group) -> Option<f64> {
 }
 
 fn fastest(best: &Best) -> String {
-    if best.group.key.pattern == Pattern::Throughput {
+    if best.group.key.pattern.is_stream() {
         return busiest(best);
     }
     let factor = Scale::of(&best.group).factor();

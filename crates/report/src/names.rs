@@ -79,11 +79,13 @@ fn settings(options: &BTreeMap<String, String>) -> String {
     options.iter().map(setting).collect()
 }
 
-/// Several followers in words.
-pub fn followers(subscribers: u32, silent: u32) -> String {
-    match silent {
-        0 => format!("{subscribers} subscribers"),
-        _ => format!("{subscribers} subscribers, {silent} of them silent"),
+/// Several followers in words, by what they are to the leader.
+pub fn followers(pattern: Pattern, count: u32, silent: u32) -> Option<String> {
+    match (pattern, silent) {
+        _ if count < 2 => None,
+        (Pattern::FanIn, _) => Some(format!("{count} publishers")),
+        (_, 0) => Some(format!("{count} subscribers")),
+        _ => Some(format!("{count} subscribers, {silent} of them silent")),
     }
 }
 
@@ -163,9 +165,7 @@ impl Titles {
         let pairs = pairs(group.key.pairs);
         let mut parts = vec![pattern.to_string()];
         parts.extend(self.payload(&group.key));
-        if subscribers > 1 {
-            parts.push(followers(subscribers, silent_subscribers));
-        }
+        parts.extend(followers(pattern, subscribers, silent_subscribers));
         parts.extend(pairs);
         parts.extend(load(group.key.load));
         parts.push(wait.to_string());

@@ -27,6 +27,9 @@ pub fn legend(groups: &[Group]) -> String {
     if measures(Pattern::Throughput) {
         text.push(STREAM.into());
     }
+    if measures(Pattern::FanIn) {
+        text.push(FAN_IN.into());
+    }
     if has(Load::is_open) {
         text.push(OPEN.into());
     }
@@ -58,6 +61,8 @@ const HALVED: &str =
     "½ round trip: there and back, divided by two; no clock was compared between processes.";
 const STREAM: &str = "msg/s, MB/s: as received, between the filling of the queue and the last message sent. queued: on \
     their way at once.";
+const FAN_IN: &str = "fan-in: messages of all publishers, as one leader receives them, while all of them publish. slowest: what \
+    the slowest publisher delivers, against the fastest.";
 const PAIRS: &str = "one of so many pairs: these ran the same traffic at once, each with an instance of the transport of its \
     own; figures and costs are those of one. all pairs/s: what all carried together.";
 const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: not sent at that \

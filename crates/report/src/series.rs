@@ -39,7 +39,7 @@ pub const EVENTS: [Event; 4] = [Event::RoundTrip, Event::OneWay, Event::Response
 impl Event {
     fn of(identity: &Identity) -> Self {
         match (identity.pattern, identity.load) {
-            (Pattern::Throughput, _) => Event::Message,
+            (Pattern::Throughput | Pattern::FanIn, _) => Event::Message,
             (_, load) if load.is_open() => Event::Response,
             (Pattern::OneWay, _) => Event::OneWay,
             (Pattern::Latency | Pattern::FanOut, _) => Event::RoundTrip,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_results::{Identity, Key, Load, Pattern, Row, RunResult, groups};
+use ipcmark_results::{Identity, Key, Load, Row, RunResult, groups};
 
 use crate::{
     columns::Scale,
@@ -122,8 +122,8 @@ fn title(key: &Key, over: Swept, titles: &Titles) -> String {
     if over != Swept::Load {
         parts.extend(names::load(key.load));
     }
-    if over != Swept::Subscribers && key.subscribers > 1 {
-        parts.push(names::followers(key.subscribers, key.silent_subscribers));
+    if over != Swept::Subscribers {
+        parts.extend(names::followers(key.pattern, key.subscribers, key.silent_subscribers));
     }
     if over != Swept::Pairs {
         parts.extend(names::pairs(key.pairs));
@@ -142,9 +142,9 @@ fn sheet(page: &mut Page, over: Swept, rows: &[Row], titles: &Titles) {
     let scale = Scale::of_times(&key, times.flatten().map(|figure| figure.value));
     page.line("", "");
     let title = title(&key, over, titles);
-    match key.pattern {
-        Pattern::Throughput => page.title(&title, "messages a second"),
-        _ => page.title(&title, &format!("{}: p50 and p99", scale.caption())),
+    match key.pattern.is_stream() {
+        true => page.title(&title, "messages a second"),
+        false => page.title(&title, &format!("{}: p50 and p99", scale.caption())),
     }
     let lines = lines(over, rows, &points, scale);
     let names = widest(NAMES, lines.iter().map(|(name, _)| name));
@@ -186,7 +186,7 @@ fn lines(
     }
     let time = |q: f64| move |row: &Row| row.percentile(q).map(|figure| scale.trip(figure.value));
     let rate = |row: &Row| row.messages_per_second().map(|rate| count(rate.round() as u64));
-    let is_stream = rows[0].case.identity.pattern == Pattern::Throughput;
+    let is_stream = rows[0].case.identity.pattern.is_stream();
     let mut lines = Vec::new();
     for (name, rows) in &by_name {
         if is_stream {

@@ -26,7 +26,8 @@ pub struct Best<'a> {
 pub fn best(result: &RunResult) -> Vec<Best<'_>> {
     let is_asked = |group: &Group| {
         let key = group.key;
-        key.pattern != Pattern::FanOut && key.span == Reverse(Span::Process)
+        !matches!(key.pattern, Pattern::FanOut | Pattern::FanIn)
+            && key.span == Reverse(Span::Process)
     };
     groups(result).into_iter().filter(is_asked).filter_map(best_of).collect()
 }
@@ -40,7 +41,7 @@ fn best_of(group: Group) -> Option<Best> {
         time(a).total_cmp(&time(b))
     });
     // Of a stream nobody timed a single message.
-    let is_stream = group.key.pattern == Pattern::Throughput;
+    let is_stream = group.key.pattern.is_stream();
     let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| !is_stream);
     let steadiest = least(&group, p99);
     let cheapest = least(&group, |row| Some(row.cpu_per_message()))?;

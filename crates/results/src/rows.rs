@@ -302,6 +302,13 @@ impl<'a> Row<'a> {
         median(&parts.filter_map(|parts| parts.all_pairs_per_second).collect::<Vec<_>>())
     }
 
+    /// What the slowest of several publishers delivered, as a part of what the fastest did: median over the trials; none
+    /// where there is one.
+    pub fn least_published(&self) -> Option<f64> {
+        let parts = self.trials.iter().filter_map(|trial| trial.stream.as_ref());
+        median(&parts.filter_map(|parts| parts.least_published).collect::<Vec<_>>())
+    }
+
     /// How deep the queue of a stream was, half of the time: median over the trials.
     pub fn queue_depth(&self) -> Option<f64> {
         let depths = self.trials.iter().filter_map(|trial| trial.stream.as_ref()?.depth);

@@ -30,6 +30,15 @@ pub enum Pattern {
     Throughput,
     /// One leader, several followers; the round trip ends with the last answer.
     FanOut,
+    /// Streams of several followers to one leader, which takes them as they come.
+    FanIn,
+}
+
+impl Pattern {
+    /// Whether messages stream, so that what a single one takes is not known.
+    pub fn is_stream(self) -> bool {
+        matches!(self, Self::Throughput | Self::FanIn)
+    }
 }
 
 /// How one publication reaches several followers.
@@ -161,12 +170,15 @@ impl Capabilities {
     }
 
     /// Whether it can carry a pattern. What does ping-pong between two ends can be timed one way, and streams and fans out,
-    /// by a send for each follower, unless its ends take turns with each message.
+    /// by a send for each follower, unless its ends take turns with each message. What reaches several followers by itself
+    /// also takes what several publish.
     pub fn carries(&self, pattern: Pattern) -> bool {
         let has_two_ends = self.patterns.contains(&Pattern::Latency) && self.span != Span::None;
         match pattern {
             Pattern::Latency => self.patterns.contains(&pattern),
             Pattern::FanOut => self.fan_out().is_some(),
+            // The answers of followers that one publication reaches share a way back.
+            Pattern::FanIn => self.fan_out() == Some(FanOut::Native),
             Pattern::OneWay => has_two_ends,
             Pattern::Throughput => has_two_ends && !self.alternating,
         }
@@ -257,7 +269,7 @@ macro_rules! words {
 }
 
 words!(Wait: Spin = "spin", Block = "block", Hybrid = "hybrid");
-words!(Pattern: Latency = "latency", OneWay = "one-way", Throughput = "throughput", FanOut = "fan-out");
+words!(Pattern: Latency = "latency", OneWay = "one-way", Throughput = "throughput", FanOut = "fan-out", FanIn = "fan-in");
 words!(Carrier: SharedMemory = "shared-memory", Network = "network", Kernel = "kernel", Process = "process");
 words!(Span: None = "none", Thread = "thread", Process = "process");
 
@@ -279,7 +291,7 @@ mod tests {
         let carried =
             |capabilities: &Capabilities| capabilities.carried().collect::<Vec<Pattern>>();
         let usual = Capabilities::usual();
-        assert_eq!(carried(&usual), Pattern::ALL);
+        assert_eq!(carried(&usual), Pattern::ALL[..4], "it has one writer");
         assert_eq!(
             (usual.fan_out(), usual.most_subscribers(Pattern::FanOut)),
             (Some(FanOut::NSends), 64)
@@ -293,6 +305,10 @@ mod tests {
         assert_eq!(
             (native.fan_out(), native.most_subscribers(Pattern::FanOut)),
             (Some(FanOut::Native), 16)
+        );
+        assert_eq!(
+            (carried(&native), native.most_subscribers(Pattern::FanIn)),
+            (Pattern::ALL.into(), 16)
         );
         let alternating = Capabilities { alternating: true, ..Capabilities::usual() };
         assert_eq!(carried(&alternating), [Pattern::Latency, Pattern::OneWay]);

@@ -18,7 +18,7 @@ def names(cases: list[dict[str, Any]]) -> list[str]:
 
 def event(case: dict[str, Any]) -> str:
     """The event that the times of a case are times of."""
-    if case["pattern"] == "throughput":
+    if case["pattern"] in ("throughput", "fan-in"):
         return "message"
     if isinstance(case["load"], dict) and "interval" not in case["load"]:
         return "response"

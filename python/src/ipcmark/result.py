@@ -119,7 +119,7 @@ class Result:
         trials = _trials(case)
         located = [found for trial in trials if (found := self._location(case, trial)) is not None]
         location, low, high = geometric_mean(located)
-        is_stream = case["pattern"] == "throughput"
+        is_stream = case["pattern"] in ("throughput", "fan-in")
         return {
             **_identity(name, case),
             "trials": len(trials),

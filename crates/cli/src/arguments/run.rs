@@ -42,7 +42,8 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DURATION", value_parser = values::duration)]
     pub duration: Option<Duration>,
 
-    /// Shapes of the traffic: latency, one-way, throughput, fan-out [default: latency; fan-out with --subscribers]
+    /// Shapes of the traffic: latency, one-way, throughput, fan-out, fan-in [default: latency; fan-out with
+    /// --subscribers, fan-in with --publishers]
     #[arg(short, long, value_name = "PATTERN,…", value_delimiter = ',')]
     #[arg(value_parser = values::pattern, add = complete::patterns())]
     pub patterns: Option<Vec<Pattern>>,
@@ -69,6 +70,12 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub subscribers: u32,
+
+    /// Followers of one leader that publish, each a process, all of them as fast as they can; with the pattern fan-in, for
+    /// transports that take messages of many writers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub publishers: u32,
 
     /// How many of the followers only listen, and answer nothing in the timed part
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -12,7 +12,7 @@ use ipcmark_history::Labels;
 use ipcmark_remote::{LeaderAddress, RemoteFollowers};
 use ipcmark_report::Format;
 use ipcmark_results::{RunResult, Status};
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, Pattern};
 
 use crate::{
     arguments::run::RunArguments,
@@ -110,6 +110,11 @@ fn gather(
 /// How many of the followers that have come only listen. Not all may.
 fn silent(followers: &RemoteFollowers, request: &RunRequest) -> Result<u32, Error> {
     match followers.silent() {
+        1.. if request.plan.patterns.contains(&Pattern::FanIn) => {
+            let cause = "in the pattern fan-in every follower publishes";
+            Err(Error::new("measure", "silent followers", cause)
+                .remedy("start them without --silent"))
+        }
         silent if silent < request.plan.subscribers => Ok(silent),
         _ => Err(Error::new("time", "a round trip", "every follower that has come only listens")
             .remedy("start at least one without --silent, or --echo=false")),

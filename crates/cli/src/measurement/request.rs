@@ -55,7 +55,7 @@ impl RunRequest {
         }
         let set = transport_options::read(&arguments.set, registry)?;
         let options = run_options(arguments, transport_options::paths(&set, registry));
-        options.pinning.check(arguments.subscribers, arguments.pairs).map_err(|e| e.to_string())?;
+        options.pinning.check(followers(arguments), arguments.pairs).map_err(|e| e.to_string())?;
         let plan = plan_request(arguments, &selection)?;
         let words = arguments.waits.as_deref().unwrap_or_default();
         let waits_of = waits_of(words, registry)?;
@@ -77,20 +77,29 @@ impl RunRequest {
 }
 
 fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
+    refuse_beside_publishers(arguments)?;
     let fans_out = patterns(arguments) == [Pattern::FanOut];
     if arguments.subscribers > 1 && !fans_out {
         return Err("several --subscribers make sense only for the pattern fan-out: without \
                     --patterns it is the one that is measured"
             .into());
     }
+    if arguments.publishers > 1 && patterns(arguments) != [Pattern::FanIn] {
+        return Err("several --publishers make sense only for the pattern fan-in: without --patterns it is the one that \
+                    is measured"
+            .into());
+    }
     let is_paced =
         arguments.rate.is_some() || arguments.interval.is_some() || arguments.trace.is_some();
-    if is_paced && patterns(arguments).contains(&Pattern::Throughput) {
-        return Err(
-            "--rate, --interval and --trace say when each message is sent, but the pattern \
-             throughput sends as fast as it goes: leave one of them out"
-                .into(),
-        );
+    let stream = patterns(arguments).into_iter().find(|pattern| pattern.is_stream());
+    if let Some(stream) = stream.filter(|_| is_paced) {
+        return Err(format!(
+            "--rate, --interval and --trace say when each message is sent, but the pattern {stream} sends as fast as it \
+             goes: leave one of them out"
+        ));
+    }
+    if arguments.silent > 0 && patterns(arguments) == [Pattern::FanIn] {
+        return Err("in the pattern fan-in every follower publishes: leave --silent out".into());
     }
     if arguments.silent >= arguments.subscribers {
         return Err("--silent must leave at least one of the --subscribers to answer: without an \
@@ -98,6 +107,20 @@ fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
             .into());
     }
     refuse_pairs(arguments)
+}
+
+/// Publishers are all the followers that there are.
+fn refuse_beside_publishers(arguments: &RunArguments) -> Result<(), String> {
+    let other = match arguments {
+        _ if arguments.publishers == 1 => return Ok(()),
+        _ if arguments.subscribers > 1 => "--subscribers",
+        _ if arguments.silent > 0 => "--silent",
+        _ if arguments.pairs > 1 => "--pairs",
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "--publishers N makes N followers of one leader, which all publish: leave {other} out"
+    ))
 }
 
 /// Several pairs are of one follower each, and all send the same.
@@ -114,13 +137,19 @@ fn refuse_pairs(arguments: &RunArguments) -> Result<(), String> {
     Err(reason.into())
 }
 
-/// Several followers mean fan-out.
+/// Several followers mean fan-out where they listen, fan-in where they publish.
 fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
-    match (&arguments.patterns, arguments.subscribers) {
-        (Some(patterns), _) => patterns.clone(),
-        (None, 0 | 1) => vec![Pattern::Latency],
-        (None, _) => vec![Pattern::FanOut],
+    match (&arguments.patterns, arguments.subscribers, arguments.publishers) {
+        (Some(patterns), ..) => patterns.clone(),
+        (None, 0 | 1, 0 | 1) => vec![Pattern::Latency],
+        (None, 0 | 1, _) => vec![Pattern::FanIn],
+        (None, ..) => vec![Pattern::FanOut],
     }
+}
+
+/// Followers of one leader.
+fn followers(arguments: &RunArguments) -> u32 {
+    arguments.subscribers.max(arguments.publishers)
 }
 
 fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanRequest, String> {
@@ -134,7 +163,7 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
         buffers: arguments.buffers.clone(),
-        subscribers: arguments.subscribers,
+        subscribers: followers(arguments),
         silent: arguments.silent,
         pairs: arguments.pairs,
         loads: trace.as_ref().map_or_else(|| loads(arguments), |trace| vec![trace.load()]),

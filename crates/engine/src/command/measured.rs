@@ -175,6 +175,7 @@ impl Reports {
         Ok(Some(StreamParts {
             counted: self.events(),
             depth: depths.map(depth),
+            least_published: least_published(&report.published),
             all_pairs_per_second: pairs::per_second_of_all(&self.leader, self.other_leaders()),
         }))
     }
@@ -321,6 +322,14 @@ impl Reports {
             .get(worker as usize)
             .map_or_else(String::new, |opened| opened.process.to_string())
     }
+}
+
+/// What the slowest of several publishers had delivered when the fastest was through, as a part of that one's. None where
+/// there is one publisher, or no block in which one was through.
+fn least_published(published: &[u64]) -> Option<f64> {
+    let most = published.iter().max().filter(|_| published.len() > 1)?;
+    let least = published.iter().min()?;
+    (*most > 0).then(|| *least as f64 / *most as f64)
 }
 
 /// The samples of all blocks together, which have as many round trips.

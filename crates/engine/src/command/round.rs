@@ -256,7 +256,7 @@ impl<'r, 'a> Round<'r, 'a> {
 
     /// How long a turn is, where a round trip is much shorter.
     fn turn(&self, pattern: Pattern) -> Duration {
-        let alone = if pattern == Pattern::Throughput { STREAM_TURN } else { TURN };
+        let alone = if pattern.is_stream() { STREAM_TURN } else { TURN };
         if self.plan.pairs > 1 { alone * BESIDE_OTHERS } else { alone }
     }
 

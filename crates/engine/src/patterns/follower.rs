@@ -8,7 +8,7 @@ use super::{
     context::LoopContext,
     cost_meter::CostMeter,
     message::{
-        ASK_BURST, BURST, CLOCKS, FROM_FOLLOWER, Head, PROBE, SLEEP, TouchPolicy, VERIFY,
+        ASK_BURST, BURST, CLOCKS, FROM_FOLLOWER, Head, PROBE, SLEEP, STREAM, TouchPolicy, VERIFY,
         from_follower,
     },
     probe::ProbePages,
@@ -84,6 +84,9 @@ pub(super) struct Follower<'a, E> {
     taken: u64,
     /// Messages of this turn that were answered although it is silent.
     pub flagged: u64,
+    /// Messages that nobody asked for one by one, of all turns and of this one.
+    published: u64,
+    published_now: u64,
     traffic: Traffic,
     pub leader: Leader<'a>,
     probe: Option<&'a mut ProbePages>,
@@ -107,6 +110,8 @@ impl<'a, E: Endpoint> Follower<'a, E> {
             before: 0,
             taken: 0,
             flagged: 0,
+            published: 0,
+            published_now: 0,
             traffic: Traffic::default(),
             leader: Leader(peers),
             probe,
@@ -210,6 +215,19 @@ impl<E: Endpoint> Follower<'_, E> {
         send_checked(self.end, len, answer, seed)
     }
 
+    /// Publishes so many messages as fast as they go, numbered from `first` on over the whole case.
+    #[inline(never)]
+    pub(super) fn publish<T: TouchPolicy>(&mut self, first: u64, count: u64) -> Result<(), Error> {
+        let (len, flags) = (self.pass.payload, self.from | STREAM);
+        let next = first + self.published;
+        for seq in next..next + count {
+            send::<E, T>(self.end, len, Head { seq, flags })?;
+        }
+        self.published += count;
+        self.published_now += count;
+        Ok(())
+    }
+
     fn send_burst(&mut self, asked: u64) -> Result<(), Error> {
         let (len, seed) = (self.pass.payload, self.pass.seed);
         for n in 1..=steps::burst_messages(len) {
@@ -226,10 +244,12 @@ impl<E: Endpoint> Follower<'_, E> {
             let received = if RELIABLE { self.last_seq - self.before } else { self.taken };
             self.traffic.received += received;
             self.traffic.sent += if self.is_silent { self.flagged } else { received };
+            self.traffic.sent += self.published_now;
         }
         let goes_on = self.leader.sleep()?;
         self.meter.wake();
         (self.before, self.taken, self.flagged) = (self.last_seq, 0, 0);
+        self.published_now = 0;
         self.pin.inspect(|pin| pin.release_other_threads());
         self.meter.start();
         Ok(goes_on)

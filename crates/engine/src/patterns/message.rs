@@ -38,6 +38,9 @@ pub(crate) const MARKED: u32 = 1 << 9;
 /// After its answer the follower sends its marks.
 pub(crate) const COLLECT: u32 = 1 << 10;
 
+/// Each follower is to stream messages before it answers, as many as the exponent in these flags says.
+pub(crate) const DEMAND: u32 = 1 << 11;
+
 /// From this bit on the flags of an answer hold the number of the follower that sent it.
 const NUMBER_SHIFT: u32 = 16;
 
@@ -54,6 +57,16 @@ pub(crate) fn begin(exponent: u32) -> u32 {
 /// The exponent in the flags of a message that begins batches.
 pub(crate) fn exponent(flags: u32) -> u32 {
     flags >> NUMBER_SHIFT
+}
+
+/// The flags of the message that demands two messages to this power of each follower.
+pub(crate) fn demand(exponent: u32) -> u32 {
+    DEMAND | exponent << NUMBER_SHIFT
+}
+
+/// The exponent of a demand, where a message with these flags is one.
+pub(crate) fn demanded(flags: u32) -> Option<u32> {
+    (flags & DEMAND != 0).then(|| exponent(flags))
 }
 
 /// The number of the follower that sent an answer with these flags.

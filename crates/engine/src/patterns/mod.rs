@@ -9,6 +9,7 @@ mod bare;
 mod blocks;
 mod context;
 mod cost_meter;
+mod fan_in;
 mod fan_out;
 mod follower;
 mod latency;
@@ -82,7 +83,7 @@ macro_rules! specialised {
     };
 }
 
-patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut];
+patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut, fan_in::FanIn];
 
 /// The leader's part of a fan-out of which each follower has an end of its own; such ends have no other pattern, so
 /// that no other loops are built for them.

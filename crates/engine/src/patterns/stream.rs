@@ -23,14 +23,14 @@ use super::{
 use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};
 
 /// How long a stream is between two probes: long enough for a queue to fill.
-const BLOCK: Duration = Duration::from_millis(8);
+pub(super) const BLOCK: Duration = Duration::from_millis(8);
 
 /// A block of slow messages has so many batches, unless it lasts longer than this.
-const FEWEST_BATCHES: usize = 8;
-const LONGEST_BLOCK: Duration = Duration::from_millis(400);
+pub(super) const FEWEST_BATCHES: usize = 8;
+pub(super) const LONGEST_BLOCK: Duration = Duration::from_millis(400);
 
 /// How long a batch is to take: long against a reading of the clock, short against a block.
-const BATCH_NS: f64 = 20_000.0;
+pub(super) const BATCH_NS: f64 = 20_000.0;
 
 /// The largest batch is two to this power.
 const MOST_EXPONENT: u32 = 16;
@@ -160,7 +160,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         let Self { sent, received, .. } = *self;
         let depth = self.has_one_clock.then(|| ipcmark_results::encode(&self.depths));
         self.ends.complete(report);
-        report.stream = Some(StreamReport { sent, received, depth });
+        report.stream = Some(StreamReport { sent, received, published: Vec::new(), depth });
         // Those are of the round trips beside it.
         (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);
     }
@@ -253,32 +253,35 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
                 elapsed_ns: last.at_ns - first.at_ns,
                 spent: stream.sent(),
             },
-            _ => self.whole(stream, slots),
+            _ => whole(&seen, stream.marks.received, stream.sent(), slots),
         };
         self.message_ns = (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1);
         sampled
     }
+}
 
-    /// One batch alone: from the first arrival, or the begin of the sending, until it was sent and had arrived.
-    fn whole(&self, stream: &Stream, slots: &mut [u64]) -> Sampled {
-        let arrived = stream.marks.batches.iter().map(|mark| mark.at_ns).find(|ns| *ns > 0);
-        let now = now_ns();
-        let elapsed_ns = arrived.map_or(0, |ns| now.saturating_sub(ns)).max(1);
-        let events = stream.marks.received;
-        slots[0] = elapsed_ns / events;
-        Sampled { samples: 1, events, elapsed_ns, spent: stream.sent() }
-    }
+/// One batch alone: from its first arrival until all of it had arrived.
+pub(super) fn whole(
+    seen: &[(usize, Mark)],
+    received: u64,
+    spent: u64,
+    slots: &mut [u64],
+) -> Sampled {
+    let now = now_ns();
+    let elapsed_ns = seen.first().map_or(0, |(_, mark)| now.saturating_sub(mark.at_ns)).max(1);
+    slots[0] = elapsed_ns / received;
+    Sampled { samples: 1, events: received, elapsed_ns, spent }
 }
 
 /// Batches of such messages: two to which power. At least [`FEWEST_BATCHES`] of what is wanted.
-fn exponent(message_ns: f64, wanted: u64) -> u32 {
+pub(super) fn exponent(message_ns: f64, wanted: u64) -> u32 {
     let batch = (BATCH_NS / message_ns).clamp(1.0, f64::from(1 << MOST_EXPONENT)) as u64;
     batch.min((wanted / FEWEST_BATCHES as u64).max(1)).ilog2()
 }
 
 /// The marks that count: from the end of the filling on, and of those that came before the last message was sent. All of
 /// them where those are too few.
-fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] {
+pub(super) fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] {
     let Some((_, first)) = seen.first() else { return seen };
     let end = seen.partition_point(|(_, mark)| mark.at_ns <= end_ns);
     let last_ns = if end > 0 { seen[end - 1].1.at_ns } else { first.at_ns };
@@ -292,7 +295,7 @@ fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] {
 }
 
 /// What a message took of each batch, a slot each.
-fn shares(counts: &[(usize, Mark)], slots: &mut [u64]) -> usize {
+pub(super) fn shares(counts: &[(usize, Mark)], slots: &mut [u64]) -> usize {
     let pairs = counts.windows(2).zip(slots.iter_mut());
     pairs
         .map(|(pair, slot)| {

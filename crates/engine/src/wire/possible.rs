@@ -97,7 +97,10 @@ impl OneWayReport {
 impl StreamReport {
     /// No message takes less than a nanosecond.
     fn is_possible(&self, most: u64) -> bool {
-        self.sent <= most && self.received <= self.sent
+        self.sent <= most
+            && self.received <= self.sent
+            && self.published.len() <= MAX_FOLLOWERS
+            && self.published.iter().all(|messages| *messages <= most)
     }
 }
 
@@ -217,15 +220,19 @@ mod tests {
 
     #[test]
     fn a_leader_is_not_believed_what_cannot_be() {
-        let lies: [fn(&mut LeaderReport); 19] = [
+        let lies: [fn(&mut LeaderReport); 20] = [
             |report| report.blocks[1].samples = 1001,
             |report| {
                 let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
                 report.one_way = Some(OneWayReport { send, clock_offset_ns });
             },
             |report| {
-                let (sent, received, depth) = (5, 6, None);
-                report.stream = Some(StreamReport { sent, received, depth });
+                let (sent, received) = (5, 6);
+                report.stream = Some(StreamReport { sent, received, ..StreamReport::default() });
+            },
+            |report| {
+                let published = vec![1, u64::MAX];
+                report.stream = Some(StreamReport { published, ..StreamReport::default() });
             },
             |report| report.blocks[1].start_ns = 9,
             |report| report.blocks[1].elapsed_ns = u64::MAX,

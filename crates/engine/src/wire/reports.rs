@@ -71,6 +71,9 @@ pub(crate) struct OneWayReport {
 pub(crate) struct StreamReport {
     pub sent: u64,
     pub received: u64,
+    /// Of each of several publishers, its messages that had arrived when the first of them was through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<u64>,
     /// Messages that were on their way whenever a batch began to arrive, encoded as in the result file; nothing where the
     /// clocks of the ends do not agree.
     pub depth: Option<String>,

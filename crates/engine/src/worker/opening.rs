@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt
 
 use ipcmark_results::Load;
 use ipcmark_transport::{
-    Definition, Error, FanOut, MIN_PAYLOAD, MOST_ENDS, OptionSpec, Pattern, Role, Settings,
-    Transport,
+    Definition, Error, FanOut, MIN_PAYLOAD, MOST_ENDS, OptionSpec, Role, Settings, Transport,
 };
 
 use super::{context::WorkerContext, cycling};
@@ -158,7 +157,7 @@ pub(crate) fn check_pass(
         )
     } else if !definition.capabilities.carries(pass.pattern) {
         format!("the transport does not carry the pattern {}", pass.pattern)
-    } else if pass.pattern == Pattern::Throughput && pass.load != Load::Closed {
+    } else if pass.pattern.is_stream() && pass.load != Load::Closed {
         "a stream is sent as fast as it goes".into()
     } else if settings.role.is_leader() && pass.load.has_sizes() != pass.has_trace() {
         "its trace does not belong to its load".into()

@@ -22,6 +22,8 @@ pub enum Fault {
     Nothing,
     /// It drops every 150th message to its last follower, and says that it may.
     Loses,
+    /// Its followers drop every 150th message, and say that they may.
+    LosesBack,
     /// It hands an answer over twice.
     Repeats,
     /// It never reaches its last follower.
@@ -99,8 +101,12 @@ impl Transport for Broadcast {
         let leads = settings.role.is_leader();
         Ok(End {
             peers: sockets,
-            fault: if leads { self.fault } else { Fault::Nothing },
-            may_lose: self.fault == Fault::Loses,
+            fault: if leads != (self.fault == Fault::LosesBack) {
+                self.fault
+            } else {
+                Fault::Nothing
+            },
+            may_lose: matches!(self.fault, Fault::Loses | Fault::LosesBack),
             leads,
             room: vec![0; settings.payload],
             published_to: 0,
@@ -125,7 +131,7 @@ impl End {
     fn skips(&self, peer: usize) -> bool {
         let is_last = peer + 1 == self.peers.len();
         match self.fault {
-            Fault::Loses => is_last && self.count.is_multiple_of(150),
+            Fault::Loses | Fault::LosesBack => is_last && self.count.is_multiple_of(150),
             Fault::ForgetsOne => is_last,
             Fault::Nothing | Fault::Repeats | Fault::WearsOut => false,
         }

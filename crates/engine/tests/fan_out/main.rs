@@ -1,23 +1,19 @@
-//! One leader and several followers, each a process: every answer counts, and a mistake is found.
+//! One leader and several followers, each a process: every answer counts, and so does every message of publishers; a
+//! mistake is found.
 
 mod broadcast;
+mod publishers;
+mod runs;
 
-use std::{collections::BTreeSet, os::unix::net::UnixStream, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, process::ExitCode};
 
-use broadcast::{Broadcast, Fault};
-use ipcmark_engine::{
-    KEEPER_COMMAND, Length, Observer, Pinning, Plan, PlanRequest, Register, Registry, RunOptions,
-    Trials,
-};
+use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_harness::Test;
-use ipcmark_results::{Carrier, Case, Role, RunResult, Status, Touch, Trial};
-use ipcmark_transport::{Collect, Error, Pattern, Span};
+use ipcmark_results::{Carrier, Case, Role, Status};
+use ipcmark_transport::{Pattern, Span};
 use libtest_mimic::Failed;
 
-const ROUND_TRIPS: u64 = 1000;
-
-/// The transport that never reaches its last follower.
-const FORGETS_ONE: &str = "forgets-one";
+use runs::{Asked, FORGETS_ONE, ROUND_TRIPS, Starts, only, registry, traffic};
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
@@ -34,76 +30,19 @@ fn main() -> ExitCode {
         Test::new("a_failed_trial_fails_the_case_at_once", a_failed_trial_fails_the_case),
         Test::new("a_later_trial_that_fails_is_named", a_later_trial_that_fails_is_named),
         Test::new("more_followers_than_it_has_are_unsupported", too_many),
+        Test::new("every_publisher_is_heard", publishers::are_heard),
+        Test::new("what_publishers_lose_is_counted", publishers::lose),
+        Test::new("a_published_message_that_comes_twice_fails_the_case", publishers::repeat),
+        Test::new("who_does_not_hear_the_demand_fails_the_case", publishers::do_not_hear),
     ])
 }
 
-fn registry() -> Registry {
-    let mut collect = Register;
-    vec![
-        collect.item(Broadcast::new("right", Fault::Nothing, Span::Process)),
-        collect.item(Broadcast::new("threads", Fault::Nothing, Span::Thread)),
-        collect.item(Broadcast::new("loses", Fault::Loses, Span::Process)),
-        collect.item(Broadcast::new("wears-out", Fault::WearsOut, Span::Process)),
-        collect.item(Broadcast::new("repeats", Fault::Repeats, Span::Process)),
-        collect.item(Broadcast::new(FORGETS_ONE, Fault::ForgetsOne, Span::Process)),
-    ]
+fn asked(name: &'static str, subscribers: u32) -> Asked {
+    Asked::of(Pattern::FanOut, name, subscribers)
 }
 
-fn measure(name: &str, subscribers: u32) -> Case {
-    measure_with(name, subscribers, 0)
-}
-
-fn measure_with(name: &str, subscribers: u32, silent: u32) -> Case {
-    run(name, subscribers, silent, 1, &mut Starts::default()).cases.remove(0)
-}
-
-fn run(name: &str, subscribers: u32, silent: u32, trials: u32, starts: &mut Starts) -> RunResult {
-    // Only one that is never reached is found out by its silence.
-    let timeout = Duration::from_secs(if name == FORGETS_ONE { 2 } else { 300 });
-    let registry = registry();
-    let place = registry.iter().position(|candidate| candidate.definition().name == name);
-    let request = PlanRequest {
-        transports: vec![place.expect("it is in the list")],
-        patterns: vec![Pattern::FanOut],
-        payloads: vec![(64, vec![Touch::All])],
-        subscribers,
-        silent,
-        trials: Trials::Fixed(trials),
-        length: Some(Length::RoundTrips(ROUND_TRIPS)),
-        ..PlanRequest::default()
-    };
-    let options = RunOptions { pinning: Pinning::Off, timeout, ..RunOptions::default() };
-    let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
-    let plan = Plan::new(&registry, &request);
-    ipcmark_engine::run(&registry, &plan, &options, &interrupt, starts).expect("the run ends")
-}
-
-/// How many slots were begun, one a trial.
-#[derive(Default)]
-struct Starts(u32);
-
-impl Observer for Starts {
-    fn begun(&mut self, _: &RunResult) {}
-    fn progress(&mut self, _: &str, _: f64) {
-        self.0 += 1;
-    }
-    fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
-        result.check().map_err(|cause| Error::new("check", "the result", cause))
-    }
-}
-
-/// The one trial of a case.
-fn only(case: &Case) -> Result<&Trial, Failed> {
-    match case.trials() {
-        [trial] => Ok(trial),
-        trials => Err(format!("{} trials: {:?}", trials.len(), case.reason()).into()),
-    }
-}
-
-/// Messages that each end published and took.
-fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
-    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
-    ends.map(|end| (end.sent, end.received)).collect()
+fn measure(name: &'static str, subscribers: u32) -> Case {
+    asked(name, subscribers).case()
 }
 
 fn every_follower_answers() -> Result<(), Failed> {
@@ -131,7 +70,7 @@ fn every_follower_answers() -> Result<(), Failed> {
 }
 
 fn silent_follower() -> Result<(), Failed> {
-    let case = measure_with("right", 3, 1);
+    let case = Asked { silent: 1, ..asked("right", 3) }.case();
     let trial = only(&case)?;
     assert_eq!(case.identity.silent_subscribers, 1);
     assert_eq!(trial.times_ns.count, ROUND_TRIPS);
@@ -178,24 +117,16 @@ fn lost_answers_are_counted() -> Result<(), Failed> {
 }
 
 fn repeats() -> Result<(), Failed> {
-    fails("repeats", "came again")
+    asked("repeats", 3).fails("came again")
 }
 
 fn forgets_one() -> Result<(), Failed> {
-    fails(FORGETS_ONE, "no end within")
-}
-
-fn fails(name: &str, reason: &str) -> Result<(), Failed> {
-    let case = measure(name, 3);
-    assert_eq!(case.status(), Status::Failed);
-    let words = case.reason().unwrap_or_default();
-    assert!(words.contains(reason), "{words}");
-    Ok(())
+    asked(FORGETS_ONE, 3).fails("no end within")
 }
 
 fn trials_are_kept() -> Result<(), Failed> {
     let mut starts = Starts::default();
-    let result = run("right", 2, 0, 3, &mut starts);
+    let result = Asked { trials: 3, ..asked("right", 2) }.run(&mut starts);
     assert_eq!((result.planned_cases, result.cases.len(), starts.0), (1, 1, 3));
     let numbers: Vec<u32> = result.cases[0].trials().iter().map(|trial| trial.number).collect();
     assert_eq!(numbers, [1, 2, 3]);
@@ -204,7 +135,7 @@ fn trials_are_kept() -> Result<(), Failed> {
 
 fn a_failed_trial_fails_the_case() -> Result<(), Failed> {
     let mut starts = Starts::default();
-    let result = run("repeats", 3, 0, 3, &mut starts);
+    let result = Asked { trials: 3, ..asked("repeats", 3) }.run(&mut starts);
     let reason = result.cases[0].reason().unwrap_or_default();
     assert!(!reason.contains("in trial") && reason.contains("came again"), "{reason}");
     assert_eq!((result.cases.len(), starts.0), (1, 1), "it is not tried again");
@@ -214,7 +145,7 @@ fn a_failed_trial_fails_the_case() -> Result<(), Failed> {
 
 fn a_later_trial_that_fails_is_named() -> Result<(), Failed> {
     let mut starts = Starts::default();
-    let result = run("wears-out", 3, 0, 3, &mut starts);
+    let result = Asked { trials: 3, ..asked("wears-out", 3) }.run(&mut starts);
     let reason = result.cases[0].reason().unwrap_or_default();
     assert!(reason.starts_with("in trial 2: ") && reason.contains("worn out"), "{reason}");
     assert_eq!((result.cases.len(), starts.0), (1, 2));

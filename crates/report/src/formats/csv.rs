@@ -69,6 +69,9 @@ const TRIAL: &[Column<Trial>] = &[
     ("stream_counted", |trial| stream(trial, |parts| Some(parts.counted))),
     ("stream_depth_p50", |trial| stream(trial, |parts| Some(parts.depth?.p50))),
     ("stream_depth_max", |trial| stream(trial, |parts| Some(parts.depth?.max))),
+    ("stream_least_published", |trial| {
+        optional(trial.stream.as_ref().and_then(|parts| parts.least_published))
+    }),
     ("stream_all_pairs_per_second", |trial| {
         optional(trial.stream.as_ref().and_then(|parts| parts.all_pairs_per_second))
     }),

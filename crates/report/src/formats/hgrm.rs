@@ -2,7 +2,7 @@
 //! lines of several rows to a single one without a word, so a result of several rows is refused.
 
 use hdrhistogram::Histogram;
-use ipcmark_results::{Pattern, RunResult};
+use ipcmark_results::RunResult;
 
 use crate::{
     format::Format,
@@ -20,7 +20,7 @@ fn distribution(result: &RunResult) -> Result<String, String> {
         series(result).into_iter().filter(|series| series.row.is_some()).collect();
     let [only] = &rows[..] else { return Err(refusal(&rows)) };
     let name = &only.name;
-    if only.case.identity.pattern == Pattern::Throughput {
+    if only.case.identity.pattern.is_stream() {
         return Err(format!(
             "cannot write hgrm: of a stream ({name}) no message was timed by itself"
         ));

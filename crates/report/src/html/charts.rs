@@ -1,7 +1,7 @@
 //! The data of the charts: one entry a row, for the report's script.
 
 use ipcmark_results::{
-    Change, GRID, Group, Load, Row, RunResult, Times, compare_runs, curve, groups,
+    Change, GRID, Group, Key, Load, Row, RunResult, Times, compare_runs, curve, groups,
 };
 use serde::Serialize;
 
@@ -167,11 +167,9 @@ fn plotted(
 }
 
 fn several(group: &Group) -> String {
-    let followers = match group.key.subscribers {
-        0 | 1 => None,
-        several => Some(names::followers(several, group.key.silent_subscribers)),
-    };
-    let pairs = names::pairs(group.key.pairs);
+    let Key { pattern, subscribers, silent_subscribers, pairs, .. } = group.key;
+    let followers = names::followers(pattern, subscribers, silent_subscribers);
+    let pairs = names::pairs(pairs);
     followers.into_iter().chain(pairs).collect::<Vec<_>>().join(", ")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Key, Pattern, Row, RunResult, Span, groups};
+use ipcmark_results::{Key, Row, RunResult, Span, groups};
 use serde::Serialize;
 
 use crate::{
@@ -73,9 +73,9 @@ pub fn maps(file: usize, result: &RunResult) -> Vec<Map> {
 
 fn map(file: usize, rows: &[(Key, &Row, Scale)], titles: &Titles) -> Map {
     let (key, _, scale) = rows[0];
-    let caption = match key.pattern {
-        Pattern::Throughput => "messages a second".into(),
-        _ => scale.what().to_owned(),
+    let caption = match key.pattern.is_stream() {
+        true => "messages a second".into(),
+        false => scale.what().to_owned(),
     };
     let mut by_name: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     for (key, row, scale) in rows {
@@ -115,9 +115,7 @@ fn title(key: Key, titles: &Titles) -> String {
     let touch = titles.payload(&key).into_iter().skip(1);
     parts.extend(touch);
     parts.extend(names::load(key.load));
-    if key.subscribers > 1 {
-        parts.push(names::followers(key.subscribers, key.silent_subscribers));
-    }
+    parts.extend(names::followers(key.pattern, key.subscribers, key.silent_subscribers));
     parts.extend(names::pairs(key.pairs));
     parts.push(key.wait.to_string());
     parts.join(" · ")

@@ -1,6 +1,6 @@
 //! The summary: the best rows of each way of waiting, and the environments.
 
-use ipcmark_results::{Figure, MachineFact, Pattern, Row, RunResult, Wait, best};
+use ipcmark_results::{Figure, MachineFact, Row, RunResult, Wait, best};
 use serde::Serialize;
 
 use crate::{
@@ -64,12 +64,12 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
         named("steadiest", "p99", std::slice::from_ref(row), shown(row.percentile(0.99)))
     });
     let rates = best.fastest.iter().filter_map(Row::messages_per_second).fold(0.0, f64::max);
-    let first = match best.group.key.pattern {
-        Pattern::Throughput => {
+    let first = match best.group.key.pattern.is_stream() {
+        true => {
             let rate = format!("{}/s", units::count(rates.round() as u64));
             named("most", "msg/s", &best.fastest, rate)
         }
-        _ => named("fastest", "mean", &best.fastest, fastest),
+        false => named("fastest", "mean", &best.fastest, fastest),
     };
     // What spins uses its processors without messages too: none of it is cheap.
     let price = match (best.group.key.wait, best.fastest[0].cores()) {

@@ -70,6 +70,7 @@ fn any_case() -> impl Strategy<Value = Case> {
             identity.pattern = pattern;
             match pattern {
                 Pattern::FanOut => (identity.subscribers, identity.silent_subscribers) = (3, 1),
+                Pattern::FanIn => (identity.subscribers, identity.load) = (2, Load::Closed),
                 Pattern::Throughput => identity.load = Load::Closed,
                 Pattern::Latency => identity.pairs = if all { 1 } else { 4 },
                 _ => {}

@@ -38,10 +38,10 @@ pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
         clock_offset: Some(ClockOffset { least_ns: -30, most_ns: 45 }),
     };
     let depth = Some(QueueDepth { p50: 128, max: 700 });
-    let stream = StreamParts { counted: 10_000, depth, all_pairs_per_second: None };
+    let stream = StreamParts { counted: 10_000, depth, ..StreamParts::default() };
     Trial {
         one_way: (pattern == Pattern::OneWay).then_some(parts),
-        stream: (pattern == Pattern::Throughput).then_some(stream),
+        stream: pattern.is_stream().then_some(stream),
         ..trial
     }
 }

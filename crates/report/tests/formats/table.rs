@@ -450,9 +450,9 @@ fn figures(case: &ipcmark_results::Case) -> Vec<(&'static str, f64, bool)> {
     let switches =
         sum(|process| process.context_switches.voluntary + process.context_switches.involuntary);
     let location = mean(all, |trial| trial.clock_free_mean_ns);
-    let of_pattern = match case.identity.pattern {
-        Pattern::Throughput => ("msg/s", (1e9 / location).round(), false),
-        _ => ("max", longest as f64 * share, true),
+    let of_pattern = match case.identity.pattern.is_stream() {
+        true => ("msg/s", (1e9 / location).round(), false),
+        false => ("max", longest as f64 * share, true),
     };
     vec![
         ("mean", location * share, true),

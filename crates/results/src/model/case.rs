@@ -201,14 +201,17 @@ impl Identity {
         self.subscribers.saturating_add(1).saturating_mul(self.pairs)
     }
 
-    /// Messages for each that the leader publishes: one to each follower, and one back from each that answers. Nobody
+    /// Messages for each that is published: one to each follower, and one back from each that answers. Nobody
     /// answers a stream, nor one way in an open loop.
     pub fn messages_per_publication(&self) -> u64 {
+        if self.pattern == Pattern::FanIn {
+            return 1;
+        }
         let followers = u64::from(self.subscribers.max(1));
         let is_answered = match self.pattern {
             Pattern::Latency | Pattern::FanOut => true,
             Pattern::OneWay => !self.load.is_open(),
-            Pattern::Throughput => false,
+            Pattern::Throughput | Pattern::FanIn => false,
         };
         let silent = if is_answered { u64::from(self.silent_subscribers) } else { followers };
         2 * followers - silent.min(followers)

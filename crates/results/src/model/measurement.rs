@@ -14,7 +14,7 @@ pub enum Measurement {
     RoundTrips(Trials),
     /// The pattern `one-way`: from the sender's clock to the receiver's.
     OneWay(Trials),
-    /// The pattern `throughput`: what a message takes of a stream, as received.
+    /// The patterns `throughput` and `fan-in`: what a message takes of a stream, as received.
     Stream(Trials),
 }
 
@@ -33,7 +33,7 @@ impl Measurement {
         match pattern {
             Pattern::Latency | Pattern::FanOut => Measurement::RoundTrips(trials),
             Pattern::OneWay => Measurement::OneWay(trials),
-            Pattern::Throughput => Measurement::Stream(trials),
+            Pattern::Throughput | Pattern::FanIn => Measurement::Stream(trials),
         }
     }
 
@@ -66,7 +66,7 @@ impl Measurement {
         let patterns: &[Pattern] = match self {
             Measurement::RoundTrips(_) => &[Pattern::Latency, Pattern::FanOut],
             Measurement::OneWay(_) => &[Pattern::OneWay],
-            Measurement::Stream(_) => &[Pattern::Throughput],
+            Measurement::Stream(_) => &[Pattern::Throughput, Pattern::FanIn],
         };
         patterns.contains(&pattern)
     }

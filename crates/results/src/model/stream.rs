@@ -14,6 +14,11 @@ pub struct StreamParts {
     /// How deep the queue was. Absent where the clocks of the ends do not agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<QueueDepth>,
+    /// What the slowest of several publishers had delivered when the first of a block was through, as a part of what the
+    /// fastest had, over all blocks: 1 where all come through alike. Absent where there is one publisher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub least_published: Option<f64>,
     /// Messages a second of all pairs that ran at once, this one among them: of each the rate of arrival in its own blocks.
     /// Absent where it was alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +37,13 @@ pub struct QueueDepth {
 
 impl StreamParts {
     pub(super) fn check(&self) -> Result<(), String> {
-        check_figures(&[("all_pairs_per_second", self.all_pairs_per_second.unwrap_or(0.0))])?;
+        check_figures(&[
+            ("all_pairs_per_second", self.all_pairs_per_second.unwrap_or(0.0)),
+            ("least_published", self.least_published.unwrap_or(0.0)),
+        ])?;
+        if self.least_published.is_some_and(|share| share > 1.0) {
+            return Err("stream.least_published is above 1, though it is a part".into());
+        }
         match self.depth {
             Some(QueueDepth { p50, max }) if p50 > max => {
                 Err(format!("stream.depth.p50 is {p50}, above its max {max}"))

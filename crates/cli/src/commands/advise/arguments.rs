@@ -85,7 +85,7 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 13] = [
+const DECIDED: [&str; 14] = [
     "plan",
     "format",
     "history",
@@ -93,6 +93,7 @@ const DECIDED: [&str; 13] = [
     "sizes",
     "rate",
     "subscribers",
+    "publishers",
     "silent",
     "pairs",
     "patterns",

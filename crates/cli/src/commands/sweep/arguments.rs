@@ -15,7 +15,7 @@ pub(super) struct SweepArguments {
     pub over: Over,
 
     /// Its values, parted by commas [default: rate 1k/s to 1M/s, interval 1ms to 1s, payload 64 to 1M, subscribers 1 to 16,
-    /// pairs 1 to 8]
+    /// publishers 1 to 8, pairs 1 to 8]
     #[arg(long, value_name = "POINT,…", value_delimiter = ',')]
     pub at: Vec<String>,
 
@@ -39,6 +39,8 @@ pub(super) enum Over {
     Payload,
     /// The number of followers
     Subscribers,
+    /// The number of followers that publish
+    Publishers,
     /// The number of pairs that run at once
     Pairs,
 }
@@ -60,6 +62,7 @@ impl Over {
             Over::Interval => "interval",
             Over::Payload => "sizes",
             Over::Subscribers => "subscribers",
+            Over::Publishers => "publishers",
             Over::Pairs => "pairs",
         }
     }
@@ -71,7 +74,7 @@ impl Over {
             Over::Interval => &["1ms", "10ms", "100ms", "1s"],
             Over::Payload => &["64", "1k", "16k", "256k", "1M"],
             Over::Subscribers => &["1", "2", "4", "8", "16"],
-            Over::Pairs => &["1", "2", "4", "8"],
+            Over::Publishers | Over::Pairs => &["1", "2", "4", "8"],
         }
     }
 
@@ -80,7 +83,7 @@ impl Over {
         match self {
             Over::Rate | Over::Interval => Swept::Load,
             Over::Payload => Swept::Payload,
-            Over::Subscribers => Swept::Subscribers,
+            Over::Subscribers | Over::Publishers => Swept::Subscribers,
             Over::Pairs => Swept::Pairs,
         }
     }

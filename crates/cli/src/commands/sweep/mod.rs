@@ -1,4 +1,4 @@
-//! `ipcmark sweep`: walks over rates, pauses, payloads, subscribers or pairs, and finds the knee.
+//! `ipcmark sweep`: walks over rates, pauses, payloads, subscribers, publishers or pairs, and finds the knee.
 
 mod arguments;
 mod knee;
@@ -107,7 +107,7 @@ fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
 
 pub(super) const DEFINITION: Definition = Definition {
     name: "sweep",
-    summary: "Walk over rates, pauses, payloads, subscribers or pairs, and find the highest rate that holds",
+    summary: "Walk over rates, pauses, payloads, followers or pairs, and find the highest rate that holds",
     guide: Guide {
         about: "Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
         examples: &[

@@ -36,9 +36,11 @@ impl Walk<'_> {
         more: &[String],
     ) -> Result<(RunArguments, RunRequest), Failure> {
         let mut words = self.given.clone();
-        if self.over == Over::Subscribers {
-            // One follower is a point of the curve too.
-            words.push("--patterns=fan-out".into());
+        // One follower is a point of the curve too.
+        match self.over {
+            Over::Subscribers => words.push("--patterns=fan-out".into()),
+            Over::Publishers => words.push("--patterns=fan-in".into()),
+            Over::Rate | Over::Interval | Over::Payload | Over::Pairs => {}
         }
         words.extend(more.iter().map(OsString::from));
         words.push(format!("--{}={point}", self.over.flag()).into());

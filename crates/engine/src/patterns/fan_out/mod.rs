@@ -26,7 +26,9 @@ use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
     follower,
-    message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY, follower_number},
+    message::{
+        ASK_BURST, BURST, FROM_FOLLOWER, Head, STREAM, TouchPolicy, VERIFY, follower_number,
+    },
     pacer::{self, Pacer, Sent},
     steps::{
         self, ClockFree, Losses, Patience, Sampled, complete, complete_unless, read, send,
@@ -99,7 +101,7 @@ pub(crate) trait Holding: Endpoint {
 }
 
 /// How answers are taken; chosen at compile time.
-trait Gathering<E>: Sized {
+pub(super) trait Gathering<E>: Sized {
     /// Takes at least one and at most `missing` answers to the message `seq`, handles them, and returns how many of them it
     /// was; none where there was nothing for too long.
     fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
@@ -111,14 +113,14 @@ trait Gathering<E>: Sized {
 }
 
 /// One after the other.
-struct OneByOne;
+pub(super) struct OneByOne;
 
 /// All of them, then what they say.
 struct AllFirst;
 
 /// The publication that answers are waited for.
 #[derive(Clone, Copy)]
-struct Asked {
+pub(super) struct Asked {
     seq: u64,
     start_ns: u64,
 }
@@ -164,13 +166,14 @@ impl<E: Holding> Gathering<E> for AllFirst {
     }
 }
 
-struct Leader<'a, E, T, G, const RELIABLE: bool> {
-    end: &'a mut E,
-    len: usize,
-    seed: u64,
-    wait: Wait,
+/// The leader of several followers.
+pub(super) struct Leader<'a, E, T, G, const RELIABLE: bool> {
+    pub end: &'a mut E,
+    pub len: usize,
+    pub seed: u64,
+    pub wait: Wait,
     /// Number of the last message sent.
-    seq: u64,
+    pub seq: u64,
     /// Answers taken.
     received: u64,
     followers: Vec<Follower>,
@@ -250,7 +253,8 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
 impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     Leader<'a, E, T, G, RELIABLE>
 {
-    fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
+    /// Before its first message.
+    pub(super) fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
         Self {
             end,
             len: pass.payload,
@@ -269,7 +273,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     }
 
     /// Looks where its messages and their answers lie.
-    fn look_at_buffers(&mut self) -> Result<(), Error> {
+    pub(super) fn look_at_buffers(&mut self) -> Result<(), Error> {
         let mut noting = Noting::new(self.end);
         let mut leader = Leader::<Noting<'_>, T, OneByOne, RELIABLE> {
             end: &mut noting,
@@ -295,6 +299,17 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         self.followers = std::mem::take(&mut leader.followers);
         self.working_set = Some(noting.finish());
         Ok(())
+    }
+
+    /// Publishes a message with these flags, whose answers somebody else takes.
+    pub(super) fn publish(&mut self, flags: u32) -> Result<(), Error> {
+        self.seq += 1;
+        send::<E, T>(self.end, self.len, Head { seq: self.seq, flags })
+    }
+
+    /// Gives up the answers to the last message that have not come.
+    pub(super) fn lose_answers(&mut self, patience: &Patience) -> Result<(), Error> {
+        self.lose(self.seq, self.followers.len(), patience)
     }
 
     /// One round trip with all followers; false where an answer was lost. `SAMPLED` reads the clock at every
@@ -335,7 +350,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
 
     /// Takes the next answer; false where none came for too long.
     #[inline(always)]
-    fn take(&mut self, patience: &mut Patience) -> Result<bool, Error> {
+    pub(super) fn take(&mut self, patience: &mut Patience) -> Result<bool, Error> {
         if RELIABLE {
             return complete(|| self.end.take()).map(|()| true);
         }
@@ -362,7 +377,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
 
     /// The follower whose answer this is; none where it belongs to what was given up.
     #[inline(always)]
-    fn accept(&mut self, head: Head, seq: u64) -> Result<Option<usize>, Error> {
+    pub(super) fn accept(&mut self, head: Head, seq: u64) -> Result<Option<usize>, Error> {
         let number = follower_number(head.flags);
         let expected = Head { seq, flags: FROM_FOLLOWER };
         if head.flags & FROM_FOLLOWER == 0 || number >= self.followers.len() {
@@ -372,12 +387,22 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         let is_next = head.seq == seq && follower.seq < seq;
         let is_late = !RELIABLE && head.seq < seq && head.seq > follower.seq;
         if !is_next && !is_late {
-            return Err(unexpected(head, expected));
+            return self.accept_straggler(head, expected);
         }
         follower.seq = head.seq;
         self.received += 1;
         self.losses.late += u64::from(is_late);
         Ok(is_next.then_some(number))
+    }
+
+    /// What an unreliable transport brings of a stream after it was given up belongs to nothing any more.
+    #[cold]
+    fn accept_straggler(&mut self, head: Head, expected: Head) -> Result<Option<usize>, Error> {
+        if RELIABLE || head.flags & STREAM == 0 {
+            return Err(unexpected(head, expected));
+        }
+        self.losses.late += 1;
+        Ok(None)
     }
 
     #[cold]
@@ -389,7 +414,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
 
     /// Sends messages with a known pattern, one by one, in a burst to all, and lets every follower
     /// send a burst back; both sides check every byte.
-    fn verify(&mut self) -> Result<(), Error> {
+    pub(super) fn verify(&mut self) -> Result<(), Error> {
         for _ in 0..steps::checked_messages(self.len) {
             self.checked()?;
         }

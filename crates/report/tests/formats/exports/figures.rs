@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use ipcmark_report::{Terminal, format, row_names};
-use ipcmark_results::{Case, Pattern, Row, RunResult, Trial, groups};
+use ipcmark_results::{Case, Row, RunResult, Trial, groups};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -50,9 +50,9 @@ proptest! {
         prop_assert_eq!(all.as_object().unwrap().len(), rows.len());
         for (name, row) in rows {
             let location = row.location().unwrap();
-            let (metric, value) = match row.case.identity.pattern {
-                Pattern::Throughput => (&all[&name]["throughput"], row.messages_per_second().unwrap()),
-                _ => (&all[&name]["latency"], location.value),
+            let (metric, value) = match row.case.identity.pattern.is_stream() {
+                true => (&all[&name]["throughput"], row.messages_per_second().unwrap()),
+                false => (&all[&name]["latency"], location.value),
             };
             prop_assert_eq!(metric["value"].as_f64(), Some(value));
             if let (Some(low), Some(high)) = (metric["lower_value"].as_f64(), metric["upper_value"].as_f64()) {
@@ -157,7 +157,7 @@ proptest! {
             let terminal = Terminal { width: 80, color: false, ascii: false };
             let shown = format("hgrm").unwrap().render(&one, terminal);
             let samples = rows(&one).into_values().next().and_then(|row| row.histogram());
-            let is_stream = one.cases[0].identity.pattern == Pattern::Throughput;
+            let is_stream = one.cases[0].identity.pattern.is_stream();
             let Some(samples) = samples.filter(|_| !is_stream) else {
                 prop_assert!(shown.is_err());
                 continue;

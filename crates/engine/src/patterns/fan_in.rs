@@ -1,0 +1,329 @@
+//! Fan-in: streams of several publishers to one leader, which takes messages as they come. What holds a publisher back is the
+//! transport alone.
+//!
+//! The leader demands as many messages of each follower, by one publication that reaches all; each publishes them as fast as
+//! they go, then answers the demand, so that the answer says that all of its messages have arrived or are lost. The leader
+//! reads its clock when a batch of messages begins to arrive. Of each block the part counts in which all publish: without its
+//! first quarter, and until the first publisher is through.
+
+use std::time::Duration;
+
+use ipcmark_machine::clock::now_ns;
+use ipcmark_transport::{Endpoint, Error, Pattern, Span, Wait};
+
+use super::{
+    blocks::BlockLoop,
+    context::{LoopContext, PatternLoops},
+    fan_out::{self, OneByOne},
+    follower::{Follower, Next},
+    marks::{MOST_MARKS, Mark},
+    message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, demand, demanded, follower_number},
+    steps::{ClockFree, Losses, Patience, Sampled, read, unexpected},
+    stream::{self, BATCH_NS, FEWEST_BATCHES, LONGEST_BLOCK, counting, shares},
+    turns,
+};
+use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};
+
+/// A publisher sends at most two messages to this power at a demand.
+const MOST_EXPONENT: u32 = 20;
+
+/// Numbers of streamed messages begin here, far from those of demands and answers.
+const FIRST: u64 = 1 << 63;
+
+/// Several publishers, one that takes all.
+pub(super) struct FanIn;
+
+impl PatternLoops for FanIn {
+    const PATTERN: Pattern = Pattern::FanIn;
+
+    fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        context: LoopContext<'_>,
+    ) -> Result<LeaderReport, Error> {
+        let mut ends = fan_out::Leader::<E, T, OneByOne, RELIABLE>::new(end, pass, &context);
+        context.command.phase("verifying")?;
+        ends.verify()?;
+        ends.look_at_buffers()?;
+        turns::lead(&mut Receiver::new(ends, context.subscribers), pass, context)
+    }
+
+    fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        end: &mut E,
+        pass: &Pass,
+        context: LoopContext<'_>,
+    ) -> Result<Option<FollowerReport>, Error> {
+        if context.span == Span::None {
+            return turns::Leader(context.peers).await_end().map(|()| None);
+        }
+        let mut follower = Follower::new(end, pass, context);
+        // It answers what is flagged, and beside that it publishes.
+        follower.is_silent = true;
+        loop {
+            let head = match follower.next::<T, RELIABLE, false>()? {
+                Next::Message(head) => head,
+                Next::Collect => return Err(Error::new("collect", "marks", "there are none")),
+                Next::End => break,
+            };
+            if let Some(exponent) = demanded(head.flags) {
+                follower.publish::<T>(FIRST, 1 << exponent.min(MOST_EXPONENT))?;
+            }
+            if !follower.answer_flagged::<T, RELIABLE>(head)? {
+                break;
+            }
+        }
+        Ok(Some(follower.report()))
+    }
+}
+
+/// What the leader knows of a publisher.
+#[derive(Clone, Copy)]
+struct Publisher {
+    /// Number of its next message.
+    next: u64,
+    /// Messages of this block that have arrived.
+    arrived: u64,
+    /// Messages of all blocks that had arrived when the first publisher was through.
+    counted: u64,
+}
+
+struct Receiver<'a, E, T, const RELIABLE: bool> {
+    ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>,
+    publishers: Vec<Publisher>,
+    /// When batches of this block began to arrive. Touched before.
+    marks: Vec<Mark>,
+    /// What a message takes about, in nanoseconds, whoever sent it.
+    message_ns: f64,
+    /// Streamed messages that were taken, warm-up and all.
+    taken: u64,
+    sent: u64,
+    received: u64,
+}
+
+/// A block that is under way.
+struct Arriving {
+    /// Messages of each publisher.
+    each: u64,
+    /// One less than a batch, which is a power of two.
+    batch_mask: u64,
+    received: u64,
+    marks: usize,
+    /// When the first publisher was through; 0 before.
+    through_ns: u64,
+}
+
+impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'_, E, T, RELIABLE> {
+    /// The clock is read once a batch: that is as good as never.
+    fn has_clock_free(&self) -> bool {
+        false
+    }
+
+    fn block_length(&self, _: Wait) -> Duration {
+        stream::BLOCK
+    }
+
+    fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
+        self.ends.flagged(flags)
+    }
+
+    fn warm_up(&mut self, limit: TurnLimit) -> Result<f64, Error> {
+        let begin = now_ns();
+        let (mut sent, mut slots) = (0, vec![0; MOST_MARKS]);
+        while sent == 0 || (sent < limit.samples && now_ns() - begin < limit.time_ns) {
+            // From nothing known to what a message takes in a few short steps.
+            let length_ns = (stream::BLOCK.as_nanos() as u64).min(limit.time_ns / 4);
+            let block = self.block(limit.samples - sent, length_ns)?;
+            sent += self.sent_in(&block);
+            self.counted(&block, &mut slots);
+        }
+        Ok(self.message_ns)
+    }
+
+    fn sampled(
+        &mut self,
+        slots: &mut [u64],
+        wanted: u64,
+        length_ns: u64,
+    ) -> Result<Sampled, Error> {
+        let block = self.block(wanted, length_ns)?;
+        self.sent += self.sent_in(&block);
+        self.received += block.received;
+        Ok(self.counted(&block, slots))
+    }
+
+    fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
+        Err(Error::new("measure", "a stream", "without a clock there is nothing to measure"))
+    }
+
+    fn start_measuring(&mut self) {
+        self.ends.start_measuring();
+        self.publishers.iter_mut().for_each(|publisher| publisher.counted = 0);
+    }
+
+    fn losses(&self) -> &Losses {
+        self.ends.losses()
+    }
+
+    fn traffic(&self) -> Traffic {
+        let Traffic { sent, received } = self.ends.traffic();
+        Traffic { sent, received: received + self.taken }
+    }
+
+    fn complete(&mut self, report: &mut LeaderReport) {
+        // What came after it had been given up can be of the warm-up.
+        let (sent, received) = (self.sent, self.received.min(self.sent));
+        self.ends.complete(report);
+        let published = self.publishers.iter().map(|publisher| publisher.counted).collect();
+        report.stream = Some(StreamReport { sent, received, published, depth: None });
+        // Those are of the demands.
+        report.answers.clear();
+        (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);
+    }
+}
+
+impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, RELIABLE> {
+    fn new(ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>, publishers: u32) -> Self {
+        let publisher = Publisher { next: FIRST, arrived: 0, counted: 0 };
+        Self {
+            ends,
+            publishers: vec![publisher; publishers as usize],
+            // Written with something else than zero, so that every page of it is there.
+            marks: vec![Mark { at_ns: u64::MAX, before: u64::MAX }; MOST_MARKS],
+            message_ns: BATCH_NS,
+            taken: 0,
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    /// Messages of a block that its publishers were asked for.
+    fn sent_in(&self, block: &Arriving) -> u64 {
+        block.each * self.publishers.len() as u64
+    }
+
+    /// Demands streams that take so long together, at most so many messages, and takes them.
+    fn block(&mut self, wanted: u64, length_ns: u64) -> Result<Arriving, Error> {
+        let exponent = each(self.message_ns, length_ns, wanted, self.publishers.len() as u64);
+        let batch =
+            stream::exponent(self.message_ns, self.publishers.len() as u64 * (1 << exponent));
+        let mut block = Arriving {
+            each: 1 << exponent,
+            batch_mask: (1 << batch) - 1,
+            received: 0,
+            marks: 0,
+            through_ns: 0,
+        };
+        self.publishers.iter_mut().for_each(|publisher| publisher.arrived = 0);
+        self.ends.publish(demand(exponent))?;
+        self.take_all(&mut block)?;
+        let sent = self.sent_in(&block);
+        let cause = match block.received {
+            0 => format!("not one of {sent} messages arrived"),
+            received if RELIABLE && received < sent => {
+                format!("{received} of {sent} arrived: the transport loses")
+            }
+            _ => return Ok(block),
+        };
+        Err(Error::new("measure", "streams of several publishers", cause))
+    }
+
+    /// Takes what comes until every publisher has answered the demand, or nothing has come for too long.
+    #[inline(never)]
+    fn take_all(&mut self, block: &mut Arriving) -> Result<(), Error> {
+        let mut missing = self.publishers.len();
+        while missing > 0 {
+            let mut patience = Patience::new(self.ends.wait);
+            if !self.ends.take(&mut patience)? {
+                return self.ends.lose_answers(&patience);
+            }
+            let head = read::<E, T>(self.ends.end, self.ends.len, self.ends.seed)?;
+            if head.flags & STREAM != 0 {
+                self.arrived(block, head)?;
+            } else {
+                missing -= usize::from(self.ends.accept(head, self.ends.seq)?.is_some());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a streamed message, which has been read.
+    #[inline(always)]
+    fn arrived(&mut self, block: &mut Arriving, head: Head) -> Result<(), Error> {
+        let number = follower_number(head.flags);
+        let Some(publisher) = self.publishers.get_mut(number) else {
+            return Err(unexpected(head, Head { seq: FIRST, flags: FROM_FOLLOWER }));
+        };
+        let in_order = head.seq == publisher.next || (!RELIABLE && head.seq > publisher.next);
+        if !in_order || head.flags & FROM_FOLLOWER == 0 {
+            let expected = Head { seq: publisher.next, flags: FROM_FOLLOWER };
+            return Err(unexpected(head, expected));
+        }
+        publisher.next = head.seq + 1;
+        publisher.arrived += 1;
+        let is_through = publisher.arrived == block.each;
+        if block.received & block.batch_mask == 0
+            && let Some(mark) = self.marks.get_mut(block.marks)
+        {
+            *mark = Mark { at_ns: now_ns(), before: block.received };
+            block.marks += 1;
+        }
+        block.received += 1;
+        self.taken += 1;
+        if is_through && block.through_ns == 0 {
+            self.first_is_through(block);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn first_is_through(&mut self, block: &mut Arriving) {
+        block.through_ns = now_ns();
+        self.publishers.iter_mut().for_each(|publisher| publisher.counted += publisher.arrived);
+    }
+
+    /// The part of a block that counts: its messages, its length, and of each batch what a message of it took.
+    fn counted(&mut self, block: &Arriving, slots: &mut [u64]) -> Sampled {
+        let seen: Vec<(usize, Mark)> =
+            self.marks[..block.marks].iter().copied().enumerate().collect();
+        let end_ns = if block.through_ns > 0 { block.through_ns } else { u64::MAX };
+        let counts = counting(&seen, end_ns);
+        let spent = self.sent_in(block);
+        let sampled = match counts {
+            [(_, first), .., (_, last)] => Sampled {
+                samples: shares(counts, slots),
+                events: last.before - first.before,
+                elapsed_ns: last.at_ns - first.at_ns,
+                spent,
+            },
+            _ => stream::whole(&seen, block.received, spent, slots),
+        };
+        self.message_ns = (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1);
+        sampled
+    }
+}
+
+/// Messages of each publisher: two to which power, so that all together take so long, are no more than wanted and no fewer
+/// than a block must have, unless they take too long.
+fn each(message_ns: f64, length_ns: u64, wanted: u64, publishers: u64) -> u32 {
+    let fits = |ns: f64| (ns / message_ns / publishers as f64) as u64;
+    let fewest = (FEWEST_BATCHES as u64).min(fits(LONGEST_BLOCK.as_nanos() as f64));
+    let most = (wanted / publishers).max(1);
+    fits(length_ns as f64).max(fewest).clamp(1, most).ilog2().min(MOST_EXPONENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publishers_share_the_length_of_a_block() {
+        assert_eq!(each(100.0, 8_000_000, u64::MAX, 2), 15, "80,000 messages, 40,000 each");
+        assert_eq!(each(100.0, 8_000_000, u64::MAX, 8), 13);
+        assert_eq!(each(1e6, 8_000_000, u64::MAX, 2), 3, "at least eight each");
+        assert_eq!(each(1e8, 8_000_000, u64::MAX, 2), 1, "not for longer than a block may last");
+        assert_eq!(each(1e12, 8_000_000, u64::MAX, 2), 0);
+        assert_eq!(each(100.0, 8_000_000, 100, 3), 5, "no more than wanted");
+        assert_eq!(each(100.0, 8_000_000, 1, 3), 0);
+        assert_eq!(each(0.1, u64::MAX, u64::MAX, 1), MOST_EXPONENT);
+    }
+}

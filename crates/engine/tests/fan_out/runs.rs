@@ -1,0 +1,109 @@
+//! A run of the broadcast that this program measures, and what is read from it.
+
+use std::{os::unix::net::UnixStream, time::Duration};
+
+use ipcmark_engine::{
+    Length, Observer, Pinning, Plan, PlanRequest, Register, Registry, RunOptions, Trials,
+};
+use ipcmark_results::{Case, RunResult, Status, Touch, Trial};
+use ipcmark_transport::{Collect, Error, Pattern, Span};
+use libtest_mimic::Failed;
+
+use crate::broadcast::{Broadcast, Fault};
+
+pub const ROUND_TRIPS: u64 = 1000;
+
+/// The transport that never reaches its last follower.
+pub const FORGETS_ONE: &str = "forgets-one";
+
+pub fn registry() -> Registry {
+    let mut collect = Register;
+    vec![
+        collect.item(Broadcast::new("right", Fault::Nothing, Span::Process)),
+        collect.item(Broadcast::new("threads", Fault::Nothing, Span::Thread)),
+        collect.item(Broadcast::new("loses", Fault::Loses, Span::Process)),
+        collect.item(Broadcast::new("loses-back", Fault::LosesBack, Span::Process)),
+        collect.item(Broadcast::new("wears-out", Fault::WearsOut, Span::Process)),
+        collect.item(Broadcast::new("repeats", Fault::Repeats, Span::Process)),
+        collect.item(Broadcast::new(FORGETS_ONE, Fault::ForgetsOne, Span::Process)),
+    ]
+}
+
+/// What is measured of a transport.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    pub name: &'static str,
+    pub pattern: Pattern,
+    pub followers: u32,
+    pub silent: u32,
+    pub trials: u32,
+}
+
+impl Asked {
+    /// One trial with followers that all take part.
+    pub fn of(pattern: Pattern, name: &'static str, followers: u32) -> Self {
+        Self { name, pattern, followers, silent: 0, trials: 1 }
+    }
+
+    pub fn case(self) -> Case {
+        self.run(&mut Starts::default()).cases.remove(0)
+    }
+
+    /// Measures it, and sees it fail for this reason.
+    pub fn fails(self, reason: &str) -> Result<(), Failed> {
+        let case = self.case();
+        assert_eq!(case.status(), Status::Failed);
+        let words = case.reason().unwrap_or_default();
+        assert!(words.contains(reason), "{words}");
+        Ok(())
+    }
+
+    pub fn run(self, starts: &mut Starts) -> RunResult {
+        // Only one that is never reached is found out by its silence.
+        let timeout = Duration::from_secs(if self.name == FORGETS_ONE { 2 } else { 300 });
+        let registry = registry();
+        let place = registry.iter().position(|one| one.definition().name == self.name);
+        let request = PlanRequest {
+            transports: vec![place.expect("it is in the list")],
+            patterns: vec![self.pattern],
+            payloads: vec![(64, vec![Touch::All])],
+            subscribers: self.followers,
+            silent: self.silent,
+            trials: Trials::Fixed(self.trials),
+            length: Some(Length::RoundTrips(ROUND_TRIPS)),
+            ..PlanRequest::default()
+        };
+        let options = RunOptions { pinning: Pinning::Off, timeout, ..RunOptions::default() };
+        let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
+        let plan = Plan::new(&registry, &request);
+        ipcmark_engine::run(&registry, &plan, &options, &interrupt, starts).expect("the run ends")
+    }
+}
+
+/// How many slots were begun, one a trial.
+#[derive(Default)]
+pub struct Starts(pub u32);
+
+impl Observer for Starts {
+    fn begun(&mut self, _: &RunResult) {}
+    fn progress(&mut self, _: &str, _: f64) {
+        self.0 += 1;
+    }
+    fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
+        result.check().map_err(|cause| Error::new("check", "the result", cause))
+    }
+}
+
+/// The one trial of a case.
+pub fn only(case: &Case) -> Result<&Trial, Failed> {
+    match case.trials() {
+        [trial] => Ok(trial),
+        trials => Err(format!("{} trials: {:?}", trials.len(), case.reason()).into()),
+    }
+}
+
+/// Messages that each end published and took.
+pub fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
+    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+    ends.map(|end| (end.sent, end.received)).collect()
+}

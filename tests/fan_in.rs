@@ -1,0 +1,113 @@
+//! Fan-in: what several publishers send at once, one leader takes.
+
+use ipcmark_results::{Case, Role, Status};
+use ipcmark_transport::Pattern;
+
+use crate::{
+    fan_out::{LOSSY, NATIVE, a_death_costs_the_row, available, received, waits},
+    support::{Verdict, assert_valid, only, refused, run, traces},
+};
+
+ipcmark_harness::tests![
+    every_message_of_every_publisher_is_counted,
+    what_publishers_lose_is_counted_and_nobody_waits_for_it,
+    the_death_of_any_publisher_costs_the_row,
+    a_sweep_over_publishers_is_a_curve,
+    what_cannot_have_publishers_says_why,
+];
+
+/// What each publisher sent the leader took, beside the answers to its demands.
+pub(crate) fn is_whole(case: &Case, publishers: u32) {
+    let (trial, name) = (only(case), &case.identity.transport);
+    assert_eq!((case.identity.pattern, case.identity.subscribers), (Pattern::FanIn, publishers));
+    let losses = &trial.session.losses;
+    assert!(losses.sent > 0 && (losses.received, losses.lost) == (losses.sent, 0), "{name}");
+    let parts = trial.stream.as_ref().expect("it is a stream");
+    assert!(parts.counted > 0 && parts.counted <= losses.received, "{name}: {parts:?}");
+    assert!(parts.least_published.is_some(), "{name}");
+    let mut ends = received(trial);
+    let (_, demands, taken) = ends.remove(0);
+    assert_eq!(ends.len(), publishers as usize, "{name}");
+    let each = losses.sent / u64::from(publishers);
+    for (number, end) in ends.into_iter().enumerate() {
+        assert_eq!(end, (Role::Follower(number as u32), demands + each, demands), "{name}");
+    }
+    assert_eq!(taken, losses.sent + demands * u64::from(publishers), "{name}");
+    assert!(!trial.session.carrier.fell_back(), "{name}: {:?}", trial.session.carrier);
+}
+
+fn every_message_of_every_publisher_is_counted() -> Verdict {
+    let rows = match available(&NATIVE) {
+        Ok(rows) => rows,
+        Err(skipped) => return skipped,
+    };
+    let (waits, names) = (waits(&rows), rows.join(","));
+    for (words, publishers) in [("--publishers 3", 3), ("--publishers 16 --sandbox off", 16)] {
+        let words =
+            format!("run -t {names} {waits} -s 64,64k {words} -n 200 --trials 1 --timeout 1m");
+        let ended = run(&format!("{words} --format json")).exits(0);
+        assert_valid(&serde_json::from_str(&ended.stdout).unwrap());
+        let result = ended.result();
+        assert_eq!(result.cases.len(), 2 * rows.len());
+        result.cases.iter().for_each(|case| is_whole(case, publishers));
+        assert_eq!(traces::names(&result.run.id), [""; 0]);
+    }
+    let words = format!("run -t {} {waits} -s 64 --publishers 2 -n 200 --trials 1", rows[0]);
+    let table = run(&words).exits(0).stdout;
+    assert!(table.contains("fan-in · 64 B · 2 publishers") && table.contains("slowest"), "{table}");
+    Verdict::Holds
+}
+
+fn what_publishers_lose_is_counted_and_nobody_waits_for_it() -> Verdict {
+    let rows = match available(&LOSSY) {
+        Ok(rows) => rows,
+        Err(skipped) => return skipped,
+    };
+    let words = format!("run -t {} -w block -s 64k --publishers 3 -n 2000", rows.join(","));
+    let result = run(&format!("{words} --trials 1 --format json")).exits(0).result();
+    for case in &result.cases {
+        let losses = &only(case).session.losses;
+        assert_eq!(losses.received + losses.lost, losses.sent, "{losses:?}");
+    }
+    Verdict::Holds
+}
+
+fn the_death_of_any_publisher_costs_the_row() -> Verdict {
+    match available(&NATIVE) {
+        Ok(rows) => {
+            let pairs = rows.windows(2).filter(|pair| !pair[1].starts_with("cpp-ipc"));
+            pairs.for_each(|pair| a_death_costs_the_row("--publishers 3", pair[0], pair[1]));
+        }
+        Err(skipped) => return skipped,
+    }
+    Verdict::Holds
+}
+
+fn a_sweep_over_publishers_is_a_curve() -> Verdict {
+    let rows = match available(&["alephzero-pubsub", "zeromq-pubsub-ipc", "iceoryx2-event"]) {
+        Ok(rows) => rows,
+        Err(skipped) => return skipped,
+    };
+    let words = format!("sweep publishers -t {} -w block -s 64 --at 1,3", rows[0]);
+    let ended = run(&words).exits(0);
+    assert!(ended.stdout.contains("fan-in · 64 B · block"), "{}", ended.stdout);
+    Verdict::Holds
+}
+
+fn what_cannot_have_publishers_says_why() {
+    for (words, reason) in [
+        ("-p latency --publishers 3", "only for the pattern fan-in"),
+        ("-p fan-in --publishers 3 --subscribers 2", "leave --subscribers out"),
+        ("--publishers 3 --pairs 2", "leave --pairs out"),
+        ("-p fan-in --silent 1", "leave --silent out"),
+        ("--publishers 3 --rate 1k/s", "fan-in sends as fast as it"),
+        ("--publishers 65", "1..=64"),
+    ] {
+        refused(&format!("run -t pipe {words}"), reason);
+    }
+    let result = run("run -t pipe --publishers 2 -n 9 --format json").exits(1).result();
+    for case in &result.cases {
+        assert_eq!(case.status(), Status::Unsupported);
+        assert!(case.reason().unwrap().contains("fan-in"), "{:?}", case.reason());
+    }
+}
