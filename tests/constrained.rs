@@ -19,6 +19,7 @@ ipcmark_harness::tests![
     without_proc_sys_a_run_works,
     one_processor_is_enough,
     memory_of_256_mib_is_enough,
+    buffers_that_do_not_fit_into_memory_are_refused_before_anything_is_measured,
     what_does_not_fit_into_dev_shm_has_a_remedy,
     what_needs_more_descriptors_has_a_remedy,
     everything_together_is_bounded
@@ -68,6 +69,20 @@ fn memory_of_256_mib_is_enough() -> Verdict {
         Ok(group) => assert_works("256 MiB of memory", || vec![group.step()]),
         Err(error) => Verdict::Skipped(format!("no control group can be made: {error}")),
     }
+}
+
+fn buffers_that_do_not_fit_into_memory_are_refused_before_anything_is_measured() -> Verdict {
+    let group = match MemoryGroup::new(256 << 20) {
+        Ok(group) => group,
+        Err(error) => return Verdict::Skipped(format!("no control group can be made: {error}")),
+    };
+    let steps = || vec![group.step()];
+    if let Some(skipped) = refused("256 MiB of memory", steps()) {
+        return skipped;
+    }
+    let words = "run -t pipe -w block -s 1M --buffers 512 -n 5 --trials 1 --format json";
+    assert_fails_with(confined(ipcmark(words), steps()), &["take 2048 MiB", "are left"]);
+    Verdict::Holds
 }
 
 fn what_does_not_fit_into_dev_shm_has_a_remedy() -> Verdict {

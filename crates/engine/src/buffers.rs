@@ -18,6 +18,25 @@ pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Res
     }
 }
 
+/// The bytes of so many buffers of so many bytes, each way in each process, where so many are left.
+pub(crate) fn bytes(
+    count: u64,
+    payload: usize,
+    processes: u64,
+    available: u64,
+) -> Result<u64, String> {
+    let factors = [payload as u64, 2, processes];
+    let bytes = factors.into_iter().fold(count, u64::saturating_mul);
+    if bytes <= available {
+        return Ok(bytes);
+    }
+    let (mib, left) = (bytes.div_ceil(1 << 20), available >> 20);
+    Err(format!(
+        "{count} buffers of {payload} bytes, each way in each of {processes} processes, take {mib} MiB, and {left} MiB \
+         are left: ask for fewer with --buffers"
+    ))
+}
+
 const UNKNOWN_CACHE: &str =
     "the system does not tell the size of its last-level cache; ask for a number of buffers";
 
@@ -82,6 +101,14 @@ mod tests {
         assert_eq!(count("1024", 1 << 20, None), Ok(1024));
         assert!(count("1025", 1 << 20, None).unwrap_err().contains("more than 1 GiB"));
         assert!(count(&u64::MAX.to_string(), 16, None).is_err() && count("", 16, None).is_err());
+    }
+
+    #[test]
+    fn buffers_are_refused_where_all_processes_together_have_no_room_for_them() {
+        assert_eq!(bytes(16, 1 << 20, 4, 128 << 20), Ok(128 << 20));
+        let why = bytes(16, 1 << 20, 4, (128 << 20) - 1).unwrap_err();
+        assert!(why.contains("take 128 MiB, and 127 MiB are left"), "{why}");
+        assert!(bytes(u64::MAX, 64, 2, u64::MAX - 1).is_err());
     }
 
     #[test]

@@ -2,6 +2,11 @@
 
 use std::fs;
 
+use crate::{
+    cgroup::Groups,
+    files::{Files, field},
+};
+
 /// How many descriptors it may open.
 pub fn open_files() -> u64 {
     let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE);
@@ -15,18 +20,25 @@ pub fn available_memory_bytes() -> u64 {
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     let machine = kib.map_or(u64::MAX, |kib| kib * 1024);
-    machine.min(control_group_bytes().unwrap_or(u64::MAX))
+    machine.min(control_group_bytes(&Files::of_system()).unwrap_or(u64::MAX))
 }
 
-/// What this process's control group may still take, where it has a limit (version 2).
-fn control_group_bytes() -> Option<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let number = |file: &str| {
-        let text = fs::read_to_string(format!("/sys/fs/cgroup{group}/{file}")).ok()?;
-        text.trim().parse::<u64>().ok()
+/// What the control groups of this process leave, where they have a limit: what the kernel can drop at once counts as
+/// left.
+fn control_group_bytes(files: &Files) -> Option<u64> {
+    let groups = Groups::of(files, "memory")?;
+    let [limit, usage] = match groups.unified {
+        true => ["memory.max", "memory.current"],
+        false => ["memory.limit_in_bytes", "memory.usage_in_bytes"],
     };
-    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+    let [limits, usages, stats] =
+        [limit, usage, "memory.stat"].map(|name| groups.texts(files, name));
+    let left = |((limit, usage), stat): ((&String, &String), &String)| {
+        let [limit, usage]: [u64; 2] = [limit.parse().ok()?, usage.parse().ok()?];
+        let cache = field(stat, "inactive_file").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+        Some(limit.saturating_sub(usage.saturating_sub(cache)))
+    };
+    limits.iter().zip(&usages).zip(&stats).filter_map(left).min()
 }
 
 #[cfg(test)]
@@ -36,5 +48,29 @@ mod tests {
     #[test]
     fn there_is_something_left() {
         assert!(open_files() > 0 && available_memory_bytes() > 0);
+    }
+
+    #[test]
+    fn the_tightest_of_the_control_groups_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("proc/self/cgroup", "0::/all/own\n");
+        write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        write("sys/fs/cgroup/cgroup.procs", "");
+        for (group, limit, usage) in [("all", "1000", "900"), ("all/own", "max", "300")] {
+            write(&format!("sys/fs/cgroup/{group}/memory.max"), limit);
+            write(&format!("sys/fs/cgroup/{group}/memory.current"), usage);
+            write(&format!("sys/fs/cgroup/{group}/memory.stat"), "anon 200\ninactive_file 50\n");
+        }
+        let files = Files::below(root.path());
+        assert_eq!(control_group_bytes(&files), Some(150));
+        write("sys/fs/cgroup/all/own/memory.max", "290");
+        assert_eq!(control_group_bytes(&files), Some(40));
+        write("sys/fs/cgroup/all/own/memory.max", "100");
+        assert_eq!(control_group_bytes(&files), Some(0));
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ipcmark_machine::placement::Placement;
 
 use super::{
-    plan::{PlannedSession, Slot},
+    plan::PlannedSession,
+    request::Slot,
     row_reports::RowReports,
     session::{Session, SessionError},
     sessions::Sessions,

@@ -13,6 +13,7 @@ mod pace;
 mod pairs;
 mod plan;
 mod record;
+mod request;
 mod round;
 mod row_reports;
 mod run;
@@ -22,6 +23,7 @@ mod sessions;
 mod stderr_tail;
 mod symptoms;
 mod turns;
+mod verdicts;
 
 pub use cleaner_process::CleanerProcess;
 pub(crate) use cleaner_process::{CLEANER, DISMISSED};
@@ -29,9 +31,7 @@ pub use followers::{FollowerKeeper, FollowerSource};
 pub use keeper_process::{KEEPER_COMMAND, KeeperProcess};
 pub(crate) use measured::{Circumstances, Reports};
 pub use options::RunOptions;
-pub use plan::{
-    FEWEST_TRIALS, FollowerLocation, Plan, PlanRequest, PlannedRow, PlannedSession, Slot, Trials,
-    Waits,
-};
+pub use plan::{Plan, PlannedRow, PlannedSession};
+pub use request::{FEWEST_TRIALS, FollowerLocation, PlanRequest, Slot, Trials, Waits};
 pub(crate) use row_reports::RowReports;
 pub use run::{Observer, run};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::plan::{FEWEST_TRIALS, Trials};
+use super::request::{FEWEST_TRIALS, Trials};
 use crate::wire::Length;
 
 /// What one trial measures of a row at least, where nobody says how much.

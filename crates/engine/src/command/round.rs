@@ -13,7 +13,8 @@ use ipcmark_transport::{Pattern, Wait};
 use super::{
     background::Background,
     pace::Spent,
-    plan::{Plan, Slot},
+    plan::Plan,
+    request::Slot,
     row_reports::RowReports,
     schedule::Schedule,
     session::{Session, SessionError},

@@ -14,8 +14,9 @@ use super::{
     environment,
     options::RunOptions,
     pace::{Pace, Spent},
-    plan::{FEWEST_TRIALS, Plan, Slot, Trials},
+    plan::Plan,
     record::Recorder,
+    request::{FEWEST_TRIALS, Slot, Trials},
     round::Round,
     schedule::{self, Schedule},
     session::SessionError,
@@ -241,7 +242,7 @@ impl Runner<'_> {
             _ => self.placements.clone(),
         };
         let mut schedule = Schedule::new(plan.seed, number);
-        let width = schedule::width(plan.pairs);
+        let width = schedule::width(plan);
         let wanted = |at: usize| {
             let rows = plan.rows.iter().enumerate().filter(|(_, row)| row.session == at);
             rows.into_iter().any(|(row, _)| among(row) && recorder.wants(row))

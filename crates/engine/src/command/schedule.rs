@@ -8,7 +8,7 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-use super::plan::{Plan, Slot};
+use super::{plan::Plan, request::Slot};
 
 /// Sessions that are open side by side, and what is measured of them, slot by slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,14 @@ const DESCRIPTORS: (u64, u64) = (10, 40);
 /// Memory that a session may take, most of it shared and touched: buffers of 4 MiB and a daemon's pools.
 const MEMORY_BYTES: u64 = 400 << 20;
 
-/// How many rows of so many sessions each may be open side by side on this machine now.
-pub(crate) fn width(pairs: u32) -> usize {
-    let by_descriptors = limits::open_files().saturating_sub(DESCRIPTORS.1) / DESCRIPTORS.0;
-    let by_memory = limits::available_memory_bytes() / 2 / MEMORY_BYTES;
-    let sessions = (by_descriptors.min(by_memory) as usize).min(MOST_SIDE_BY_SIDE);
-    (sessions / pairs.max(1) as usize).max(1)
+/// How many rows of the plan may be open side by side on this machine now.
+pub(crate) fn width(plan: &Plan) -> usize {
+    let pairs = u64::from(plan.pairs.max(1));
+    let by_descriptors = limits::open_files().saturating_sub(DESCRIPTORS.1) / DESCRIPTORS.0 / pairs;
+    let bytes = (MEMORY_BYTES * pairs).saturating_add(plan.buffer_bytes);
+    let by_memory = limits::available_memory_bytes() / 2 / bytes;
+    let most = MOST_SIDE_BY_SIDE as u64 / pairs;
+    by_descriptors.min(by_memory).min(most).max(1) as usize
 }
 
 /// The orders of one trial.
@@ -109,7 +111,10 @@ mod tests {
     use ipcmark_transport::Pattern;
 
     use super::*;
-    use crate::command::plan::{PlannedRow, PlannedSession, Trials};
+    use crate::command::{
+        plan::{PlannedRow, PlannedSession},
+        request::Trials,
+    };
 
     fn plan(sessions: usize) -> Plan {
         let session = |transport| PlannedSession {
@@ -137,6 +142,7 @@ mod tests {
             subscribers: 1,
             silent: 0,
             pairs: 1,
+            buffer_bytes: 0,
             trace: None,
             trials: Trials::Fixed(1),
             first_trial: 1,
@@ -199,11 +205,10 @@ mod tests {
 
     #[test]
     fn some_sessions_are_side_by_side_on_any_machine() {
-        assert!((1..=MOST_SIDE_BY_SIDE).contains(&width(1)));
-        assert!(
-            width(3) <= width(1).div_ceil(3) && width(1000) == 1,
-            "the pairs of a row are open at once"
-        );
+        let of = |pairs| width(&Plan { pairs, ..plan(1) });
+        assert!((1..=MOST_SIDE_BY_SIDE).contains(&of(1)));
+        assert!(of(3) <= of(1).div_ceil(3) && of(1000) == 1, "the pairs of a row are open at once");
+        assert_eq!(width(&Plan { buffer_bytes: u64::MAX, ..plan(9) }), 1, "buffers take memory");
         let (plan, none) = (plan(3), 0);
         let rounds = Schedule::new(7, 1).rounds(&plan, none, |_| true, |_| false);
         assert_eq!(rounds.len(), 3, "one at a time, rather than none");

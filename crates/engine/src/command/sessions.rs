@@ -7,7 +7,8 @@ use ipcmark_transport::{Error, FanOut, Pattern, RunId, Span, Wait};
 
 use super::{
     options::RunOptions,
-    plan::{PlannedSession, Slot},
+    plan::PlannedSession,
+    request::Slot,
     session::{Session, SessionError, SessionSpec},
 };
 use crate::{

@@ -105,6 +105,7 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         subscribers: 1,
         silent: 0,
         pairs: 1,
+        buffer_bytes: 0,
         trials: Trials::Fixed(trials),
         length: Some(Length::RoundTrips(round_trips(names))),
         first_trial: 1,
