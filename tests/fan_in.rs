@@ -53,6 +53,9 @@ fn every_message_of_every_publisher_is_counted() -> Verdict {
         result.cases.iter().for_each(|case| is_whole(case, publishers));
         assert_eq!(traces::names(&result.run.id), [""; 0]);
     }
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/several-publishers.toml");
+    let words = format!("run {example} -t {} {waits} -d 2ms --trials 1 --format json", rows[0]);
+    run(&words).exits(0).result().cases.iter().for_each(|case| is_whole(case, 3));
     let words = format!("run -t {} {waits} -s 64 --publishers 2 -n 200 --trials 1", rows[0]);
     let table = run(&words).exits(0).stdout;
     assert!(table.contains("fan-in · 64 B · 2 publishers") && table.contains("slowest"), "{table}");

@@ -185,6 +185,7 @@ fn a_follower_cannot_report_what_cannot_be() {
         ("/Followed/traffic/received", json!(u64::MAX)),
         ("/Opened/setup_ns", json!(u64::MAX)),
         ("/Seen/shared", json!(vec![json!({ "id": "", "bytes": 0, "name": "" }); 12_000])),
+        ("/Seen/holdings/threads", json!(u32::MAX)),
         ("/Seen/network", json!("x".repeat(2 << 20))),
     ] {
         let reason = fails(move |mut reply| {

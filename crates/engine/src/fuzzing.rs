@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, io::Write, path::PathBuf, time::Duration};
 
 use ipcmark_machine::placement::Placement;
-use ipcmark_results::{Arrivals, Load, Touch};
+use ipcmark_results::{Arrivals, ChannelKind, ChannelRecord, Load, Touch};
 use ipcmark_transport::{Carrier, Pattern, Role, RunId, Settings, Span, Wait};
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ use crate::{
     registry::AnyTransport,
     wire::{
         AnswerReport, Block, BlockKind, Channel, ClockReport, Costs, FollowerReport, HelperCosts,
-        LeaderReport, MAX_FRAME, Mapping, OfferedReport, OneWayReport, Opened, Opening, Pass,
-        PathOptions, ProbeBin, Reply, Request, SampleGroup, StreamReport, ThreadCosts, Traffic,
-        TurnLimit, WorkingSetReport, pair,
+        Holdings, LeaderReport, MAX_FRAME, Mapping, OfferedReport, OneWayReport, Opened, Opening,
+        Pass, PathOptions, ProbeBin, Reply, Request, SampleGroup, StreamReport, ThreadCosts,
+        Traffic, TurnLimit, WorkingSetReport, pair,
     },
     worker,
 };
@@ -197,8 +197,8 @@ pub fn replies_of_a_session() -> Value {
         Reply::BackgroundRuns,
         Reply::Led(Box::new(led(traffic, thread))),
         Reply::Followed(Some(follower)),
-        Reply::Seen { shared: vec![mapping.clone()], network: false },
-        Reply::Seen { shared: vec![mapping], network: false },
+        Reply::Seen { shared: vec![mapping.clone()], network: false, holdings: held() },
+        Reply::Seen { shared: vec![mapping], network: false, holdings: Holdings::default() },
         Reply::Closed,
     ])
 }
@@ -251,4 +251,15 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
             waited: histogram,
         }),
     }
+}
+
+fn held() -> Holdings {
+    let channel = ChannelRecord {
+        kind: ChannelKind::Tcp,
+        count: 2,
+        send_bytes: 4 << 20,
+        receive_bytes: 128 << 10,
+        no_delay: Some(true),
+    };
+    Holdings { threads: 3, channels: vec![channel] }
 }

@@ -229,6 +229,13 @@ pub const COLUMNS: &[Column] = &[
         cell: |row, _| figure(row.switches_per_message()),
     },
     Column {
+        label: "threads",
+        rank: 11,
+        meaning: "Threads that the library has beside those that send and receive, of all processes that have ends. They \
+            take processors from others, and wake up when a message comes.",
+        cell: |row, _| row.further_threads().map_or_else(|| "–".into(), |count| count.to_string()),
+    },
+    Column {
         label: "samples",
         rank: 12,
         meaning: "Round trips that the percentiles are made of.",
@@ -245,6 +252,7 @@ impl Column {
             "±" => rows.any(|row| row.trials.len() > 1),
             "msg/s" | "MB/s" => rows.any(|row| row.messages_per_second().is_some()),
             "queued" => rows.any(|row| row.case.identity.pattern == Pattern::Throughput),
+            "threads" => rows.any(|row| row.further_threads().is_some_and(|count| count > 0)),
             "slowest" => rows.any(|row| row.least_published().is_some()),
             "all pairs/s" => rows.any(|row| row.all_pairs_per_second().is_some()),
             "send" => rows.any(|row| row.send_ns().is_some()),

@@ -7,7 +7,7 @@ use ipcmark_results::{
     stats::{Comparison, Verdict},
 };
 
-use crate::{caveats::sentence, plain::plain, units};
+use crate::{plain::plain, units};
 
 /// The name of a row: the transport with its settings, and the payload where its group has several.
 pub fn row(row: &Row) -> String {
@@ -25,37 +25,6 @@ pub fn row(row: &Row) -> String {
 pub fn marked(row: &Row) -> String {
     let name = self::row(row);
     if caveats(row).is_empty() { name } else { format!("{name} !") }
-}
-
-/// The caveats of the rows of a group: each sentence once, behind its rows.
-pub fn footnotes(group: &Group) -> Vec<String> {
-    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &group.rows {
-        for sentence in caveats(row).iter().map(sentence) {
-            match notes.iter_mut().find(|(known, _)| *known == sentence) {
-                Some((_, names)) => names.push(self::row(row)),
-                None => notes.push((sentence, vec![self::row(row)])),
-            }
-        }
-    }
-    let all: Vec<String> = group.rows.iter().map(self::row).collect();
-    notes.iter().map(|(sentence, names)| format!("{}: {sentence}", among(names, &all))).collect()
-}
-
-/// Most rows of a table are told by those that are left out, at most so many.
-const MOST_LEFT_OUT: usize = 3;
-
-/// Some rows of a table in words: their names, or that they are all rows, or all but a few.
-fn among(names: &[String], all: &[String]) -> String {
-    let others: Vec<&str> =
-        all.iter().filter(|name| !names.contains(name)).map(String::as_str).collect();
-    match others.len() {
-        0 if all.len() > 1 => "all rows".into(),
-        1..=MOST_LEFT_OUT if names.len() > 2 * MOST_LEFT_OUT => {
-            format!("all rows but {}", others.join(", "))
-        }
-        _ => names.join(", "),
-    }
 }
 
 /// A row that stands alone: `tcp (latency · 64 B · all · spin)`.
@@ -185,20 +154,5 @@ pub fn verdict(comparison: &Comparison) -> &'static str {
         Verdict::Slower => "slower",
         Verdict::Same => "same",
         Verdict::CannotTell { .. } => "cannot tell",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::among;
-
-    #[test]
-    fn many_rows_are_told_by_the_few_that_are_left_out() {
-        let all: Vec<String> = (0..10).map(|number| format!("row{number}")).collect();
-        assert_eq!(among(&all, &all), "all rows");
-        assert_eq!(among(&all[..8], &all), "all rows but row8, row9");
-        assert_eq!(among(&all[..2], &all), "row0, row1");
-        assert_eq!(among(&all[..1], &all[..1]), "row0", "the only row has a name");
-        assert_eq!(among(&all[..2], &all[..3]), "row0, row1", "names are shorter");
     }
 }

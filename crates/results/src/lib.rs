@@ -15,6 +15,7 @@ mod curve;
 mod destination;
 mod differences;
 mod explanation;
+mod fairness;
 mod figure;
 mod file;
 mod histogram;
@@ -37,6 +38,7 @@ pub use compare::{Change, Lone, PairedGroup, Presence, RowPair, compare_pairs, c
 pub use curve::{GRID, curve};
 pub use differences::Difference;
 pub use explanation::{CallsPerMessage, Charges, Explanation, Part, PartKind, SideCalls, explain};
+pub use fairness::{Inequality, inequalities};
 pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomically};
 pub use histogram::{decode, encode, new_histogram};
 pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};

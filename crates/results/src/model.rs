@@ -4,6 +4,7 @@ mod blocks;
 mod case;
 mod distances;
 mod facts;
+mod holdings;
 mod load;
 mod measurement;
 mod one_way;
@@ -21,6 +22,7 @@ pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,
 };
 pub use facts::{FactEffect, MachineFact};
+pub use holdings::{ChannelKind, ChannelRecord};
 pub use load::{Arrivals, Load, Offered};
 pub use measurement::{Measurement, Trials};
 pub use one_way::{ClockOffset, OneWayParts};

@@ -309,6 +309,18 @@ impl<'a> Row<'a> {
         median(&parts.filter_map(|parts| parts.least_published).collect::<Vec<_>>())
     }
 
+    /// Threads of the processes that serve ends beside those that do so: the most of any trial; none where nobody looked.
+    pub fn further_threads(&self) -> Option<u32> {
+        let of_trial = |trial: &Trial| {
+            let serving = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
+            serving.fold(None, |sum: Option<u32>, process| {
+                let further = process.threads?.saturating_sub(process.ends.len() as u32);
+                Some(sum.unwrap_or(0).saturating_add(further))
+            })
+        };
+        self.trials.iter().filter_map(of_trial).max()
+    }
+
     /// How deep the queue of a stream was, half of the time: median over the trials.
     pub fn queue_depth(&self) -> Option<f64> {
         let depths = self.trials.iter().filter_map(|trial| trial.stream.as_ref()?.depth);

@@ -13,9 +13,9 @@ use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
 use super::{carrier::Evidence, pairs, row_reports::RowReports};
 use crate::wire::{
-    AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, LeaderReport,
-    Mapping, OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts, Traffic,
-    WorkingSetReport,
+    AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, Holdings,
+    LeaderReport, Mapping, OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts,
+    Traffic, WorkingSetReport,
 };
 
 /// A shorter wait is that of falling asleep and waking up.
@@ -30,6 +30,8 @@ pub(crate) struct Reports {
     followers: Vec<(u32, FollowerReport)>,
     /// Memory that each process shares.
     shared: Vec<Vec<Mapping>>,
+    /// What each process holds.
+    holdings: Vec<Holdings>,
     /// Whether every process has a socket that speaks over a network interface.
     has_network_sockets: bool,
     /// Every sample.
@@ -83,10 +85,23 @@ impl Reports {
         let numbered = followers.into_iter().enumerate();
         let followers = numbered.filter_map(|(at, report)| Some((at as u32, report?))).collect();
         let seen = replies.seen.into_iter().filter_map(Reply::seen);
-        let (shared, network): (_, Vec<bool>) = seen.unzip();
-        let has_network_sockets = network.iter().all(|has| *has);
+        let (mut shared, mut holdings, mut has_network_sockets) = (Vec::new(), Vec::new(), true);
+        for (memory, network, held) in seen {
+            shared.push(memory);
+            holdings.push(held);
+            has_network_sockets &= network;
+        }
         let others = replies.others.into_iter().map(Reports::of).collect::<Result<_, String>>()?;
-        Ok(Self { opened, leader, followers, shared, has_network_sockets, samples, others })
+        Ok(Self {
+            opened,
+            leader,
+            followers,
+            shared,
+            holdings,
+            has_network_sockets,
+            samples,
+            others,
+        })
     }
 
     /// The samples of its blocks, sorted by their probes.
@@ -291,17 +306,35 @@ impl Reports {
     /// The leader's process first. A follower that is a thread of it is another end of that process.
     fn processes(&self, placement: &Placement) -> Vec<ProcessRecord> {
         let leader = end(Role::Leader, placement.leader, self.leader.traffic, &self.leader.thread);
-        let mut processes = vec![process(self.name(0), leader, &self.leader.costs)];
+        let mut processes = vec![self.process(0, leader, &self.leader.costs)];
         for (number, report) in &self.followers {
             let cpu = placement.followers.get(*number as usize).copied().flatten();
             let end = end(Role::Follower(*number), cpu, report.traffic, &report.thread);
             match &report.costs {
-                Some(costs) => processes.push(process(self.name(number + 1), end, costs)),
+                Some(costs) => processes.push(self.process(number + 1, end, costs)),
                 None => processes[0].ends.push(end),
             }
         }
         processes.extend(self.leader.helpers.iter().map(helper));
         processes
+    }
+
+    /// The process of a worker: the leader's is the first.
+    fn process(&self, worker: u32, end: EndRecord, costs: &Costs) -> ProcessRecord {
+        let holdings = self.holdings.get(worker as usize);
+        ProcessRecord {
+            name: self.name(worker),
+            ends: vec![end],
+            cpu_ns: costs.cpu_ns,
+            user_ns: costs.user_ns,
+            system_ns: costs.system_ns,
+            context_switches: costs.switches.clone(),
+            page_faults: costs.faults.clone(),
+            peak_memory_bytes: costs.peak_memory_bytes,
+            threads: holdings.map(|holdings| holdings.threads),
+            channels: holdings.map_or_else(Vec::new, |holdings| holdings.channels.clone()),
+            calls: (!costs.calls.is_empty()).then(|| costs.calls.iter().map(call).collect()),
+        }
     }
 
     /// CPU time that the workers used while they waited for their turns, as a part of the longest such time; 0 where that
@@ -366,20 +399,6 @@ fn end(role: Role, cpu: Option<u32>, traffic: Traffic, thread: &ThreadCosts) -> 
 
 fn helper(costs: &HelperCosts) -> ProcessRecord {
     ProcessRecord { name: costs.name.to_string(), cpu_ns: costs.cpu_ns, ..ProcessRecord::default() }
-}
-
-fn process(name: String, end: EndRecord, costs: &Costs) -> ProcessRecord {
-    ProcessRecord {
-        name,
-        ends: vec![end],
-        cpu_ns: costs.cpu_ns,
-        user_ns: costs.user_ns,
-        system_ns: costs.system_ns,
-        context_switches: costs.switches.clone(),
-        page_faults: costs.faults.clone(),
-        peak_memory_bytes: costs.peak_memory_bytes,
-        calls: (!costs.calls.is_empty()).then(|| costs.calls.iter().map(call).collect()),
-    }
 }
 
 fn call(costs: &CallCosts) -> CallRecord {

@@ -1,11 +1,13 @@
 //! Bounds of what a worker may report. A worker can be anybody's, or run a library that writes where it must not: what
 //! it says is data of a process that was given some time, or no data at all.
 
+use ipcmark_results::ChannelRecord;
+
 use super::{
     blocks::{Block, SampleGroup},
     reports::{
-        AnswerReport, CallCosts, ClockReport, Costs, FollowerReport, LeaderReport, OfferedReport,
-        OneWayReport, Opened, StreamReport, ThreadCosts, Traffic,
+        AnswerReport, CallCosts, ClockReport, Costs, FollowerReport, Holdings, LeaderReport,
+        OfferedReport, OneWayReport, Opened, StreamReport, ThreadCosts, Traffic,
     },
 };
 
@@ -23,6 +25,9 @@ const MAX_FOLLOWERS: usize = 1 << 16;
 
 /// More system calls than there are.
 const MAX_CALLS: usize = 1 << 10;
+
+/// More kinds of queues, by what they hold, than a process has.
+const MAX_CHANNELS: usize = 1 << 10;
 
 /// More processes than any library has beside its ends.
 const MAX_HELPERS: usize = 1 << 10;
@@ -91,6 +96,16 @@ impl OneWayReport {
             offset[0] <= offset[1] && offset.iter().all(|ns| ns.unsigned_abs() <= most)
         };
         self.clock_offset_ns.as_ref().is_none_or(is_offset)
+    }
+}
+
+impl Holdings {
+    /// True if the lists have an end, and the bytes fit into a memory.
+    pub(super) fn is_possible(&self) -> bool {
+        let holds = |channel: &ChannelRecord| channel.send_bytes.max(channel.receive_bytes);
+        u64::from(self.threads) <= MAX_THREADS
+            && self.channels.len() <= MAX_CHANNELS
+            && self.channels.iter().all(|channel| holds(channel) <= MAX_MEMORY)
     }
 }
 

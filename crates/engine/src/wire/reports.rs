@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ipcmark_machine::conditions::WatchedProcess;
-use ipcmark_results::{ContextSwitches, PageFaults};
+use ipcmark_results::{ChannelRecord, ContextSwitches, PageFaults};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -197,6 +197,15 @@ impl From<WatchedProcess> for HelperCosts {
     fn from(process: WatchedProcess) -> Self {
         Self { name: process.name.into(), cpu_ns: process.cpu_ns }
     }
+}
+
+/// What a process holds while its end is open.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Holdings {
+    /// Its threads.
+    pub threads: u32,
+    /// The queues of the kernel that were opened for the end.
+    pub channels: Vec<ChannelRecord>,
 }
 
 /// A piece of memory that a process shares.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     blocks::TurnLimit,
     possible::is_time,
-    reports::{ClockReport, FollowerReport, LeaderReport, Mapping, Opened},
+    reports::{ClockReport, FollowerReport, Holdings, LeaderReport, Mapping, Opened},
     text::PlainText,
     trace::Trace,
 };
@@ -142,8 +142,8 @@ pub(crate) enum Reply {
     Led(Box<LeaderReport>),
     /// The follower is done; nothing from one that took no part, because no message leaves the leader.
     Followed(Option<FollowerReport>),
-    /// What the process shares, and whether it has a socket that speaks over a network interface.
-    Seen { shared: Vec<Mapping>, network: bool },
+    /// What the process shares, whether it has a socket that speaks over a network interface, and what it holds.
+    Seen { shared: Vec<Mapping>, network: bool, holdings: Holdings },
     /// The end is closed.
     Closed,
     /// Ready; the leader tells what its clock is like.
@@ -196,7 +196,9 @@ impl Reply {
             Reply::Ready { round_trip_ns } => is_time(*round_trip_ns, most),
             Reply::Led(report) => report.is_possible(most),
             Reply::Followed(Some(report)) => report.is_possible(most),
-            Reply::Seen { shared, .. } => shared.len() <= MAX_MAPPINGS,
+            Reply::Seen { shared, holdings, .. } => {
+                shared.len() <= MAX_MAPPINGS && holdings.is_possible()
+            }
             _ => true,
         }
     }
@@ -209,10 +211,10 @@ impl Reply {
         }
     }
 
-    /// What a process shares, and whether it has a network socket.
-    pub(crate) fn seen(self) -> Option<(Vec<Mapping>, bool)> {
+    /// What a process shares, whether it has a network socket, and what it holds.
+    pub(crate) fn seen(self) -> Option<(Vec<Mapping>, bool, Holdings)> {
         match self {
-            Reply::Seen { shared, network } => Some((shared, network)),
+            Reply::Seen { shared, network, holdings } => Some((shared, network, holdings)),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ mod context;
 mod costs;
 mod cycling;
 mod evidence;
+mod holdings;
 mod opening;
 mod process;
 mod star;
@@ -15,6 +16,7 @@ use ipcmark_transport::{Definition, Endpoint, Error, Role, Settings, Span, Trans
 pub(crate) use context::SessionPlace;
 pub use context::WorkerContext;
 use cycling::Cycling;
+use holdings::Before;
 use opening::Ends;
 pub(crate) use opening::{check_opening, check_pass, options};
 pub(crate) use process::{run_workers, status};
@@ -143,6 +145,7 @@ fn serve_case<S: Subject>(
     // container may have no such directory, and stays where it is.
     let _ = std::env::set_current_dir(&settings.directory);
     Costs::forget_peak_memory();
+    let before = Before::now();
     let start = Instant::now();
     let mut end = match subject.open(settings, &mut context.peers) {
         Ok(end) => end,
@@ -165,7 +168,8 @@ fn serve_case<S: Subject>(
             Request::Look => {
                 let shared = evidence::shared_mappings();
                 let network = evidence::has_network_socket();
-                context.answer(Ok(Reply::Seen { shared, network }))?;
+                let holdings = before.holdings();
+                context.answer(Ok(Reply::Seen { shared, network, holdings }))?;
             }
             Request::Close => {
                 drop(end);

@@ -5,6 +5,7 @@ use ipcmark_results::{Group, RunResult, groups};
 use crate::{
     columns::{COLUMNS, Column, Scale},
     findings::findings,
+    footnotes,
     format::Format,
     names::{self, Titles},
     plain::markdown as escaped,
@@ -63,7 +64,7 @@ fn table(group: &Group, title: &str, columns: &[&Column]) -> String {
         let figures = cells.iter().map(|column| column[at].trim_end());
         text += &line(std::iter::once(name.as_str()).chain(figures));
     }
-    for footnote in names::footnotes(group) {
+    for footnote in footnotes::of(group) {
         text += &format!("\n! {}\n", escaped(&footnote));
     }
     text

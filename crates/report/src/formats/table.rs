@@ -6,9 +6,10 @@ use textwrap::core::display_width;
 use crate::{
     columns::Scale,
     findings::findings,
+    footnotes,
     format::{Format, Terminal},
     grid::{Grid, Sheet},
-    names::{self, Titles},
+    names::Titles,
     page::{BOLD, DIM, Page, RED},
     plain::plain,
     remarks,
@@ -52,7 +53,7 @@ fn sheet(page: &mut Page, grid: &Grid, sheet: &Sheet, titles: &Titles) {
     for (at, line) in grid.lines(sheet).iter().enumerate() {
         page.line(if at == 0 { DIM } else { "" }, line);
     }
-    for footnote in names::footnotes(sheet.group) {
+    for footnote in footnotes::of(sheet.group) {
         page.wrapped("", "  ! ", &footnote);
     }
 }

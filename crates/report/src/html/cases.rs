@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::{
     columns::{Column, Scale},
+    footnotes,
     names::{self, Titles},
     plain::plain,
     remarks::{UNMEASURED, reason},
@@ -89,7 +90,7 @@ fn block(file: usize, group: &Group, title: String, columns: &[&Column]) -> Bloc
         title,
         caption: scale.caption(),
         rows: group.rows.iter().enumerate().map(line).collect(),
-        footnotes: names::footnotes(group),
+        footnotes: footnotes::of(group),
     }
 }
 

@@ -162,6 +162,8 @@ fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> 
     let share = |part: f64| (cost_ns * 20_000.0 * part) as u64;
     let thread = ThreadRecord { cpu_ns: share(0.9), run_delay_ns: 0, sleeps: voluntary };
     ProcessRecord {
+        threads: None,
+        channels: Vec::new(),
         name: "ipcmark".into(),
         ends: vec![EndRecord { role, cpu: Some(cpu), sent: 10_000, received: 10_000, thread }],
         cpu_ns: share(1.0),

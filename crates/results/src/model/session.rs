@@ -7,6 +7,7 @@ use ipcmark_transport::{Carrier, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::holdings::ChannelRecord;
 use crate::figure::check_figures;
 
 /// The session that served one trial of a case.
@@ -135,6 +136,13 @@ pub struct ProcessRecord {
     /// The most resident memory that it has held since its end was opened, shared memory that was touched
     /// included; 0 where nobody looked.
     pub peak_memory_bytes: u64,
+    /// Its threads while the ends were open, the measuring ones among them; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// The queues of the kernel that were opened for its ends, those that only listen left out; empty where there are none,
+    /// or nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelRecord>,
     /// Its system calls, each by its name; absent where they were not counted, as in all runs but those of
     /// `ipcmark explain`, whose times mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 mod advice;
 mod compare;
 mod explanation;
+mod fairness;
 mod file;
 mod histogram;
 mod rows;

@@ -1,0 +1,42 @@
+//! Inequalitys between rows of a group, in sentences.
+
+use ipcmark_results::{Group, Inequality, inequalities};
+
+use crate::{names, units::size};
+
+/// The most rows that are named in one sentence.
+const MOST_NAMED: usize = 6;
+
+/// What the rows of a group differ in though users would hold it equal.
+pub fn sentences(group: &Group) -> Vec<String> {
+    let name = |at: &usize| names::row(&group.rows[*at]);
+    let named = |places: &[usize]| {
+        let mut names: Vec<String> = places.iter().take(MOST_NAMED).map(name).collect();
+        if let left @ 1.. = places.len().saturating_sub(MOST_NAMED) {
+            names.push(format!("{left} more"));
+        }
+        names.join(", ")
+    };
+    let sentence = |difference| match difference {
+        Inequality::Queues(held) => queues(&held, name),
+        Inequality::Delays { at_once, waiting } => format!(
+            "{} wait for more to send with a small message, {} send it at once (TCP_NODELAY)",
+            named(&waiting),
+            named(&at_once)
+        ),
+    };
+    inequalities(group).into_iter().map(sentence).collect()
+}
+
+/// The rows with the smallest queues and those with the largest.
+fn queues(held: &[(usize, u64)], name: impl Fn(&usize) -> String) -> String {
+    let told = |(at, bytes): &(usize, u64)| format!("{} {}", name(at), size(*bytes));
+    let shown: Vec<String> = match held.len() {
+        0..=MOST_NAMED => held.iter().map(told).collect(),
+        count => {
+            let (least, most) = (held[..3].iter(), held[count - 3..].iter());
+            least.map(told).chain(["…".into()]).chain(most.map(told)).collect()
+        }
+    };
+    format!("the kernel's queues differ, as they were found: {}", shown.join(", "))
+}

@@ -1,0 +1,58 @@
+//! What a process held while it was measured, as it was: its threads, and the queues of the system.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A kind of queue in the kernel.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelKind {
+    /// A pipe, with or without a name.
+    Pipe,
+    /// A Unix domain socket that carries a stream.
+    UnixStream,
+    /// A Unix domain socket that carries datagrams, in order and whole.
+    UnixDatagram,
+    /// A Unix domain socket that carries packets over a connection.
+    UnixSeqpacket,
+    /// A TCP connection.
+    Tcp,
+    /// A UDP socket.
+    Udp,
+    /// A POSIX message queue.
+    MessageQueue,
+}
+
+impl ChannelKind {
+    /// The words for it in sentences.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pipe => "pipe",
+            Self::UnixStream => "Unix stream socket",
+            Self::UnixDatagram => "Unix datagram socket",
+            Self::UnixSeqpacket => "Unix packet socket",
+            Self::Tcp => "TCP socket",
+            Self::Udp => "UDP socket",
+            Self::MessageQueue => "message queue",
+        }
+    }
+}
+
+/// Queues of the kernel that a process has open, all alike, read back from the system after they were opened.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelRecord {
+    /// What they are.
+    pub kind: ChannelKind,
+    /// How many.
+    pub count: u32,
+    /// Bytes that each holds on its way out, as the system counts them: of sockets with its own bookkeeping, of pipes and
+    /// message queues all that they hold.
+    pub send_bytes: u64,
+    /// The same on its way in.
+    pub receive_bytes: u64,
+    /// Of TCP: whether small messages go out at once (`TCP_NODELAY`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_delay: Option<bool>,
+}
