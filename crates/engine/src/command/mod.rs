@@ -34,4 +34,4 @@ pub use plan::{
     Waits,
 };
 pub(crate) use row_reports::RowReports;
-pub use run::{Observer, run};
+pub use run::{Observer, run, unmeasured};

@@ -105,7 +105,7 @@ fn the_first_line_of_a_csv_is_stable() {
         figures.split(',').map(|name| format!(",{whose}_{name}")).collect::<String>()
     };
     let head = "transport,family,library_version,pattern,payload_bytes,wait,touch,load,span,\
-        subscribers,silent_subscribers,pairs,options,placement,status,reason,trial,\
+        subscribers,silent_subscribers,pairs,leader_rank,leader_host,follower_rank,follower_host,options,placement,status,reason,trial,\
         times_ns_count,times_ns_mean,times_ns_stdev,times_ns_min,\
         times_ns_p50,times_ns_p90,times_ns_p99,times_ns_p99_9,\
         times_ns_p99_99,times_ns_max,clock_free_mean_ns,elapsed_ns,offered_intended,\
