@@ -21,11 +21,12 @@ ipcmark_harness::tests![
     four_ranks_are_six_pairs,
     an_odd_number_of_ranks_has_all_its_pairs,
     only_what_crosses_hosts_is_measured,
-    between_two_networks_it_is_tcp,
+    pairs_between_two_networks_are_measured_over_tcp,
     a_rank_that_dies_is_named_and_what_was_measured_kept,
     the_death_of_rank_0_ends_all_and_leaves_nothing,
     who_does_not_come_is_named_by_all,
     what_makes_no_sense_is_refused,
+    the_examples_are_commands,
 ];
 
 const ROWS: &str = "-w block -s 64 -n 50 --trials 1 --timeout 1m --format json";
@@ -95,7 +96,7 @@ fn only_what_crosses_hosts_is_measured() {
     assert!(note.contains("Left out") && note.contains("pipe"), "{note}");
 }
 
-fn between_two_networks_it_is_tcp() -> Verdict {
+fn pairs_between_two_networks_are_measured_over_tcp() -> Verdict {
     let cable = match two_hosts::laid() {
         Ok(cable) => cable,
         Err(skipped) => return skipped,
@@ -195,5 +196,39 @@ fn what_makes_no_sense_is_refused() {
         let refused = end(&mut rank(0, 2, place.path(), words)).exits(2).stderr;
         assert!(refused.contains(wanted), "{words}: {refused}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "{words}");
+    }
+}
+
+/// The flags of an example, as its launcher would hand them on.
+fn flags_of(example: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster").join(example);
+    let text = fs::read_to_string(path).unwrap();
+    let shell = |line: &str| Some(line.split_once("ipcmark rank ")?.1.to_owned());
+    match text.lines().filter(|line| line.starts_with("srun ")).find_map(shell) {
+        Some(flags) => flags,
+        None => {
+            let flags = text.lines().filter_map(|line| line.trim().strip_prefix("- --"));
+            flags.map(|flag| format!("--{flag} ")).collect()
+        }
+    }
+}
+
+fn the_examples_are_commands() {
+    for example in ["pairs.sbatch", "kubernetes.yaml"] {
+        let place = tempfile::tempdir().unwrap();
+        let flags = flags_of(example).replace(['"', '$'], "");
+        assert!(flags.contains("--all-pairs"), "{flags}");
+        // The later flags count; each file is one of this test.
+        let file = place.path().join("result.json");
+        let rank = |number: u32| {
+            let more = format!("{flags} --ranks 2 -s 64 -o {}", file.display());
+            let mut command = ipcmark(&format!("rank {more} --rank {number} {ROWS}"));
+            command.arg("--rendezvous").arg(place.path().join("meeting"));
+            command
+        };
+        let other = Running::start(&mut rank(1));
+        end(&mut rank(0)).exits(0);
+        other.end().exits(0);
+        assert!(ipcmark_results::read(&file).unwrap().complete, "{example}");
     }
 }

@@ -5,6 +5,7 @@ mod compare;
 mod explanation;
 mod file;
 mod histogram;
+mod hosts;
 mod rows;
 mod sample;
 mod schema;
