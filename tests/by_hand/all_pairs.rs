@@ -23,6 +23,7 @@ ipcmark_harness::tests![
     only_what_crosses_hosts_is_measured,
     pairs_between_two_networks_are_measured_over_tcp,
     a_rank_that_dies_is_named_and_what_was_measured_kept,
+    a_leader_that_dies_leaves_the_trials_that_it_had,
     the_death_of_rank_0_ends_all_and_leaves_nothing,
     who_does_not_come_is_named_by_all,
     what_makes_no_sense_is_refused,
@@ -160,6 +161,25 @@ fn a_rank_that_dies_is_named_and_what_was_measured_kept() {
     assert!(!result.complete && result.cases.len() == 3);
     assert!(leader.stderr.contains("rank 2 (") || reasons.contains("rank 2:"), "{}", leader.stderr);
     assert!(!place.path().join("meeting").exists());
+}
+
+fn a_leader_that_dies_leaves_the_trials_that_it_had() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut ranks, file) = begun(3, place.path(), "-t tcp --trials 30 --meet-within 10s");
+    // The last pair is led by rank 1: its result is in the meeting after each trial.
+    let partial = place.path().join("meeting/result-1-2");
+    while !fs::read_to_string(&partial).is_ok_and(|text| text.contains("\"times_ns\"")) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    killed(&ranks[1]);
+    drop(ranks.remove(1));
+    for rank in ranks {
+        rank.end().exits(1);
+    }
+    let result = ipcmark_results::read(&file).unwrap();
+    assert_eq!((status(&result, (0, 1)), status(&result, (1, 2))), (Status::Ok, Status::Ok));
+    assert!(result.notes.iter().any(|note| note.contains("rank 1 (")), "{:?}", result.notes);
+    assert!(!result.complete);
 }
 
 fn the_death_of_rank_0_ends_all_and_leaves_nothing() {

@@ -1,5 +1,7 @@
 //! The maps of a job's hosts: what a message takes between each two of its ranks.
 
+use std::collections::BTreeSet;
+
 use ipcmark_results::{
     Figure, HostMap, HostPair, Key, Outlier, Pattern, RankPlace, RunResult, host_maps,
 };
@@ -33,10 +35,13 @@ fn matrix(map: &HostMap, titles: &Titles) -> Matrix {
     let scale = scale(map);
     let what = [names::transport(map.identity), key.pattern.to_string()];
     let title = [what.join(" · "), titles.short(&key), kind_of_time(map, scale)].join(" · ");
+    // Lines between hosts part nothing where each has one rank.
+    let hosts: BTreeSet<&str> = map.ranks.values().map(|place| place.host.as_str()).collect();
+    let shares = hosts.len() < map.ranks.len();
     let end = |(rank, place): (&u32, &&RankPlace)| MatrixEnd {
         id: *rank,
         name: plain(&place.to_string()),
-        place: plain(&place.host),
+        place: if shares { plain(&place.host) } else { String::new() },
     };
     let cell = |(ends, pair): (&(u32, u32), &HostPair)| (*ends, cell(*ends, pair, scale));
     Matrix {

@@ -98,14 +98,14 @@ impl MatrixCell {
     }
 }
 
+/// Times that differ by less than this factor do not look as far apart as can be.
+const LEAST_SPAN: f64 = 1.5;
+
 /// Where a time lies in a range, from 0 to 1, on a logarithmic scale.
 fn shade(range: Option<(f64, f64)>, ns: f64) -> f64 {
-    match range {
-        Some((least, greatest)) if greatest > least => {
-            ((ns / least).ln() / (greatest / least).ln()).clamp(0.0, 1.0)
-        }
-        _ => 0.0,
-    }
+    let Some((least, greatest)) = range.filter(|(least, _)| *least > 0.0) else { return 0.0 };
+    let span = (greatest / least).max(LEAST_SPAN);
+    ((ns / least).ln() / span.ln()).clamp(0.0, 1.0)
 }
 
 impl Matrix {

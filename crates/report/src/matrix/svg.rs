@@ -16,6 +16,7 @@ const FEW: usize = 24;
 /// Room for the names of rows: at least so much, and so much a character.
 const LEFT: usize = 48;
 const LETTER: usize = 7;
+const TITLE_LETTER: usize = 9;
 const TOP: usize = 72;
 const BOTTOM: usize = 48;
 
@@ -38,7 +39,8 @@ fn picture(matrix: &Matrix, style: &str) -> String {
     let size = side * matrix.ends.len();
     let longest = matrix.ends.iter().map(|end| end.name.chars().count()).max().unwrap_or(0);
     let left = LEFT.max(LETTER * longest + 16);
-    let width = (left + size + 16).max(420);
+    let title = left + TITLE_LETTER * matrix.title.chars().count();
+    let width = (left + size + 16).max(420).max(title);
     let height = TOP + size + BOTTOM;
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"matrix\" role=\"img\" viewBox=\"0 0 {width} {height}\" \

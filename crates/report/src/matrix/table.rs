@@ -75,9 +75,10 @@ fn numbers(page: &mut Page, matrix: &Matrix, rows: &[Vec<String>], label: usize,
 
 fn shades(page: &mut Page, matrix: &Matrix, label: usize) {
     let range = matrix.range();
+    let sign_of = |ns| SHADES[(shade(range, ns) * (SHADES.len() - 1) as f64).round() as usize];
     let sign = |row: &MatrixEnd, column: &MatrixEnd| {
         let ns = matrix.cell(row, column).and_then(|cell| cell.usual_ns())?;
-        Some(SHADES[(shade(range, ns) * (SHADES.len() - 1) as f64).round() as usize])
+        Some(sign_of(ns))
     };
     for row in &matrix.ends {
         let signs: String =
@@ -85,8 +86,9 @@ fn shades(page: &mut Page, matrix: &Matrix, label: usize) {
         page.line("", &format!("{:>label$} {signs}", row.name));
     }
     if let Some((least, greatest)) = range {
-        let (least, greatest) = (duration(least), duration(greatest));
-        page.line(DIM, &format!("{} {least}   {} {greatest}", SHADES[0], SHADES[3]));
+        let [least, greatest] =
+            [least, greatest].map(|ns| format!("{} {}", sign_of(ns), duration(ns)));
+        page.line(DIM, &format!("{least}   {greatest}"));
     }
 }
 

@@ -53,6 +53,7 @@ pub(super) fn lead(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> Outcome {
     measure(work, &places, &mut gathered);
     let mut result = gathered.finish(&reason(work.halt));
     result.notes.extend(left_out(&left));
+    result.notes.extend(ended_early(work.halt));
     let status = conclude(work, &request, &result, pulse);
     Ok(work.transports.status(status))
 }
@@ -68,7 +69,19 @@ fn conclude(
         output::say(format_args!("{why}; what was measured before is kept"));
     }
     let (run, registry) = (&work.arguments.run, &work.transports.registry);
-    measurement::conclude(run, &request.selection, registry, result, pulse.interrupts)
+    let status = measurement::conclude(run, &request.selection, registry, result, pulse.interrupts);
+    // A pair whose leader has died can have every row, and fewer trials than it was to have.
+    match status == ExitCode::SUCCESS && !result.complete {
+        true => ExitCode::FAILURE,
+        false => status,
+    }
+}
+
+fn ended_early(halt: &Halt) -> Option<String> {
+    let Some(Cause::Died(_, why)) = halt.cause() else { return None };
+    Some(format!(
+        "The job ended early: {why}. What was being measured then has fewer trials, or none."
+    ))
 }
 
 /// The ranks that are not waited for at the end.
