@@ -24,7 +24,7 @@ help:
 	@echo 'make python    the Python package, and the formats for other tools read by those tools'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make packages  for Debian and Python, at target/packages; make test-packages installs and removes them'
-	@echo 'make test-launchers  ipcmark rank under Open MPI and MPICH'
+	@echo 'make test-launchers  ipcmark rank under Open MPI, MPICH and Slurm'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
 	@echo 'make regret    is the advice right? random questions, answered and checked; ten minutes'

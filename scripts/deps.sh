@@ -32,7 +32,7 @@ packages)
     libraries="$libraries debhelper dpkg-dev mmdebstrap"
     python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
     ;;
-launchers) libraries="$libraries openmpi-bin mpich" ;;
+launchers) libraries="$libraries openmpi-bin mpich slurmctld slurmd slurm-client munge python3" ;;
 lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
 python)
     libraries="$libraries libbenchmark-tools"

@@ -1,10 +1,12 @@
 #!/bin/sh
-# Measures with `ipcmark rank` under Open MPI and MPICH, and ends a rank to see that all end.
+# Measures with `ipcmark rank` under Open MPI, MPICH and Slurm, and ends a rank to see that all end.
 #
-#   test-launchers.sh COMMAND
+#   test-launchers.sh COMMAND [LAUNCHER...]
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 command=$1
+shift
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 cd "$place"
@@ -22,6 +24,7 @@ start() {
     case $launcher in
     openmpi) mpirun.openmpi --allow-run-as-root --oversubscribe "$@" ;;
     mpich) mpiexec.hydra "$@" ;;
+    slurm) srun --overcommit --kill-on-bad-exit "$@" ;;
     esac
 }
 
@@ -53,8 +56,36 @@ ends() {
     echo "test-launchers: $1 ends with a rank that is killed"
 }
 
-for launcher in openmpi mpich; do
-    measures $launcher 2
-    measures $launcher 3
-    ends $launcher
+# Every two of four ranks.
+pairs() {
+    # shellcheck disable=SC2086
+    start "$1" -n 4 "$command" rank --all-pairs -t tcp $rows --rendezvous meeting -o "$1.json" >/dev/null \
+        2>"$1.log" || fails "$1: $(cat "$1.log")"
+    [ "$("$command" show "$1.json" --format csv | grep -c ',ok,')" = 18 ] || fails "$1: not six pairs of three trials"
+    [ ! -e meeting ] || fails "$1: the ranks left their meeting"
+    echo "test-launchers: $1 with six pairs of four ranks"
+}
+
+# Slurm's daemons run for these tests alone, and start jobs as root.
+slurm() {
+    if [ "$(id -u)" != 0 ]; then
+        echo "test-launchers: Slurm was not run, for its daemons want root"
+    else
+        sh "$here/slurm.sh" sh "$here/test-launchers.sh" "$command" in-slurm
+    fi
+}
+
+[ $# -gt 0 ] || set -- openmpi mpich slurm
+for launcher; do
+    case $launcher in
+    slurm)
+        slurm
+        continue
+        ;;
+    in-slurm) launcher=slurm ;;
+    esac
+    measures "$launcher" 2
+    measures "$launcher" 3
+    pairs "$launcher"
+    ends "$launcher"
 done

@@ -77,6 +77,16 @@ def test_names_tell_rows_apart(result):
     expected = "latency/tcp/64/spin/touch:head/pause_ns:5/subscribers:3/silent:1/b:1__2/round_trip"
     assert name(**others)[0] == expected
     assert name(**usual, pairs=4)[0] == "latency/tcp/64/spin/pairs:4/round_trip"
+    ends = {"leader": {"rank": 0, "host": "a"}, "follower": {"rank": 1, "host": "b"}}
+    assert name(**usual, between=ends)[0] == "latency/tcp/64/spin/between:a/0:b/1/round_trip"
+
+
+def test_rows_between_ranks_say_which(result):
+    ends = {"leader": {"rank": 0, "host": "a"}, "follower": {"rank": 1, "host": "b"}}
+    document = copy.deepcopy(result.document)
+    document["cases"][0]["between"] = ends
+    rows = ipcmark.Result(document).rows
+    assert (rows.leader[0], rows.follower[0]) == ("a/0", "b/1")
 
 
 def test_pairs_are_one_where_the_file_names_none(result):

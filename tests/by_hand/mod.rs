@@ -1,6 +1,7 @@
 //! Runs by hand: a leader and followers started by themselves, on one machine and between two networks; what
 //! becomes of them when one dies, of strangers, and of an end that lies.
 
+mod all_pairs;
 mod ends;
 mod forged;
 mod place;
@@ -26,6 +27,7 @@ pub fn tests() -> Vec<Test> {
         forged::tests(),
         relay::tests(),
         ranks::tests(),
+        all_pairs::tests(),
     ];
     files.into_iter().flatten().collect()
 }

@@ -107,6 +107,13 @@ fn who_does_not_come_is_named() {
     let place = tempfile::tempdir().unwrap();
     let leader = end(&mut rank(0, 3, place.path(), "-t pipe --meet-within 1s")).exits(2);
     assert!(leader.stderr.contains("rank 1, 2 of 3 did not come in time"), "{}", leader.stderr);
+    // Who is there ends with the same status.
+    let words = "-t pipe --meet-within 5s";
+    let leader = Running::start(&mut rank(0, 3, place.path(), words));
+    let other = Running::start(&mut rank(1, 3, place.path(), words));
+    let leader = leader.end().exits(2);
+    assert!(leader.stderr.contains("rank 2 of 3 did not come in time"), "{}", leader.stderr);
+    other.end().exits(2);
     let follower = end(&mut rank(1, 2, place.path(), "-t pipe --meet-within 1s")).exits(2);
     assert!(follower.stderr.contains("rank 0 did not come within 1 s"), "{}", follower.stderr);
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
@@ -126,6 +133,7 @@ fn the_death_of_a_rank_ends_all() {
     let follower = follower.end().exits(1);
     let words = "rank 0 has ended without a result";
     assert!(follower.stderr.contains(words), "{}", follower.stderr);
+    assert!(!place.path().join("meeting").exists(), "the follower has removed it");
     drop((leader, place));
     let (place, leader, follower) = begun();
     kill(Pid::from_raw(follower.id()), Signal::SIGKILL).unwrap();

@@ -4,9 +4,13 @@ use std::{
     fs::DirBuilder,
     io::ErrorKind,
     net::{SocketAddr, ToSocketAddrs},
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::unix::{
+        fs::{DirBuilderExt, MetadataExt},
+        net::UnixStream,
+    },
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use ipcmark_engine::Pinning;
@@ -21,16 +25,31 @@ use crate::{
     },
     definition::Outcome,
     interrupts::Interrupts,
-    measurement, output, registry, transport_options,
+    measurement::{self, Leader},
+    output, registry, transport_options,
 };
 
 /// Waits for the followers and measures.
 pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
-    let address = leader_address(&place.socket, &place.allow_user, &place.listen, &place.secret)?;
+    lead_within(place, run, None)
+}
+
+/// The same, where the followers have so long to come.
+pub(crate) fn lead_within(
+    place: &LeaderPlace,
+    run: &RunArguments,
+    patience: Option<Duration>,
+) -> Outcome {
+    let leader = Leader { address: address_of(place)?, patience, is_told: true };
     let transports = registry::look(&run.module)?;
-    let ended = measurement::measure(run, Some(&address), &transports);
+    let ended = measurement::measure(run, Some(&leader), &transports);
     leave();
     ended
+}
+
+/// The address of a leader that listens there.
+pub(crate) fn address_of(place: &LeaderPlace) -> Result<LeaderAddress, String> {
+    leader_address(&place.socket, &place.allow_user, &place.listen, &place.secret)
 }
 
 /// Serves one leader, or one after another.
@@ -40,6 +59,33 @@ pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
 
 /// The same; `served` is called with the transport of each session.
 pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str)) -> Outcome {
+    let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
+    let ended = |result: Result<Served, Error>| ending(result, arguments.forever, &interrupts);
+    let status = with_follower(arguments, served, &interrupts.readable, &|follower| loop {
+        output::say(format_args!("waiting for a leader at {}", follower.leader));
+        if let Some(status) = ended(follower.serve(&mut || output::say("a leader is there"))) {
+            return status;
+        }
+    })?;
+    leave();
+    Ok(status)
+}
+
+/// Serves one leader until `stop` is readable.
+pub(crate) fn follow_until(
+    arguments: &FollowerArguments,
+    stop: &UnixStream,
+) -> Result<Served, String> {
+    let served = with_follower(arguments, &|_| {}, stop, &|follower| follower.serve(&mut || {}))?;
+    served.map_err(|error| error.to_string())
+}
+
+fn with_follower<T>(
+    arguments: &FollowerArguments,
+    served: &dyn Fn(&str),
+    stop: &UnixStream,
+    serve: &dyn Fn(&Follower<'_>) -> T,
+) -> Result<T, String> {
     let FollowerArguments { socket, allow_user, connect, secret, .. } = arguments;
     let leader = leader_address(socket, allow_user, connect, secret)?;
     // Its keepers find the modules that this finds.
@@ -47,7 +93,6 @@ pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str
     let paths = transport_options::local_paths(&arguments.set, &registry)?;
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
     pinning.check(0, 1).map_err(|error| error.to_string())?;
-    let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let follower = Follower {
         leader,
         registry: &registry,
@@ -56,11 +101,9 @@ pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str
         is_silent: arguments.silent,
         terms: arguments.terms.clone(),
         served,
-        interrupt: &interrupts.readable,
+        interrupt: stop,
     };
-    let status = serve(&follower, arguments.forever, &interrupts);
-    leave();
-    Ok(status)
+    Ok(serve(&follower))
 }
 
 /// Removes the directory of the default socket, unless it is in use by another command and so not empty.
@@ -68,26 +111,25 @@ fn leave() {
     let _ = std::fs::remove_dir(own_directory());
 }
 
-fn serve(follower: &Follower<'_>, forever: bool, interrupts: &Interrupts) -> ExitCode {
-    loop {
-        output::say(format_args!("waiting for a leader at {}", follower.leader));
-        let served = follower.serve(&mut || output::say("a leader is there"));
-        match served {
-            Ok(Served::Interrupted) => return interrupts.exit_status(),
-            Ok(Served::Sessions(sessions)) => {
-                output::say(format_args!("the leader has ended after {sessions} sessions"));
-                if !forever {
-                    return ExitCode::from(u8::from(sessions == 0));
-                }
-            }
-            Err(error) => {
-                let failed = output::failed(&error);
-                if !forever {
-                    return failed;
-                }
+/// The status to end with after a leader; nothing where another one is to be served.
+fn ending(
+    served: Result<Served, Error>,
+    forever: bool,
+    interrupts: &Interrupts,
+) -> Option<ExitCode> {
+    match served {
+        Ok(Served::Interrupted) => Some(interrupts.exit_status()),
+        Ok(Served::Sessions(sessions)) => {
+            output::say(format_args!("the leader has ended after {sessions} sessions"));
+            (!forever).then(|| ExitCode::from(u8::from(sessions == 0)))
+        }
+        Err(error) => {
+            let failed = output::failed(&error);
+            if forever {
                 // A leader of another version will still be of another version in a moment.
-                std::thread::sleep(std::time::Duration::from_secs(1));
+                std::thread::sleep(Duration::from_secs(1));
             }
+            (!forever).then_some(failed)
         }
     }
 }

@@ -21,7 +21,7 @@ mod worker;
 pub use command::{
     CleanerProcess, FEWEST_TRIALS, FollowerKeeper, FollowerLocation, FollowerSource,
     KEEPER_COMMAND, KeeperProcess, Observer, Plan, PlanRequest, PlannedRow, PlannedSession,
-    RunOptions, Slot, Trials, Waits, run,
+    RunOptions, Slot, Trials, Waits, run, unmeasured,
 };
 pub use ipcmark_machine::placement::Pinning;
 pub use keeper::keep;

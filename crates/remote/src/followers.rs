@@ -99,6 +99,14 @@ impl RemoteFollowers {
         self.complete(interrupt, forever)
     }
 
+    /// The same, for so long at most: false too where it was not long enough.
+    ///
+    /// # Errors
+    /// No follower can be accepted any more.
+    pub fn gather_within(&self, interrupt: &UnixStream, most: Duration) -> Result<bool, Error> {
+        self.complete(interrupt, most)
+    }
+
     /// The number of connected followers that answer nothing: the last of them.
     pub fn silent(&self) -> u32 {
         self.connected.borrow().iter().filter(|follower| follower.is_silent).count() as u32

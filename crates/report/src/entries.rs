@@ -118,7 +118,8 @@ fn circumstances(identity: &Identity) -> impl Ord + use<> {
 pub fn conditions(identity: &Identity) -> impl Ord + use<> {
     let followers = (identity.subscribers, identity.silent_subscribers);
     let (span, touch) = (Reverse(identity.span), identity.touch);
-    (identity.pattern, span, followers, identity.pairs, touch, identity.load)
+    let ends = identity.between.clone();
+    (identity.pattern, span, followers, identity.pairs, touch, identity.load, ends)
 }
 
 /// An entry in words: `pipe, wait spin, touch head`.
@@ -139,6 +140,7 @@ pub fn conditions_in_words(identity: &Identity) -> String {
     parts.extend(names::followers(pattern, subscribers, silent_subscribers));
     parts.extend(names::pairs(identity.pairs));
     parts.extend(names::span(identity.span).map(Into::into));
+    parts.extend(identity.between.as_ref().map(names::between));
     parts.join(", ")
 }
 

@@ -6,6 +6,7 @@ mod changes;
 mod charts;
 mod definitions;
 mod explanation;
+mod hosts;
 mod map;
 mod policy;
 mod source;
@@ -95,6 +96,7 @@ fn content(sources: &[Source], charts: Charts) -> Value {
         version => env!("CARGO_PKG_VERSION"),
         files => sources.iter().map(file).collect::<Vec<_>>(),
         findings => results().map(|(_, result)| findings_of(result)).collect::<Vec<_>>(),
+        hosts => all(results().flat_map(|(at, result)| hosts::hosts(at, result))),
         maps => all(results().flat_map(|(at, result)| map::maps(at, result))),
         cards => all(results().flat_map(|(at, result)| summary::cards(at, result))),
         facts => all(summary::facts(sources)),

@@ -14,6 +14,7 @@ mod format;
 mod formats;
 mod grid;
 mod history;
+mod hosts;
 mod html;
 mod junit;
 mod matrix;
@@ -38,7 +39,8 @@ pub use history::{
 };
 pub use html::{Source, explanation_page, page};
 pub use matrix::{
-    Matrix, MatrixCell, MatrixCpu, MatrixPart, matrix_json, matrix_svg, matrix_table,
+    Matrix, MatrixCell, MatrixCpu, MatrixEnd, MatrixPart, MatrixWords, matrix_json, matrix_svg,
+    matrix_table,
 };
 pub use plain::{ascii, plain};
 pub use ranking::{Samples, Standing, standing};

@@ -1,4 +1,4 @@
-//! The distances between all pairs of some processors: a map with a cell for each pair.
+//! What was found between each two of some ends, processors or hosts: a map with a cell for each pair.
 
 mod json;
 mod svg;
@@ -6,46 +6,60 @@ mod table;
 
 use std::collections::BTreeMap;
 
-pub use json::matrix_json;
-pub use svg::matrix_svg;
-pub use table::matrix_table;
+pub use json::{MatrixCpu, matrix_json};
+pub use svg::{matrix_figure, matrix_svg};
+pub use table::{draw_matrix, matrix_table};
 
 use crate::units::{duration, percent};
 
-/// Processors and what was found between them.
+/// Ends and what was found between them.
 pub struct Matrix {
-    /// What a time is: `a bare cache line`, `pipe · 64 B · spin`.
-    pub what: String,
-    /// The processors, in the order of the map: what is near stands together.
-    pub cpus: Vec<MatrixCpu>,
-    /// The pairs that were measured, by the numbers of their processors, the smaller first.
+    /// What a time is: `round trips of a bare cache line`.
+    pub title: String,
+    /// The ends, in the order of the map: what is near stands together.
+    pub ends: Vec<MatrixEnd>,
+    /// The pairs, by the numbers of their ends, the smaller first.
     pub cells: BTreeMap<(u32, u32), MatrixCell>,
-    /// Pairs that were not.
+    /// Pairs that were not measured.
     pub missing: usize,
     /// What the reader has to know, in sentences.
     pub notes: Vec<String>,
+    /// How ends are called, and where there is more.
+    pub words: &'static MatrixWords,
 }
 
-/// A processor of the map.
+/// The words of a map of one kind.
+pub struct MatrixWords {
+    /// What stands before the name of an end.
+    pub end: &'static str,
+    /// What to do where the map is too wide.
+    pub too_wide: &'static str,
+    /// What to do where pairs are missing.
+    pub missing: &'static str,
+    /// The title of the pairs that a cell cannot tell.
+    pub listed: &'static str,
+    /// Where there are more of them.
+    pub more: &'static str,
+    /// How a cell of a picture is read.
+    pub cell: &'static str,
+}
+
+/// One end of the map: a row and a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MatrixCpu {
-    /// Its number.
+pub struct MatrixEnd {
+    /// Its number, which stands above its column.
     pub id: u32,
-    /// Its memory node.
-    pub node: Option<u32>,
-    /// Its package.
-    pub package: i64,
-    /// Its core, unique within the package.
-    pub core: i64,
-    /// The processors under its last-level cache, as the system writes the list.
-    pub cache: String,
+    /// Its name, which stands before its row.
+    pub name: String,
+    /// What it shares with its neighbours: a line parts it from those that do not.
+    pub place: String,
 }
 
-/// A pair of processors.
+/// A pair of ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixCell {
     /// Their numbers, the smaller first.
-    pub cpus: (u32, u32),
+    pub ends: (u32, u32),
     /// What they have in common, in words.
     pub relation: String,
     /// The times that it takes, the shortest first; none where nothing could be measured.
@@ -57,8 +71,8 @@ pub struct MatrixCell {
 /// One of the distances of a pair: on a virtual machine there are several, which take turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatrixPart {
-    /// A round trip; none where the processors did not run at the same time.
-    pub round_trip_ns: Option<f64>,
+    /// A time; none where the processors did not run at the same time.
+    pub time_ns: Option<f64>,
     /// The part of the time.
     pub share: f64,
 }
@@ -66,38 +80,36 @@ pub struct MatrixPart {
 impl MatrixCell {
     /// The time that it takes most often.
     pub fn usual_ns(&self) -> Option<f64> {
-        let known = self.parts.iter().filter(|part| part.round_trip_ns.is_some());
-        known.max_by(|a, b| a.share.total_cmp(&b.share))?.round_trip_ns
+        let known = self.parts.iter().filter(|part| part.time_ns.is_some());
+        known.max_by(|a, b| a.share.total_cmp(&b.share))?.time_ns
     }
 
     /// The times and their shares: `57 ns 91 %, 361 ns 9 %`.
     fn words(&self) -> String {
         let word = |part: &MatrixPart| {
-            let time = part.round_trip_ns.map_or("apart".into(), duration);
+            let time = part.time_ns.map_or("apart".into(), duration);
             format!("{time} {}", percent(part.share))
         };
         match (&self.parts[..], &self.reason) {
             ([], reason) => reason.clone().unwrap_or_else(|| "not known".into()),
-            ([only], _) if only.share > 0.999 => {
-                only.round_trip_ns.map_or("apart".into(), duration)
-            }
+            ([only], _) if only.share > 0.999 => only.time_ns.map_or("apart".into(), duration),
             (parts, _) => parts.iter().map(word).collect::<Vec<_>>().join(", "),
         }
     }
 }
 
+/// Times that differ by less than this factor do not look as far apart as can be.
+const LEAST_SPAN: f64 = 1.5;
+
 /// Where a time lies in a range, from 0 to 1, on a logarithmic scale.
 fn shade(range: Option<(f64, f64)>, ns: f64) -> f64 {
-    match range {
-        Some((least, greatest)) if greatest > least => {
-            ((ns / least).ln() / (greatest / least).ln()).clamp(0.0, 1.0)
-        }
-        _ => 0.0,
-    }
+    let Some((least, greatest)) = range.filter(|(least, _)| *least > 0.0) else { return 0.0 };
+    let span = (greatest / least).max(LEAST_SPAN);
+    ((ns / least).ln() / span.ln()).clamp(0.0, 1.0)
 }
 
 impl Matrix {
-    fn cell(&self, a: &MatrixCpu, b: &MatrixCpu) -> Option<&MatrixCell> {
+    fn cell(&self, a: &MatrixEnd, b: &MatrixEnd) -> Option<&MatrixCell> {
         self.cells.get(&(a.id.min(b.id), a.id.max(b.id)))
     }
 
@@ -128,11 +140,16 @@ impl Matrix {
         relations
     }
 
-    /// Whether two neighbours of the map share what `of` tells.
+    /// Whether a line parts two neighbours of the map.
     fn parts_after(&self, at: usize) -> bool {
-        let neighbours = self.cpus.get(at).zip(self.cpus.get(at + 1));
-        let place = |cpu: &MatrixCpu| (cpu.node, cpu.package, cpu.cache.clone());
-        neighbours.is_some_and(|(one, next)| place(one) != place(next))
+        let neighbours = self.ends.get(at).zip(self.ends.get(at + 1));
+        neighbours.is_some_and(|(one, next)| one.place != next.place)
+    }
+
+    /// The name of an end.
+    fn name(&self, id: u32) -> String {
+        let end = self.ends.iter().find(|end| end.id == id);
+        end.map_or_else(|| id.to_string(), |end| end.name.clone())
     }
 }
 
@@ -141,23 +158,25 @@ mod tests {
     use super::*;
     use crate::format::Terminal;
 
-    fn cpu(id: u32, package: i64) -> MatrixCpu {
-        MatrixCpu {
-            id,
-            node: Some(package as u32),
-            package,
-            core: id.into(),
-            cache: format!("{package}"),
-        }
+    const WORDS: MatrixWords = MatrixWords {
+        end: "cpu ",
+        too_wide: "--svg FILE draws it",
+        missing: "--all measures them",
+        listed: "pairs with several distances",
+        more: "--format json has all of them",
+        cell: "a cell is divided",
+    };
+
+    fn end(id: u32, package: i64) -> MatrixEnd {
+        MatrixEnd { id, name: id.to_string(), place: package.to_string() }
     }
 
-    fn cell(cpus: (u32, u32), parts: &[(f64, f64)]) -> MatrixCell {
-        let part =
-            |(ns, share): &(f64, f64)| MatrixPart { round_trip_ns: Some(*ns), share: *share };
+    fn cell(ends: (u32, u32), parts: &[(f64, f64)]) -> MatrixCell {
+        let part = |(ns, share): &(f64, f64)| MatrixPart { time_ns: Some(*ns), share: *share };
         let relation =
-            if cpus.0 / 2 == cpus.1 / 2 { "one package" } else { "<different> packages" };
+            if ends.0 / 2 == ends.1 / 2 { "one package" } else { "<different> packages" };
         MatrixCell {
-            cpus,
+            ends,
             relation: relation.into(),
             parts: parts.iter().map(part).collect(),
             reason: None,
@@ -166,8 +185,9 @@ mod tests {
 
     pub(super) fn four() -> Matrix {
         Matrix {
-            what: "a bare cache line".into(),
-            cpus: (0..4).map(|id| cpu(id, i64::from(id / 2))).collect(),
+            title: "round trips of a bare cache line".into(),
+            ends: (0..4).map(|id| end(id, i64::from(id / 2))).collect(),
+            words: &WORDS,
             cells: [
                 cell((0, 1), &[(60.0, 0.9), (360.0, 0.1)]),
                 cell((2, 3), &[(61.0, 1.0)]),
@@ -175,7 +195,7 @@ mod tests {
                 cell((1, 3), &[(310.0, 1.0)]),
                 MatrixCell { reason: Some("no <luck>".into()), ..cell((0, 3), &[]) },
             ]
-            .map(|cell| (cell.cpus, cell))
+            .map(|cell| (cell.ends, cell))
             .into(),
             missing: 1,
             notes: vec!["a note".into()],
@@ -205,11 +225,11 @@ mod tests {
 
     #[test]
     fn a_map_that_is_too_wide_for_numbers_is_shaded() {
-        let wide = Matrix { cpus: (0..60).map(|id| cpu(id, 0)).collect(), ..four() };
+        let wide = Matrix { ends: (0..60).map(|id| end(id, 0)).collect(), ..four() };
         let text = matrix_table(&wide, terminal(80));
         assert!(text.contains('█') && text.contains("░"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let wider = Matrix { cpus: (0..200).map(|id| cpu(id, 0)).collect(), ..four() };
+        let wider = Matrix { ends: (0..200).map(|id| end(id, 0)).collect(), ..four() };
         assert!(matrix_table(&wider, terminal(80)).contains("--svg"));
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_results::{
-    Arrivals, Group, Identity, Key, Load, Pattern, Row, RunResult, Span, Touch, caveats,
+    Arrivals, Between, Group, Identity, Key, Load, Pattern, Row, RunResult, Span, Touch, caveats,
     stats::{Comparison, Verdict},
 };
 
@@ -32,7 +32,8 @@ pub fn alone(identity: &Identity) -> String {
     let Identity { pattern, touch, wait, .. } = identity;
     let size = size(identity.payload_bytes, identity.load);
     let others = pairs(identity.pairs).into_iter().chain(load(identity.load));
-    let others: String = others.map(|part| format!(" · {part}")).collect();
+    let ends = identity.between.as_ref().map(between);
+    let others: String = others.chain(ends).map(|part| format!(" · {part}")).collect();
     format!("{} ({pattern} · {size} · {touch}{others} · {wait})", transport(identity))
 }
 
@@ -61,6 +62,12 @@ pub fn followers(pattern: Pattern, count: u32, silent: u32) -> Option<String> {
 /// Several pairs in words, of which the figures are one's.
 pub fn pairs(pairs: u32) -> Option<String> {
     (pairs > 1).then(|| format!("one of {pairs} pairs"))
+}
+
+/// Two ranks of a job in words: `node1/0 – node2/1`.
+pub fn between(between: &Between) -> String {
+    let Between { leader, follower } = between;
+    plain(&format!("{leader} – {follower}"))
 }
 
 /// The way messages are offered, where it is not one after the other: `1,000/s`.
@@ -118,6 +125,7 @@ impl Titles {
         parts.extend(pairs(key.pairs));
         parts.extend(load(key.load));
         parts.push(key.wait.to_string());
+        parts.extend(key.between.map(|(leader, follower)| format!("ranks {leader} – {follower}")));
         parts.join(" · ")
     }
 
@@ -139,6 +147,8 @@ impl Titles {
         parts.extend(load(group.key.load));
         parts.push(wait.to_string());
         parts.extend(span(distance.0).map(Into::into));
+        let row = group.rows.first();
+        parts.extend(row.and_then(|row| row.case.identity.between.as_ref()).map(between));
         let trials = group.rows.iter().map(|row| row.trials.len()).max().unwrap_or(1);
         if trials > 1 {
             parts.push(format!("{trials} trials"));

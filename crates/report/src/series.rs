@@ -157,6 +157,9 @@ fn unusual(identity: &Identity) -> String {
     if identity.pairs != 1 {
         parts.push(format!("pairs:{}", identity.pairs));
     }
+    if let Some(between) = &identity.between {
+        parts.push(format!("between:{}:{}", between.leader, between.follower));
+    }
     parts.extend(identity.options.iter().map(|(option, value)| format!("{option}:{value}")));
     parts.iter().map(|part| format!("/{part}")).collect()
 }

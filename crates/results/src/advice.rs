@@ -131,6 +131,7 @@ impl Question {
             && identity.subscribers == self.subscribers
             && identity.silent_subscribers == 0
             && identity.pairs == 1
+            && identity.between.is_none()
     }
 
     /// Whether what is fast enough is to be cheap, rather than what is cheap enough fast.

@@ -19,6 +19,7 @@ mod fairness;
 mod figure;
 mod file;
 mod histogram;
+mod host_map;
 mod join;
 mod matching;
 mod model;
@@ -41,6 +42,7 @@ pub use explanation::{CallsPerMessage, Charges, Explanation, Part, PartKind, Sid
 pub use fairness::{Inequality, inequalities};
 pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomically};
 pub use histogram::{decode, encode, new_histogram};
+pub use host_map::{HostMap, HostPair, Outlier, host_maps};
 pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};
 pub use model::*;
 pub use obstacles::{Obstacle, circumstances};

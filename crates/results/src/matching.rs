@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    model::{Case, Identity, RunResult, Status, Touch},
+    model::{Between, Case, Identity, RunResult, Status, Touch},
     rows::{Key, Row},
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct Match<'a> {
     pub key: Key,
     payload: (u64, Touch),
     transport: &'a str,
+    /// The same ranks on other hosts are another pair.
+    between: Option<&'a Between>,
     settings: Option<String>,
 }
 
@@ -38,6 +40,7 @@ impl<'a> Match<'a> {
             key: Key::of(identity),
             payload: (identity.payload_bytes, identity.touch),
             transport: &identity.transport,
+            between: identity.between.as_ref(),
             settings: by_settings.then(|| settings(identity)),
         }
     }

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use blocks::Blocks;
-pub use case::{Case, Identity, Outcome, PlacementPolicy, Status, Touch};
+pub use case::{Between, Case, Identity, Outcome, PlacementPolicy, RankPlace, Status, Touch};
 pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,
 };

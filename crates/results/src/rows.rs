@@ -47,6 +47,8 @@ pub struct Key {
     pub wait: Wait,
     /// The way messages are offered.
     pub load: Load,
+    /// The ranks between which it was measured, where each two of a job were: pairs did not take turns.
+    pub between: Option<(u32, u32)>,
 }
 
 /// A measured case. Times are those of an event in ns, at the run's reference distance where it has distances; what was
@@ -151,6 +153,10 @@ impl Key {
             payload: (!is_unmoved).then_some((identity.payload_bytes, identity.touch)),
             wait: identity.wait,
             load: identity.load,
+            between: identity
+                .between
+                .as_ref()
+                .map(|between| (between.leader.rank, between.follower.rank)),
         }
     }
 }

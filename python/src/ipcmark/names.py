@@ -38,6 +38,11 @@ def load(case: dict[str, Any]) -> str:
     return "closed"
 
 
+def place(end: dict[str, Any]) -> str:
+    """A rank of a job with its host: `node1/0`."""
+    return f"{end['host']}/{end['rank']}"
+
+
 def _name(case: dict[str, Any]) -> str:
     parts = [case["pattern"], case["transport"], str(case["payload_bytes"]), case["wait"]]
     usual = [("touch", "all"), ("span", "process"), ("subscribers", 1), ("silent_subscribers", 0), ("pairs", 1)]
@@ -46,7 +51,9 @@ def _name(case: dict[str, Any]) -> str:
     unusual = {key: f"{labels.get(key, key)}:{case[key]}" for key, value in usual if case[key] != value}
     if case["load"] != "closed":
         unusual["load"] = load(case)
-    order = ["touch", "load", "span", "subscribers", "silent_subscribers", "pairs"]
+    if ends := case.get("between"):
+        unusual["between"] = f"between:{place(ends['leader'])}:{place(ends['follower'])}"
+    order = ["touch", "load", "span", "subscribers", "silent_subscribers", "pairs", "between"]
     parts += [unusual[key] for key in order if key in unusual]
     parts += [f"{option}:{value}" for option, value in sorted(case["options"].items())]
     return "/".join([*parts, event(case)]).replace(" ", "_").replace(",", "_")

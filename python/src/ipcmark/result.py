@@ -12,7 +12,7 @@ import pandas as pd
 
 from ipcmark.error import Error
 from ipcmark.histogram import Histogram, decode
-from ipcmark.names import event, load, names
+from ipcmark.names import event, load, names, place
 from ipcmark.statistics import geometric_mean, median
 
 #: The form of the result files that are read.
@@ -25,7 +25,7 @@ IDENTITY = [
 ]  # fmt: skip
 
 #: All columns that rows and trials have in common.
-COMMON = ["name", *IDENTITY, "load", "options", "event"]
+COMMON = ["name", *IDENTITY, "leader", "follower", "load", "options", "event"]
 
 #: The columns of a row beside these.
 ROW = ["trials", "location_ns", "low_ns", "high_ns", "messages_per_second", "cpu_ns_per_message"]
@@ -164,7 +164,9 @@ def _identity(name: str, case: dict[str, Any]) -> dict[str, Any]:
     options = " ".join(f"{option}={value}" for option, value in sorted(case["options"].items()))
     # The file names them only where there are several.
     properties = {key: case.get(key) for key in IDENTITY} | {"pairs": case.get("pairs", 1)}
-    return {"name": name, **properties, "load": load(case), "options": options, "event": event(case)}
+    # The two ranks of each pair of a job, where all pairs were measured.
+    ends = {end: place(case["between"][end]) if "between" in case else None for end in ("leader", "follower")}
+    return {"name": name, **properties, **ends, "load": load(case), "options": options, "event": event(case)}
 
 
 def _cpu_ns_per_message(trial: dict[str, Any]) -> float:

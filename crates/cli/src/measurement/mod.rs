@@ -5,7 +5,12 @@ pub(crate) mod exports;
 mod recorder;
 pub(crate) mod request;
 
-use std::process::ExitCode;
+use std::{
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use ipcmark_engine::{FollowerLocation, Plan, Registry};
 use ipcmark_history::Labels;
@@ -29,35 +34,76 @@ pub(crate) use self::recorder::{Recorder, recorded};
 
 pub(crate) use self::request::RunRequest;
 
-/// Measures what the flags ask for, and shows it. With a leader's address, the followers are other
-/// commands that connect to it.
+/// Where a leader waits for followers that are other commands.
+pub(crate) struct Leader {
+    pub address: LeaderAddress,
+    /// How long they have to come; where nothing is said, until the user interrupts.
+    pub patience: Option<Duration>,
+    /// True if the user is told where it waits.
+    pub is_told: bool,
+}
+
+impl Leader {
+    fn location(&self) -> FollowerLocation {
+        match self.address {
+            LeaderAddress::Socket(..) => FollowerLocation::OtherCommands,
+            LeaderAddress::Tcp(..) => FollowerLocation::OtherHosts,
+        }
+    }
+
+    /// Waits for the followers; none where `stop` became readable before they came.
+    fn gather(
+        &self,
+        subscribers: u32,
+        stop: &UnixStream,
+    ) -> Result<Option<RemoteFollowers>, Error> {
+        let awaited = if subscribers == 1 { "a follower" } else { "the followers" };
+        let followers = RemoteFollowers::listen(&self.address, subscribers)?;
+        if self.is_told {
+            output::say(format_args!("waiting for {awaited} at {}", followers.address()));
+        }
+        let Some(patience) = self.patience else {
+            return Ok(followers.gather(stop)?.then_some(followers));
+        };
+        let began = Instant::now();
+        match followers.gather_within(stop, patience)? {
+            true => Ok(Some(followers)),
+            false if began.elapsed() < patience => Ok(None),
+            false => {
+                let cause = format!("not all have connected within {} s", patience.as_secs());
+                Err(Error::new("reach", awaited, cause))
+            }
+        }
+    }
+}
+
+/// Measures what the flags ask for, and shows it. With a leader, the followers are other commands that connect to it.
 pub(crate) fn measure(
     arguments: &RunArguments,
-    address: Option<&LeaderAddress>,
+    leader: Option<&Leader>,
     transports: &Transports,
 ) -> Outcome {
     let registry = &transports.registry;
     let mut request = RunRequest::new(arguments, registry)?;
-    if address.is_some() && arguments.pairs > 1 {
-        let reason = "--pairs starts its leaders and followers itself: it goes with 'ipcmark run', and a leader by hand \
-                      has the followers that connect to it";
-        return Err(reason.to_owned().into());
-    }
-    request.plan.location = match address {
-        None => FollowerLocation::ThisCommand,
-        Some(LeaderAddress::Socket(..)) => FollowerLocation::OtherCommands,
-        Some(LeaderAddress::Tcp(..)) => FollowerLocation::OtherHosts,
-    };
+    leader.map_or(Ok(()), |_| refuse_several_at_once(arguments))?;
+    request.plan.location = leader.map_or(FollowerLocation::ThisCommand, Leader::location);
     exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
     arguments.live.then(live::check).transpose()?;
     // What cannot be kept is said before it is measured.
     let _ = arguments.history.then(history::open).transpose()?;
-    let done = run(arguments, registry, request, address).unwrap_or_else(output::failed);
+    let done = run(arguments, registry, request, leader).unwrap_or_else(output::failed);
     Ok(transports.status(done))
 }
 
+/// Those of a leader by hand are the followers that connect to it.
+pub(crate) fn refuse_several_at_once(arguments: &RunArguments) -> Result<(), String> {
+    let reason = "--pairs starts its leaders and followers itself: it goes with 'ipcmark run', and a leader by hand \
+                  has the followers that connect to it";
+    if arguments.pairs > 1 { Err(reason.into()) } else { Ok(()) }
+}
+
 /// True if more than one row of a plan is going to be measured.
-fn has_several_rows(plan: &Plan) -> bool {
+pub(crate) fn has_several_rows(plan: &Plan) -> bool {
     plan.rows.iter().filter(|row| row.verdict.is_none()).count() > 1
 }
 
@@ -70,11 +116,12 @@ fn run(
     arguments: &RunArguments,
     registry: &Registry,
     mut request: RunRequest,
-    address: Option<&LeaderAddress>,
+    leader: Option<&Leader>,
 ) -> Result<ExitCode, Error> {
     let interrupts = Interrupts::catch()?;
-    if let Some(address) = address {
-        let Some(followers) = gather(address, request.plan.subscribers, &interrupts)? else {
+    if let Some(leader) = leader {
+        let subscribers = request.plan.subscribers;
+        let Some(followers) = leader.gather(subscribers, &interrupts.readable)? else {
             return Ok(interrupts.exit_status());
         };
         arguments.terms.as_ref().map_or(Ok(()), |own| followers.check_terms(own))?;
@@ -95,16 +142,23 @@ fn run(
     Ok(conclude(arguments, &request.selection, registry, &result?, &interrupts))
 }
 
-/// Waits for the followers; none where the user interrupts.
-fn gather(
-    address: &LeaderAddress,
-    subscribers: u32,
-    interrupts: &Interrupts,
-) -> Result<Option<RemoteFollowers>, Error> {
-    let followers = RemoteFollowers::listen(address, subscribers)?;
-    let awaited = if subscribers == 1 { "a follower" } else { "the followers" };
-    output::say(format_args!("waiting for {awaited} at {}", followers.address()));
-    Ok(followers.gather(&interrupts.readable)?.then_some(followers))
+/// Measures between this command and the one follower that comes to it, until `stop` is readable; nothing where that was so
+/// before it came. What there is so far goes to `output` after every trial, and the whole at the end.
+pub(crate) fn measure_pair(
+    mut request: RunRequest,
+    registry: &Registry,
+    leader: &Leader,
+    stop: &UnixStream,
+    output: Option<PathBuf>,
+) -> Result<Option<RunResult>, Error> {
+    request.plan.location = leader.location();
+    let Some(followers) = leader.gather(1, stop)? else { return Ok(None) };
+    request.options.followers = Some(Box::new(followers));
+    let plan = Plan::new(registry, &request.plan);
+    let mut recorder = Recorder::new(output);
+    let result = ipcmark_engine::run(registry, &plan, &request.options, stop, &mut recorder);
+    recorder.clear();
+    result.map(Some)
 }
 
 /// How many of the followers that have come only listen. Not all may.
@@ -122,7 +176,7 @@ fn silent(followers: &RemoteFollowers, request: &RunRequest) -> Result<u32, Erro
 }
 
 /// Writes and shows the result; returns the exit status.
-fn conclude(
+pub(crate) fn conclude(
     arguments: &RunArguments,
     selection: &Selection,
     registry: &Registry,

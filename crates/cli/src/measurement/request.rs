@@ -64,6 +64,27 @@ impl RunRequest {
 }
 
 impl RunRequest {
+    /// Leaves out what does not cross hosts: the names of these. An error if one of them was asked for by its name, or
+    /// nothing else was.
+    pub(crate) fn keep_across_hosts(&mut self, registry: &Registry) -> Result<Vec<String>, String> {
+        let definition = |at: &usize| registry[*at].definition();
+        let crosses = |at: &usize| definition(at).capabilities.crosses_hosts;
+        let name = |at: &usize| definition(at).name.to_string();
+        if let Some(at) = self.selection.by_name.iter().find(|at| !crosses(at)) {
+            return Err(format!(
+                "{} does not cross hosts, and --all-pairs measures only what does, wherever the ranks are: leave it out",
+                name(at)
+            ));
+        }
+        let (kept, left): (Vec<usize>, Vec<usize>) =
+            self.plan.transports.iter().copied().partition(crosses);
+        if kept.is_empty() {
+            return Err("nothing of what was asked for crosses hosts, and --all-pairs measures only what does".into());
+        }
+        self.plan.transports = kept;
+        Ok(left.iter().map(name).collect())
+    }
+
     /// Three trials, each as long as it takes until all together carry a p99 at the slowest of its loads.
     pub(crate) fn measure_enough_for_p99(&mut self) {
         let gaps = self.plan.loads.iter().filter_map(|load| load.gap_ns());

@@ -34,4 +34,4 @@ pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedSession};
 pub use request::{FEWEST_TRIALS, FollowerLocation, PlanRequest, Slot, Trials, Waits};
 pub(crate) use row_reports::RowReports;
-pub use run::{Observer, run};
+pub use run::{Observer, run, unmeasured};

@@ -76,6 +76,16 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// The result in which every row has failed for this reason, but those that could not have been tried.
+    pub(crate) fn all_failed(mut self, reason: &str) -> RunResult {
+        for row in 0..self.plan.rows.len() {
+            let failed = || Outcome::Failed { reason: reason.into() };
+            let outcome = self.plan.rows[row].verdict.clone().unwrap_or_else(failed);
+            self.result.record(self.identities[row].clone(), outcome);
+        }
+        self.result
+    }
+
     /// Records the rows that will not be tried.
     pub(crate) fn record_verdicts(&mut self, sessions: &Sessions<'_>) {
         for row in 0..self.plan.rows.len() {
@@ -283,6 +293,7 @@ fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity 
         subscribers: plan.subscribers,
         silent_subscribers: plan.silent,
         pairs: plan.pairs,
+        between: None,
         n_sends: sessions.sends_to_each(session, row.slot.pattern),
         options: session.options.clone(),
         placement: policy(&sessions.options.pinning),

@@ -52,16 +52,7 @@ pub fn run(
         }
         _ => placement::choose_pairs(&options.pinning, plan.subscribers, plan.pairs)?,
     };
-    let sessions = Sessions {
-        registry,
-        options,
-        interrupt,
-        id: random_id(),
-        subscribers: plan.subscribers,
-        sandbox: options.sandbox && options.followers.is_none(),
-        directory: None,
-        opened: Cell::new(0),
-    };
+    let sessions = sessions(registry, plan, options, interrupt);
     let recorder = Recorder::new(plan, &sessions);
     let mut runner = Runner { plan, placements, sessions, recorder };
     match runner.run(observer) {
@@ -70,6 +61,35 @@ pub fn run(
         Err(End::Broken(error)) => return Err(error),
     }
     Ok(runner.recorder.finish(options.distance))
+}
+
+/// What a run of a plan would leave if each of its rows failed for this reason, before anything is known of the machine.
+pub fn unmeasured(
+    registry: &Registry,
+    plan: &Plan,
+    options: &RunOptions,
+    interrupt: &UnixStream,
+    reason: &str,
+) -> RunResult {
+    Recorder::new(plan, &sessions(registry, plan, options, interrupt)).all_failed(reason)
+}
+
+fn sessions<'a>(
+    registry: &'a Registry,
+    plan: &Plan,
+    options: &'a RunOptions,
+    interrupt: &'a UnixStream,
+) -> Sessions<'a> {
+    Sessions {
+        registry,
+        options,
+        interrupt,
+        id: random_id(),
+        subscribers: plan.subscribers,
+        sandbox: options.sandbox && options.followers.is_none(),
+        directory: None,
+        opened: Cell::new(0),
+    }
 }
 
 /// The most trials that rows with too few blocks at the reference distance have beyond those of all rows.

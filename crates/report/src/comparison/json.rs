@@ -69,6 +69,7 @@ fn identity(identity: &Identity) -> Value {
         "subscribers": identity.subscribers,
         "silent_subscribers": identity.silent_subscribers,
         "pairs_at_once": identity.pairs,
+        "between": identity.between,
     })
 }
 

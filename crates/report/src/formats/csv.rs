@@ -3,7 +3,8 @@
 
 use csv::{Terminator, WriterBuilder};
 use ipcmark_results::{
-    Case, Offered, OneWayParts, PlacementPolicy, ProcessRecord, Role, RunResult, StreamParts, Trial,
+    Between, Case, Offered, OneWayParts, PlacementPolicy, ProcessRecord, Role, RunResult,
+    StreamParts, Trial,
 };
 
 use crate::{
@@ -29,6 +30,10 @@ const CASE: &[Column<Case>] = &[
     ("subscribers", |case| case.identity.subscribers.to_string()),
     ("silent_subscribers", |case| case.identity.silent_subscribers.to_string()),
     ("pairs", |case| case.identity.pairs.to_string()),
+    ("between_leader_rank", |case| end(case, |between| between.leader.rank.to_string())),
+    ("between_leader_host", |case| end(case, |between| text(&between.leader.host))),
+    ("between_follower_rank", |case| end(case, |between| between.follower.rank.to_string())),
+    ("between_follower_host", |case| end(case, |between| text(&between.follower.host))),
     ("options", options),
     ("placement", placement),
     ("status", |case| case.status().to_string()),
@@ -114,6 +119,11 @@ const PROCESS: &[Figure] = &[
         process.ends.iter().fold(0, |sum, end| end.received.saturating_add(sum))
     }),
 ];
+
+/// What a case says of one of the two ranks between which it was measured.
+fn end(case: &Case, what: fn(&Between) -> String) -> String {
+    case.identity.between.as_ref().map_or_else(String::new, what)
+}
 
 /// A figure of an open loop.
 fn offered(trial: &Trial, figure: fn(&Offered) -> u64) -> String {

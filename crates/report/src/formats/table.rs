@@ -9,16 +9,20 @@ use crate::{
     footnotes,
     format::{Format, Terminal},
     grid::{Grid, Sheet},
+    hosts::matrices,
+    matrix::draw_matrix,
     names::Titles,
     page::{BOLD, DIM, Page, RED},
     plain::plain,
     remarks,
+    units::count,
 };
 
 fn table(result: &RunResult, terminal: Terminal) -> String {
     let mut page = Page::of(terminal);
     head(&mut page, result);
     groups(&mut page, &ipcmark_results::groups(result), &Titles::of(result));
+    hosts(&mut page, result);
     unmeasured(&mut page, result);
     notes(&mut page, result);
     found(&mut page, result);
@@ -35,7 +39,18 @@ fn head(page: &mut Page, result: &RunResult) {
     }
 }
 
+/// The most tables of single pairs of ranks: the maps say it of more.
+const MOST_TABLES: usize = 24;
+
 fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
+    let pairs = groups.iter().filter(|group| group.key.between.is_some()).count();
+    if pairs > MOST_TABLES {
+        page.line("", "");
+        let number = count(pairs as u64);
+        let hidden =
+            format!("{number} tables, one a pair, are left out: --format csv has every row");
+        return page.wrapped(DIM, "", &hidden);
+    }
     // Each pattern has columns of its own.
     for groups in groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
         let grid = Grid::of(groups, page);
@@ -55,6 +70,21 @@ fn sheet(page: &mut Page, grid: &Grid, sheet: &Sheet, titles: &Titles) {
     }
     for footnote in footnotes::of(sheet.group) {
         page.wrapped("", "  ! ", &footnote);
+    }
+}
+
+/// The most maps of hosts: a report draws them all.
+const MOST_MAPS: usize = 12;
+
+fn hosts(page: &mut Page, result: &RunResult) {
+    let maps = matrices(result);
+    for map in maps.iter().take(MOST_MAPS) {
+        page.line("", "");
+        draw_matrix(page, map);
+    }
+    if maps.len() > MOST_MAPS {
+        let more = maps.len() - MOST_MAPS;
+        page.wrapped(DIM, "", &format!("and {more} more maps: ipcmark report draws them all"));
     }
 }
 

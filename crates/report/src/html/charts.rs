@@ -170,7 +170,9 @@ fn several(group: &Group) -> String {
     let Key { pattern, subscribers, silent_subscribers, pairs, .. } = group.key;
     let followers = names::followers(pattern, subscribers, silent_subscribers);
     let pairs = names::pairs(pairs);
-    followers.into_iter().chain(pairs).collect::<Vec<_>>().join(", ")
+    let row = group.rows.first();
+    let ends = row.and_then(|row| row.case.identity.between.as_ref()).map(names::between);
+    followers.into_iter().chain(pairs).chain(ends).collect::<Vec<_>>().join(", ")
 }
 
 fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, String> {

@@ -118,6 +118,7 @@ fn title(key: Key, titles: &Titles) -> String {
     parts.extend(names::followers(key.pattern, key.subscribers, key.silent_subscribers));
     parts.extend(names::pairs(key.pairs));
     parts.push(key.wait.to_string());
+    parts.extend(key.between.map(|(leader, follower)| format!("ranks {leader} – {follower}")));
     parts.join(" · ")
 }
 

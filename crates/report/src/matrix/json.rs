@@ -1,4 +1,4 @@
-//! The map for programs.
+//! The map of processors for programs.
 
 use serde_json::json;
 
@@ -7,9 +7,24 @@ use super::Matrix;
 /// The form of the document.
 const SCHEMA: &str = "ipcmark-cores/1";
 
-/// The map as JSON, with a line feed at its end.
-pub fn matrix_json(matrix: &Matrix) -> String {
-    let cpus = matrix.cpus.iter().map(|cpu| {
+/// A processor of the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixCpu {
+    /// Its number.
+    pub id: u32,
+    /// Its memory node.
+    pub node: Option<u32>,
+    /// Its package.
+    pub package: i64,
+    /// Its core, unique within the package.
+    pub core: i64,
+    /// The processors under its last-level cache, as the system writes the list.
+    pub cache: String,
+}
+
+/// The map of these processors as JSON, with a line feed at its end. `what` says what went to and fro.
+pub fn matrix_json(matrix: &Matrix, what: &str, cpus: &[MatrixCpu]) -> String {
+    let cpus = cpus.iter().map(|cpu| {
         json!({
             "cpu": cpu.id, "node": cpu.node, "package": cpu.package, "core": cpu.core,
             "cache_shared_by": cpu.cache,
@@ -19,9 +34,9 @@ pub fn matrix_json(matrix: &Matrix) -> String {
         let parts = cell
             .parts
             .iter()
-            .map(|part| json!({ "round_trip_ns": part.round_trip_ns, "share": part.share }));
+            .map(|part| json!({ "round_trip_ns": part.time_ns, "share": part.share }));
         json!({
-            "cpus": [cell.cpus.0, cell.cpus.1],
+            "cpus": [cell.ends.0, cell.ends.1],
             "relation": cell.relation,
             "usual_round_trip_ns": cell.usual_ns(),
             "distances": parts.collect::<Vec<_>>(),
@@ -30,7 +45,7 @@ pub fn matrix_json(matrix: &Matrix) -> String {
     });
     let document = json!({
         "schema": SCHEMA,
-        "what": matrix.what,
+        "what": what,
         "cpus": cpus.collect::<Vec<_>>(),
         "pairs": cells.collect::<Vec<_>>(),
         "pairs_not_measured": matrix.missing,

@@ -13,66 +13,85 @@ const SMALL: usize = 14;
 /// More processors than these have small cells, without numbers.
 const FEW: usize = 24;
 
+/// Room for the names of rows: at least so much, and so much a character.
 const LEFT: usize = 48;
+const LETTER: usize = 7;
+const TITLE_LETTER: usize = 9;
 const TOP: usize = 72;
 const BOTTOM: usize = 48;
 
+/// The style of a picture of its own, for light and dark pages.
+const STYLE: &str = "<style>text { fill: #222 } .quiet { fill: #777 } .box { fill: none; stroke: #999 } @media \
+     (prefers-color-scheme: dark) { text { fill: #ddd } .quiet { fill: #999 } .cell { fill: #111 } }</style>\n";
+
 /// The map as a picture of its own, for light and dark pages.
 pub fn matrix_svg(matrix: &Matrix) -> String {
-    let side = if matrix.cpus.len() <= FEW { LARGE } else { SMALL };
-    let size = side * matrix.cpus.len();
-    let width = (LEFT + size + 16).max(420);
+    picture(matrix, STYLE)
+}
+
+/// The map as a part of a page, which has the style.
+pub fn matrix_figure(matrix: &Matrix) -> String {
+    picture(matrix, "")
+}
+
+fn picture(matrix: &Matrix, style: &str) -> String {
+    let side = if matrix.ends.len() <= FEW { LARGE } else { SMALL };
+    let size = side * matrix.ends.len();
+    let longest = matrix.ends.iter().map(|end| end.name.chars().count()).max().unwrap_or(0);
+    let left = LEFT.max(LETTER * longest + 16);
+    let title = left + TITLE_LETTER * matrix.title.chars().count();
+    let width = (left + size + 16).max(420).max(title);
     let height = TOP + size + BOTTOM;
     let mut picture = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n\
-         <style>text {{ fill: #222 }} .quiet {{ fill: #777 }} .box {{ fill: none; stroke: #999 }} @media \
-         (prefers-color-scheme: dark) {{ text {{ fill: #ddd }} .quiet {{ fill: #999 }} .cell {{ fill: #111 }} }}</style>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"matrix\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n{style}"
     );
     let range = matrix.range();
     let unit = range.map(|(least, most)| Unit::of_range(least, most));
-    picture += &text(LEFT, 24, "", &format!("round trips of {}", matrix.what), 16);
+    picture += &text(left, 24, "", &matrix.title, 16);
     if let (Some((least, greatest)), Some(unit)) = (range, unit) {
         let range = format!(
-            "in {}, from {} to {}; a cell is divided as its distances share the time",
+            "in {}, from {} to {}; {}",
             unit.sign(),
             duration(least),
-            duration(greatest)
+            duration(greatest),
+            matrix.words.cell
         );
-        picture += &text(LEFT, 44, "quiet", &range, 12);
+        picture += &text(left, 44, "quiet", &range, 12);
     }
-    for (row, a) in matrix.cpus.iter().enumerate() {
+    for (row, a) in matrix.ends.iter().enumerate() {
         let (middle, edge) = (side * row + side / 2, side > SMALL || row % 8 == 0);
         if edge {
-            picture += &text(LEFT + middle - 4, TOP - 6, "quiet", &a.id.to_string(), 11);
-            picture += &text(8, TOP + middle + 4, "quiet", &a.id.to_string(), 11);
+            picture += &text(left + middle - 4, TOP - 6, "quiet", &a.id.to_string(), 11);
+            picture += &text(8, TOP + middle + 4, "quiet", &a.name, 11);
         }
-        for (column, b) in matrix.cpus.iter().enumerate() {
+        for (column, b) in matrix.ends.iter().enumerate() {
             if let Some(cell) = matrix.cell(a, b) {
-                let corner = (LEFT + side * column, TOP + side * row);
-                picture += &drawn(range, cell, corner, side, unit);
+                let corner = (left + side * column, TOP + side * row);
+                picture += &drawn(matrix, cell, corner, side, unit);
             }
         }
     }
-    for at in (0..matrix.cpus.len()).filter(|at| matrix.parts_after(*at)) {
+    for at in (0..matrix.ends.len()).filter(|at| matrix.parts_after(*at)) {
         let line = side * (at + 1);
-        let (x, y, end_x, end_y) = (LEFT + line, TOP + line, LEFT + size, TOP + size);
+        let (x, y, end_x, end_y) = (left + line, TOP + line, left + size, TOP + size);
         picture += &format!(
-            "<path class=\"box\" stroke-width=\"2\" d=\"M{x} {TOP}V{end_y}M{LEFT} {y}H{end_x}\"/>\n"
+            "<path class=\"box\" stroke-width=\"2\" d=\"M{x} {TOP}V{end_y}M{left} {y}H{end_x}\"/>\n"
         );
     }
     picture + "</svg>\n"
 }
 
 fn drawn(
-    range: Option<(f64, f64)>,
+    matrix: &Matrix,
     cell: &MatrixCell,
     (x, y): (usize, usize),
     side: usize,
     unit: Option<Unit>,
 ) -> String {
-    let (a, b) = cell.cpus;
-    let about = format!("cpu {a} – cpu {b}, {}: {}", cell.relation, cell.words());
+    let (range, before) = (matrix.range(), matrix.words.end);
+    let (a, b) = (matrix.name(cell.ends.0), matrix.name(cell.ends.1));
+    let about = format!("{before}{a} – {before}{b}, {}: {}", cell.relation, cell.words());
     let mut group = format!("<g><title>{}</title>", markup(&about));
     let mut from = y as f64;
     for part in &cell.parts {
@@ -100,7 +119,7 @@ fn drawn(
 
 /// Light for near, dark for far; grey where the processors did not run at the same time.
 fn color(range: Option<(f64, f64)>, part: &MatrixPart) -> String {
-    let Some(ns) = part.round_trip_ns else { return "#bbb".into() };
+    let Some(ns) = part.time_ns else { return "#bbb".into() };
     let shade = shade(range, ns);
     let mix = |near: f64, far: f64| (near + (far - near) * shade).round() as u8;
     format!("#{:02x}{:02x}{:02x}", mix(222.0, 232.0), mix(240.0, 120.0), mix(230.0, 70.0))

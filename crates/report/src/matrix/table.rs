@@ -1,6 +1,8 @@
 //! The map for a terminal: numbers where they fit, else shades.
 
-use super::{Matrix, MatrixCpu, shade};
+use textwrap::core::display_width;
+
+use super::{Matrix, MatrixEnd, shade};
 use crate::{
     format::Terminal,
     page::{BOLD, DIM, Page},
@@ -16,35 +18,42 @@ const LISTED: usize = 40;
 /// The map for a terminal.
 pub fn matrix_table(matrix: &Matrix, terminal: Terminal) -> String {
     let mut page = Page::of(terminal);
-    let unit = matrix.range().map(|(least, greatest)| Unit::of_range(least, greatest));
-    let unit = unit.unwrap_or(Unit::of_range(1.0, 1.0));
-    page.title(&format!("round trips of {}", matrix.what), &format!("in {}", unit.sign()));
-    let rows: Vec<Vec<String>> = matrix.cpus.iter().map(|cpu| cells(matrix, cpu, unit)).collect();
-    let widest = rows.iter().flatten().map(|cell| cell.chars().count()).max().unwrap_or(1);
-    let label = matrix.cpus.iter().map(|cpu| cpu.id.to_string().len()).max().unwrap_or(1);
-    let cell = widest.max(label) + 1;
-    if label + 2 + cell * rows.len() + rows.len() <= page.width {
-        numbers(&mut page, matrix, &rows, label, cell);
-    } else if label + 2 + rows.len() <= page.width {
-        shades(&mut page, matrix, label);
-    } else {
-        page.wrapped("", "  ", "the map is wider than the terminal: --svg FILE draws it");
-    }
-    relations(&mut page, matrix);
-    moving(&mut page, matrix);
-    for note in &matrix.notes {
-        page.wrapped("", "note: ", note);
-    }
+    draw_matrix(&mut page, matrix);
     page.text
 }
 
-fn cells(matrix: &Matrix, row: &MatrixCpu, unit: Unit) -> Vec<String> {
-    let cell = |column: &MatrixCpu| match matrix.cell(row, column) {
+/// The same, on a page.
+pub fn draw_matrix(page: &mut Page, matrix: &Matrix) {
+    let unit = matrix.range().map(|(least, greatest)| Unit::of_range(least, greatest));
+    let unit = unit.unwrap_or(Unit::of_range(1.0, 1.0));
+    page.title(&matrix.title, &format!("in {}", unit.sign()));
+    let rows: Vec<Vec<String>> = matrix.ends.iter().map(|end| cells(matrix, end, unit)).collect();
+    let widest = rows.iter().flatten().map(|cell| cell.chars().count()).max().unwrap_or(1);
+    let number = matrix.ends.iter().map(|end| end.id.to_string().len()).max().unwrap_or(1);
+    let label = matrix.ends.iter().map(|end| display_width(&end.name)).max().unwrap_or(1);
+    let cell = widest.max(number) + 1;
+    if label + 2 + cell * rows.len() + rows.len() <= page.width {
+        numbers(page, matrix, &rows, label, cell);
+    } else if label + 2 + rows.len() <= page.width {
+        shades(page, matrix, label);
+    } else {
+        let remedy = matrix.words.too_wide;
+        page.wrapped("", "  ", &format!("the map is wider than the terminal: {remedy}"));
+    }
+    relations(page, matrix);
+    moving(page, matrix);
+    for note in &matrix.notes {
+        page.wrapped("", "note: ", note);
+    }
+}
+
+fn cells(matrix: &Matrix, row: &MatrixEnd, unit: Unit) -> Vec<String> {
+    let cell = |column: &MatrixEnd| match matrix.cell(row, column) {
         _ if row.id == column.id => "·".into(),
         None => " ".into(),
         Some(cell) => cell.usual_ns().map_or("–".into(), |ns| unit.time(ns).trim().to_owned()),
     };
-    matrix.cpus.iter().map(cell).collect()
+    matrix.ends.iter().map(cell).collect()
 }
 
 fn numbers(page: &mut Page, matrix: &Matrix, rows: &[Vec<String>], label: usize, cell: usize) {
@@ -54,10 +63,10 @@ fn numbers(page: &mut Page, matrix: &Matrix, rows: &[Vec<String>], label: usize,
         let cells: String = cells.map(|(at, text)| format!("{text:>cell$}{}", rule(at))).collect();
         format!("{name:>label$} {cells}")
     };
-    let ids: Vec<String> = matrix.cpus.iter().map(|cpu| cpu.id.to_string()).collect();
+    let ids: Vec<String> = matrix.ends.iter().map(|end| end.id.to_string()).collect();
     page.line(DIM, &line("", &ids));
     for (at, row) in rows.iter().enumerate() {
-        page.line("", &line(&ids[at], row));
+        page.line("", &line(&matrix.ends[at].name, row));
         if matrix.parts_after(at) {
             page.line(DIM, "");
         }
@@ -66,18 +75,20 @@ fn numbers(page: &mut Page, matrix: &Matrix, rows: &[Vec<String>], label: usize,
 
 fn shades(page: &mut Page, matrix: &Matrix, label: usize) {
     let range = matrix.range();
-    let sign = |row: &MatrixCpu, column: &MatrixCpu| {
+    let sign_of = |ns| SHADES[(shade(range, ns) * (SHADES.len() - 1) as f64).round() as usize];
+    let sign = |row: &MatrixEnd, column: &MatrixEnd| {
         let ns = matrix.cell(row, column).and_then(|cell| cell.usual_ns())?;
-        Some(SHADES[(shade(range, ns) * (SHADES.len() - 1) as f64).round() as usize])
+        Some(sign_of(ns))
     };
-    for row in &matrix.cpus {
+    for row in &matrix.ends {
         let signs: String =
-            matrix.cpus.iter().map(|column| sign(row, column).unwrap_or(' ')).collect();
-        page.line("", &format!("{:>label$} {signs}", row.id));
+            matrix.ends.iter().map(|column| sign(row, column).unwrap_or(' ')).collect();
+        page.line("", &format!("{:>label$} {signs}", row.name));
     }
     if let Some((least, greatest)) = range {
-        let (least, greatest) = (duration(least), duration(greatest));
-        page.line(DIM, &format!("{} {least}   {} {greatest}", SHADES[0], SHADES[3]));
+        let [least, greatest] =
+            [least, greatest].map(|ns| format!("{} {}", sign_of(ns), duration(ns)));
+        page.line(DIM, &format!("{least}   {greatest}"));
     }
 }
 
@@ -93,7 +104,11 @@ fn relations(page: &mut Page, matrix: &Matrix) {
     }
     if matrix.missing > 0 {
         let missing = count(matrix.missing as u64);
-        page.wrapped("", "  ", &format!("{missing} pairs were not measured; --all measures them"));
+        page.wrapped(
+            "",
+            "  ",
+            &format!("{missing} pairs were not measured; {}", matrix.words.missing),
+        );
     }
 }
 
@@ -104,13 +119,13 @@ fn moving(page: &mut Page, matrix: &Matrix) {
         return;
     }
     page.line("", "");
-    page.line(BOLD, "pairs with several distances, and their shares of the time");
+    page.line(BOLD, matrix.words.listed);
     for cell in told.iter().take(LISTED) {
-        let (a, b) = cell.cpus;
+        let (a, b) = (matrix.name(cell.ends.0), matrix.name(cell.ends.1));
         page.wrapped("", &format!("  {a} – {b}: "), &cell.words());
     }
     if told.len() > LISTED {
         let more = count((told.len() - LISTED) as u64);
-        page.wrapped("", "  ", &format!("and {more} more: --format json has all of them"));
+        page.wrapped("", "  ", &format!("and {more} more: {}", matrix.words.more));
     }
 }

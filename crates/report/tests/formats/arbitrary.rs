@@ -3,7 +3,7 @@
 use ipcmark_results::*;
 use proptest::prelude::*;
 
-use crate::sample::{case, lose, measured_as, run, set, times, trial, unmeasured};
+use crate::sample::{between, case, lose, measured_as, run, set, times, trial, unmeasured};
 
 /// A result with up to 30 cases.
 pub fn result() -> impl Strategy<Value = RunResult> {
@@ -73,6 +73,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                 Pattern::FanIn => (identity.subscribers, identity.load) = (2, Load::Closed),
                 Pattern::Throughput => identity.load = Load::Closed,
                 Pattern::Latency => identity.pairs = if all { 1 } else { 4 },
+                Pattern::OneWay if all => identity.between = Some(between(0, 1)),
                 _ => {}
             }
             case.outcome = measured_as(pattern, trials);

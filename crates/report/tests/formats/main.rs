@@ -4,6 +4,7 @@ mod arbitrary;
 mod comparison;
 mod exports;
 mod files;
+mod hosts;
 mod page;
 mod sample;
 mod styles;

@@ -18,12 +18,19 @@ pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
             subscribers: 1,
             silent_subscribers: 0,
             pairs: 1,
+            between: None,
             n_sends: false,
             options: Default::default(),
             placement: PlacementPolicy::Auto,
         },
         outcome: measured(vec![trial(wait, p50)]),
     }
+}
+
+/// Two ranks of a job, on hosts of their own.
+pub fn between(leader: u32, follower: u32) -> Between {
+    let place = |rank| RankPlace { rank, host: format!("node{rank}") };
+    Between { leader: place(leader), follower: place(follower) }
 }
 
 /// The outcome of a case of which these trials were measured.

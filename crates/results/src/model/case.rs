@@ -57,6 +57,9 @@ pub struct Identity {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 1))]
     pub pairs: u32,
+    /// The two ranks of a job between which it was measured, where each two of them were. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<Between>,
     /// True if the leader sends to each follower through an end of its own, for the transport knows only two ends: a
     /// publication is so many sends, one after the other, each time in another order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -65,6 +68,31 @@ pub struct Identity {
     pub options: BTreeMap<String, String>,
     /// The choice of processors for the processes.
     pub placement: PlacementPolicy,
+}
+
+/// A pair of the ranks of a job.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Between {
+    /// The one that led.
+    pub leader: RankPlace,
+    /// The one that followed.
+    pub follower: RankPlace,
+}
+
+/// A rank of a job, and where it ran.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct RankPlace {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// The name of its host.
+    pub host: String,
+}
+
+/// The host and the rank on it, for there can be several: `node1/0`.
+impl fmt::Display for RankPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.host, self.rank)
+    }
 }
 
 fn one() -> u32 {

@@ -6,6 +6,7 @@ mod explanation;
 mod fairness;
 mod file;
 mod histogram;
+mod hosts;
 mod rows;
 mod sample;
 mod schema;

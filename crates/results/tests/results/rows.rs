@@ -1,6 +1,6 @@
 //! Rows, groups, and what must be known of a row.
 
-use crate::sample::{distances, identity, measured, placed, run, trial};
+use crate::sample::{between, distances, identity, measured, placed, run, trial};
 use ipcmark_results::*;
 
 fn with(identity: Identity, p50s: &[u64]) -> Case {
@@ -28,11 +28,13 @@ fn what_is_not_comparable_never_shares_a_group() {
         Identity { pattern: Pattern::FanOut, subscribers: 2, ..base.clone() },
         Identity { span: Span::Thread, ..base.clone() },
         Identity { pairs: 3, ..base.clone() },
+        Identity { between: Some(between(0, 1)), ..base.clone() },
+        Identity { between: Some(between(0, 2)), ..base.clone() },
         base.clone(),
     ];
     let result = run(apart.into_iter().map(|identity| with(identity, &[1_000])).collect());
     let groups = groups(&result);
-    assert_eq!(groups.len(), 7);
+    assert_eq!(groups.len(), 9);
     assert!(groups.iter().all(|group| group.rows.len() == 1));
     assert!(groups.is_sorted_by_key(|group| group.key));
 }

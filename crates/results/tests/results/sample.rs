@@ -18,6 +18,7 @@ pub fn identity(transport: &str) -> Identity {
         subscribers: 1,
         silent_subscribers: 0,
         pairs: 1,
+        between: None,
         n_sends: false,
         options: [("capacity".to_string(), "8".to_string())].into(),
         placement: PlacementPolicy::Auto,
@@ -27,6 +28,12 @@ pub fn identity(transport: &str) -> Identity {
 /// A case measured in one trial, whose figures follow from `samples`.
 pub fn case(transport: &str, samples: &[u64]) -> Case {
     Case { identity: identity(transport), outcome: measured(vec![trial(1, samples)]) }
+}
+
+/// Two ranks of a job, on hosts of their own.
+pub fn between(leader: u32, follower: u32) -> Between {
+    let place = |rank| RankPlace { rank, host: format!("node{rank}") };
+    Between { leader: place(leader), follower: place(follower) }
 }
 
 /// The outcome of a case of which these trials were measured.

@@ -1,6 +1,6 @@
 //! Trials become one case: what a run records of each.
 
-use crate::sample::{identity, measured, run, trial};
+use crate::sample::{between, identity, measured, run, trial};
 use ipcmark_results::*;
 
 fn numbers(case: &Case) -> Vec<u32> {
@@ -35,6 +35,7 @@ fn cases_that_differ_in_anything_are_rows_of_their_own() {
         Identity { subscribers: 2, pattern: Pattern::FanOut, ..base.clone() },
         Identity { options: Default::default(), ..base.clone() },
         Identity { pairs: 2, ..base.clone() },
+        Identity { between: Some(between(0, 1)), ..base.clone() },
         Identity { library_version: Some("2".into()), ..base.clone() },
         Identity { placement: PlacementPolicy::Cpus(vec![0, 1]), ..base.clone() },
     ];
@@ -42,7 +43,7 @@ fn cases_that_differ_in_anything_are_rows_of_their_own() {
     for identity in others.iter().chain([&base]) {
         result.record(identity.clone(), measured(vec![trial(1, &[1_000])]));
     }
-    assert_eq!(result.cases.len(), 9);
+    assert_eq!(result.cases.len(), 10);
 }
 
 #[test]

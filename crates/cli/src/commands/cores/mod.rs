@@ -11,7 +11,8 @@ use ipcmark_machine::{
     topology::{self, Cpu},
 };
 use ipcmark_report::{
-    Matrix, MatrixCell, MatrixCpu, MatrixPart, duration, matrix_json, matrix_svg, matrix_table,
+    Matrix, MatrixCell, MatrixCpu, MatrixEnd, MatrixPart, MatrixWords, duration, matrix_json,
+    matrix_svg, matrix_table,
 };
 
 use self::{
@@ -69,8 +70,26 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     if interrupts.signal().is_some() {
         return Ok(interrupts.exit_status());
     }
-    let matrix = Matrix { what, cpus: places(&cpus), cells, missing, notes: notes() };
-    Ok(transports.status(show(&matrix, &arguments)))
+    let places = places(&cpus);
+    let ends = places.iter().map(end).collect();
+    let title = format!("round trips of {what}");
+    let matrix = Matrix { title, ends, cells, missing, notes: notes(), words: &WORDS };
+    let json = || matrix_json(&matrix, &what, &places);
+    Ok(transports.status(show(&matrix, &json, &arguments)))
+}
+
+const WORDS: MatrixWords = MatrixWords {
+    end: "cpu ",
+    too_wide: "--svg FILE draws it",
+    missing: "--all measures them",
+    listed: "pairs with several distances, and their shares of the time",
+    more: "--format json has all of them",
+    cell: "a cell is divided as its distances share the time",
+};
+
+fn end(cpu: &MatrixCpu) -> MatrixEnd {
+    let place = format!("{:?} {} {}", cpu.node, cpu.package, cpu.cache);
+    MatrixEnd { id: cpu.id, name: cpu.id.to_string(), place }
 }
 
 /// The processors that were named, of those that this process may use.
@@ -118,7 +137,7 @@ fn measure(
         };
         let (parts, reason) = found.map_or_else(|why| (Vec::new(), Some(why)), |all| (all, None));
         let relation = pair.relation.to_string();
-        cells.insert(pair.cpus, MatrixCell { cpus: pair.cpus, relation, parts, reason });
+        cells.insert(pair.cpus, MatrixCell { ends: pair.cpus, relation, parts, reason });
     }
     cells
 }
@@ -128,7 +147,7 @@ fn line(cpus: (u32, u32), duration: Duration) -> Result<Vec<MatrixPart>, String>
     let probes = pair::probes(cpus, duration).map_err(|error| error.to_string())?;
     let distances = Division::of(&probes).distances.into_iter();
     let parts = distances.map(|distance| MatrixPart {
-        round_trip_ns: (!distance.apart).then_some(distance.floor_ns),
+        time_ns: (!distance.apart).then_some(distance.floor_ns),
         share: distance.share_of_probes,
     });
     Ok(parts.collect())
@@ -158,9 +177,9 @@ fn notes() -> Vec<String> {
 }
 
 /// Shows and draws the map.
-fn show(matrix: &Matrix, arguments: &CoresArguments) -> ExitCode {
+fn show(matrix: &Matrix, json: &dyn Fn() -> String, arguments: &CoresArguments) -> ExitCode {
     let shown = match arguments.format {
-        FormatWord::Json => output::print(&matrix_json(matrix)),
+        FormatWord::Json => output::print(&json()),
         FormatWord::Table => {
             output::print(&output::shown(&matrix_table(matrix, output::terminal())))
         }

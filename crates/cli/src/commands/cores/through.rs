@@ -65,12 +65,12 @@ fn parts(result: &RunResult) -> Result<Vec<MatrixPart>, String> {
         .filter_map(|(at, distance)| {
             let at = trial.at(Some(at as u32))?;
             let time = at.location_ns.filter(|_| !distance.apart);
-            Some(MatrixPart { round_trip_ns: time, share: distance.share })
+            Some(MatrixPart { time_ns: time, share: distance.share })
         })
         .collect();
-    let has_time = at_each.iter().any(|part| part.round_trip_ns.is_some());
+    let has_time = at_each.iter().any(|part| part.time_ns.is_some());
     Ok(match has_time {
         true => at_each,
-        false => vec![MatrixPart { round_trip_ns: Some(trial.clock_free_mean_ns), share: 1.0 }],
+        false => vec![MatrixPart { time_ns: Some(trial.clock_free_mean_ns), share: 1.0 }],
     })
 }

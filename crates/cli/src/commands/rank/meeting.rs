@@ -1,7 +1,7 @@
 //! Where the ranks of a job meet: a directory that all of them see, in which each leaves small files.
 //!
 //! The first rank makes it, so that nobody else can write to it, and removes it at the end. A file appears whole, by
-//! its name, and is never changed.
+//! its name.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -12,21 +12,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::unistd::getuid;
-
-use crate::interrupts::Interrupts;
+use nix::{fcntl::OFlag, unistd::getuid};
 
 /// How often a rank that waits looks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The longest file that a rank reads, in bytes.
+/// The longest message that a rank reads, in bytes.
 const LONGEST: u64 = 4096;
 
 /// The place, and until when the others are awaited.
 pub(super) struct Meeting<'a> {
     directory: PathBuf,
     deadline: Instant,
-    interrupts: &'a Interrupts,
+    /// True once nobody is to be waited for any more.
+    is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Why a file did not appear.
@@ -42,7 +41,7 @@ impl<'a> Meeting<'a> {
     pub(super) fn open(
         directory: PathBuf,
         within: Duration,
-        interrupts: &'a Interrupts,
+        is_stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Self, String> {
         let made = DirBuilder::new().mode(0o700).create(&directory);
         let remedy = |error: &io::Error| match error.kind() {
@@ -50,17 +49,17 @@ impl<'a> Meeting<'a> {
             _ => "; name a directory that all ranks see with --rendezvous",
         };
         made.map_err(|e| format!("cannot create {}: {e}{}", directory.display(), remedy(&e)))?;
-        Ok(Self { directory, deadline: Instant::now() + within, interrupts })
+        Ok(Self { directory, deadline: Instant::now() + within, is_stopped })
     }
 
     /// Waits until the first rank has made the directory.
     pub(super) fn join(
         directory: PathBuf,
         within: Duration,
-        interrupts: &'a Interrupts,
+        is_stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Self, String> {
-        let meeting = Self { directory, deadline: Instant::now() + within, interrupts };
-        let there = meeting.until(&|| meeting.directory.symlink_metadata().ok());
+        let meeting = Self { directory, deadline: Instant::now() + within, is_stopped };
+        let there = meeting.until(LOOK, &|| meeting.directory.symlink_metadata().ok());
         let named = meeting.directory.display();
         let there = there.map_err(|missing| match missing {
             Missing::Late => format!(
@@ -82,6 +81,16 @@ impl<'a> Meeting<'a> {
         self.directory.join(name)
     }
 
+    /// True if a file is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.path(name).symlink_metadata().is_ok()
+    }
+
+    /// True while the directory is there.
+    pub(super) fn is_there(&self) -> bool {
+        self.directory.symlink_metadata().is_ok()
+    }
+
     /// Leaves a file.
     pub(super) fn put(&self, name: &str, text: &str) -> Result<(), String> {
         let (path, hidden) = (self.path(name), self.path(&format!(".{name}")));
@@ -98,13 +107,44 @@ impl<'a> Meeting<'a> {
 
     /// What a file says, once it is there.
     pub(super) fn get(&self, name: &str) -> Result<String, Missing> {
-        self.until(&|| read(&self.path(name)))
+        self.until(LOOK, &|| self.read(name))
+    }
+
+    /// What a file says, if it is there.
+    pub(super) fn read(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        own_file(&self.path(name)).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// The bytes of a file of another rank, of which nothing is believed: at most `most` of them.
+    pub(super) fn bytes(&self, name: &str, most: u64) -> Result<Vec<u8>, String> {
+        let path = self.path(name);
+        let read = || {
+            let mut bytes = Vec::new();
+            own_file(&path)?.take(most + 1).read_to_end(&mut bytes)?;
+            match bytes.len() as u64 > most {
+                true => Err(io::Error::other(format!("it is larger than {most} bytes"))),
+                false => Ok(bytes),
+            }
+        };
+        read().map_err(|e| format!("cannot read {}: {e}", path.display()))
     }
 
     /// The same place, with a deadline of its own from now on.
     pub(super) fn within(&self, time: Duration) -> Self {
         let directory = self.directory.clone();
-        Self { directory, deadline: Instant::now() + time, interrupts: self.interrupts }
+        Self { directory, deadline: Instant::now() + time, is_stopped: self.is_stopped }
+    }
+
+    /// The same, which something else stops.
+    pub(super) fn apart<'b>(
+        &self,
+        time: Duration,
+        is_stopped: &'b (dyn Fn() -> bool + Sync),
+    ) -> Meeting<'b> {
+        let directory = self.directory.clone();
+        Meeting { directory, deadline: Instant::now() + time, is_stopped }
     }
 
     /// True once the deadline has passed.
@@ -117,24 +157,60 @@ impl<'a> Meeting<'a> {
         let _ = fs::remove_dir_all(&self.directory);
     }
 
-    fn until<T>(&self, found: &dyn Fn() -> Option<T>) -> Result<T, Missing> {
+    /// Looks so often until something is found.
+    pub(super) fn until<T>(
+        &self,
+        look: Duration,
+        found: &dyn Fn() -> Option<T>,
+    ) -> Result<T, Missing> {
         loop {
             if let Some(found) = found() {
                 return Ok(found);
             }
-            if self.interrupts.signal().is_some() {
+            if (self.is_stopped)() {
                 return Err(Missing::Interrupted);
             }
             if Instant::now() > self.deadline {
                 return Err(Missing::Late);
             }
-            thread::sleep(LOOK);
+            thread::sleep(look);
         }
     }
 }
 
-fn read(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
-    Some(text)
+/// A file of this user alone: no link, for it would lead elsewhere, and nothing that blocks.
+fn own_file(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
+    let found = file.metadata()?;
+    match found.is_file() && found.uid() == getuid().as_raw() && found.nlink() == 1 {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file of this user alone")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use nix::{sys::stat::Mode, unistd::mkfifo};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_plain_one_is_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let never = || false;
+        let meeting = Meeting::open(place.path().join("m"), Duration::ZERO, &never).unwrap();
+        meeting.put("plain", "text").unwrap();
+        assert_eq!(meeting.bytes("plain", 4), Ok(b"text".to_vec()));
+        assert!(meeting.bytes("plain", 3).unwrap_err().contains("larger than 3 bytes"));
+        symlink(meeting.path("plain"), meeting.path("link")).unwrap();
+        fs::hard_link(meeting.path("plain"), meeting.path("second")).unwrap();
+        mkfifo(&meeting.path("fifo"), Mode::S_IRWXU).unwrap();
+        for name in ["link", "second", "plain", "fifo", "none"] {
+            assert!(meeting.bytes(name, 100).is_err(), "{name}");
+            assert_eq!(meeting.read(name), None, "{name}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use ipcmark_results::{
 };
 
 use crate::{
-    sample::{case, measured, measured_as, run, trial, unmeasured},
+    sample::{between, case, measured, measured_as, run, trial, unmeasured},
     shown,
 };
 
@@ -79,16 +79,19 @@ fn names_say_what_is_out_of_the_ordinary() {
     identity.options = [("b".into(), "1, 2".into())].into();
     let mut beside = usual.clone();
     beside.identity.pairs = 4;
+    let mut apart = usual.clone();
+    apart.identity.between = Some(between(0, 1));
     let mut bare = case("null", 4_096, Wait::Spin, 1);
     bare.identity.span = Span::None;
     let mut elsewhere = usual.clone();
     elsewhere.identity.placement = PlacementPolicy::Off;
-    let names = row_names(&run(vec![usual, random, several, beside, bare, elsewhere]));
+    let names = row_names(&run(vec![usual, random, several, beside, apart, bare, elsewhere]));
     let expected = [
         "latency/tcp/64/spin/round_trip",
         "latency/tcp/64/spin/rate:10/poisson/response",
         "latency/tcp/64/spin/touch:head/pause_ns:5/subscribers:3/silent:1/b:1__2/round_trip",
         "latency/tcp/64/spin/pairs:4/round_trip",
+        "latency/tcp/64/spin/between:node0/0:node1/1/round_trip",
         "latency/null/4096/spin/span:none/round_trip",
         "latency/tcp/64/spin/round_trip#2",
     ];

@@ -1,0 +1,181 @@
+//! Rank 0: it gives out the rounds, takes part in them, and joins what the pairs have found.
+
+use std::{process::ExitCode, time::Duration};
+
+use ipcmark_engine::Plan;
+use ipcmark_results::RunResult;
+
+use super::{
+    super::{
+        launcher::Rank,
+        rounds::slots,
+        status::{FAREWELL, gather},
+        whereabouts::Whereabouts,
+    },
+    gathered::Gathered,
+    halt::{Cause, Halt},
+    pair::{Order, Work},
+    pulse::{Pulse, STOP},
+};
+use crate::{
+    definition::Outcome,
+    measurement::{self, RunRequest, exports},
+    output,
+};
+
+/// How often rank 0 looks whether the pairs of a round have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Waits for the others, has all pairs measured, and shows the result.
+pub(super) fn lead(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> Outcome {
+    let (request, left) = work.request()?;
+    let registry = &work.transports.registry;
+    let plan = Plan::new(registry, &request.plan);
+    let several = rank.count > 2 || measurement::has_several_rows(&plan);
+    exports::check(&work.arguments.run, several)?;
+    let Some(lines) = gather(work.meeting, rank.count)? else {
+        return Ok(pulse.interrupts.exit_status());
+    };
+    let places: Vec<Whereabouts> = std::iter::once(Whereabouts::here())
+        .chain(lines.iter().map(|line| Whereabouts::of_line(line)))
+        .collect();
+    let others = (1..).zip(&places[1..]).map(|(rank, place)| (rank, place.host.clone()));
+    let _ = pulse.watched.set(others.collect());
+    let planned = ipcmark_engine::unmeasured(
+        registry,
+        &plan,
+        &request.options,
+        &work.halt.readable,
+        "it was not measured",
+    );
+    let hosts = places.iter().map(|place| place.host.clone()).collect();
+    let mut gathered = Gathered::new(planned, hosts);
+    measure(work, &places, &mut gathered);
+    let mut result = gathered.finish(&reason(work.halt));
+    result.notes.extend(left_out(&left));
+    result.notes.extend(ended_early(work.halt));
+    let status = conclude(work, &request, &result, pulse);
+    Ok(work.transports.status(status))
+}
+
+/// Writes and shows the result. A rank that is gone is named first.
+fn conclude(
+    work: &Work<'_>,
+    request: &RunRequest,
+    result: &RunResult,
+    pulse: &Pulse<'_>,
+) -> ExitCode {
+    if let Some(Cause::Died(_, why)) = work.halt.cause() {
+        output::say(format_args!("{why}; what was measured before is kept"));
+    }
+    let (run, registry) = (&work.arguments.run, &work.transports.registry);
+    let status = measurement::conclude(run, &request.selection, registry, result, pulse.interrupts);
+    // A pair whose leader has died can have every row, and fewer trials than it was to have.
+    match status == ExitCode::SUCCESS && !result.complete {
+        true => ExitCode::FAILURE,
+        false => status,
+    }
+}
+
+fn ended_early(halt: &Halt) -> Option<String> {
+    let Some(Cause::Died(_, why)) = halt.cause() else { return None };
+    Some(format!(
+        "The job ended early: {why}. What was being measured then has fewer trials, or none."
+    ))
+}
+
+/// The ranks that are not waited for at the end.
+pub(super) fn gone(halt: &Halt) -> Vec<u32> {
+    match halt.cause() {
+        Some(Cause::Died(ranks, _)) => ranks.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Why pairs were not measured.
+fn reason(halt: &Halt) -> String {
+    match halt.cause() {
+        Some(Cause::Died(_, why)) => format!("the job has ended: {why}"),
+        Some(Cause::Signal) => "the job has ended: the user interrupted".into(),
+        _ => "the job has ended: rank 0 could not go on".into(),
+    }
+}
+
+fn left_out(names: &[String]) -> Option<String> {
+    let sentence = || {
+        format!(
+            "Left out, for they do not cross hosts, which is what --all-pairs is about: {}.",
+            names.join(", ")
+        )
+    };
+    (!names.is_empty()).then(sentence)
+}
+
+/// Has all pairs measured, until something ends the job.
+fn measure(work: &Work<'_>, places: &[Whereabouts], gathered: &mut Gathered) {
+    let machines: Vec<&str> = places.iter().map(|place| place.machine.as_str()).collect();
+    let order = |pair: (u32, u32)| {
+        let [one, other] = [pair.0, pair.1].map(|rank| &places[rank as usize]);
+        Order { pair, is_beside: one.is_beside(other) }
+    };
+    for (number, slot) in slots(&machines).into_iter().enumerate() {
+        let orders: Vec<Order> = slot.into_iter().map(order).collect();
+        let text: String = orders.iter().map(Order::line).collect();
+        if work.halt.is_set() || work.meeting.put(&self::slot(number), &text).is_err() {
+            return;
+        }
+        measure_slot(work, &orders);
+        for order in &orders {
+            let (found, why) = work.found(order);
+            // That the job was ended is a symptom; who has died is the cause.
+            let halted = work.halt.cause().map(|_| reason(work.halt));
+            gathered.add(order.pair, found, halted.or(why).as_deref());
+        }
+        save(work, gathered);
+    }
+}
+
+/// The file with the orders of a slot.
+pub(super) fn slot(number: usize) -> String {
+    format!("slot-{number}")
+}
+
+/// Has the pairs of a slot measured, its own among them, and waits until all their ends are done.
+fn measure_slot(work: &Work<'_>, orders: &[Order]) {
+    for order in orders.iter().filter(|order| order.pair.0 == 0) {
+        if let Err(error) = work.lead(order) {
+            output::say(error);
+        }
+    }
+    let is_done = || {
+        let done =
+            |order: &Order| work.meeting.has(&order.led()) && work.meeting.has(&order.followed());
+        orders.iter().all(done).then_some(())
+    };
+    // Until they are, or a rank dies: nobody knows how long a pair takes.
+    let forever = Duration::from_secs(u64::from(u32::MAX));
+    if work.meeting.within(forever).until(LOOK, &is_done).is_ok() {
+        return;
+    }
+    let _ = work.meeting.put(STOP, "");
+    wait_for_last(work, orders);
+}
+
+/// Gives the living the time to leave what they have measured.
+fn wait_for_last(work: &Work<'_>, orders: &[Order]) {
+    let dead = gone(work.halt);
+    let ends = |order: &Order| !dead.contains(&order.pair.0) && !work.meeting.has(&order.led());
+    let began = std::time::Instant::now();
+    while orders.iter().any(ends) && began.elapsed() < FAREWELL {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// What there is so far goes to the result file after every slot.
+fn save(work: &Work<'_>, gathered: &Gathered) {
+    let output = work.arguments.run.output.as_ref();
+    if let Some(path) = output.filter(|path| !ipcmark_results::is_stream(path)) {
+        // An error is said at the end, when the whole is written.
+        let _ = ipcmark_results::write_atomically(path, &gathered.so_far());
+    }
+}

@@ -1,0 +1,80 @@
+//! `--all-pairs`: each two ranks are measured, in rounds that rank 0 gives out.
+
+mod gathered;
+mod halt;
+mod leader;
+mod member;
+mod pair;
+mod pulse;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use self::{halt::Halt, pair::Work, pulse::Pulse};
+use super::{
+    arguments::RankArguments,
+    launcher::Rank,
+    meeting::Meeting,
+    status::{FAREWELL, dismiss, here},
+    whereabouts::Whereabouts,
+};
+use crate::{
+    definition::Outcome, interrupts::Interrupts, measurement::refuse_several_at_once, registry,
+};
+
+/// Takes part in the rounds.
+pub(super) fn run(
+    arguments: &RankArguments,
+    rank: &Rank,
+    directory: PathBuf,
+    interrupts: &Interrupts,
+) -> Outcome {
+    refuse_several_at_once(&arguments.run)?;
+    if arguments.run.live {
+        return Err("--live draws one run, and --all-pairs is several".to_owned().into());
+    }
+    let transports = registry::look(&arguments.run.module)?;
+    // Whatever is refused is refused by every rank, before any waits for another.
+    pair::request(arguments, &transports)?;
+    let halt = Halt::new().map_err(|e| format!("cannot make a pipe: {e}"))?;
+    let is_halted = || halt.is_set() || interrupts.signal().is_some();
+    let patience = arguments.meet_within;
+    let meeting = match rank.number {
+        0 => Meeting::open(directory, patience, &is_halted)?,
+        _ => Meeting::join(directory, patience, &is_halted)?,
+    };
+    let work = Work { meeting: &meeting, arguments, transports: &transports, halt: &halt };
+    let pulse = Pulse {
+        meeting: &meeting,
+        rank: rank.number,
+        patience,
+        halt: &halt,
+        interrupts,
+        watched: OnceLock::new(),
+        is_over: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        let begun = pulse.begin();
+        scope.spawn(|| pulse.run());
+        let outcome = begun.map_err(Into::into).and_then(|()| match rank.number {
+            0 => leader::lead(&work, rank, &pulse),
+            _ => {
+                meeting.put(&here(rank.number), &Whereabouts::here().line())?;
+                Ok(member::serve(&work, rank, &pulse))
+            }
+        });
+        let gone = leader::gone(&halt);
+        pulse.is_over.store(true, Ordering::Relaxed);
+        if rank.number == 0 {
+            // The others are to read the status even where something has ended the job.
+            dismiss(&meeting.apart(FAREWELL, &|| false), rank.count, &outcome, &gone);
+        }
+        outcome
+    })
+}

@@ -1,0 +1,214 @@
+//! One pair of ranks: its leader and its follower, at a place of their own within the meeting.
+
+use std::{
+    io::Write,
+    os::unix::net::UnixStream,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use ipcmark_results::{RunResult, parse, write_atomically};
+
+use super::{
+    super::{
+        arguments::RankArguments,
+        meeting::{Meeting, Missing},
+        rounds::Pair,
+        whereabouts::{leader, listen, reaches},
+    },
+    halt::Halt,
+};
+use crate::{
+    arguments::by_hand::FollowerArguments,
+    by_hand,
+    measurement::{Leader, RunRequest, measure_pair},
+    registry::Transports,
+};
+
+/// The largest result of a pair that rank 0 reads: 256 MiB.
+const LARGEST: u64 = 1 << 28;
+
+/// How often a follower looks whether its leader has ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a rank needs for its part in a pair.
+pub(super) struct Work<'a> {
+    pub meeting: &'a Meeting<'a>,
+    pub arguments: &'a RankArguments,
+    pub transports: &'a Transports,
+    pub halt: &'a Halt,
+}
+
+/// An order to measure a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    pub pair: Pair,
+    /// True if both are on one machine and in one network.
+    pub is_beside: bool,
+}
+
+impl Order {
+    /// As a line of a file.
+    pub(super) fn line(&self) -> String {
+        let (leader, follower) = self.pair;
+        format!("{leader} {follower} {}\n", u8::from(self.is_beside))
+    }
+
+    /// The orders of a file.
+    pub(super) fn all(text: &str) -> Vec<Self> {
+        text.lines().filter_map(Self::of_line).collect()
+    }
+
+    fn of_line(line: &str) -> Option<Self> {
+        let numbers: Vec<u32> = line.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let [leader, follower, is_beside] = numbers[..] else { return None };
+        Some(Self { pair: (leader, follower), is_beside: is_beside == 1 })
+    }
+
+    fn place(&self) -> String {
+        let (leader, follower) = self.pair;
+        format!("{leader}-{follower}")
+    }
+
+    /// The result of the leader, so far or as a whole.
+    fn result(&self) -> String {
+        format!("result-{}", self.place())
+    }
+
+    /// The file in which the leader says that it has ended: empty, or with the reason why nothing more was measured.
+    pub(super) fn led(&self) -> String {
+        format!("led-{}", self.place())
+    }
+
+    /// The same of the follower.
+    pub(super) fn followed(&self) -> String {
+        format!("followed-{}", self.place())
+    }
+}
+
+/// What is measured between two ranks, and the transports that are left out; an error is one of the command line.
+pub(super) fn request(
+    arguments: &RankArguments,
+    transports: &Transports,
+) -> Result<(RunRequest, Vec<String>), String> {
+    let mut request = RunRequest::new(&arguments.run, &transports.registry)?;
+    let left = request.keep_across_hosts(&transports.registry)?;
+    Ok((request, left))
+}
+
+impl Work<'_> {
+    /// What is measured between two ranks, and the transports that are left out.
+    pub(super) fn request(&self) -> Result<(RunRequest, Vec<String>), String> {
+        request(self.arguments, self.transports)
+    }
+
+    /// Leads a pair, and leaves the result for rank 0.
+    pub(super) fn lead(&self, order: &Order) -> Result<(), String> {
+        let ended = self.led(order);
+        self.meeting.put(&order.led(), &ended.err().unwrap_or_default())
+    }
+
+    /// Leads a pair. The result is in a file, as far as it came.
+    fn led(&self, order: &Order) -> Result<(), String> {
+        let path = self.meeting.path(&order.result());
+        let is_halted = || self.halt.is_set();
+        let place = self.meeting.path(&order.place());
+        let patience = self.arguments.meet_within;
+        let meeting = Meeting::open(place, patience, &is_halted)?;
+        let measured = || {
+            let listens = listen(&meeting, order.is_beside, self.arguments.address.as_deref())?;
+            let leader = Leader {
+                address: by_hand::address_of(&listens)?,
+                patience: Some(patience),
+                is_told: false,
+            };
+            let (registry, stop) = (&self.transports.registry, &self.halt.readable);
+            let (request, _) = self.request()?;
+            measure_pair(request, registry, &leader, stop, Some(path.clone())).map_err(|error| {
+                format!("rank {} with rank {}: {error}", order.pair.0, order.pair.1)
+            })
+        };
+        let measured = measured();
+        meeting.remove();
+        match measured? {
+            Some(result) => write_atomically(&path, &result).map_err(|e| e.to_string()),
+            None => Err("the job ended before it began".into()),
+        }
+    }
+
+    /// Follows in a pair.
+    pub(super) fn follow(&self, order: &Order) -> Result<(), String> {
+        let ended = self.followed(order);
+        self.meeting.put(&order.followed(), &ended.err().unwrap_or_default())
+    }
+
+    fn followed(&self, order: &Order) -> Result<(), String> {
+        // A leader that has failed has left no place to meet at.
+        let is_ended = || self.halt.is_set() || self.meeting.has(&order.led());
+        let place = self.meeting.path(&order.place());
+        let patience = self.arguments.meet_within;
+        let late = format!("rank {} did not say where it is", order.pair.0);
+        let meeting = Meeting::join(place, patience, &is_ended).map_err(|_| late.clone())?;
+        let found = match meeting.until(LOOK, &|| leader(&meeting)) {
+            Ok(found) => found,
+            Err(Missing::Interrupted) => return Ok(()),
+            Err(Missing::Late) => return Err(late),
+        };
+        let plain = FollowerArguments::plain(&self.arguments.run.module);
+        let follower = reaches(found, &meeting, plain);
+        let (stop, stopped) = UnixStream::pair().map_err(|e| e.to_string())?;
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) && !is_ended() {
+                    thread::sleep(LOOK);
+                }
+                let _ = (&stopped).write_all(b"!");
+            });
+            let served = by_hand::follow_until(&follower, &stop);
+            is_over.store(true, Ordering::Relaxed);
+            served.map(drop)
+        })
+    }
+
+    /// What a leader has left of its pair: a result if there is one, and why it is not whole, if so.
+    pub(super) fn found(&self, order: &Order) -> (Option<RunResult>, Option<String>) {
+        let name = order.result();
+        let bytes = match self.meeting.has(&name) {
+            true => self.meeting.bytes(&name, LARGEST),
+            false => Err("there is no result".into()),
+        };
+        let read = bytes.and_then(|bytes| {
+            parse(&bytes).map_err(|cause| format!("cannot read {name}: {cause}"))
+        });
+        let _ = std::fs::remove_file(self.meeting.path(&name));
+        let why = self.reason(order);
+        match read {
+            Ok(result) => (Some(result), why),
+            Err(cause) => (None, Some(why.unwrap_or(cause))),
+        }
+    }
+
+    /// Why a pair has ended early, in the words of its leader and its follower.
+    fn reason(&self, order: &Order) -> Option<String> {
+        let said = |name: String| self.meeting.read(&name).filter(|why| !why.is_empty());
+        let words: Vec<String> =
+            [said(order.led()), said(order.followed())].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_again_and_what_is_none_is_left_out() {
+        let orders =
+            [Order { pair: (0, 3), is_beside: true }, Order { pair: (1, 2), is_beside: false }];
+        let text: String = orders.iter().map(Order::line).collect();
+        assert_eq!(Order::all(&text), orders);
+        assert_eq!(Order::all("1 2\nx 2 1\n\n1 2 1 3\n"), []);
+    }
+}

@@ -1,0 +1,149 @@
+//! Which ranks are alive: each counts up in a file of its own, and who awaits it looks whether the number moves. No clocks
+//! of two hosts are compared.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    super::{
+        meeting::Meeting,
+        status::{left, told},
+    },
+    halt::{Cause, Halt},
+};
+use crate::interrupts::Interrupts;
+
+/// How often the thread looks for what ends the job.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A rank counts at least so often in the time after which it is taken for dead, and never less often than [`SLOWEST`].
+const COUNTS: u32 = 10;
+const SLOWEST: Duration = Duration::from_secs(5);
+
+/// The file by which rank 0 ends all measurements.
+pub(super) const STOP: &str = "stop";
+
+/// The file in which a rank counts.
+fn alive(rank: u32) -> String {
+    format!("alive-{rank}")
+}
+
+/// What a rank's thread needs to count, and to watch others.
+pub(super) struct Pulse<'a> {
+    pub meeting: &'a Meeting<'a>,
+    pub rank: u32,
+    /// A rank of which nothing is heard for so long is dead.
+    pub patience: Duration,
+    pub halt: &'a Halt,
+    pub interrupts: &'a Interrupts,
+    /// The ranks to watch, with their names, once they have come.
+    pub watched: OnceLock<Vec<(u32, String)>>,
+    /// True once the thread is to end.
+    pub is_over: AtomicBool,
+}
+
+/// The last number of a rank, and since when it is that.
+struct Heard {
+    number: Option<String>,
+    since: Instant,
+}
+
+impl Pulse<'_> {
+    /// Counts and watches until all is over. Rank 0 goes on counting while it ends the job.
+    pub(super) fn run(&self) {
+        let mut heard: BTreeMap<u32, Heard> = BTreeMap::new();
+        let (every, mut number, mut next) = (self.every(), 0_u64, Instant::now());
+        while !self.is_over.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            if now >= next && !self.is_deserted() {
+                number += 1;
+                // Without it the others take this rank for dead, and say so.
+                let _ = self.count(number);
+                next = now + every;
+            }
+            if !self.halt.is_set() {
+                self.look(&mut heard);
+            }
+            thread::sleep(LOOK.min(every));
+        }
+    }
+
+    /// Counts for the first time, so that it is there before this rank says that it has come.
+    pub(super) fn begin(&self) -> Result<(), String> {
+        self.count(0).map_err(|e| format!("cannot write {}: {e}", alive(self.rank)))
+    }
+
+    fn every(&self) -> Duration {
+        (self.patience / COUNTS).clamp(Duration::from_millis(10), SLOWEST)
+    }
+
+    /// A rank that counted after rank 0 has gone would keep the directory.
+    fn is_deserted(&self) -> bool {
+        matches!(self.halt.cause(), Some(Cause::Deserted(_)))
+    }
+
+    fn count(&self, number: u64) -> std::io::Result<()> {
+        let name = alive(self.rank);
+        let hidden = self.meeting.path(&format!(".{name}"));
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(&hidden)?.write_all(number.to_string().as_bytes())?;
+        fs::rename(&hidden, self.meeting.path(&name))
+    }
+
+    /// Looks for what ends the job.
+    fn look(&self, heard: &mut BTreeMap<u32, Heard>) {
+        if self.interrupts.signal().is_some() {
+            self.halt.set(Cause::Signal);
+        } else if self.rank != 0 && told(self.meeting).is_some() {
+            // All is over: what is silent now has parted.
+        } else if self.rank != 0 && self.meeting.has(STOP) {
+            self.halt.set(Cause::Ordered);
+        } else if self.rank != 0 && !self.meeting.is_there() {
+            self.halt.set(Cause::Deserted("rank 0 has ended without a result".into()));
+        } else if let Some((ranks, why)) = self.silent(heard) {
+            self.halt.set(match self.rank {
+                0 => Cause::Died(ranks, why),
+                _ => Cause::Deserted(why),
+            });
+        }
+    }
+
+    /// The watched ranks that are gone, and the sentence about them.
+    fn silent(&self, heard: &mut BTreeMap<u32, Heard>) -> Option<(Vec<u32>, String)> {
+        let (mut ranks, mut sentences) = (Vec::new(), Vec::new());
+        for (rank, name) in self.watched.get().into_iter().flatten() {
+            if let Some(what) = self.gone(*rank, heard) {
+                ranks.push(*rank);
+                sentences.push(format!("rank {rank} ({name}) {what}"));
+            }
+        }
+        (!ranks.is_empty()).then(|| (ranks, sentences.join(", and ")))
+    }
+
+    fn gone(&self, rank: u32, heard: &mut BTreeMap<u32, Heard>) -> Option<String> {
+        if self.meeting.has(&left(rank)) {
+            return Some("has left before the end".into());
+        }
+        let number = self.meeting.read(&alive(rank));
+        let now = Instant::now();
+        let last = heard.entry(rank).or_insert(Heard { number: None, since: now });
+        if number.is_some() && number != last.number {
+            *last = Heard { number, since: now };
+        }
+        let silence = now - last.since;
+        let sentence =
+            || format!("has died: nothing was heard of it for {} s", silence.as_secs().max(1));
+        (silence > self.patience).then(sentence)
+    }
+}

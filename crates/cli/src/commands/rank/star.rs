@@ -1,0 +1,125 @@
+//! Rank 0 leads, all others follow it at once.
+
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use super::{
+    arguments::RankArguments,
+    launcher::Rank,
+    meeting::{Meeting, Missing},
+    status::{FAREWELL, dismiss, ended, gather, here, leave, told},
+    whereabouts::{Whereabouts, leader, listen, reaches},
+};
+use crate::{
+    arguments::by_hand::FollowerArguments, by_hand, definition::Outcome, interrupts::Interrupts,
+    output,
+};
+
+/// How often a follower looks for what rank 0 says.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Waits for the others, and measures.
+pub(super) fn lead(
+    arguments: &RankArguments,
+    rank: &Rank,
+    directory: PathBuf,
+    interrupts: &Interrupts,
+) -> Outcome {
+    let is_stopped = || interrupts.signal().is_some();
+    let meeting = Meeting::open(directory, arguments.meet_within, &is_stopped)?;
+    let outcome = meet_and_lead(&meeting, arguments, rank, interrupts);
+    dismiss(&meeting, rank.count, &outcome, &[]);
+    outcome
+}
+
+fn meet_and_lead(
+    meeting: &Meeting<'_>,
+    arguments: &RankArguments,
+    rank: &Rank,
+    interrupts: &Interrupts,
+) -> Outcome {
+    let Some(lines) = gather(meeting, rank.count)? else {
+        return Ok(interrupts.exit_status());
+    };
+    let own = Whereabouts::here();
+    let are_beside = lines.iter().all(|line| Whereabouts::of_line(line).is_beside(&own));
+    let place = listen(meeting, are_beside, arguments.address.as_deref())?;
+    by_hand::lead_within(&place, &arguments.run, Some(arguments.meet_within))
+}
+
+/// Serves rank 0.
+pub(super) fn follow(
+    arguments: &RankArguments,
+    rank: &Rank,
+    directory: PathBuf,
+    interrupts: &Interrupts,
+) -> Outcome {
+    let is_stopped = || interrupts.signal().is_some();
+    let meeting = Meeting::join(directory, arguments.meet_within, &is_stopped)?;
+    meeting.put(&here(rank.number), &Whereabouts::here().line())?;
+    // Rank 0, which was there before, stops waiting for the others before this one stops waiting for it.
+    let patience = arguments.meet_within + FAREWELL;
+    let patient = meeting.within(patience);
+    let said = || match told(&meeting) {
+        Some(status) => Some(Err(status)),
+        None => leader(&meeting).map(Ok),
+    };
+    let leader = match patient.until(LOOK, &said) {
+        Ok(Ok(leader)) => leader,
+        Ok(Err(status)) => {
+            output::say(format_args!(
+                "rank {}: rank 0 has ended before it led: see what it says",
+                rank.number
+            ));
+            leave(&meeting, rank.number, status)
+        }
+        Err(Missing::Interrupted) => return Ok(interrupts.exit_status()),
+        Err(Missing::Late) => {
+            let why = "rank 0 did not say in time where it is: see what it says";
+            return Ok(ended(&meeting.within(Duration::ZERO), rank.number, why));
+        }
+    };
+    let follower = reaches(leader, &meeting, FollowerArguments::plain(&arguments.run.module));
+    let is_served = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (is_served, watched) = (&is_served, meeting.within(patience));
+        // A leader that ends before it has served anybody would be awaited for ever.
+        scope.spawn(move || leave_with(&watched, rank, is_served));
+        let outcome =
+            by_hand::follow_telling(&follower, &|_| is_served.store(true, Ordering::Relaxed));
+        is_served.store(true, Ordering::Relaxed);
+        outcome
+    })?;
+    if interrupts.signal().is_some() {
+        leave(&meeting, rank.number, 128 + interrupts.signal().unwrap_or_default());
+    }
+    let why = "rank 0 has ended without a result";
+    Ok(ended_with(&meeting, rank, why))
+}
+
+fn ended_with(meeting: &Meeting<'_>, rank: &Rank, why: &str) -> ExitCode {
+    ended(&meeting.within(FAREWELL), rank.number, why)
+}
+
+/// Ends this process where rank 0 has ended, or is silent, and no session has begun.
+fn leave_with(meeting: &Meeting<'_>, rank: &Rank, is_served: &AtomicBool) {
+    let waits = || !is_served.load(Ordering::Relaxed);
+    while waits() {
+        match told(meeting) {
+            Some(status) if waits() => leave(meeting, rank.number, status),
+            None if waits() && meeting.is_over() => {
+                output::say(format_args!(
+                    "rank {}: the leader was not reached in time",
+                    rank.number
+                ));
+                leave(meeting, rank.number, 1)
+            }
+            _ => thread::sleep(LOOK),
+        }
+    }
+}
