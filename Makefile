@@ -48,6 +48,8 @@ modules:
 bare:
 	@sh scripts/modules.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD) --bare
 
+# Whoever measures for the first time is asked before anything is installed; YES=1 is the answer.
+bench: export IPCMARK_ASK = 1
 bench: build
 	@mkdir -p $(dir $(RESULT))
 	@target/release/ipcmark run --output $(RESULT); status=$$?; \

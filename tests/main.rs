@@ -33,6 +33,7 @@ mod regression;
 mod report;
 mod run;
 mod secure;
+mod setup;
 mod streams;
 mod styles;
 mod support;
@@ -78,6 +79,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("report", report::tests()),
         ("run", run::tests()),
         ("secure", secure::tests()),
+        ("setup", setup::tests()),
         ("streams", streams::tests()),
         ("styles", styles::tests()),
         ("sweep", sweep::tests()),
