@@ -2,8 +2,10 @@
 # Installs what building ipcmark needs and is not there yet. Touches no network when nothing is missing.
 #
 #   deps.sh           compilers, and the libraries that modules are built for
+#   deps.sh aarch64   also what builds for aarch64, and runs that
 #   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
 #                     runs by hand in
+#   deps.sh image     also what makes an image for containers
 #   deps.sh lint      also what checks C and C++
 #   deps.sh launchers also what starts the ranks of a job
 #   deps.sh packages  also what makes packages, and a root to install them in
@@ -26,6 +28,7 @@ alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e968
 
 # Tests and checks that lack one of these say that they were not run.
 case ${1:-} in
+aarch64) libraries="$libraries gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 browser)
     libraries="$libraries iproute2 iptables zsh fish"
     { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null ||
@@ -35,6 +38,7 @@ packages)
     libraries="$libraries debhelper dpkg-dev mmdebstrap"
     python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
     ;;
+image) libraries="$libraries buildah mmdebstrap" ;;
 launchers) libraries="$libraries openmpi-bin mpich" ;;
 lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
 python)
@@ -180,6 +184,10 @@ fi
 if ! command -v "${CARGO:-cargo}" >/dev/null 2>&1; then
     echo 'deps: there is no cargo; install Rust 1.89 or later: https://rustup.rs' >&2
     exit 1
+fi
+
+if [ "${1:-}" = aarch64 ] && [ ! -d "$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" ]; then
+    rustup target add aarch64-unknown-linux-gnu
 fi
 
 cargo=${CARGO:-cargo}
