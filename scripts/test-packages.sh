@@ -72,6 +72,12 @@ debian() {
     measures '-t boost,iceoryx2' 4
     lists zeromq-ipc 'apt install libzmq5'
 
+    step 'the modules, with one library'
+    install '--no-install-recommends libzmq5'
+    measures '-t zeromq' 6
+    for row in nng-ipc cyclonedds fastdds-udp; do lists $row 'install it with: apt install lib'; done
+    inside 'apt-get purge -y -qq --autoremove libzmq5 >/dev/null'
+
     step 'the modules, with every library'
     inside 'apt-get purge -y -qq ipcmark-modules >/dev/null'
     install '--install-recommends /root/ipcmark-modules_*.deb'
