@@ -51,6 +51,7 @@ buildah $store inspect --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cm
     fails 'the image starts something else'
 inside ipcmark run -t os,zeromq,nng,iceoryx,fastdds,cyclonedds -w block -s 64 -n 50 --trials 3 --format csv \
     >"$place/rows" 2>"$place/words" || fails "$(tail -n 20 "$place/words")"
-rows=$(grep -c ',ok,' "$place/rows") || true
-[ "$rows" -ge 25 ] || fails "$rows rows were measured, not 25: $(cat "$place/rows")"
-echo "test-image: $rows rows were measured"
+# A line a trial: what counts is the transport.
+measured=$(grep ',ok,' "$place/rows" | cut -d, -f1 | sort -u | wc -l)
+[ "$measured" -ge 25 ] || fails "$measured transports were measured, not 25: $(cat "$place/rows")"
+echo "test-image: $measured transports were measured"
