@@ -87,7 +87,8 @@ asks() {
 how_much() {
     # shellcheck disable=SC2046
     set -- $(for package in "$@"; do ! apt-cache show "$package" >/dev/null 2>&1 || echo "$package"; done)
-    words=$([ $# = 0 ] || LC_ALL=C apt-get install --assume-no --no-install-recommends -o Debug::NoLocking=1 "$@" 2>/dev/null |
+    words=$([ $# = 0 ] ||
+        LC_ALL=C apt-get install --assume-no --no-install-recommends -o Debug::NoLocking=1 "$@" 2>/dev/null |
         grep -E '^(Need to get|After this operation)') || true
     echo "${words:-How much that is apt knows after apt-get update, which needs root.}"
 }

@@ -47,8 +47,8 @@ build build --isolation chroot --build-arg BASE=$base --tag $image --file packag
 # shellcheck disable=SC2086
 container=$(buildah $store from $image)
 # shellcheck disable=SC2086
-buildah $store inspect --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' $image | grep -qx '\[ipcmark\] \[run\]' ||
-    fails 'the image starts something else'
+starts=$(buildah $store inspect --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' $image)
+[ "$starts" = '[ipcmark] [run]' ] || fails "the image starts $starts"
 inside ipcmark run -t os,zeromq,nng,iceoryx,fastdds,cyclonedds -w block -s 64 -n 50 --trials 3 --format csv \
     >"$place/rows" 2>"$place/words" || fails "$(tail -n 20 "$place/words")"
 # A line a trial: what counts is the transport.
