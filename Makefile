@@ -11,7 +11,7 @@ MODULE_BUILD ?= target/modules
 PYTHON_BUILD ?= build --package ipcmark-cli
 
 .PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz \
-    loom miri python packages test-packages test-launchers doc overhead honesty regret clean
+    loom miri python packages packages-native packages-arm64 test-packages test-image test-aarch64 test-launchers doc overhead honesty regret clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
@@ -24,6 +24,8 @@ help:
 	@echo 'make python    the Python package, and the formats for other tools read by those tools'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make packages  for Debian and Python, at target/packages; make test-packages installs and removes them'
+	@echo 'make packages ARCH=arm64  the same for aarch64, at target/packages-arm64, without modules'
+	@echo 'make test-aarch64  what depends on the processor, cross-built and run under qemu-user'
 	@echo 'make test-launchers  ipcmark rank under Open MPI, MPICH and Slurm'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
@@ -48,6 +50,8 @@ modules:
 bare:
 	@sh scripts/modules.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD) --bare
 
+# Whoever measures for the first time is asked before anything is installed; YES=1 is the answer.
+bench: export IPCMARK_ASK = 1
 bench: build
 	@mkdir -p $(dir $(RESULT))
 	@target/release/ipcmark run --output $(RESULT); status=$$?; \
@@ -124,14 +128,36 @@ python:
 	$(CARGO) $(PYTHON_BUILD) --locked
 	@sh scripts/python.sh $(abspath target/debug/ipcmark) target/python
 
-# Two packages for Debian, and a wheel with the command; licences and a bill of materials in each.
-packages: build
+# Two packages for Debian, a wheel and an archive with the command; licences and a bill of materials in each. ARCH=arm64:
+# of the command alone, for aarch64, cross-built.
+packages: packages-$(or $(ARCH),native)
+
+packages-native: build
 	@sh scripts/deps.sh packages
 	@sh scripts/packages.sh target/release/modules target/packages
+
+CROSS = CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+    CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
+
+packages-arm64:
+	@sh scripts/deps.sh packages
+	@sh scripts/deps.sh aarch64
+	$(CROSS) $(CARGO) build --release --locked --target aarch64-unknown-linux-gnu --package ipcmark-cli
+	@$(CROSS) sh scripts/packages.sh --cross arm64 target/packages-arm64
+
+# The rows of the operating system, the rings and the C contract on aarch64, under qemu-user.
+test-aarch64:
+	@sh scripts/deps.sh aarch64
+	@sh scripts/test-aarch64.sh
 
 # Installs them in a root of Debian's packages alone, measures, removes them and looks for what is left. As root.
 test-packages: packages
 	@sh scripts/test-packages.sh target/packages
+
+# Builds an image of the packages, and measures in it. As root.
+test-image: packages
+	@sh scripts/deps.sh image
+	@sh scripts/test-image.sh target/packages
 
 # `ipcmark rank` under the launchers that Debian has.
 test-launchers:

@@ -2,12 +2,17 @@
 # Installs what building ipcmark needs and is not there yet. Touches no network when nothing is missing.
 #
 #   deps.sh           compilers, and the libraries that modules are built for
+#   deps.sh aarch64   also what builds for aarch64, and runs that
 #   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
 #                     runs by hand in
+#   deps.sh image     also what makes an image for containers
 #   deps.sh lint      also what checks C and C++
 #   deps.sh launchers also what starts the ranks of a job
 #   deps.sh packages  also what makes packages, and a root to install them in
 #   deps.sh python    also Python with its virtual environments, and what compares results of Google Benchmark
+#
+# With IPCMARK_ASK=1 and a person at the terminal it says first what it would install, and how much that is. Who answers
+# no goes on with what is here. YES=1 answers yes.
 set -eu
 
 packages='gcc g++ libc6-dev make cmake pkg-config'
@@ -23,6 +28,7 @@ alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e968
 
 # Tests and checks that lack one of these say that they were not run.
 case ${1:-} in
+aarch64) libraries="$libraries gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 browser)
     libraries="$libraries iproute2 iptables zsh fish"
     { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null ||
@@ -32,6 +38,7 @@ packages)
     libraries="$libraries debhelper dpkg-dev mmdebstrap"
     python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
     ;;
+image) libraries="$libraries buildah mmdebstrap" ;;
 launchers) libraries="$libraries openmpi-bin mpich slurmctld slurmd slurm-client munge python3" ;;
 lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
 python)
@@ -42,6 +49,9 @@ esac
 
 # Packages that were looked for in vain, so that the network is asked once only. `make clean` forgets them.
 not_offered=target/not-offered
+
+# Set where a person wants nothing installed.
+goes_without=''
 
 missing() {
     for package in "$@"; do
@@ -69,11 +79,57 @@ offered() {
     done
 }
 
+asks() {
+    [ "${IPCMARK_ASK:-}" = 1 ] && [ "${YES:-}" != 1 ] && [ -t 0 ] && [ -t 2 ]
+}
+
+# What apt itself says it would get, in megabytes; it needs no root for that.
+how_much() {
+    # shellcheck disable=SC2046
+    set -- $(for package in "$@"; do ! apt-cache show "$package" >/dev/null 2>&1 || echo "$package"; done)
+    words=$([ $# = 0 ] ||
+        LC_ALL=C apt-get install --assume-no --no-install-recommends -o Debug::NoLocking=1 "$@" 2>/dev/null |
+        grep -E '^(Need to get|After this operation)') || true
+    echo "${words:-How much that is apt knows after apt-get update, which needs root.}"
+}
+
+# Asks once. False where the answer is no; nothing but y or yes is a yes.
+allowed() {
+    asks || return 0
+    # shellcheck disable=SC2086
+    set -- $wanted $libraries
+    {
+        echo "ipcmark is built with $# packages that are not here:"
+        echo "$*" | fold -s -w 90 | sed 's/^/    /'
+        # shellcheck disable=SC2086
+        how_much "$@" | sed 's/^/    /'
+        [ "$(id -u)" = 0 ] || echo 'apt-get installs them with sudo.'
+        echo 'Without them only what is here is built, and the rows of the operating system need only cc.'
+        printf 'Install them? [y/N] '
+    } >&2
+    read -r answer || answer=''
+    case $answer in
+    [yY] | [yY][eE][sS]) return 0 ;;
+    esac
+    echo 'deps: nothing is installed; make deps does it later' >&2
+    goes_without=1
+    return 1
+}
+
+# What installs nothing needs a compiler all the same: Rust links with it.
+check_compiler() {
+    ! command -v cc >/dev/null 2>&1 || return 0
+    echo 'deps: nothing can be built without a C compiler, with which Rust links: apt install gcc libc6-dev' >&2
+    echo '      docs/install.md says how to install ipcmark without building it' >&2
+    exit 1
+}
+
 install_packages() {
     # shellcheck disable=SC2086
     wanted=$(missing $packages)
     libraries=$(missing_libraries)
     [ -n "$wanted$libraries" ] || return 0
+    allowed || return 0
     if [ "$(id -u)" = 0 ]; then root=''; else root='sudo'; fi
     $root apt-get update -qq
     # shellcheck disable=SC2046,SC2086
@@ -120,11 +176,19 @@ else
     echo "deps: this is no Debian system; see that these are there: $packages" >&2
 fi
 
-get_alephzero
+if [ -n "$goes_without" ]; then
+    check_compiler
+else
+    get_alephzero
+fi
 
 if ! command -v "${CARGO:-cargo}" >/dev/null 2>&1; then
     echo 'deps: there is no cargo; install Rust 1.89 or later: https://rustup.rs' >&2
     exit 1
+fi
+
+if [ "${1:-}" = aarch64 ] && [ ! -d "$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" ]; then
+    rustup target add aarch64-unknown-linux-gnu
 fi
 
 cargo=${CARGO:-cargo}

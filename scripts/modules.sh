@@ -27,11 +27,13 @@ if [ "$target" = "module-$what" ] && [ ! -e "modules/$what/CMakeLists.txt" ]; th
     exit 2
 fi
 
-if ! command -v cmake >/dev/null; then
-    echo 'modules: none are built, for this machine has no CMake; apt install cmake' >&2
-    [ -z "$target" ]
-    exit
-fi
+for tool in cmake make "${CC:-cc}" "${CXX:-c++}"; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "modules: none are built, for this machine has no $tool; make deps installs it" >&2
+        [ -z "$target" ]
+        exit
+    fi
+done
 
 # CMake refuses a build folder that was made for a checkout at another path.
 if ! grep -qsx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD/modules" "$build_dir/CMakeCache.txt"; then

@@ -1,12 +1,27 @@
 #!/bin/sh
-# Makes the packages of what `make build` built: two for Debian and a wheel for Python, each with the licences of what is
-# linked in and a bill of materials.
+# Makes the packages of what was built: two for Debian, a wheel for Python and an archive, each with the licences of what
+# is linked in and a bill of materials.
 #
-#   packages.sh MODULE_DIR OUT     OUT: the folder of the packages, made anew
+#   packages.sh MODULE_DIR OUT          of this machine's command, and of the modules that `make build` built
+#   packages.sh --cross arm64 OUT       of the command alone, cross-built for aarch64-unknown-linux-gnu
+#
+# OUT is the folder of the packages, made anew.
 set -eu
 
-modules=$1
-out=$2
+if [ "$1" = --cross ]; then
+    [ "$2" = arm64 ] || { echo "packages: there is no cross build for $2, only for arm64" >&2; exit 2; }
+    cross=$2
+    target=aarch64-unknown-linux-gnu
+    binary=target/$target/release/ipcmark
+    out=$3
+    libraries=/usr/aarch64-linux-gnu/lib
+else
+    cross=''
+    target=$(rustc -vV | sed -n 's/^host: //p')
+    binary=target/release/ipcmark
+    modules=$1
+    out=$2
+fi
 cargo=${CARGO:-cargo}
 tools=target/tools
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -32,15 +47,34 @@ materials() {
         packaging/third-party.hbs --output-file "$stage/materials/$2/THIRD-PARTY.txt"
 }
 
+# Runs the command; that of another processor under qemu-user. It gets its C library by name: with qemu's prefix for
+# libraries it would look below that for every other path as well.
+built() {
+    if [ -n "$cross" ]; then
+        qemu-aarch64 $libraries/ld-linux-aarch64.so.1 --library-path $libraries "$stage/ipcmark" "$@"
+    else
+        "$stage/ipcmark" "$@"
+    fi
+}
+
 # What the packages hold, as files.
 fill_stage() {
     mkdir -p "$stage/completions/bash" "$stage/completions/zsh" "$stage/completions/fish" "$stage/modules"
-    cp target/release/ipcmark "$stage/"
-    "$stage/ipcmark" man "$stage/man"
-    "$stage/ipcmark" completions bash >"$stage/completions/bash/ipcmark"
-    "$stage/ipcmark" completions zsh >"$stage/completions/zsh/_ipcmark"
-    "$stage/ipcmark" completions fish >"$stage/completions/fish/ipcmark.fish"
-    cp -r README.md CHANGELOG.md docs examples "$stage/"
+    cp "$binary" "$stage/"
+    built man "$stage/man"
+    built completions bash >"$stage/completions/bash/ipcmark"
+    built completions zsh >"$stage/completions/zsh/_ipcmark"
+    built completions fish >"$stage/completions/fish/ipcmark.fish"
+    cp -r README.md CHANGELOG.md LICENSE-* docs examples "$stage/"
+    materials crates/cli/Cargo.toml ipcmark
+    if [ -n "$cross" ]; then
+        echo "make build in a checkout of ipcmark: no package for $cross has modules" >"$stage/install"
+    else
+        fill_modules
+    fi
+}
+
+fill_modules() {
     cp "$modules"/*.so "$stage/modules/"
     echo 'apt install ipcmark-modules' >"$stage/install"
     for left_out in 'alephzero its package on PyPI states no licence' 'cpp-ipc it is in no package of Debian'; do
@@ -48,7 +82,6 @@ fill_stage() {
         rm -f "$stage/modules/$name.so"
         echo "make build in a checkout of ipcmark, for ${left_out#* }" >"$stage/modules/$name.install"
     done
-    materials crates/cli/Cargo.toml ipcmark
     materials modules/iceoryx2/Cargo.toml iceoryx2
 }
 
@@ -73,6 +106,13 @@ fill_debian() {
     done
 }
 
+# The packages of the C library, which dpkg-shlibdeps cannot ask for where they are those of a cross compiler: as new as
+# here.
+libraries_of_cross() {
+    c=$(dpkg-query -W -f '${Version}' libc6-arm64-cross | sed 's/-.*//')
+    printf 'libc 6 libc6 (>= %s)\nlibm 6 libc6 (>= %s)\nlibgcc_s 1 libgcc-s1 (>= 3.4)\n' "$c" "$c"
+}
+
 # What dpkg-buildpackage says is shown where it fails.
 make_debs() {
     if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh >/dev/null; then
@@ -80,7 +120,10 @@ make_debs() {
         return
     fi
     fill_debian
-    (cd "$deb" && SOURCE_DATE_EPOCH=$moment dpkg-buildpackage --build=binary --no-sign >build.log 2>&1) ||
+    [ -z "$cross" ] || libraries_of_cross >"$deb/debian/shlibs.local"
+    # The compiler has done its work: what dpkg would ask to be installed for a cross build is not needed.
+    (cd "$deb" && SOURCE_DATE_EPOCH=$moment dpkg-buildpackage --build=binary --no-sign \
+        ${cross:+--host-arch=$cross --no-check-builddeps --build-profiles=pkg.ipcmark.nomodules} >build.log 2>&1) ||
         { tail -n 20 "$deb/build.log" >&2; exit 1; }
     mv "$out"/work/*.deb "$out/"
 }
@@ -93,8 +136,19 @@ make_wheel() {
     fi
     "$tools/maturin/bin/python" -m pip install --quiet --disable-pip-version-check maturin==1.16.0
     cp "$stage/materials/ipcmark/THIRD-PARTY.txt" python/THIRD-PARTY.txt
-    (cd python && ../"$tools/maturin/bin/maturin" build --quiet --release --out "../$out")
+    (cd python && ../"$tools/maturin/bin/maturin" build --quiet --release ${cross:+--target "$target"} --out "../$out")
     rm python/THIRD-PARTY.txt
+}
+
+# What cargo-binstall unpacks; crates/cli/Cargo.toml tells it the names.
+make_archive() {
+    name=ipcmark-$version-$target
+    mkdir "$out/work/$name"
+    cp -r "$stage/ipcmark" "$stage/man" "$stage/completions" "$stage/README.md" "$stage"/LICENSE-* \
+        "$stage/materials/ipcmark/THIRD-PARTY.txt" "$stage/materials/ipcmark/ipcmark.cdx.json" "$out/work/$name/"
+    tar -C "$out/work" --sort=name --mtime="@$moment" --owner=0 --group=0 --numeric-owner -cf - "$name" |
+        gzip -n >"$out/$name.tar.gz"
+    cp "$stage/materials/ipcmark/ipcmark.cdx.json" "$out/$name.cdx.json"
 }
 
 rm -rf "$out"
@@ -106,5 +160,7 @@ tool cargo-about 0.9.3 cli
 fill_stage
 make_debs
 make_wheel
+make_archive
 rm -rf "$out/work"
 ls -l "$out"
+sh scripts/package-names.sh "$target" "$out"

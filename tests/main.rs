@@ -34,6 +34,7 @@ mod regression;
 mod report;
 mod run;
 mod secure;
+mod setup;
 mod streams;
 mod styles;
 mod support;
@@ -80,6 +81,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("report", report::tests()),
         ("run", run::tests()),
         ("secure", secure::tests()),
+        ("setup", setup::tests()),
         ("streams", streams::tests()),
         ("styles", styles::tests()),
         ("sweep", sweep::tests()),

@@ -17,7 +17,7 @@ pub(crate) unsafe fn read(text: *const c_char) -> Option<String> {
 /// The text in a fixed array, which a module may have filled to its last byte.
 pub(crate) fn read_array(array: &[c_char]) -> String {
     let bytes: Vec<u8> =
-        array.iter().map(|c| c.cast_unsigned()).take_while(|byte| *byte != 0).collect();
+        array.iter().map(|c| c.to_ne_bytes()[0]).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn read_array(array: &[c_char]) -> String {
 pub(crate) fn write_array(array: &mut [c_char], text: &str) {
     let room = array.len() - 1;
     let bytes = text.bytes().take(room).chain([0]);
-    array.iter_mut().zip(bytes).for_each(|(to, from)| *to = from.cast_signed());
+    array.iter_mut().zip(bytes).for_each(|(to, from)| *to = c_char::from_ne_bytes([from]));
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn an_array_holds_what_fits() {
-        let mut array = [b'x'.cast_signed(); 4];
+        let mut array = [c_char::from_ne_bytes([b'x']); 4];
         assert_eq!(read_array(&array), "xxxx");
         for (text, kept) in [("", ""), ("ab", "ab"), ("abc", "abc"), ("abcd", "abc")] {
             write_array(&mut array, text);

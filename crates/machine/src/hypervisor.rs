@@ -2,17 +2,13 @@
 
 use crate::files::Files;
 
-/// Its name, or `none` on bare metal, or `unknown`: its own signature where the processor tells it (x86), else what the firmware says.
+/// Its name, or `none` on bare metal, or `unknown`: its own signature where the processor tells it (x86), else what the
+/// firmware says.
 pub fn name() -> String {
-    let files = Files::of_system();
-    let firmware = || {
-        files.text("sys/hypervisor/type").or_else(|| files.text("sys/class/dmi/id/product_name"))
-    };
-    match signature() {
-        Some(signature) => signature,
-        None if cfg!(target_arch = "x86_64") => "none".into(),
-        None => firmware().unwrap_or_else(|| "unknown".into()),
+    if cfg!(target_arch = "x86_64") {
+        return signature().unwrap_or_else(|| "none".into());
     }
+    of_firmware(&Files::of_system())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -37,4 +33,86 @@ fn signature() -> Option<String> {
 #[cfg(not(target_arch = "x86_64"))]
 fn signature() -> Option<String> {
     None
+}
+
+/// Where a machine says what it is. The last two are the device tree's, in which texts end with a NUL byte.
+const SOURCES: [&str; 6] = [
+    "sys/hypervisor/type",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/class/dmi/id/product_name",
+    "sys/class/dmi/id/bios_vendor",
+    "proc/device-tree/hypervisor/compatible",
+    "proc/device-tree/compatible",
+];
+
+/// What a virtual machine says there, as far as systemd-detect-virt knows it too.
+const SIGNS: [(&str, &str); 14] = [
+    ("xen", "Xen"),
+    ("KVM", "KVM"),
+    ("linux,kvm", "KVM"),
+    ("linux,dummy-virt", "QEMU"),
+    ("QEMU", "QEMU"),
+    ("OpenStack", "KVM"),
+    ("KubeVirt", "KVM"),
+    ("Amazon EC2", "Amazon EC2"),
+    ("Google Compute Engine", "Google Compute Engine"),
+    ("VMware", "VMware"),
+    ("vmware", "VMware"),
+    ("Virtual Machine", "Hyper-V"),
+    ("VirtualBox", "VirtualBox"),
+    ("Apple Virtualization", "Apple Virtualization"),
+];
+
+/// A machine that names itself and no hypervisor is bare metal: EC2 sells some of those, too.
+fn of_firmware(files: &Files) -> String {
+    let texts: Vec<String> = SOURCES.iter().filter_map(|path| files.text(path)).collect();
+    let says = |sign: &str| texts.iter().any(|text| text.contains(sign));
+    if texts.is_empty() {
+        return "unknown".into();
+    }
+    let sign = SIGNS.iter().find(|(sign, _)| says(sign));
+    match sign {
+        Some((_, name)) if !texts.iter().any(|text| text.ends_with(".metal")) => (*name).into(),
+        _ => "none".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_virtual_if_it_says_so() {
+        for (files, name) in [
+            (&[][..], "unknown"),
+            (&[("sys_vendor", "QEMU"), ("product_name", "KVM Virtual Machine")], "KVM"),
+            (&[("sys_vendor", "Amazon EC2"), ("product_name", "m7g.large")], "Amazon EC2"),
+            (&[("sys_vendor", "Amazon EC2"), ("product_name", "m7g.metal")], "none"),
+            (
+                &[("sys_vendor", "Microsoft Corporation"), ("product_name", "Virtual Machine")],
+                "Hyper-V",
+            ),
+            (&[("sys_vendor", "GIGABYTE"), ("product_name", "R152-P30-00")], "none"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let place = directory.path().join("sys/class/dmi/id");
+            std::fs::create_dir_all(&place).unwrap();
+            for (file, text) in files {
+                std::fs::write(place.join(file), text).unwrap();
+            }
+            assert_eq!(of_firmware(&Files::below(directory.path())), name, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_tree_says_it_too() {
+        for (text, name) in
+            [("linux,dummy-virt\0", "QEMU"), ("raspberrypi,4-model-b\0brcm,bcm2711\0", "none")]
+        {
+            let directory = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(directory.path().join("proc/device-tree")).unwrap();
+            std::fs::write(directory.path().join("proc/device-tree/compatible"), text).unwrap();
+            assert_eq!(of_firmware(&Files::below(directory.path())), name, "{text}");
+        }
+    }
 }

@@ -25,6 +25,7 @@ pub mod pair;
 pub mod pin;
 pub mod placement;
 pub mod process;
+mod processor_name;
 pub mod remarks;
 pub mod removal;
 pub mod topology;

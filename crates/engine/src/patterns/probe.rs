@@ -33,8 +33,9 @@ use nix::{
     unistd::ftruncate,
 };
 
-/// Distance between two lines: a page, or more pages than one where they are smaller than this.
-const STRIDE: usize = 4096;
+/// Distance between two lines: a page of any size that the processor has. Where pages can be large, no two lines are at
+/// the same place in theirs, for all would be in one set of the cache.
+const STRIDE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { (64 << 10) + 128 };
 
 /// Chunks of a probe, each on a line of its own.
 const CHUNKS: usize = 8;

@@ -5,8 +5,8 @@ use super::{
     system::System,
 };
 use crate::{
-    files::{Files, field},
-    hypervisor,
+    files::Files,
+    hypervisor, processor_name,
     topology::{self, Cpu},
 };
 
@@ -32,7 +32,7 @@ impl Facts {
     pub fn read() -> Self {
         let files = Files::of_system();
         Self {
-            cpu_model: cpu_model(&files).unwrap_or_else(unknown),
+            cpu_model: processor_name::name(&files).unwrap_or_else(unknown),
             cpus: topology::usable().unwrap_or_default(),
             kernel: kernel().unwrap_or_else(unknown),
             os: os_name(&files).unwrap_or_else(unknown),
@@ -50,7 +50,7 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         name: "processor",
         source: "/proc/cpuinfo",
-        examine: |system| cpu_model(&system.files).map(Examined::harmless),
+        examine: |system| processor_name::name(&system.files).map(Examined::harmless),
     },
     Fact { name: "kernel", source: "uname", examine: |_| kernel().map(Examined::harmless) },
     Fact {
@@ -58,7 +58,11 @@ pub(super) const FACTS: &[Fact] = &[
         source: "/etc/os-release",
         examine: |system| os_name(&system.files).map(Examined::harmless),
     },
-    Fact { name: "hypervisor", source: "cpuid, /sys/class/dmi/id", examine: examine_hypervisor },
+    Fact {
+        name: "hypervisor",
+        source: "cpuid, /sys/class/dmi/id, /proc/device-tree",
+        examine: examine_hypervisor,
+    },
 ];
 
 fn examine_hypervisor(system: &System) -> Option<Examined> {
@@ -73,12 +77,6 @@ fn examine_hypervisor(system: &System) -> Option<Examined> {
         Some(name) => Examined::harmless(name).with(Some(effect)),
         None => Examined::harmless("none"),
     })
-}
-
-fn cpu_model(files: &Files) -> Option<String> {
-    let info = files.text("proc/cpuinfo")?;
-    let name = ["model name", "Model"].iter().find_map(|key| field(&info, key));
-    name.map(str::to_owned)
 }
 
 fn kernel() -> Option<String> {

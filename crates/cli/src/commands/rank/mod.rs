@@ -17,6 +17,7 @@ use std::{
 
 use clap::Args;
 use ipcmark_machine::{pin, topology};
+use ipcmark_transport::Pattern;
 
 use self::{arguments::RankArguments, launcher::Rank};
 use crate::{
@@ -32,10 +33,20 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let rank = Rank::find(arguments.rank, arguments.ranks)?;
     // A pair is a leader and a follower; else all others follow.
     let followers = if arguments.all_pairs { 1 } else { rank.count - 1 };
-    if invocation.has("subscribers") && arguments.run.subscribers != followers {
-        return Err(refused_subscribers(&arguments, &rank).into());
+    let run = &mut arguments.run;
+    // Where they publish, they are publishers.
+    let publish = match run.patterns.as_deref() {
+        Some(patterns) => patterns == [Pattern::FanIn],
+        None => run.publishers > 1,
+    };
+    let (flag, asked) = match publish {
+        true => ("publishers", &mut run.publishers),
+        false => ("subscribers", &mut run.subscribers),
+    };
+    let given = std::mem::replace(asked, followers);
+    if invocation.has(flag) && given != followers {
+        return Err(refused_followers(flag, given, &arguments, &rank).into());
     }
-    arguments.run.subscribers = followers;
     let directory = directory(&arguments, &rank)?;
     if !arguments.keep_binding {
         widen(&rank);
@@ -48,15 +59,15 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-fn refused_subscribers(arguments: &RankArguments, rank: &Rank) -> String {
-    let (asked, followers) = (arguments.run.subscribers, rank.count - 1);
+fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &Rank) -> String {
+    let followers = rank.count - 1;
     if arguments.all_pairs {
         return format!(
-            "--all-pairs measures a leader and one follower at a time, not {asked}: leave --subscribers out"
+            "--all-pairs measures a leader and one follower at a time, not {asked}: leave --{flag} out"
         );
     }
     format!(
-        "{} ranks are a leader and {followers} followers, not {asked}: leave --subscribers out",
+        "{} ranks are a leader and {followers} followers, not {asked}: leave --{flag} out",
         rank.count
     )
 }

@@ -1,0 +1,147 @@
+#!/bin/sh
+# Runs the tests of what depends on the processor, built for aarch64, under qemu-user: unit tests, the C contract, the
+# conformance suite of the operating system's rows and of modules in C and in Rust, and the command.
+#
+#   test-aarch64.sh
+#
+# Not shown by it: memory order, for qemu has this processor's (make loom has those that the language allows), pages
+# larger than 4 KiB, and every time.
+set -eu
+
+target=aarch64-unknown-linux-gnu
+triple=aarch64-linux-gnu
+cargo=${CARGO:-cargo}
+qemu=${QEMU:-$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)}
+
+# What qemu-user does otherwise than Linux. A part of a test's name, and the reason.
+left_out='
+shared::tests::signal::|qemu-user blocks other signals than the program asks for, which the transport sees
+signal::tests::only_a_thread|the same
+signal/|the same
+sysv_mq::tests::every_length|qemu-user writes over the type of a message where msgrcv finds none, and a spinning end looks often
+sysv-mq/spin|the same
+sysv-mq/block/steady|qemu-user allocates memory for every msgrcv
+this_process_is_among_all_and_faults|qemu-user says 0 page faults
+a_mount_point_is_not_crossed|qemu-user has no openat2 before version 9
+'
+
+fails() {
+    echo "test-aarch64: $1" >&2
+    exit 1
+}
+
+step() {
+    echo "test-aarch64: $1"
+}
+
+# A user namespace of its own, in which qemu runs what is of the other processor: the machine is not changed, and no root
+# is needed. All users of this machine are in it where root makes it.
+emulating() {
+    mkfifo "$place/mapped"
+    unshare --user --mount -- sh "$0" --inside "$place" &
+    inside=$!
+    trap 'kill $inside 2>/dev/null || true; rm -rf "$place"' EXIT
+    until [ "$(readlink /proc/$inside/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
+    if [ "$(id -u)" = 0 ]; then
+        map='0 0 65536'
+    else
+        map="0 $(id -u) 1"
+        echo deny >/proc/$inside/setgroups
+    fi
+    echo "$map" >/proc/$inside/uid_map
+    if [ "$(id -u)" != 0 ]; then map="0 $(id -g) 1"; fi
+    echo "$map" >/proc/$inside/gid_map
+    echo >"$place/mapped"
+    wait $inside
+}
+
+# An ELF file of 64 bits for processor 183. O: qemu gets the open file, C: with its own rights, F: the interpreter is
+# opened now, so that it is there in every root.
+register() {
+    mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+    magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+    mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+    printf '%s' ":ipcmark-arm64:M::$magic:$mask:$qemu:OCF" >/proc/sys/fs/binfmt_misc/register
+}
+
+build() {
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$triple-gcc
+    export CC_aarch64_unknown_linux_gnu=$triple-gcc CARGO_PROFILE_DEV_DEBUG=0
+    step 'building'
+    "$cargo" test --quiet --locked --target $target --no-run --message-format json \
+        -p ipcmark-transport -p ipcmark-fdpass -p ipcmark-native -p ipcmark-machine -p ipcmark-abi \
+        -p ipcmark-conformance >"$place/messages"
+    sed -n 's/.*"name":"\([^"]*\)".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p' "$place/messages" |
+        grep -vE '^(fastdds|faulty|walk_through) ' >"$place/tests"
+    "$cargo" build --quiet --locked --target $target -p ipcmark-cli
+}
+
+# The compilers of tests that compile are those for the other processor.
+other_compilers() {
+    mkdir "$place/bin"
+    ln -s "$(command -v $triple-gcc)" "$place/bin/cc"
+    ln -s "$(command -v $triple-g++)" "$place/bin/c++"
+    PATH=$place/bin:$PATH
+    export PATH QEMU_LD_PREFIX=/usr/$triple
+    # What is there is for this processor.
+    unset IPCMARK_MODULE_PATH
+}
+
+# Whether a process can adopt orphans, as what tries a module does: the qemu-user 7.2 of Debian 12 refuses it.
+adopts() {
+    {
+        echo '#include <sys/prctl.h>'
+        echo 'int main(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1) != 0; }'
+    } >"$place/adopts.c"
+    cc "$place/adopts.c" -o "$place/adopts"
+    "$place/adopts"
+}
+
+skips() {
+    echo "$left_out" | sed -n 's/^\([^|]*\)|.*/--skip \1/p'
+}
+
+suite() {
+    step "$1"
+    # shellcheck disable=SC2046
+    "$2" --quiet $(skips) || fails "$1 failed"
+}
+
+# One row of each kind of mechanism.
+command_measures() {
+    step 'the command'
+    target/$target/debug/ipcmark run -t pipe,uds-stream,tcp,posix-mq,shm-ring,shm-slot,memfd -w all -s 64 -n 50 \
+        --trials 3 --format csv >"$place/rows" 2>"$place/words" || fails "$(tail -n 20 "$place/words")"
+    measured=$(grep ',ok,' "$place/rows" | cut -d, -f1 | sort -u | wc -l)
+    [ "$measured" = 7 ] || fails "$measured transports were measured, not 7: $(cat "$place/rows")"
+}
+
+run_all() {
+    register
+    other_compilers
+    echo "$left_out" | sed -n 's/^\([^|]*\)|\(.*\)/test-aarch64: left out: \1: \2/p'
+    grep -vE '^(conformance|exported) ' "$place/tests" | while read -r name file; do suite "$name" "$file"; done
+    command_measures
+    if adopts; then
+        grep -E '^(conformance|exported) ' "$place/tests" | while read -r name file; do suite "$name" "$file"; done
+    else
+        step "left out: modules, whose processes adopt orphans: $("$qemu" --version | head -n 1) refuses it"
+        step '(Debian 13 and the backports of 12 have one that does not; QEMU=FILE names it)'
+    fi
+    step 'all holds'
+}
+
+if [ "${1:-}" = --inside ]; then
+    place=$2
+    read -r _ <"$place/mapped"
+    run_all
+    exit
+fi
+[ -n "$qemu" ] || fails 'there is no qemu-aarch64: apt install qemu-user'
+command -v $triple-gcc >/dev/null || fails "there is no $triple-gcc: apt install gcc-$triple"
+"$cargo" --version >/dev/null
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+export QEMU="$qemu"
+build
+emulating
