@@ -167,6 +167,8 @@ fn what_cannot_be_is_refused() {
     assert!(nowhere.contains("with --rendezvous"), "{nowhere}");
     let several = refused(&mut rank(0, 2, place.path(), "-t pipe --subscribers 3"));
     assert!(several.contains("leave --subscribers out"), "{several}");
+    let publishing = refused(&mut rank(0, 2, place.path(), "-t pipe --publishers 3"));
+    assert!(publishing.contains("leave --publishers out"), "{publishing}");
     let meeting = place.path().join("meeting");
     fs::create_dir(&meeting).unwrap();
     let left = refused(&mut rank(0, 2, place.path(), "-t pipe"));
