@@ -195,7 +195,7 @@ fn the_death_of_rank_0_ends_all_and_leaves_nothing() {
 
 fn who_does_not_come_is_named_by_all() {
     let place = tempfile::tempdir().unwrap();
-    let words = "-t tcp --meet-within 5s";
+    let words = "-t tcp --meet-within 10s";
     let leader = Running::start(&mut rank(0, 3, place.path(), words));
     let other = Running::start(&mut rank(1, 3, place.path(), words));
     let leader = leader.end().exits(2);

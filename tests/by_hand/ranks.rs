@@ -108,7 +108,7 @@ fn who_does_not_come_is_named() {
     let leader = end(&mut rank(0, 3, place.path(), "-t pipe --meet-within 1s")).exits(2);
     assert!(leader.stderr.contains("rank 1, 2 of 3 did not come in time"), "{}", leader.stderr);
     // Who is there ends with the same status.
-    let words = "-t pipe --meet-within 5s";
+    let words = "-t pipe --meet-within 10s";
     let leader = Running::start(&mut rank(0, 3, place.path(), words));
     let other = Running::start(&mut rank(1, 3, place.path(), words));
     let leader = leader.end().exits(2);

@@ -28,7 +28,12 @@ const WORDS: &[(&str, &str)] = &[
          defaults. A ! marks a row to be careful with: the sentence below its group says why.",
     ),
     ("family", "The origin of the transport: os is the operating system, else the library."),
-    ("pattern", "The shape of the traffic. latency is a ping-pong: one message under way."),
+    (
+        "pattern",
+        "The shape of the traffic. latency is a ping-pong: one message under way. one-way: from sender to receiver. \
+         throughput: a stream. fan-out: one publication, an answer of each follower. fan-in: streams of several \
+         publishers to one.",
+    ),
     ("payload", "Bytes of one message, its head of 16 bytes included. Binary: 1 KiB is 1,024 B."),
     (
         "wait",
@@ -40,6 +45,7 @@ const WORDS: &[(&str, &str)] = &[
         "The bytes written and read within the timed part: head is the first 16, all is every byte.",
     ),
     ("subscribers", "Followers that answer one leader."),
+    ("publishers", "Followers that stream to one leader, all at once."),
     (
         "status",
         "ok: measured. failed: tried, and something went wrong. unavailable: it cannot run on this \
