@@ -74,7 +74,9 @@ pub fn ipcmark(words: &str) -> Command {
 /// given, unless they say otherwise.
 fn patient(words: &str) -> Vec<&str> {
     let mut words: Vec<&str> = words.split_whitespace().collect();
-    let measures = words.first().is_some_and(|word| ["run", "leader", "explain"].contains(word))
+    let measures = words
+        .first()
+        .is_some_and(|word| ["run", "leader", "explain", "sweep", "advise"].contains(word))
         || words.contains(&"--run");
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
     let is_run = words.first().is_some_and(|word| ["run", "leader"].contains(word));

@@ -72,7 +72,7 @@ const OLD_SCHEMA: &str = "ipcmark/1";
 
 /// Reads the content of a result file. The error says what is wrong.
 pub fn parse(bytes: &[u8]) -> Result<RunResult, String> {
-    let form: Form = serde_json::from_slice(bytes).map_err(|error| describe(&error))?;
+    let form: Form = serde_json::from_slice(bytes).map_err(|error| describe(&error, bytes))?;
     match form.schema.as_deref() {
         Some(SCHEMA) => {}
         Some(OLD_SCHEMA) => {
@@ -94,16 +94,25 @@ fn model(bytes: &[u8]) -> Result<RunResult, String> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let result = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        format!("{}, at {path}", describe(error.inner()))
+        format!("{}, at {path}", describe(error.inner(), bytes))
     })?;
-    json.end().map_err(|error| describe(&error))?;
+    json.end().map_err(|error| describe(&error, bytes))?;
     Ok(result)
 }
 
-fn describe(error: &serde_json::Error) -> String {
+fn describe(error: &serde_json::Error, bytes: &[u8]) -> String {
     match error.classify() {
+        _ if ends_within_number(error, bytes) => format!("it is cut short: {error}"),
         serde_json::error::Category::Eof => format!("it is cut short: {error}"),
         serde_json::error::Category::Data => format!("it is not of the form `{SCHEMA}`: {error}"),
         _ => format!("it is not JSON: {error}"),
     }
+}
+
+/// Whether the text ends within `4.5`: what is left of it is no number, which the parser does not take for an end.
+fn ends_within_number(error: &serde_json::Error, bytes: &[u8]) -> bool {
+    let last = bytes.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = 1 + bytes.iter().filter(|byte| **byte == b'\n').count();
+    let is_at_end = (error.line(), error.column()) == (line, last.len());
+    is_at_end && bytes.ends_with(b".") | bytes.ends_with(b"e") | bytes.ends_with(b"-")
 }
