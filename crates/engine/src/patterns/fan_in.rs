@@ -19,7 +19,7 @@ use super::{
     marks::{MOST_MARKS, Mark},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, demand, demanded, follower_number},
     steps::{ClockFree, Losses, Patience, Sampled, read, unexpected},
-    stream::{self, BATCH_NS, FEWEST_BATCHES, LONGEST_BLOCK, counting, shares},
+    stream::{self, BATCH_NS, FEWEST_BATCHES, LONGEST_BLOCK, counting},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};
@@ -127,15 +127,12 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
     }
 
     fn warm_up(&mut self, limit: TurnLimit) -> Result<f64, Error> {
-        let begin = now_ns();
-        let (mut sent, mut slots) = (0, vec![0; MOST_MARKS]);
-        while sent == 0 || (sent < limit.samples && now_ns() - begin < limit.time_ns) {
-            // From nothing known to what a message takes in a few short steps.
-            let length_ns = (stream::BLOCK.as_nanos() as u64).min(limit.time_ns / 4);
-            let block = self.block(limit.samples - sent, length_ns)?;
-            sent += self.sent_in(&block);
+        let mut slots = vec![0; MOST_MARKS];
+        stream::warm_up(limit, |wanted, length_ns| {
+            let block = self.block(wanted, length_ns)?;
             self.counted(&block, &mut slots);
-        }
+            Ok(self.sent_in(&block))
+        })?;
         Ok(self.message_ns)
     }
 
@@ -152,7 +149,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
     }
 
     fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
-        Err(Error::new("measure", "a stream", "without a clock there is nothing to measure"))
+        Err(stream::needs_clock())
     }
 
     fn start_measuring(&mut self) {
@@ -216,15 +213,9 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         self.publishers.iter_mut().for_each(|publisher| publisher.arrived = 0);
         self.ends.publish(demand(exponent))?;
         self.take_all(&mut block)?;
-        let sent = self.sent_in(&block);
-        let cause = match block.received {
-            0 => format!("not one of {sent} messages arrived"),
-            received if RELIABLE && received < sent => {
-                format!("{received} of {sent} arrived: the transport loses")
-            }
-            _ => return Ok(block),
-        };
-        Err(Error::new("measure", "streams of several publishers", cause))
+        let (what, sent) = ("streams of several publishers", self.sent_in(&block));
+        stream::check_arrivals::<RELIABLE>(what, block.received, sent)?;
+        Ok(block)
     }
 
     /// Takes what comes until every publisher has answered the demand, or nothing has come for too long.
@@ -287,17 +278,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
             self.marks[..block.marks].iter().copied().enumerate().collect();
         let end_ns = if block.through_ns > 0 { block.through_ns } else { u64::MAX };
         let counts = counting(&seen, end_ns);
-        let spent = self.sent_in(block);
-        let sampled = match counts {
-            [(_, first), .., (_, last)] => Sampled {
-                samples: shares(counts, slots),
-                events: last.before - first.before,
-                elapsed_ns: last.at_ns - first.at_ns,
-                spent,
-            },
-            _ => stream::whole(&seen, block.received, spent, slots),
-        };
-        self.message_ns = (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1);
+        let sampled = stream::sampled(counts, block.received, self.sent_in(block), slots);
+        self.message_ns = stream::message_ns(sampled);
         sampled
     }
 }

@@ -109,15 +109,12 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     }
 
     fn warm_up(&mut self, limit: TurnLimit) -> Result<f64, Error> {
-        let begin = now_ns();
-        let (mut sent, mut slots) = (0, vec![0; MOST_MARKS]);
-        while sent == 0 || (sent < limit.samples && now_ns() - begin < limit.time_ns) {
-            // From nothing known to what a message takes in a few short steps.
-            let length_ns = (BLOCK.as_nanos() as u64).min(limit.time_ns / 4);
-            let stream = self.stream(limit.samples - sent, length_ns)?;
-            sent += stream.sent();
+        let mut slots = vec![0; MOST_MARKS];
+        warm_up(limit, |wanted, length_ns| {
+            let stream = self.stream(wanted, length_ns)?;
             self.counted(&stream, &mut slots);
-        }
+            Ok(stream.sent())
+        })?;
         Ok(self.message_ns)
     }
 
@@ -135,7 +132,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     }
 
     fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
-        Err(Error::new("measure", "a stream", "without a clock there is nothing to measure"))
+        Err(needs_clock())
     }
 
     fn start_measuring(&mut self) {
@@ -191,17 +188,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         self.ends.certainly(0)?;
         let sent = (batches as u64) << exponent;
         let marks = self.collector.collect(&mut self.ends, sent, exponent)?;
-        match marks.received {
-            received if RELIABLE && received < sent => {
-                let cause = format!("{received} of {sent} arrived: the transport loses");
-                Err(Error::new("measure", "a stream of messages", cause))
-            }
-            0 => {
-                let cause = format!("not one of {sent} messages arrived");
-                Err(Error::new("measure", "a stream of messages", cause))
-            }
-            _ => Ok(Stream { exponent, batches, marks }),
-        }
+        check_arrivals::<RELIABLE>("a stream of messages", marks.received, sent)?;
+        Ok(Stream { exponent, batches, marks })
     }
 
     /// The stream: batches of `batch` messages until the time is over; how many there were.
@@ -246,31 +234,73 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
                 self.depths.saturating_record(depth as u64);
             }
         }
-        let sampled = match counts {
-            [(_, first), .., (_, last)] => Sampled {
-                samples: shares(counts, slots),
-                events: last.before - first.before,
-                elapsed_ns: last.at_ns - first.at_ns,
-                spent: stream.sent(),
-            },
-            _ => whole(&seen, stream.marks.received, stream.sent(), slots),
-        };
-        self.message_ns = (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1);
+        let sampled = sampled(counts, stream.marks.received, stream.sent(), slots);
+        self.message_ns = message_ns(sampled);
         sampled
     }
 }
 
-/// One batch alone: from its first arrival until all of it had arrived.
-pub(super) fn whole(
-    seen: &[(usize, Mark)],
+/// Streams until as much has been sent as a warm-up takes, from nothing known to what a message takes in a few short steps.
+/// Each is of at most so many messages, takes so long, and says how many it sent.
+pub(super) fn warm_up(
+    limit: TurnLimit,
+    mut stream: impl FnMut(u64, u64) -> Result<u64, Error>,
+) -> Result<(), Error> {
+    let (begin, mut sent) = (now_ns(), 0);
+    while sent == 0 || (sent < limit.samples && now_ns() - begin < limit.time_ns) {
+        let length_ns = (BLOCK.as_nanos() as u64).min(limit.time_ns / 4);
+        sent += stream(limit.samples - sent, length_ns)?;
+    }
+    Ok(())
+}
+
+/// The error of a stream that is to be measured without a clock.
+#[cold]
+pub(super) fn needs_clock() -> Error {
+    Error::new("measure", "a stream", "without a clock there is nothing to measure")
+}
+
+/// Whether enough arrived of `what` to measure it: all, unless the transport may lose.
+pub(super) fn check_arrivals<const RELIABLE: bool>(
+    what: &str,
+    received: u64,
+    sent: u64,
+) -> Result<(), Error> {
+    let cause = match received {
+        received if RELIABLE && received < sent => {
+            format!("{received} of {sent} arrived: the transport loses")
+        }
+        0 => format!("not one of {sent} messages arrived"),
+        _ => return Ok(()),
+    };
+    Err(Error::new("measure", what, cause))
+}
+
+/// What the marks that count say, and of each batch what a message of it took. One batch alone is all that was received,
+/// from its first arrival until now.
+pub(super) fn sampled(
+    counts: &[(usize, Mark)],
     received: u64,
     spent: u64,
     slots: &mut [u64],
 ) -> Sampled {
+    if let [(_, first), .., (_, last)] = counts {
+        return Sampled {
+            samples: shares(counts, slots),
+            events: last.before - first.before,
+            elapsed_ns: last.at_ns - first.at_ns,
+            spent,
+        };
+    }
     let now = now_ns();
-    let elapsed_ns = seen.first().map_or(0, |(_, mark)| now.saturating_sub(mark.at_ns)).max(1);
+    let elapsed_ns = counts.first().map_or(0, |(_, mark)| now.saturating_sub(mark.at_ns)).max(1);
     slots[0] = elapsed_ns / received;
     Sampled { samples: 1, events: received, elapsed_ns, spent }
+}
+
+/// What a message of it took.
+pub(super) fn message_ns(sampled: Sampled) -> f64 {
+    (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1)
 }
 
 /// Batches of such messages: two to which power. At least [`FEWEST_BATCHES`] of what is wanted.
@@ -295,7 +325,7 @@ pub(super) fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] 
 }
 
 /// What a message took of each batch, a slot each.
-pub(super) fn shares(counts: &[(usize, Mark)], slots: &mut [u64]) -> usize {
+fn shares(counts: &[(usize, Mark)], slots: &mut [u64]) -> usize {
     let pairs = counts.windows(2).zip(slots.iter_mut());
     pairs
         .map(|(pair, slot)| {

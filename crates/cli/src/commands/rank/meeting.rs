@@ -133,8 +133,7 @@ impl<'a> Meeting<'a> {
 
     /// The same place, with a deadline of its own from now on.
     pub(super) fn within(&self, time: Duration) -> Self {
-        let directory = self.directory.clone();
-        Self { directory, deadline: Instant::now() + time, is_stopped: self.is_stopped }
+        self.apart(time, self.is_stopped)
     }
 
     /// The same, which something else stops.

@@ -2,7 +2,6 @@
 
 use std::{
     path::PathBuf,
-    process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -99,11 +98,7 @@ pub(super) fn follow(
         leave(&meeting, rank.number, 128 + interrupts.signal().unwrap_or_default());
     }
     let why = "rank 0 has ended without a result";
-    Ok(ended_with(&meeting, rank, why))
-}
-
-fn ended_with(meeting: &Meeting<'_>, rank: &Rank, why: &str) -> ExitCode {
-    ended(&meeting.within(FAREWELL), rank.number, why)
+    Ok(ended(&meeting.within(FAREWELL), rank.number, why))
 }
 
 /// Ends this process where rank 0 has ended, or is silent, and no session has begun.
