@@ -149,11 +149,14 @@ mod tests {
         mqueue::MqAttr,
         unistd::{Pid, Uid, chown},
     };
+    use tempfile::TempPath;
 
     use super::*;
 
-    fn file(name: &str) -> PathBuf {
-        Path::new("/dev/shm").join(format!("ipcmark-leftovers-{name}-{}", Pid::this()))
+    /// The place of a file that is gone at the end, however the test ends.
+    fn file(name: &str) -> TempPath {
+        let path = Path::new("/dev/shm").join(format!("ipcmark-leftovers-{name}-{}", Pid::this()));
+        TempPath::try_from_path(path).unwrap()
     }
 
     #[test]
@@ -186,7 +189,7 @@ mod tests {
     fn a_file_goes_once_nobody_has_it_open() {
         let path = file("open");
         let open = File::create(&path).unwrap();
-        let leftover = [Leftover::File(path.clone())];
+        let leftover = [Leftover::File(path.to_path_buf())];
         let outcome = remove(&leftover);
         assert!(path.exists() && outcome.done.is_empty() && outcome.faults.is_empty());
         drop(open);
@@ -213,7 +216,6 @@ mod tests {
             assert!(outcome.done.is_empty(), "{}: {outcome:?}", path.display());
             assert_eq!(outcome.faults.len(), 1, "{}: {outcome:?}", path.display());
         }
-        fs::remove_file(&link).unwrap();
     }
 
     /// Only root can make what belongs to somebody else.
@@ -224,10 +226,9 @@ mod tests {
         }
         let path = file("others");
         File::create(&path).unwrap();
-        chown(&path, Some(Uid::from_raw(65534)), None).unwrap();
-        let outcome = remove(&[Leftover::File(path.clone())]);
+        chown(&*path, Some(Uid::from_raw(65534)), None).unwrap();
+        let outcome = remove(&[Leftover::File(path.to_path_buf())]);
         assert!(path.exists() && outcome.done.is_empty() && outcome.faults.is_empty());
-        fs::remove_file(&path).unwrap();
     }
 
     #[test]
