@@ -39,6 +39,7 @@ impl RunResult {
         for case in more.cases {
             self.record(case.identity, case.outcome);
         }
+        self.time = self.time.zip(more.time).map(|(time, more)| time + more);
         self.planned_cases += (self.cases.len() - cases) as u64;
         self.complete &= more.complete;
         for note in more.notes {

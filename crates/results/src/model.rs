@@ -8,6 +8,7 @@ mod holdings;
 mod load;
 mod measurement;
 mod one_way;
+mod run_time;
 mod session;
 mod stream;
 mod times;
@@ -26,6 +27,7 @@ pub use holdings::{ChannelKind, ChannelRecord};
 pub use load::{Arrivals, Load, Offered};
 pub use measurement::{Measurement, Trials};
 pub use one_way::{ClockOffset, OneWayParts};
+pub use run_time::RunTime;
 pub use session::{
     CallRecord, CarrierEvidence, ContextSwitches, EndRecord, Losses, PageFaults, PairRecord,
     ProcessRecord, SessionRecord, ThreadRecord, WorkingSet,
@@ -50,6 +52,9 @@ pub struct RunResult {
     pub planned_cases: u64,
     /// The command and its start.
     pub run: Run,
+    /// What it took; of several in one, together. Absent in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<RunTime>,
     /// The machine.
     pub environment: Environment,
     /// The clock that timed it.
@@ -72,6 +77,14 @@ impl RunResult {
             Some(case) => case.add(outcome),
             None => self.cases.push(Case { identity, outcome }),
         }
+    }
+
+    /// The time in the blocks of all its rows and references.
+    pub fn blocks_ns(&self) -> u64 {
+        let trials = self.cases.iter().flat_map(|case| case.trials()).map(|trial| &trial.blocks);
+        let references = self.rounds.iter().map(|round| &round.blocks);
+        let sum = |blocks: &Blocks| blocks.elapsed_ns.iter().sum::<u64>();
+        trials.chain(references).map(sum).sum()
     }
 
     /// The case with this identity.

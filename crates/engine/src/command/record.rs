@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use ipcmark_machine::placement::{Pinning, Placement};
@@ -16,6 +16,7 @@ use super::{
     environment,
     measured::{Circumstances, Reports},
     options::RunOptions,
+    pace::Spent,
     plan::{Plan, PlannedRow},
     request::FEWEST_TRIALS,
     round::SlotOutcome,
@@ -31,6 +32,7 @@ const MOST_IDLE: f64 = 0.005;
 pub(crate) struct Recorder<'a> {
     plan: &'a Plan,
     pub result: RunResult,
+    began: Instant,
     /// What makes each row of the plan one of its own.
     identities: Vec<Identity>,
     /// Rows of which a trial has failed: then the row has, whatever becomes of the others. Those that cannot be measured
@@ -58,6 +60,7 @@ impl<'a> Recorder<'a> {
                 version: version.clone(),
                 seed: plan.seed,
             },
+            time: None,
             environment: Default::default(),
             distances: None,
             rounds: Vec::new(),
@@ -69,11 +72,22 @@ impl<'a> Recorder<'a> {
         Self {
             plan,
             result,
+            began: Instant::now(),
             identities,
             failed: BTreeSet::new(),
             restless: BTreeSet::new(),
             samples: BTreeMap::new(),
         }
+    }
+
+    /// Adds what a round took.
+    pub(crate) fn add_time(&mut self, spent: Spent) {
+        let nanoseconds = |time: Duration| time.as_nanos() as u64;
+        let (setup_ns, turns_ns) = (nanoseconds(spent.setup), nanoseconds(spent.turns));
+        let time = self.result.time.get_or_insert_default();
+        time.elapsed_ns = nanoseconds(self.began.elapsed());
+        time.setup_ns += setup_ns;
+        time.turns_ns += turns_ns;
     }
 
     /// The result in which every row has failed for this reason, but those that could not have been tried.

@@ -60,6 +60,7 @@ pub fn run(
         Err(End::Interrupted) => {}
         Err(End::Broken(error)) => return Err(error),
     }
+    runner.recorder.add_time(Spent::default());
     Ok(runner.recorder.finish(options.distance))
 }
 
@@ -280,7 +281,9 @@ impl Runner<'_> {
                 recorder.record(number, outcome, sessions, &placements);
                 observer.recorded(&recorder.result)?;
             }
-            spent.add(round.end());
+            let of_round = round.end();
+            recorder.add_time(of_round);
+            spent.add(of_round);
         }
         Ok(spent)
     }

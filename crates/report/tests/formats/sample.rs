@@ -215,6 +215,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             version: "0.1.0".into(),
             seed: 1,
         },
+        time: None,
         environment: Environment {
             cpu_model: "AMD EPYC 7B13".into(),
             cpus_usable: 2,

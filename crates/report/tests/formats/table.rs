@@ -2,7 +2,7 @@
 
 use ipcmark_report::Terminal;
 use ipcmark_results::{
-    Arrivals, Carrier, Load, Offered, Pattern, RunResult, Span, Status, Touch, Trial, Wait,
+    Arrivals, Carrier, Load, Offered, Pattern, RunResult, RunTime, Span, Status, Touch, Trial, Wait,
 };
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -79,6 +79,18 @@ findings
                back; rows are compared at 206 ns, in 94.0 % of the blocks
 ";
     assert_eq!(table(&result, 80), expected);
+}
+
+#[test]
+fn the_head_says_what_the_run_spent_its_time_on() {
+    let mut result = run(vec![case("pipe", 64, Wait::Block, 1_000)]);
+    let elapsed = &mut first(&mut result.cases[0]).blocks.elapsed_ns;
+    let count = elapsed.len() as u64;
+    elapsed.fill(2_000_000_000 / count);
+    let (elapsed_ns, setup_ns, turns_ns) = (4_000_000_000, 1_000_000_000, 2_600_000_000);
+    result.time = Some(RunTime { elapsed_ns, setup_ns, turns_ns });
+    let expected = "\n  time        4.00 s: 50.0 % in measured blocks, 15.0 % around them, 25.0 % to open and close ends\n";
+    assert!(table(&result, 140).contains(expected), "{}", table(&result, 140));
 }
 
 #[test]

@@ -159,6 +159,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             version: "0.1.0".into(),
             seed: u64::MAX,
         },
+        time: None,
         environment: Environment { cpu_model: "a \"processor\"\n".into(), ..Default::default() },
         clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
         distances: Some(distances()),
