@@ -10,6 +10,7 @@ use std::{
 
 use ipcmark_results::{ChannelKind, ChannelRecord};
 
+use super::descriptors::{self, socket_option};
 use crate::wire::Holdings;
 
 /// The file system of POSIX message queues.
@@ -21,13 +22,13 @@ pub(super) struct Before(BTreeSet<PathBuf>);
 impl Before {
     /// Those that are open now.
     pub(super) fn now() -> Self {
-        Self(descriptors().into_values().collect())
+        Self(descriptors::all().into_values().collect())
     }
 
     /// What has come since.
     pub(super) fn holdings(&self) -> Holdings {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count) as u32;
-        let new = descriptors().into_iter().filter(|(_, object)| !self.0.contains(object));
+        let new = descriptors::all().into_iter().filter(|(_, object)| !self.0.contains(object));
         let mut channels: BTreeMap<ChannelRecord, u32> = BTreeMap::new();
         for channel in new.filter_map(|(fd, object)| channel(fd, &object.to_string_lossy())) {
             *channels.entry(channel).or_default() += 1;
@@ -36,16 +37,6 @@ impl Before {
             channels.into_iter().map(|(channel, count)| ChannelRecord { count, ..channel });
         Holdings { threads, channels: counted.collect() }
     }
-}
-
-/// The open descriptors, each with what the system calls the object behind it.
-fn descriptors() -> BTreeMap<RawFd, PathBuf> {
-    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let descriptor = |entry: fs::DirEntry| {
-        let fd = entry.file_name().to_str()?.parse().ok()?;
-        Some((fd, fs::read_link(entry.path()).ok()?))
-    };
-    entries.filter_map(descriptor).collect()
 }
 
 /// The queue behind a descriptor, if there is one. A library's thread may close it at any time: then there is none.
@@ -61,7 +52,7 @@ fn channel(fd: RawFd, object: &str) -> Option<ChannelRecord> {
 }
 
 fn socket(fd: RawFd) -> Option<ChannelRecord> {
-    let of_socket = |name| option(fd, libc::SOL_SOCKET, name);
+    let of_socket = |name| socket_option(fd, libc::SOL_SOCKET, name);
     if of_socket(libc::SO_ACCEPTCONN)? != 0 {
         return None;
     }
@@ -74,7 +65,7 @@ fn socket(fd: RawFd) -> Option<ChannelRecord> {
         _ => return None,
     };
     let no_delay = (kind == ChannelKind::Tcp)
-        .then(|| option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|on| on != 0));
+        .then(|| socket_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|on| on != 0));
     Some(ChannelRecord {
         kind,
         count: 1,
@@ -82,16 +73,6 @@ fn socket(fd: RawFd) -> Option<ChannelRecord> {
         receive_bytes: u64::try_from(of_socket(libc::SO_RCVBUF)?).ok()?,
         no_delay: no_delay.flatten(),
     })
-}
-
-/// A number that is set of a socket.
-fn option(fd: RawFd, level: libc::c_int, name: libc::c_int) -> Option<libc::c_int> {
-    let mut value: libc::c_int = 0;
-    let mut len = mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the value has the length that is given, and outlives the call; a descriptor that is closed or no socket is
-    // refused.
-    let result = unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast(), &mut len) };
-    (result == 0).then_some(value)
 }
 
 /// What a pipe holds.

@@ -3,6 +3,7 @@
 mod context;
 mod costs;
 mod cycling;
+mod descriptors;
 mod evidence;
 mod holdings;
 mod opening;
