@@ -13,6 +13,7 @@ mod system_v;
 mod testing;
 mod uds;
 
+mod cma;
 mod eventfd;
 mod fifo;
 mod memfd;
@@ -64,6 +65,7 @@ transports![
     sysv_shm,
     mmap_file,
     memfd,
+    cma,
 ];
 
 #[cfg(test)]
