@@ -21,6 +21,7 @@ mod mmap_file;
 mod null;
 mod pipe;
 mod posix_mq;
+mod scm_rights;
 mod shm_futex;
 mod shm_ring;
 mod shm_semaphore;
@@ -66,6 +67,7 @@ transports![
     mmap_file,
     memfd,
     cma,
+    scm_rights,
 ];
 
 #[cfg(test)]
