@@ -34,6 +34,7 @@ mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
+mod vmsplice;
 
 use ipcmark_transport::Collect;
 
@@ -68,6 +69,7 @@ transports![
     memfd,
     cma,
     scm_rights,
+    vmsplice,
 ];
 
 #[cfg(test)]
