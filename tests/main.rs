@@ -21,6 +21,7 @@ mod files;
 mod history;
 mod inherited;
 mod leftovers;
+mod lent;
 mod libraries;
 mod limits;
 mod live;
@@ -68,6 +69,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("history", history::tests()),
         ("inherited", inherited::tests()),
         ("leftovers", leftovers::tests()),
+        ("lent", lent::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
         ("live", live::tests()),

@@ -126,7 +126,9 @@ fn assert_distances(result: &RunResult) {
 
 /// Whether a transport of the system goes through queues that have descriptors.
 fn has_kernel_queue(name: &str) -> bool {
-    ["pipe", "fifo", "uds-", "tcp", "udp", "posix-mq"].iter().any(|queue| name.starts_with(queue))
+    const QUEUES: [&str; 8] =
+        ["pipe", "fifo", "uds-", "tcp", "udp", "posix-mq", "scm-rights", "vmsplice"];
+    QUEUES.iter().any(|queue| name.starts_with(queue))
 }
 
 fn assert_plausible(case: &Case, trial: &Trial) {

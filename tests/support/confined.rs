@@ -80,7 +80,22 @@ pub fn one_processor() -> Step {
 
 /// Refuses namespaces, as the default seccomp profiles of containers do.
 pub fn no_namespaces() -> Step {
-    let filter = filter();
+    filtered(filter())
+}
+
+/// Refuses one system call, as a seccomp profile can.
+pub fn no_call(number: i64) -> Step {
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    filtered(vec![
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(equal, number as u32, 0, 1),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0, 0),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ])
+}
+
+/// Puts every system call through a filter.
+fn filtered(filter: Vec<libc::sock_filter>) -> Step {
     Box::new(move || {
         nix::sys::prctl::set_no_new_privs()?;
         let program =

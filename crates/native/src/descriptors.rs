@@ -59,16 +59,16 @@ pub fn set_wait(fd: BorrowedFd<'_>, wait: Wait, object: &str) -> Result<(), Erro
     change().map(drop).map_err(|errno| Error::os("set the flags of", object, errno))
 }
 
+/// What a pipe holds.
+pub const CAPACITY: OptionSpec = OptionSpec::new(
+    "capacity",
+    "4k..64M",
+    "a whole message, up to fs.pipe-max-size",
+    "bytes that each pipe holds (F_SETPIPE_SZ)",
+);
+
 /// What users can set.
-pub static OPTIONS: [OptionSpec; 2] = [
-    OptionSpec::new(
-        "capacity",
-        "4k..64M",
-        "a whole message, up to fs.pipe-max-size",
-        "bytes that each pipe holds (F_SETPIPE_SZ)",
-    ),
-    BUFFERS,
-];
+pub static OPTIONS: [OptionSpec; 2] = [CAPACITY, BUFFERS];
 
 /// Lets a pipe hold a whole frame, as far as the system allows it to this user: beyond `fs.pipe-max-size` one needs
 /// CAP_SYS_RESOURCE. What it does not hold goes through it in several parts, so a refusal is no error.

@@ -72,8 +72,22 @@ pub struct Framed<L> {
 impl<L: Link> Framed<L> {
     /// Makes an end of an open link.
     pub fn new(link: L, object: &'static str, settings: &Settings) -> Result<Self, Error> {
-        let room = ALIGNMENT + settings.payload;
-        let incoming = room + link.slack();
+        Self::with_room(link, object, settings, ALIGNMENT + settings.payload)
+    }
+
+    /// Makes an end that only receives.
+    pub fn receiving(link: L, object: &'static str, settings: &Settings) -> Result<Self, Error> {
+        Self::with_room(link, object, settings, 0)
+    }
+
+    /// Makes an end whose buffers to send from have so many bytes.
+    fn with_room(
+        link: L,
+        object: &'static str,
+        settings: &Settings,
+        room: usize,
+    ) -> Result<Self, Error> {
+        let incoming = ALIGNMENT + settings.payload + link.slack();
         Ok(Self {
             sources: Spares::new(room, settings)?,
             targets: Spares::new(incoming, settings)?,

@@ -13,6 +13,7 @@ mod system_v;
 mod testing;
 mod uds;
 
+mod cma;
 mod eventfd;
 mod fifo;
 mod memfd;
@@ -20,6 +21,7 @@ mod mmap_file;
 mod null;
 mod pipe;
 mod posix_mq;
+mod scm_rights;
 mod shm_futex;
 mod shm_ring;
 mod shm_semaphore;
@@ -32,6 +34,7 @@ mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
+mod vmsplice;
 
 use ipcmark_transport::Collect;
 
@@ -64,6 +67,9 @@ transports![
     sysv_shm,
     mmap_file,
     memfd,
+    cma,
+    scm_rights,
+    vmsplice,
 ];
 
 #[cfg(test)]

@@ -1,9 +1,64 @@
 //! The process of the other end.
 
-use std::fs;
+use std::{fs, os::unix::fs::MetadataExt};
 
+use ipcmark_transport::Error;
 use libc::pid_t;
 use nix::errno::Errno;
+
+/// The thread of the other end, by numbers that name it to the kernel.
+#[derive(Clone, Copy)]
+pub struct Address {
+    /// Its process.
+    pub pid: pid_t,
+    /// The thread that opened the end.
+    pub tid: pid_t,
+    /// The number of the namespace in which these mean this thread; 0 where it cannot be known.
+    pub namespace: u64,
+}
+
+impl Address {
+    /// This thread's.
+    pub fn own() -> Self {
+        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
+        // SAFETY: these only return a number.
+        let (pid, tid) = unsafe { (libc::getpid(), libc::gettid()) };
+        Self { pid, tid, namespace }
+    }
+
+    /// The frame that carries it.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let thread = u64::from(self.pid as u32) | u64::from(self.tid as u32) << 32;
+        (u128::from(thread) | u128::from(self.namespace) << 64).to_ne_bytes()
+    }
+
+    /// What a frame carries.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let bytes = bytes.try_into().map_err(|_| {
+            Error::new("receive", "the number of the other thread", "the frame has a wrong length")
+        })?;
+        let all = u128::from_ne_bytes(bytes);
+        Ok(Self { pid: all as pid_t, tid: (all >> 32) as pid_t, namespace: (all >> 64) as u64 })
+    }
+
+    /// In another namespace the same numbers mean a stranger, which the operation would hit.
+    pub fn check_namespace(&self, peer: &Address, operation: &str) -> Result<(), Error> {
+        if self.namespace == peer.namespace {
+            return Ok(());
+        }
+        let cause = "it is in another PID namespace, where its number means another process";
+        Err(Error::new(operation, "the other process", cause)
+            .remedy("run both ends in one PID namespace"))
+    }
+
+    /// Whether its process runs this executable, as every end does.
+    pub fn is_this_program(&self) -> Result<bool, Error> {
+        let failed = |e| Error::os("look at", format!("process {}", self.pid), e);
+        let (own, its) = (fs::metadata("/proc/self/exe"), format!("/proc/{}/exe", self.pid));
+        let (own, its) = (own.map_err(failed)?, fs::metadata(its).map_err(failed)?);
+        Ok((own.dev(), own.ino()) == (its.dev(), its.ino()))
+    }
+}
 
 /// Whether a process runs; one that is on its way out, or that has ended and is not waited for, does
 /// not.
@@ -29,6 +84,27 @@ fn has_ended(stat: &str) -> bool {
 mod tests {
     use super::*;
     use crate::testing::queue::dead_process;
+
+    #[test]
+    fn an_address_reads_back_as_what_it_was_written_from() {
+        let own = Address::own();
+        let read = Address::from_bytes(&own.to_bytes()).unwrap();
+        assert_eq!((read.pid, read.tid, read.namespace), (own.pid, own.tid, own.namespace));
+        assert!(read.is_this_program().unwrap());
+        assert!(Address::from_bytes(&[0; 15]).is_err());
+    }
+
+    #[test]
+    fn a_number_in_another_namespace_is_refused() {
+        let own = Address::own();
+        own.check_namespace(&own, "read").unwrap();
+        let other = Address { namespace: own.namespace + 1, ..own };
+        let error = own.check_namespace(&other, "read").unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot read the other process: it is in another PID"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn a_process_on_its_way_out_has_ended() {

@@ -10,12 +10,13 @@
 //! - Limits: `ulimit -i` (signals queued for a user's processes) and those of the ring. Both ends
 //!   must be in one PID namespace, and an end stays on the thread that opened it.
 
-use std::{fs, io, mem, os::unix::fs::MetadataExt, ptr, sync::Once};
+use std::{fs, io, mem, ptr, sync::Once};
 
 use ipcmark_transport::{
     Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 
+use crate::peer::Address;
 use crate::shared::{
     self,
     duplex::{self, Duplex, Notice},
@@ -65,69 +66,26 @@ impl Transport for Signal {
         let own = Address::own();
         peers.send(0, &own.to_bytes(), &[])?;
         let peer = Address::from_bytes(&peers.receive(0)?.0)?;
-        own.check_namespace(&peer)?;
-        peer.check_thread(number())?;
+        own.check_namespace(&peer, "send signals to")?;
+        check_thread(&peer, number())?;
         let region = posix::share(settings, peers, duplex::size(settings)?)?;
         let signals = Signals { peer, own_pid: own.pid, sent: 0, received: 0, blocked };
         Duplex::open(settings, peers, region, signals)
     }
 }
 
-/// Where a signal goes.
-#[derive(Clone, Copy)]
-struct Address {
-    pid: i32,
-    tid: i32,
-    /// The number of the namespace in which these mean this thread; 0 where it cannot be known.
-    namespace: u64,
-}
-
-impl Address {
-    fn own() -> Self {
-        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
-        // SAFETY: these only return a number.
-        let (pid, tid) = unsafe { (libc::getpid(), libc::gettid()) };
-        Self { pid, tid, namespace }
+/// Checks that the thread is one of this executable that has the signal blocked, as every end has before it sends its
+/// address. What it says may be the number of any: to one that has not the signal is deadly, and the first process of the
+/// system takes some for an order.
+fn check_thread(address: &Address, signal: i32) -> Result<(), Error> {
+    let Address { pid, tid, .. } = address;
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"))
+        .map_err(|error| Error::os("look at", format!("process {pid}"), error))?;
+    if address.is_this_program()? && blocks(&status, signal) {
+        return Ok(());
     }
-
-    fn to_bytes(self) -> [u8; 16] {
-        let thread = u64::from(self.pid as u32) | u64::from(self.tid as u32) << 32;
-        (u128::from(thread) | u128::from(self.namespace) << 64).to_ne_bytes()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let bytes = bytes.try_into().map_err(|_| {
-            Error::new("receive", "the number of the other thread", "the frame has a wrong length")
-        })?;
-        let all = u128::from_ne_bytes(bytes);
-        Ok(Self { pid: all as i32, tid: (all >> 32) as i32, namespace: (all >> 64) as u64 })
-    }
-
-    /// In another namespace the same numbers mean a stranger, which the signal would kill.
-    fn check_namespace(&self, peer: &Address) -> Result<(), Error> {
-        if self.namespace == peer.namespace {
-            return Ok(());
-        }
-        let cause = "it is in another PID namespace, where its number means another process";
-        Err(Error::new("send signals to", "the other process", cause)
-            .remedy("run both ends in one PID namespace"))
-    }
-
-    /// Checks that the thread is one of this executable that has the signal blocked, as every end has before
-    /// it sends its address. What it says may be the number of any: to one that has not the signal is deadly,
-    /// and the first process of the system takes some for an order.
-    fn check_thread(&self, signal: i32) -> Result<(), Error> {
-        let failed = |e| Error::os("look at", format!("process {}", self.pid), e);
-        let (own, its) = (fs::metadata("/proc/self/exe"), format!("/proc/{}/exe", self.pid));
-        let (own, its) = (own.map_err(failed)?, fs::metadata(its).map_err(failed)?);
-        let status = format!("/proc/{}/task/{}/status", self.pid, self.tid);
-        let status = fs::read_to_string(status).map_err(failed)?;
-        if (own.dev(), own.ino()) == (its.dev(), its.ino()) && blocks(&status, signal) {
-            return Ok(());
-        }
-        let cause = "it is not an end that waits for the signal";
-        Err(Error::new("send signals to", format!("thread {}", self.tid), cause))
-    }
+    let cause = "it is not an end that waits for the signal";
+    Err(Error::new("send signals to", format!("thread {tid}"), cause))
 }
 
 /// True if the thread of this `/proc/<process>/task/<thread>/status` has the signal blocked.
@@ -310,11 +268,11 @@ mod tests {
     #[test]
     fn only_a_thread_that_waits_for_the_signal_is_sent_it() {
         let own = Address::own();
-        assert!(own.check_thread(number()).is_err(), "it would be killed");
+        assert!(check_thread(&own, number()).is_err(), "it would be killed");
         let blocked = Blocked::new().unwrap();
-        own.check_thread(number()).unwrap();
+        check_thread(&own, number()).unwrap();
         for (pid, tid) in [(1, 1), (own.pid, 1), (0, 0), (-1, -1), (i32::MAX, i32::MAX)] {
-            assert!(Address { pid, tid, ..own }.check_thread(number()).is_err(), "{pid} {tid}");
+            assert!(check_thread(&Address { pid, tid, ..own }, number()).is_err(), "{pid} {tid}");
         }
         drop(blocked);
     }

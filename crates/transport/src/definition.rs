@@ -65,6 +65,10 @@ pub enum Span {
     Process,
 }
 
+/// The title of shared memory (`memfd_create`) that only says where messages lie, of a transport that carries them another
+/// way: it is no evidence of a carrier.
+pub const NOTICES: &str = "ipcmark-notices";
+
 /// What carries a message from one end to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

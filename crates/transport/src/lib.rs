@@ -31,8 +31,8 @@ use std::collections::BTreeMap;
 
 pub use buffers::{BUFFERS, COLD, MOST_BUFFER_BYTES};
 pub use definition::{
-    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, FanOut, MOST_ENDS, Pattern,
-    Span, Wait,
+    Availability, Capabilities, Carrier, DeclaredCarrier, Definition, FanOut, MOST_ENDS, NOTICES,
+    Pattern, Span, Wait,
 };
 pub use endpoint::{Endpoint, Step};
 pub use error::{Error, remedy_in};

@@ -5,7 +5,7 @@ use std::{hint::spin_loop, process::exit, time::Duration};
 
 use ipcmark_transport::Wait;
 
-const PAYLOAD: usize = 64;
+pub(crate) const PAYLOAD: usize = 64;
 const TIME: Duration = Duration::from_millis(200);
 
 /// A mechanism with its two system calls.
@@ -80,7 +80,7 @@ pub(crate) fn round_trip_p50_ns(mechanism: Mechanism, wait: Wait) -> f64 {
     }
 }
 
-fn run(
+pub(crate) fn run(
     ways: Ways,
     send: impl Fn(i32, &[u8]) -> bool,
     receive: impl Fn(i32, &mut [u8]) -> bool,
@@ -194,7 +194,7 @@ fn write(fd: i32, bytes: &[u8]) -> bool {
     unsafe { libc::write(fd, bytes.as_ptr().cast(), PAYLOAD) > 0 }
 }
 
-fn read(fd: i32, bytes: &mut [u8]) -> bool {
+pub(crate) fn read(fd: i32, bytes: &mut [u8]) -> bool {
     // SAFETY: see `write`.
     unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) > 0 }
 }
@@ -284,6 +284,6 @@ fn system_v_queues() -> Ways {
     Ways { leader: (to, fro), follower: (fro, to) }
 }
 
-fn check(result: i32) {
+pub(crate) fn check(result: i32) {
     assert!(result >= 0, "{}", std::io::Error::last_os_error());
 }

@@ -15,6 +15,7 @@
 
 mod bare;
 mod commands;
+mod lent;
 mod measured;
 mod modules;
 mod programs;
@@ -90,16 +91,20 @@ fn is_wanted(letter: &str) -> bool {
 fn against_bare_loops(engine: &Engine) {
     println!("(a) round trip of 64 B through the engine ÷ bare loop of the same system calls");
     for mechanism in Mechanism::ALL {
-        for wait in [Wait::Block, Wait::Spin] {
-            let ratios = (0..ROUNDS).map(|round| {
-                paired(
-                    round,
-                    || engine.latency(mechanism.name(), wait, 64, Touch::Head).p50,
-                    || bare::round_trip_p50_ns(*mechanism, wait),
-                )
-            });
-            show(&format!("{} {wait}", mechanism.name()), "1.02", ratios.collect());
-        }
+        against(engine, mechanism.name(), |wait| bare::round_trip_p50_ns(*mechanism, wait));
+    }
+    for (name, bare) in lent::LOOPS {
+        against(engine, name, bare);
+    }
+}
+
+/// One of them, in both waits.
+fn against(engine: &Engine, name: &str, bare: impl Fn(Wait) -> f64) {
+    for wait in [Wait::Block, Wait::Spin] {
+        let ratios = (0..ROUNDS).map(|round| {
+            paired(round, || engine.latency(name, wait, 64, Touch::Head).p50, || bare(wait))
+        });
+        show(&format!("{name} {wait}"), "1.02", ratios.collect());
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use ipcmark_transport::NOTICES;
+
 use super::descriptors;
 use crate::wire::Mapping;
 
@@ -20,7 +22,7 @@ pub(crate) fn shared_mappings() -> Vec<Mapping> {
 
 /// Whether no message goes through it.
 fn ours(mapping: &Mapping) -> bool {
-    mapping.name.contains(COUNTERS) || mapping.name.contains(PROBES)
+    [COUNTERS, PROBES, NOTICES].iter().any(|title| mapping.name.contains(title))
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
@@ -62,5 +64,12 @@ mod tests {
         assert_eq!((&*mapping.id, mapping.bytes), ("00:01 42", 0x1000));
         assert_eq!(&*mapping.name, "/memfd:ring");
         assert!(super::mapping("7f00-8f00 rw-p 00000000 00:01 42").is_none());
+        assert!(!ours(&mapping));
+    }
+
+    #[test]
+    fn memory_that_only_says_where_messages_lie_is_no_evidence() {
+        let line = "7f00-8f00 rw-s 00000000 00:01 42    /memfd:ipcmark-notices (deleted)";
+        assert!(ours(&mapping(line).unwrap()));
     }
 }

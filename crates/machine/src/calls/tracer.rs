@@ -200,8 +200,8 @@ fn count(counts: &Counts, number: usize, len: u64, returned: Option<i64>) {
 /// Calls whose third argument is the length of the message that they have copied.
 const SENDING: [i64; 2] = [libc::SYS_mq_timedsend, libc::SYS_msgsnd];
 
-/// Calls that return the bytes which they have copied.
-const CARRYING: [i64; 16] = [
+/// Calls that return the bytes which they have copied. `vmsplice` is none of them: it puts references to pages into a pipe.
+const CARRYING: [i64; 15] = [
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -217,7 +217,6 @@ const CARRYING: [i64; 16] = [
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_splice,
-    libc::SYS_vmsplice,
 ];
 
 fn ptrace(request: libc::c_uint, thread: pid_t, data: usize) -> Result<(), Errno> {

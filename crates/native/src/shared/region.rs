@@ -9,7 +9,13 @@ use std::{
 };
 
 use ipcmark_transport::{Error, Rendezvous, Role};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap};
+use nix::{
+    fcntl::{FcntlArg, SealFlag, fcntl},
+    sys::{
+        memfd::{MFdFlags, memfd_create},
+        mman::{MapFlags, ProtFlags, mmap},
+    },
+};
 
 /// The smallest page of any processor we run on.
 const PAGE: usize = 4096;
@@ -128,6 +134,18 @@ pub fn allocate(fd: &OwnedFd, len: usize, object: &str, remedy: &str) -> Result<
     Err(if code == libc::EFBIG { error } else { error.remedy(remedy) })
 }
 
+/// Makes `len` zeroed bytes of a memory file that never has a name, sealed against any change of its size, so that neither
+/// end can take the ground from under the other. `title` stands in the table of mappings.
+pub fn sealed(title: &str, len: usize) -> Result<OwnedFd, Error> {
+    const OBJECT: &str = "the memory file";
+    let fd = memfd_create(title, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)
+        .map_err(|errno| Error::os("create", OBJECT, errno))?;
+    allocate(&fd, len, OBJECT, "free memory, or raise the memory limit of the control group")?;
+    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+    fcntl(&fd, FcntlArg::F_ADD_SEALS(seals)).map_err(|errno| Error::os("seal", OBJECT, errno))?;
+    Ok(fd)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -138,6 +156,14 @@ mod tests {
         let file = nix::sys::memfd::memfd_create("ipcmark-test", flags).unwrap();
         allocate(&file, len, "a file", "")?;
         Ok(file)
+    }
+
+    #[test]
+    fn nobody_can_change_the_size_of_a_sealed_file() {
+        let file = std::fs::File::from(sealed("ipcmark-test", 4096).unwrap());
+        assert!(file.set_len(0).is_err());
+        assert!(file.set_len(8192).is_err());
+        assert_eq!(file.metadata().unwrap().len(), 4096);
     }
 
     #[test]
