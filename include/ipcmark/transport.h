@@ -69,7 +69,8 @@ enum ipcmark_flag {
     IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family. */
     IPCMARK_IN_MEMORY = 128,   /* Memory that both processes map carries the messages, or */
     IPCMARK_ON_NETWORK = 256,  /* a network interface, or a buffer of the kernel: */
-    IPCMARK_IN_KERNEL = 512    /* another carrier found marks the row. */
+    IPCMARK_IN_KERNEL = 512,   /* another carrier found marks the row. */
+    IPCMARK_ONE_END = 1024     /* A process can have one end open, for it uses what a process has once. */
 };
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
@@ -198,7 +199,8 @@ struct ipcmark_transport {
     int (*take)(void *end, const void **message, size_t *len, struct ipcmark_error *error);
 
     /* Gives everything back, whatever state the end is in: after an error, in the middle of a
-     * message, with the other process dead. Never hangs. Leaves no file, queue, segment or child. */
+     * message, with the other process dead. Never hangs. Leaves no file, queue, segment or child, but for
+     * what a library that starts once in a process needs until that ends. */
     void (*close)(void *end);
 
     /* Optional: gets room for one message of exactly `len` bytes, at most the payload of the
