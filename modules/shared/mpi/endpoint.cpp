@@ -23,16 +23,17 @@ constexpr size_t PAGE = 4096;
 constexpr int MOST_TAGS = 32767; // What every library has.
 constexpr int TRIES = 1000;
 
-struct Freed {
-    void operator()(void *memory) const { std::free(memory); }
-};
-
 struct End {
+    End() = default;
+    End(const End &) = delete;
+    End &operator=(const End &) = delete;
+    ~End() { std::free(message); }
+
     FlowControl flow;
     int partner = 0, tag = 0, room = 0;
     bool sends = false, receives = false; // A request is under way.
     MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
-    std::unique_ptr<void, Freed> message; // The message taken.
+    void *message = nullptr; // The message taken.
 };
 
 // Both processes count their ends alike, so that what a case left on its way is not taken by the next one.
@@ -58,7 +59,7 @@ void close_end(void *end) {
     if (self->receives) {
         MPI_Cancel(&self->receiving);
         if (!has_ended(self->receiving)) {
-            (void)self->message.release();
+            self->message = nullptr; // The library can still write it.
             spoil();
         }
     }
@@ -69,10 +70,10 @@ void close_end(void *end) {
 
 int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const size_t bytes = (settings.payload + PAGE - 1) / PAGE * PAGE;
-    end.message.reset(std::aligned_alloc(PAGE, bytes));
+    end.message = std::aligned_alloc(PAGE, bytes);
     if (!end.message)
         return ipcmark_fail(error, "allocate", "a message", "there is no memory left", nullptr);
-    ipcmark_touch(end.message.get(), bytes);
+    ipcmark_touch(end.message, bytes);
     end.room = static_cast<int>(settings.payload);
     return IPCMARK_DONE;
 }
@@ -132,7 +133,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     if (!self.receives) {
         const int code =
-            MPI_Irecv(self.message.get(), self.room, MPI_BYTE, self.partner, self.tag, MPI_COMM_WORLD, &self.receiving);
+            MPI_Irecv(self.message, self.room, MPI_BYTE, self.partner, self.tag, MPI_COMM_WORLD, &self.receiving);
         if (code != MPI_SUCCESS)
             return fail(error, "receive by", code);
         self.receives = true;
@@ -146,7 +147,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     self.receives = false;
     self.flow.count_released();
     MPI_Get_count(&status, MPI_BYTE, &count);
-    *message = self.message.get();
+    *message = self.message;
     *len = static_cast<size_t>(count);
     return IPCMARK_DONE;
 }

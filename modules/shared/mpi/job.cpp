@@ -9,11 +9,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <mutex>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace ipcmark::mpi {
@@ -29,7 +35,7 @@ constexpr int LEADER_WAITS_MS = 2000;
 struct Job {
     const Way *way = nullptr;
     Launcher launcher; // The leader's.
-    int life = -1;     // The leader's end hangs up when the follower's process ends.
+    int life = -1;     // An end of a pipe that tells when the other process ends.
     bool is_spoiled = false;
     int rank = 0;
 };
@@ -85,11 +91,39 @@ int follow(ipcmark_session *session, ipcmark_error *error) {
     return take_over_and_close(fds[0], error);
 }
 
+// Those to the launcher carry no message. ipcmark looks at a process's sockets, and would take them for ones that wait.
+void send_at_once_to_launcher() {
+    const int on = 1;
+    for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd"))
+        (void)setsockopt(std::atoi(entry.path().filename().c_str()), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+// MPI_Init waits for the other rank without an end, and cannot be stopped. So a thread calls it, which is abandoned
+// where the other process dies; nothing must wait for it when this process ends.
+int initialize(ipcmark_error *error) {
+    auto promise = std::make_shared<std::promise<int>>();
+    auto code = promise->get_future();
+    std::thread thread([promise] { promise->set_value(MPI_Init(nullptr, nullptr)); });
+    while (code.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+        pollfd other{job().life, 0, 0};
+        if (poll(&other, 1, 0) <= 0)
+            continue;
+        thread.detach();
+        end_without_destructors();
+        ipcmark_fail(error, "start", "MPI", "the other process is gone", nullptr);
+        return IPCMARK_PEER_GONE;
+    }
+    thread.join();
+    const int result = code.get();
+    return result == MPI_SUCCESS ? IPCMARK_DONE : fail(error, "start", result);
+}
+
 int start_library(const Way &way, bool leads, ipcmark_error *error) {
     for (const auto &variable : way.variables)
         putenv(const_cast<char *>(variable.c_str()));
-    if (const int code = MPI_Init(nullptr, nullptr); code != MPI_SUCCESS)
-        return fail(error, "start", code);
+    if (const int result = initialize(error); result != IPCMARK_DONE)
+        return result;
+    send_at_once_to_launcher();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &job().rank);
@@ -132,7 +166,6 @@ int start(const Way &way, const ipcmark_settings &settings, ipcmark_session *ses
     job().way = &way;
     forget_launchers();
     int result = leads ? lead(way, settings, session, error) : follow(session, error);
-    // MPI_Init waits for the other rank without an end.
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE)

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include <fcntl.h>
@@ -127,6 +129,7 @@ int Launcher::start(const Library &started, const char *in, uint32_t ranks, ipcm
     if (pipe2(pipe, O_CLOEXEC) != 0)
         return ipcmark_fail_errno(error, "make", "a pipe", errno, nullptr);
     output = pipe[0];
+    mkdir(own_files().c_str(), 0700);
     int result = make_hold(error);
     if (result == IPCMARK_DONE)
         result = spawn(ranks, pipe[1], error);
@@ -153,8 +156,7 @@ int Launcher::spawn(uint32_t ranks, int standard_output, ipcmark_error *error) {
                                     std::string(AGENT), std::string(MARK), directory})
         words.push_back(word);
     Variables variables = library->launcher_variables;
-    // Its own files go with the session's.
-    variables.push_back("TMPDIR=" + directory);
+    variables.push_back("TMPDIR=" + own_files());
     variables = environment_with(variables);
     const auto word_pointers = pointers(words), variable_pointers = pointers(variables);
     const pid_t parent = getpid();
@@ -219,6 +221,13 @@ void Launcher::stop() {
         std::this_thread::sleep_for(milliseconds(1));
     }
     pid = 0;
+    // One that was killed has removed nothing.
+    std::error_code ignored;
+    std::filesystem::remove_all(own_files(), ignored);
+}
+
+std::string Launcher::own_files() const {
+    return directory + "/launcher";
 }
 
 } // namespace ipcmark::mpi

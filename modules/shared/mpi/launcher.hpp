@@ -27,6 +27,7 @@ class Launcher {
     void stop();
 
   private:
+    std::string own_files() const; // A directory.
     int make_hold(ipcmark_error *error);
     int spawn(uint32_t ranks, int output, ipcmark_error *error);
     int await_ranks(uint32_t ranks, ipcmark_error *error);
