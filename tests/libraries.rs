@@ -26,7 +26,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 11] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -36,6 +36,8 @@ const LIBRARIES: [&str; 9] = [
     "fastdds-shm",
     "cyclonedds",
     "cyclonedds-iceoryx",
+    "mpi-openmpi",
+    "mpi-mpich",
 ];
 
 /// Why a transport cannot run here, if it cannot.

@@ -28,6 +28,7 @@ mod live;
 mod load;
 mod mistakes;
 mod modules;
+mod mpi;
 mod options;
 mod pairs;
 mod papers;
@@ -76,6 +77,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("load", load::tests()),
         ("mistakes", mistakes::tests()),
         ("modules", modules::tests()),
+        ("mpi", mpi::tests()),
         ("options", options::tests()),
         ("pairs", pairs::tests()),
         ("papers", papers::tests()),

@@ -69,7 +69,8 @@ enum ipcmark_flag {
     IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family. */
     IPCMARK_IN_MEMORY = 128,   /* Memory that both processes map carries the messages, or */
     IPCMARK_ON_NETWORK = 256,  /* a network interface, or a buffer of the kernel: */
-    IPCMARK_IN_KERNEL = 512    /* another carrier found marks the row. */
+    IPCMARK_IN_KERNEL = 512,   /* another carrier found marks the row. */
+    IPCMARK_ONE_END = 1024     /* A process can have one end open, for it uses what a process has once. */
 };
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
@@ -197,8 +198,8 @@ struct ipcmark_transport {
      * One is taken at a time; one may be on loan or half published meanwhile. */
     int (*take)(void *end, const void **message, size_t *len, struct ipcmark_error *error);
 
-    /* Gives everything back, whatever state the end is in: after an error, in the middle of a
-     * message, with the other process dead. Never hangs. Leaves no file, queue, segment or child. */
+    /* Gives everything back, whatever state the end is in: after an error, in the middle of a message, with the other
+     * process dead. Never hangs. Leaves no file, queue, segment or child, but what a library needs that starts once. */
     void (*close)(void *end);
 
     /* Optional: gets room for one message of exactly `len` bytes, at most the payload of the
@@ -209,9 +210,8 @@ struct ipcmark_transport {
     /* Optional: gives the room of the message taken back. Never sleeps. DONE or an error. */
     int (*release)(void *end, const void *message, struct ipcmark_error *error);
 
-    /* Optional, with BLOCK or HYBRID only: sleeps until take may find a message, at most
-     * `timeout_ns`. DONE also where it is not sure, WOULD_BLOCK after the timeout, or an error.
-     * What arrived between the last take and the call must end it at once. */
+    /* Optional, with BLOCK or HYBRID only: sleeps until take may find a message, at most `timeout_ns`. DONE also if
+     * not sure, WOULD_BLOCK after the timeout, or an error. What arrived since the last take ends it at once. */
     int (*wait)(void *end, uint64_t timeout_ns, struct ipcmark_error *error);
     const struct ipcmark_option_spec *options; /* May be NULL. */
     /* Optional: whether what was set can be used: files that it names, and how options go together.

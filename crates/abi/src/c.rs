@@ -32,6 +32,7 @@ pub const EXCLUSIVE: u32 = 64;
 pub const IN_MEMORY: u32 = 128;
 pub const ON_NETWORK: u32 = 256;
 pub const IN_KERNEL: u32 = 512;
+pub const ONE_END: u32 = 1024;
 
 pub const LEADER: u32 = 0;
 pub const FOLLOWER: u32 = 1;

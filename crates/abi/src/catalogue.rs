@@ -38,6 +38,8 @@ catalogue![
     "alephzero",
     "fastdds",
     "cyclonedds",
+    "openmpi",
+    "mpich",
     "null"
 ];
 

@@ -37,6 +37,8 @@ pub(crate) struct Description {
     #[serde(default)]
     pub exclusive: bool,
     #[serde(default)]
+    pub one_end: bool,
+    #[serde(default)]
     pub carrier: Option<Carrier>,
     /// Bytes of the largest message that shared memory carries, where the kernel carries larger ones; 0 where there is no
     /// such limit.
@@ -122,6 +124,7 @@ impl Description {
             alternating: false,
             span: span(),
             exclusive: false,
+            one_end: false,
             carrier: None,
             memory_limit: 0,
             options: Vec::new(),
@@ -152,6 +155,7 @@ impl Description {
                 () => Span::Process,
             },
             exclusive: has(c::EXCLUSIVE),
+            one_end: has(c::ONE_END),
             carrier: match () {
                 () if has(c::IN_MEMORY) => Some(Carrier::SharedMemory),
                 () if has(c::ON_NETWORK) => Some(Carrier::Network),
@@ -195,8 +199,8 @@ impl Description {
                 alternating: self.alternating,
                 span: self.span,
                 exclusive: self.exclusive,
-                // What is exclusive has one end in a process anyway; no other library is known that has.
-                one_end: self.exclusive,
+                // What is exclusive has one end in a process anyway.
+                one_end: self.one_end || self.exclusive,
             },
         }
     }

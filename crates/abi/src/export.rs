@@ -154,6 +154,7 @@ fn flags(capabilities: &Capabilities) -> u32 {
         (capabilities.span == Span::None, c::NO_HOP),
         (capabilities.span == Span::Thread, c::SAME_PROCESS),
         (capabilities.exclusive, c::EXCLUSIVE),
+        (capabilities.one_end, c::ONE_END),
     ];
     flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
 }

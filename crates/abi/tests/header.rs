@@ -118,6 +118,8 @@ fn its_layout_is_that_of_the_loader() {
         EXCLUSIVE,
         IN_MEMORY,
         ON_NETWORK,
+        IN_KERNEL,
+        ONE_END,
         LEADER,
         FOLLOWER,
     ]);

@@ -45,7 +45,9 @@ fn queues(group: &Group<'_>) -> Option<Inequality> {
 fn delays(group: &Group<'_>) -> Option<Inequality> {
     let (mut at_once, mut waiting) = (Vec::new(), Vec::new());
     for (at, row) in group.rows.iter().enumerate() {
-        let channels = session(row).and_then(SessionRecord::leader).map(|leader| &leader.channels);
+        // A connection that carries no messages, to a launcher or a registry, says nothing of the row.
+        let over_tcp = session(row).filter(|session| session.carrier.found == Carrier::Network);
+        let channels = over_tcp.and_then(SessionRecord::leader).map(|leader| &leader.channels);
         let mut set =
             channels.into_iter().flatten().filter_map(|channel| channel.no_delay).peekable();
         if set.peek().is_some() {

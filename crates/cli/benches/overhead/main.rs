@@ -43,6 +43,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("iceoryx2", Wait::Spin),
     ("fastdds-datasharing", Wait::Block),
     ("cyclonedds", Wait::Block),
+    ("mpi-openmpi", Wait::Spin),
+    ("mpi-mpich", Wait::Spin),
 ];
 
 fn main() -> ExitCode {

@@ -66,12 +66,14 @@ fn queues_of_streams_are_compared_by_what_they_hold_on_the_way() {
 
 #[test]
 fn who_waits_for_more_to_send_is_told_from_who_does_not() {
-    let tcp = |name: &str, no_delay| {
+    let carried = |name: &str, carrier, no_delay| {
         let channel = ChannelRecord { no_delay, ..channel(ChannelKind::Tcp, 1, 1) };
-        row(name, Pattern::Latency, Carrier::Network, &[channel])
+        row(name, Pattern::Latency, carrier, &[channel])
     };
-    let rows = vec![tcp("a", Some(true)), tcp("b", Some(false)), tcp("c", None)];
-    assert_eq!(found(rows.clone()), ["a | b"]);
+    let tcp = |name, no_delay| carried(name, Carrier::Network, no_delay);
+    let to_launcher = carried("d", Carrier::SharedMemory, Some(false));
+    let rows = vec![tcp("a", Some(true)), tcp("b", Some(false)), tcp("c", None), to_launcher];
+    assert_eq!(found(rows.clone()), ["a | b"], "no message of d goes over its connection");
     assert_eq!(found(rows[..1].to_vec()), [""; 0]);
 }
 

@@ -1,0 +1,43 @@
+// The launcher of an MPI library, started by the leader with one agent for each rank. An agent tells the variables by
+// which its launcher makes a process a rank, and then only lives: the worker that takes these variables over is the
+// rank for the library.
+#pragma once
+
+#include "shared/mpi/library.hpp"
+
+#include <sys/types.h>
+
+namespace ipcmark::mpi {
+
+// Removes what a launcher says to its ranks from this process's environment: ipcmark may itself be under one.
+void forget_launchers();
+
+// Takes over the variables of a launcher that `environment` holds, a file with texts ended by 0.
+int take_over(int environment, ipcmark_error *error);
+
+class Launcher {
+  public:
+    // Starts it and waits until every rank has its file in `directory`.
+    int start(const Library &library, const char *directory, uint32_t ranks, ipcmark_error *error);
+
+    // Opens the file of a rank for reading and removes its name. -1 with errno.
+    int environment(uint32_t rank) const;
+
+    // Lets the agents end, and so the launcher: it removes its own files. It is killed if that takes long.
+    void stop();
+
+  private:
+    std::string own_files() const; // A directory.
+    int make_hold(ipcmark_error *error);
+    int spawn(uint32_t ranks, int output, ipcmark_error *error);
+    int await_ranks(uint32_t ranks, ipcmark_error *error);
+    int fail_ended(const std::string &said, ipcmark_error *error);
+
+    const Library *library = nullptr;
+    std::string directory;
+    pid_t pid = 0;
+    int hold = -1;   // The agents end when nobody has it open for writing.
+    int output = -1; // What launcher and agents print.
+};
+
+} // namespace ipcmark::mpi

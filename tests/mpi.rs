@@ -1,0 +1,119 @@
+//! MPI for real: two ranks over the carrier that their library was told to take, streams, what cannot be asked for.
+
+use std::collections::BTreeSet;
+
+use ipcmark_results::Status;
+use ipcmark_transport::Carrier;
+use serde_json::Value;
+
+use crate::support::{Verdict, end, ipcmark, only, outcome, run, traces};
+
+ipcmark_harness::tests![
+    every_row_takes_the_carrier_that_it_was_told,
+    a_stream_loses_nothing,
+    two_ranks_cannot_fan_out,
+    a_missing_launcher_is_named,
+    variables_of_another_launcher_do_not_count,
+];
+
+/// The rows of MPI that can run here.
+fn rows() -> Vec<String> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let is_mpi = |entry: &&Value| {
+        let family = entry["family"].as_str().unwrap_or_default();
+        ["openmpi", "mpich"].contains(&family) && entry["available"] == true
+    };
+    let name = |entry: &Value| entry["name"].as_str().expect("a name").to_owned();
+    entries.iter().filter(is_mpi).map(name).collect()
+}
+
+fn none() -> Verdict {
+    Verdict::Skipped("neither Open MPI nor MPICH is there".into())
+}
+
+fn every_row_takes_the_carrier_that_it_was_told() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let before = traces::dead_segments();
+    for sandbox in ["auto", "off"] {
+        let words = format!("-s 16,4k,4M -n 20 --trials 2 --sandbox {sandbox} --format json");
+        let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+        assert_eq!(result.cases.len(), 3 * rows.len());
+        for case in &result.cases {
+            let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
+            let carrier = &case.trials()[0].session.carrier;
+            let told = match case.identity.transport.ends_with("-tcp") {
+                true => Carrier::Network,
+                false => Carrier::SharedMemory,
+            };
+            assert_eq!(carrier.declared, Some(told), "{name}");
+            // Traffic of others is not told apart without a sandbox.
+            assert!(sandbox == "off" || carrier.found == told, "{name}: {carrier:?}");
+        }
+    }
+    assert_eq!(&traces::dead_segments() - &before, BTreeSet::new());
+    Verdict::Holds
+}
+
+fn a_stream_loses_nothing() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-p throughput,one-way -s 64,64k -d 50ms --trials 1 --touch all --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    for case in &result.cases {
+        assert_eq!(case.status(), Status::Ok, "{:?}", case.reason());
+        let ends: Vec<_> =
+            only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
+        assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
+    }
+    Verdict::Holds
+}
+
+fn two_ranks_cannot_fan_out() -> Verdict {
+    let rows = rows();
+    let Some(row) = rows.first() else { return none() };
+    let words = "-s 64 -n 5 --trials 1 --subscribers 2 --format json";
+    let result = run(&format!("run -t {row} {words}")).exits(1).result();
+    let (status, reason) = outcome(&result, row);
+    assert_eq!(status, "unsupported");
+    assert!(reason.contains("it does not carry the pattern fan-out"), "{reason}");
+    Verdict::Holds
+}
+
+fn a_missing_launcher_is_named() -> Verdict {
+    let rows = rows();
+    let Some(row) = rows.first() else { return none() };
+    let mut command = ipcmark(&format!("run -t {row} -s 64 -n 5 --trials 1 --format json"));
+    let result = end(command.env("PATH", "/nowhere")).exits(1).result();
+    let (status, reason) = outcome(&result, row);
+    assert_eq!(status, "unavailable");
+    assert!(reason.contains("there is no such program"), "{reason}");
+    Verdict::Holds
+}
+
+/// ipcmark may itself have been started by a launcher, `ipcmark rank` always is.
+fn variables_of_another_launcher_do_not_count() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-s 64 -n 5 --trials 1 --format json";
+    let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
+    let others = [
+        ("PMI_RANK", "7"),
+        ("PMI_SIZE", "9"),
+        ("PMI_FD", "77"),
+        ("PMIX_RANK", "7"),
+        ("OMPI_COMM_WORLD_SIZE", "9"),
+        ("OMPI_MCA_btl", "self"),
+        ("OMPI_MCA_ess", "singleton"),
+    ];
+    let result = end(command.envs(others)).exits(0).result();
+    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+    Verdict::Holds
+}
