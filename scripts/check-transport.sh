@@ -109,7 +109,7 @@ list_documents() {
     [ "$name" = null-module ] || has "\`$name\`" README.md
     line $? README 'README.md, Transports' "README.md does not name \`$name\` under Transports"
     # The changelog may name the library instead: 'Cyclone DDS' for cyclonedds.
-    tr -d ' -' <CHANGELOG.md | grep -qi -e "$(echo "${module:-$name}" | tr -d ' -')"
+    grep -qi -e "\\b$(echo "${module:-$name}" | sed 's/-//g; s/./&[ -]*/g')\\b" CHANGELOG.md
     line $? changelog CHANGELOG.md "CHANGELOG.md names neither $name nor its library"
 }
 

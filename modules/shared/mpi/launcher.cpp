@@ -40,9 +40,21 @@ constexpr const char *PREFIXES[] = {"PMI", "OMPI_", "ORTE_", "PRTE_", "MPI_LOCAL
 // A descriptor of the agent's.
 constexpr const char *AGENTS_OWN = "HYDI_CONTROL_FD";
 
+// Parts of names that say where a library finds code to load, or files that may say so. No launcher sets such.
+constexpr const char *LOADS[] = {"component_path", "param_file", "mca_base", "_LIBDIR", "_PREFIX", "_path"};
+// A process's environment is smaller.
+constexpr size_t MOST_BYTES = 1 << 20;
+
 bool is_launchers(const std::string &variable) {
     const auto begins = [&](const char *prefix) { return variable.rfind(prefix, 0) == 0; };
     return std::any_of(std::begin(PREFIXES), std::end(PREFIXES), begins);
+}
+
+// Whether a variable may be taken over from the other process, which is not to choose what this one loads.
+bool is_harmless(const std::string &variable) {
+    const std::string name = variable.substr(0, variable.find('='));
+    const auto has = [&](const char *part) { return name.find(part) != std::string::npos; };
+    return is_launchers(variable) && std::none_of(std::begin(LOADS), std::end(LOADS), has);
 }
 
 void set(const std::string &variable) {
@@ -108,13 +120,13 @@ int take_over(int environment, ipcmark_error *error) {
     std::string all;
     char part[4096];
     ssize_t count = 0;
-    while ((count = read(environment, part, sizeof part)) > 0)
+    while (all.size() < MOST_BYTES && (count = read(environment, part, sizeof part)) > 0)
         all.append(part, static_cast<size_t>(count));
     if (count < 0)
         return ipcmark_fail_errno(error, "read", "the environment of a rank", errno, nullptr);
     for (size_t at = 0; at < all.size(); at = all.find('\0', at) + 1) {
         const std::string variable = all.c_str() + at;
-        if (is_launchers(variable))
+        if (is_harmless(variable))
             set(variable);
         if (all.find('\0', at) == std::string::npos)
             break;

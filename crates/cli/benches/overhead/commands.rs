@@ -1,8 +1,10 @@
 //! Single cases through the command itself, as a user would start it.
 
 use std::{
+    fs, mem,
     path::PathBuf,
     process::{Command, Stdio},
+    time::Instant,
 };
 
 use ipcmark_results::RunResult;
@@ -10,6 +12,32 @@ use ipcmark_transport::Wait;
 
 /// The command.
 const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
+
+/// What a command that answers at once costs.
+pub(crate) struct Answer {
+    pub ms: f64,
+    pub peak_mib: f64,
+}
+
+/// Runs the command with these words, its output thrown away.
+pub(crate) fn answer(words: &[&str]) -> Answer {
+    let begun = Instant::now();
+    let (out, err) = (Stdio::null(), Stdio::null());
+    let command = Command::new(IPCMARK).args(words).stdout(out).stderr(err).spawn();
+    let pid = command.expect("the command starts").id() as libc::pid_t;
+    // SAFETY: zeros are valid for it; the child is this process's own, and nobody else waits for it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        assert_eq!(libc::wait4(pid, &mut 0, 0, &mut usage), pid, "the command ends");
+        usage
+    };
+    Answer { ms: begun.elapsed().as_secs_f64() * 1e3, peak_mib: usage.ru_maxrss as f64 / 1024.0 }
+}
+
+/// The size of the command, in MiB.
+pub(crate) fn size_mib() -> f64 {
+    fs::metadata(IPCMARK).expect("the command is there").len() as f64 / f64::from(1 << 20)
+}
 
 /// The median round trip that `ipcmark run` measures.
 pub(crate) fn run_p50_ns(name: &str, wait: Wait) -> f64 {

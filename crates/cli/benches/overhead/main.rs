@@ -11,7 +11,8 @@
 //!   has built them;
 //! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`;
 //! - (h) a stream through the engine against a bare stream of the same system calls;
-//! - (i) a message one way against half of a round trip.
+//! - (i) a message one way against half of a round trip;
+//! - (j) what it takes until the command answers, and its memory.
 
 mod bare;
 mod commands;
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
 type Section = fn(&Engine);
 
 /// The sections by their letters.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: [(&str, Section); 11] = [
     ("a", against_bare_loops),
     ("b", against_the_floor),
     ("b", in_place),
@@ -81,6 +82,7 @@ const SECTIONS: [(&str, Section); 10] = [
     ("g", by_hand),
     ("h", streams_against_bare),
     ("i", one_way_against_half),
+    ("j", start_and_memory),
 ];
 
 /// Whether a section was asked for by its letter (`cargo bench -- f`), or none was.
@@ -251,6 +253,23 @@ fn one_way_against_half(engine: &Engine) {
         });
         show(&format!("{name} {payload} B"), "0.9 to 1.1", ratios.collect());
     }
+}
+
+/// (j) Help within 10 ms, the list with all modules within 100 ms; memory no more than it was.
+fn start_and_memory(engine: &Engine) {
+    println!("\n(j) until the command answers, in ms, and the most memory it had, in MiB");
+    for (words, limit) in [(&["--help"], "10"), (&["list"], "100")] {
+        let answers: Vec<_> = (0..ROUNDS).map(|_| commands::answer(words)).collect();
+        show(words[0], limit, answers.iter().map(|answer| answer.ms).collect());
+        let memory = answers.iter().map(|answer| answer.peak_mib).collect();
+        show(&format!("{}: memory", words[0]), "-", memory);
+    }
+    show(
+        "a leader of null: memory",
+        "-",
+        vec![engine.leader_peak_bytes("null", 10_000) / f64::from(1 << 20)],
+    );
+    show("the command's file", "-", vec![commands::size_mib()]);
 }
 
 fn show(name: &str, limit: &str, mut values: Vec<f64>) {
