@@ -99,7 +99,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
     }
 
     fn start_measuring(&mut self) {
-        self.losses = Losses::default();
+        self.losses.restart();
     }
 
     fn losses(&self) -> &Losses {
@@ -199,7 +199,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
 
     /// Waits for the answer as long as patience lasts; answers to what was given up are skipped.
     fn receive_or_lose(&mut self, expected: Head) -> Result<bool, Error> {
-        let mut patience = Patience::new(self.wait);
+        let mut patience = self.losses.patience(self.wait);
         while complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             if head.seq == expected.seq && head.flags & FROM_FOLLOWER == expected.flags {
@@ -209,7 +209,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             if head.seq >= expected.seq || head.flags & FROM_FOLLOWER != expected.flags {
                 return Err(unexpected(head, expected));
             }
-            self.losses.late += 1;
+            self.losses.came_late();
         }
         self.losses.add(&patience)?;
         Ok(false)

@@ -8,8 +8,8 @@ use super::message::{FROM_FOLLOWER, Head, TouchPolicy, VERIFY, check, write_chec
 use crate::wire::TurnLimit;
 use ipcmark_machine::clock::now_ns;
 
-/// After this long without an answer, a message of an unreliable transport is lost.
-pub(super) const LOSS_AFTER: Duration = Duration::from_millis(100);
+/// After this long without an answer, a message of an unreliable transport is lost; later, once answers came later.
+const LOSS_AFTER: Duration = Duration::from_millis(100);
 
 /// How long to wait for what may never come: looks at the clock only now and then, so that an
 /// answer that comes in time costs no clock reading.
@@ -18,13 +18,14 @@ pub(super) struct Patience {
     polls: u32,
     /// When the first look was.
     pub since_ns: Option<u64>,
+    lasts: Duration,
 }
 
 impl Patience {
     /// An attempt that polls takes nanoseconds, one that sleeps takes milliseconds.
     pub(super) fn new(wait: Wait) -> Self {
         let polls_a_look = if wait == Wait::Spin { 1 << 10 } else { 1 };
-        Self { polls_a_look, polls: 0, since_ns: None }
+        Self { polls_a_look, polls: 0, since_ns: None, lasts: LOSS_AFTER }
     }
 
     /// Counts a poll; true where this one should take a look.
@@ -33,11 +34,11 @@ impl Patience {
         self.polls.is_multiple_of(self.polls_a_look)
     }
 
-    /// Whether [`LOSS_AFTER`] has gone by since the first look.
+    /// Whether it is over.
     pub(super) fn exhausted(&mut self) -> bool {
         let now = now_ns();
         let since = *self.since_ns.get_or_insert(now);
-        now - since > LOSS_AFTER.as_nanos() as u64
+        now - since > self.lasts.as_nanos() as u64
     }
 
     /// How long it has been waited.
@@ -49,6 +50,9 @@ impl Patience {
 /// So many lost round trips in a row end the case.
 const LOST_IN_A_ROW: u32 = 20;
 
+/// How often the patience is doubled at most.
+const MOST_DOUBLINGS: u32 = 4;
+
 /// Round trips of an unreliable transport that never ended.
 #[derive(Default)]
 pub(super) struct Losses {
@@ -57,9 +61,30 @@ pub(super) struct Losses {
     pub late: u64,
     pub waited_ns: u64,
     in_a_row: u32,
+    /// How often the patience was doubled.
+    doublings: u32,
 }
 
 impl Losses {
+    /// For the next answer.
+    pub(super) fn patience(&self, wait: Wait) -> Patience {
+        Patience { lasts: LOSS_AFTER * (1 << self.doublings), ..Patience::new(wait) }
+    }
+
+    /// Counts anew; what is known of the way to the other end stays known.
+    pub(super) fn restart(&mut self) {
+        *self = Self { doublings: self.doublings, ..Self::default() };
+    }
+
+    /// An answer came that had been given up: the other end lives, and takes longer. On a busy machine each of the two may
+    /// wait for its processor as long as the patience lasts.
+    #[cold]
+    pub(super) fn came_late(&mut self) {
+        self.late += 1;
+        self.in_a_row = 0;
+        self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
+    }
+
     /// A round trip ended.
     pub(super) fn none(&mut self) {
         self.in_a_row = 0;
@@ -369,6 +394,21 @@ mod tests {
         let error = losses.add(&patience).unwrap_err().to_string();
         assert!(error.contains("20 round trips in a row were lost"), "{error}");
         assert_eq!(losses.count, 4 * u64::from(LOST_IN_A_ROW));
+    }
+
+    #[test]
+    fn answers_that_come_late_are_waited_for_longer_and_do_not_end_the_case() {
+        let mut losses = Losses::default();
+        let lasts = |losses: &Losses| losses.patience(Wait::Block).lasts;
+        assert_eq!(lasts(&losses), LOSS_AFTER);
+        for _ in 0..3 * LOST_IN_A_ROW {
+            let patience = losses.patience(Wait::Block);
+            losses.add(&patience).unwrap();
+            losses.came_late();
+        }
+        assert_eq!(lasts(&losses), LOSS_AFTER * 16);
+        losses.restart();
+        assert_eq!((losses.count, losses.late, lasts(&losses)), (0, 0, LOSS_AFTER * 16));
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
     }
 
     fn start_measuring(&mut self) {
-        self.losses = Losses::default();
+        self.losses.restart();
         self.followers.iter_mut().for_each(|follower| follower.lost = 0);
     }
 
@@ -334,7 +334,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         let answering = self.followers.len() - silent;
         let asked = Asked { seq, start_ns: start };
         let mut missing = answering;
-        let mut patience = Patience::new(self.wait);
+        let mut patience = self.losses.patience(self.wait);
         while missing > 0 {
             match G::some::<T, SAMPLED, RELIABLE>(self, asked, missing, &mut patience)? {
                 Some(found) => missing -= found,
@@ -391,7 +391,9 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         }
         follower.seq = head.seq;
         self.received += 1;
-        self.losses.late += u64::from(is_late);
+        if is_late {
+            self.losses.came_late();
+        }
         Ok(is_next.then_some(number))
     }
 
