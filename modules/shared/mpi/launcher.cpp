@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,7 +83,10 @@ std::vector<char *> pointers(const Variables &texts) {
 }
 
 // Runs between fork and exec, so it only calls what is async-signal-safe.
-[[noreturn]] void become_launcher(char *const *words, char *const *variables, int output, pid_t parent) {
+[[noreturn]] void become_launcher(char *const *words, char *const *variables, int output, pid_t parent,
+                                  const cpu_set_t &usable) {
+    // This thread is pinned. If the launcher was too, a rank that polls would keep it from its processor, and wait.
+    sched_setaffinity(0, sizeof usable, &usable);
     // It ends its ranks and removes its files at this signal.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
@@ -172,9 +176,13 @@ int Launcher::spawn(uint32_t ranks, int standard_output, ipcmark_error *error) {
     variables = environment_with(variables);
     const auto word_pointers = pointers(words), variable_pointers = pointers(variables);
     const pid_t parent = getpid();
+    // Those of the process that started this one, which is not pinned.
+    cpu_set_t usable;
+    if (sched_getaffinity(getppid(), sizeof usable, &usable) != 0)
+        sched_getaffinity(0, sizeof usable, &usable);
     pid = fork();
     if (pid == 0)
-        become_launcher(word_pointers.data(), variable_pointers.data(), standard_output, parent);
+        become_launcher(word_pointers.data(), variable_pointers.data(), standard_output, parent, usable);
     if (pid > 0)
         return IPCMARK_DONE;
     pid = 0;
