@@ -4,8 +4,11 @@ use std::{collections::BTreeMap, fs, mem, os::fd::RawFd, path::PathBuf};
 
 use nix::sys::socket::{SockaddrStorage, getsockname};
 
-/// The open descriptors, each with what the system calls the object behind it.
-pub(super) fn all() -> BTreeMap<RawFd, PathBuf> {
+/// Descriptors, each with what the system calls the object behind it.
+pub(super) type Descriptors = BTreeMap<RawFd, PathBuf>;
+
+/// Those that are open.
+pub(super) fn all() -> Descriptors {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let descriptor = |entry: fs::DirEntry| {
         let fd = entry.file_name().to_str()?.parse().ok()?;

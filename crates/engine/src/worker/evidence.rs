@@ -5,7 +5,7 @@ use std::fs;
 
 use ipcmark_transport::NOTICES;
 
-use super::descriptors;
+use super::descriptors::{self, Descriptors};
 use crate::wire::Mapping;
 
 /// Names of the counters that modules have beside their library.
@@ -35,9 +35,9 @@ fn mapping(line: &str) -> Option<Mapping> {
     access.ends_with('s').then(|| Mapping { id: format!("{device} {inode}").into(), bytes, name })
 }
 
-/// Whether this process has a socket that speaks over a network interface.
-pub(crate) fn has_network_socket() -> bool {
-    descriptors::all().into_keys().any(descriptors::speaks_over_network)
+/// Whether one of the open descriptors is a socket that speaks over a network interface.
+pub(super) fn has_network_socket(open: &Descriptors) -> bool {
+    open.keys().copied().any(descriptors::speaks_over_network)
 }
 
 /// Bytes that the loopback interface has received so far.
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_socket_of_the_network_is_found() {
         let _socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert!(has_network_socket());
+        assert!(has_network_socket(&descriptors::all()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use ipcmark_results::{ChannelKind, ChannelRecord};
 
-use super::descriptors::{self, socket_option};
+use super::descriptors::{self, Descriptors, socket_option};
 use crate::wire::Holdings;
 
 /// The file system of POSIX message queues.
@@ -25,12 +25,12 @@ impl Before {
         Self(descriptors::all().into_values().collect())
     }
 
-    /// What has come since.
-    pub(super) fn holdings(&self) -> Holdings {
+    /// What has come since, of the descriptors that are open now.
+    pub(super) fn holdings(&self, open: &Descriptors) -> Holdings {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count) as u32;
-        let new = descriptors::all().into_iter().filter(|(_, object)| !self.0.contains(object));
+        let new = open.iter().filter(|(_, object)| !self.0.contains(*object));
         let mut channels: BTreeMap<ChannelRecord, u32> = BTreeMap::new();
-        for channel in new.filter_map(|(fd, object)| channel(fd, &object.to_string_lossy())) {
+        for channel in new.filter_map(|(fd, object)| channel(*fd, &object.to_string_lossy())) {
             *channels.entry(channel).or_default() += 1;
         }
         let counted =
@@ -112,7 +112,7 @@ mod tests {
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         tcp.set_nodelay(true).unwrap();
         let pipe = nix::unistd::pipe().unwrap();
-        let holdings = before.holdings();
+        let holdings = before.holdings(&descriptors::all());
         assert!(holdings.threads > 0);
         // Other tests of this process open theirs meanwhile.
         let of = |kind| holdings.channels.iter().filter(move |channel| channel.kind == kind);

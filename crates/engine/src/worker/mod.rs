@@ -168,8 +168,9 @@ fn serve_case<S: Subject>(
             }
             Request::Look => {
                 let shared = evidence::shared_mappings();
-                let network = evidence::has_network_socket();
-                let holdings = before.holdings();
+                let open = descriptors::all();
+                let network = evidence::has_network_socket(&open);
+                let holdings = before.holdings(&open);
                 context.answer(Ok(Reply::Seen { shared, network, holdings }))?;
             }
             Request::Close => {
