@@ -83,8 +83,8 @@ impl RunResult {
     pub fn blocks_ns(&self) -> u64 {
         let trials = self.cases.iter().flat_map(|case| case.trials()).map(|trial| &trial.blocks);
         let references = self.rounds.iter().map(|round| &round.blocks);
-        let sum = |blocks: &Blocks| blocks.elapsed_ns.iter().sum::<u64>();
-        trials.chain(references).map(sum).sum()
+        let all = trials.chain(references).flat_map(|blocks| &blocks.elapsed_ns);
+        all.fold(0, |sum: u64, elapsed_ns| sum.saturating_add(*elapsed_ns))
     }
 
     /// The case with this identity.

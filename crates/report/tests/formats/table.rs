@@ -91,6 +91,9 @@ fn the_head_says_what_the_run_spent_its_time_on() {
     result.time = Some(RunTime { elapsed_ns, setup_ns, turns_ns });
     let expected = "\n  time        4.00 s: 50.0 % in measured blocks, 15.0 % around them, 25.0 % to open and close ends\n";
     assert!(table(&result, 140).contains(expected), "{}", table(&result, 140));
+    first(&mut result.cases[0]).blocks.elapsed_ns.fill(u64::MAX);
+    result.time = result.time.map(|_| RunTime { elapsed_ns: u64::MAX, setup_ns, turns_ns });
+    assert!(table(&result, 140).contains("100 % in measured blocks"), "a file can hold any number");
 }
 
 #[test]

@@ -21,9 +21,9 @@ impl Add for RunTime {
 
     fn add(self, more: Self) -> Self {
         Self {
-            elapsed_ns: self.elapsed_ns + more.elapsed_ns,
-            setup_ns: self.setup_ns + more.setup_ns,
-            turns_ns: self.turns_ns + more.turns_ns,
+            elapsed_ns: self.elapsed_ns.saturating_add(more.elapsed_ns),
+            setup_ns: self.setup_ns.saturating_add(more.setup_ns),
+            turns_ns: self.turns_ns.saturating_add(more.turns_ns),
         }
     }
 }
