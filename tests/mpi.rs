@@ -13,6 +13,7 @@ ipcmark_harness::tests![
     a_stream_loses_nothing,
     two_ranks_cannot_fan_out,
     a_missing_launcher_is_named,
+    nothing_is_left_where_a_variable_says_temporary_files_lie,
     variables_of_another_launcher_do_not_count,
 ];
 
@@ -93,6 +94,22 @@ fn a_missing_launcher_is_named() -> Verdict {
     let (status, reason) = outcome(&result, row);
     assert_eq!(status, "unavailable");
     assert!(reason.contains("there is no such program"), "{reason}");
+    Verdict::Holds
+}
+
+/// What the launcher makes lies in the run's directory, whatever this process's own variable says.
+fn nothing_is_left_where_a_variable_says_temporary_files_lie() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    let words = "-s 64 -n 5 --trials 1 --sandbox off --format json";
+    let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
+    let result = end(command.env("TMPDIR", elsewhere.path())).exits(0).result();
+    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+    let left: Vec<_> = elsewhere.path().read_dir().unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
     Verdict::Holds
 }
 

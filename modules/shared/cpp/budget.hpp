@@ -5,7 +5,7 @@
 // message. FlowControl bounds the other direction, and both where there is one follower.
 #pragma once
 
-#include <ipcmark/transport.h>
+#include "shared/cpp/descriptors.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -72,11 +72,11 @@ class Budget {
     }
 
     static int follow(int *memory, ipcmark_session *session, ipcmark_error *error) {
-        char frame[8];
-        size_t len = sizeof frame, count = 1;
-        const int result = session->receive(session, 0, frame, &len, memory, &count, error);
-        if (result == IPCMARK_DONE && count != 1)
-            return ipcmark_fail(error, "open", "the counters of a queue", "the leader sent none", nullptr);
+        int fds[1];
+        const int result =
+            receive_descriptors(session, fds, "open", "the counters of a queue", "the leader sent none", error);
+        if (result == IPCMARK_DONE)
+            *memory = fds[0];
         return result;
     }
 

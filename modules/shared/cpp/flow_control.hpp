@@ -7,7 +7,7 @@
 // used up, once every `depth` messages.
 #pragma once
 
-#include <ipcmark/transport.h>
+#include "shared/cpp/descriptors.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -107,13 +107,10 @@ class FlowControl {
     }
 
     int follow(ipcmark_session *session, ipcmark_error *error) {
-        char frame[8];
         int fds[2];
-        size_t len = sizeof frame, count = 2;
-        if (const int result = session->receive(session, 0, frame, &len, fds, &count, error))
+        if (const int result =
+                receive_descriptors(session, fds, "open", "the counters of a queue", "the leader sent none", error))
             return result;
-        if (count != 2)
-            return ipcmark_fail(error, "open", "the counters of a queue", "the leader sent none", nullptr);
         connection = fds[1];
         const int result = map(fds[0], error);
         ::close(fds[0]);

@@ -1,5 +1,6 @@
 #include "shared/mpi/job.hpp"
 
+#include "shared/cpp/descriptors.hpp"
 #include "shared/cpp/within.hpp"
 #include "shared/mpi/calls.hpp"
 #include "shared/mpi/launcher.hpp"
@@ -80,13 +81,10 @@ int lead(const Way &way, const ipcmark_settings &settings, ipcmark_session *sess
 }
 
 int follow(ipcmark_session *session, ipcmark_error *error) {
-    char frame[8];
     int fds[2];
-    size_t len = sizeof frame, count = 2;
-    if (const int result = session->receive(session, 0, frame, &len, fds, &count, error))
+    if (const int result =
+            receive_descriptors(session, fds, "join", "the MPI job", "the leader sent no environment of a rank", error))
         return result;
-    if (count != 2)
-        return ipcmark_fail(error, "join", "the MPI job", "the leader sent no environment of a rank", nullptr);
     job().life = fds[1]; // Open for as long as this process lives.
     return take_over_and_close(fds[0], error);
 }

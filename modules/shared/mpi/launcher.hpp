@@ -3,9 +3,8 @@
 // rank for the library.
 #pragma once
 
+#include "shared/cpp/program.hpp"
 #include "shared/mpi/library.hpp"
-
-#include <sys/types.h>
 
 namespace ipcmark::mpi {
 
@@ -29,15 +28,10 @@ class Launcher {
   private:
     std::string own_files() const; // A directory.
     int make_hold(ipcmark_error *error);
-    int spawn(uint32_t ranks, int output, ipcmark_error *error);
-    int await_ranks(uint32_t ranks, ipcmark_error *error);
-    int fail_ended(const std::string &said, ipcmark_error *error);
 
-    const Library *library = nullptr;
+    Program program; // Prints what the agents print.
     std::string directory;
-    pid_t pid = 0;
-    int hold = -1;   // The agents end when nobody has it open for writing.
-    int output = -1; // What launcher and agents print.
+    int hold = -1; // The agents end when nobody has it open for writing.
 };
 
 } // namespace ipcmark::mpi

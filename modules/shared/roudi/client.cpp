@@ -1,5 +1,6 @@
 #include "shared/roudi/client.hpp"
 
+#include "shared/cpp/descriptors.hpp"
 #include "shared/roudi/runtime.hpp"
 
 #include <chrono>
@@ -52,13 +53,12 @@ int Client::start_daemon(const Pool &pool, const ipcmark_settings &settings, ipc
 }
 
 int Client::await_daemon(ipcmark_session *session, ipcmark_error *error) {
-    char frame[8];
-    size_t len = sizeof frame, count = 1;
-    if (const int result = session->receive(session, 0, frame, &len, &lifeline, &count, error))
-        return result;
-    if (count == 1)
-        return IPCMARK_DONE;
-    return ipcmark_fail(error, "watch", "iceoryx's daemon", "the leader sent no descriptor of it", nullptr);
+    int fds[1];
+    const int result =
+        receive_descriptors(session, fds, "watch", "iceoryx's daemon", "the leader sent no descriptor of it", error);
+    if (result == IPCMARK_DONE)
+        lifeline = fds[0];
+    return result;
 }
 
 int Client::enter(std::function<void()> body, ipcmark_error *error) {

@@ -5,23 +5,19 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
+#include <cstdio>
 #include <fstream>
 
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace ipcmark {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr const char *PROGRAM = "iox-roudi";
@@ -36,7 +32,6 @@ constexpr size_t MANAGEMENT_BYTES = 72u << 20;
 constexpr size_t CHUNK_HEAD = 64;
 
 constexpr milliseconds READY_WITHIN{10000};
-constexpr milliseconds ENDS_WITHIN{2000};
 
 // True if a process holds the daemon's lock; `holder` is its PID, or 0 if the system does not tell.
 bool is_running(pid_t *holder) {
@@ -71,6 +66,10 @@ bool write_config(const std::string &path, const Pool &pool) {
     return file.good();
 }
 
+Command command_with(const std::string &config) {
+    return {"iceoryx's daemon", {PROGRAM, "-c", config, "-m", "off", "-l", "off"}, {}, SIGKILL, REMEDY};
+}
+
 // The segment is named after the user's group, which must have a name.
 int check_group(ipcmark_error *error) {
     if (getgrgid(getegid()))
@@ -78,19 +77,6 @@ int check_group(ipcmark_error *error) {
     const std::string cause = "the group " + std::to_string(getegid()) + " has no name";
     return ipcmark_fail(error, "start", "iceoryx's daemon", cause.c_str(),
                         "iceoryx needs one: run as a user and group of /etc/passwd and /etc/group");
-}
-
-// Runs between fork and exec, so it only calls what is async-signal-safe.
-[[noreturn]] void become_daemon(const char *config, int output, pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(126);
-    setpgid(0, 0);
-    dup2(output, 1);
-    dup2(output, 2);
-    signal(SIGPIPE, SIG_DFL);
-    execlp(PROGRAM, PROGRAM, "-c", config, "-m", "off", "-l", "off", static_cast<char *>(nullptr));
-    _exit(127);
 }
 
 } // namespace
@@ -107,14 +93,9 @@ int Daemon::start(const Pool &pool, const char *directory, ipcmark_error *error)
     const std::string config = std::string(directory) + "/iceoryx-pools.toml";
     if (!write_config(config, pool))
         return ipcmark_fail_errno(error, "write", config.c_str(), errno, nullptr);
-    int pipe[2];
-    if (pipe2(pipe, O_CLOEXEC) != 0)
-        return ipcmark_fail_errno(error, "make", "a pipe", errno, nullptr);
-    output = pipe[0];
-    int result = spawn(config, pipe[1], error);
-    close(pipe[1]);
+    int result = program.start(command_with(config), error);
     if (result == IPCMARK_DONE)
-        result = await_ready(error);
+        result = program.await("RouDi is ready for clients", 1, READY_WITHIN, "it does not get ready", error);
     unlink(config.c_str());
     if (result == IPCMARK_DONE)
         watcher = std::thread([this] { watch(); });
@@ -123,51 +104,11 @@ int Daemon::start(const Pool &pool, const char *directory, ipcmark_error *error)
     return result;
 }
 
-int Daemon::spawn(const std::string &config, int standard_output, ipcmark_error *error) {
-    const pid_t parent = getpid();
-    pid = fork();
-    if (pid == 0)
-        become_daemon(config.c_str(), standard_output, parent);
-    if (pid > 0)
-        return IPCMARK_DONE;
-    pid = 0;
-    return ipcmark_fail_errno(error, "start", "iceoryx's daemon", errno, nullptr);
-}
-
-// Reads the daemon's output until it says that it is ready.
-int Daemon::await_ready(ipcmark_error *error) {
-    const auto deadline = Clock::now() + READY_WITHIN;
-    std::string printed;
-    for (;;) {
-        const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
-        pollfd ready{output, POLLIN, 0};
-        if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0)
-            return ipcmark_fail(error, "start", "iceoryx's daemon", "it does not get ready", nullptr);
-        char text[512];
-        const ssize_t count = read(output, text, sizeof text);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            break;
-        printed.append(text, static_cast<size_t>(count));
-        if (printed.find("RouDi is ready for clients") != std::string::npos)
-            return IPCMARK_DONE;
-    }
-    int status = 0;
-    waitpid(pid, &status, 0);
-    pid = 0;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return ipcmark_fail(error, "start", "iceoryx's daemon", "there is no program iox-roudi", REMEDY);
-    const size_t tail = printed.size() > 300 ? printed.size() - 300 : 0;
-    const std::string cause = "it ended: " + printed.substr(tail);
-    return ipcmark_fail(error, "start", "iceoryx's daemon", cause.c_str(), nullptr);
-}
-
 // Reads until the daemon's end of the pipe is closed, which happens when it ends.
 void Daemon::watch() {
     char text[512];
     for (;;) {
-        const ssize_t count = read(output, text, sizeof text);
+        const ssize_t count = read(program.output(), text, sizeof text);
         if (count == 0 || (count < 0 && errno != EINTR))
             break;
     }
@@ -175,26 +116,17 @@ void Daemon::watch() {
 }
 
 int Daemon::fail_gone(ipcmark_error *error) const {
-    const std::string cause = "the daemon (process " + std::to_string(pid) + ") has ended";
+    const std::string cause = "the daemon (process " + std::to_string(program.id()) + ") has ended";
     return ipcmark_fail(error, "go on with", "iceoryx's daemon", cause.c_str(), nullptr);
 }
 
 void Daemon::stop() {
-    if (output < 0)
+    if (program.output() < 0)
         return;
-    if (pid > 0)
-        kill(pid, SIGTERM);
-    const auto deadline = Clock::now() + ENDS_WITHIN;
-    while (pid > 0 && waitpid(pid, nullptr, WNOHANG) == 0) {
-        if (Clock::now() > deadline)
-            kill(pid, SIGKILL);
-        std::this_thread::sleep_for(milliseconds(1));
-    }
-    pid = 0;
+    program.end(milliseconds(0));
     if (watcher.joinable())
         watcher.join();
-    close(output);
-    output = -1;
+    program.stop(milliseconds(0));
     name_leftovers([](void *, const char *path) { unlink(path); }, nullptr, nullptr);
 }
 

@@ -1,13 +1,10 @@
 // iceoryx's daemon, RouDi, started for one session and ended with it.
 #pragma once
 
-#include <ipcmark/transport.h>
+#include "shared/cpp/program.hpp"
 
 #include <atomic>
-#include <string>
 #include <thread>
-
-#include <sys/types.h>
 
 namespace ipcmark {
 
@@ -28,7 +25,7 @@ class Daemon {
     bool is_gone() const { return gone.load(std::memory_order_relaxed); }
 
     // A descriptor that hangs up when the daemon ends, for other processes that depend on it.
-    int lifeline() const { return output; }
+    int lifeline() const { return program.output(); }
 
     // Fills in the error for a daemon that is gone.
     int fail_gone(ipcmark_error *error) const;
@@ -40,12 +37,9 @@ class Daemon {
     ~Daemon() { stop(); }
 
   private:
-    int spawn(const std::string &config, int standard_output, ipcmark_error *error);
-    int await_ready(ipcmark_error *error);
     void watch();
 
-    pid_t pid = 0;
-    int output = -1; // The read end of its standard output and error.
+    Program program;
     std::thread watcher;
     std::atomic<bool> gone{false};
 };

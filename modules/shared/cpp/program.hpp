@@ -1,0 +1,60 @@
+// A program that a session needs beside its ends: a daemon, a launcher.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ipcmark {
+
+using Texts = std::vector<std::string>;
+
+struct Command {
+    std::string what;   // "iceoryx's daemon", for errors.
+    Texts words;        // The program, which is looked for in PATH, and its arguments.
+    Texts variables;    // NAME=VALUE, set beside those of this process.
+    int parents_death;  // The signal that it receives if this process dies.
+    const char *remedy; // For a program that is not there.
+};
+
+// A child of this process, in a process group of its own. It may use every processor that ipcmark may, though this
+// thread is pinned: if it had one processor only, an end that polls would keep it from it.
+class Program {
+  public:
+    Program() = default;
+    Program(const Program &) = delete;
+    Program &operator=(const Program &) = delete;
+    ~Program() { stop(std::chrono::milliseconds(0)); }
+
+    int start(const Command &command, ipcmark_error *error);
+
+    // Waits until it has printed `mark` so many times; `otherwise` is the cause if it does not within the limit.
+    int await(const char *mark, size_t times, std::chrono::milliseconds limit, const char *otherwise,
+              ipcmark_error *error);
+
+    // The read end of its standard output and error, which hangs up when it has ended; -1 before and after.
+    int output() const { return printed; }
+
+    pid_t id() const { return pid; }
+
+    // Waits so long until it ends by itself. Then it is asked to, and if that takes long, killed with its group.
+    // Its output stays open. The status is that of waitpid().
+    int end(std::chrono::milliseconds by_itself);
+
+    // Ends it, and closes its output.
+    void stop(std::chrono::milliseconds by_itself);
+
+  private:
+    int spawn(int standard_output, ipcmark_error *error);
+    int fail_ended(const std::string &said, ipcmark_error *error);
+
+    Command command;
+    pid_t pid = 0;
+    int printed = -1;
+};
+
+} // namespace ipcmark
