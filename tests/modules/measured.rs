@@ -14,6 +14,7 @@ ipcmark_harness::tests![
     a_module_of_a_later_header_is_measured,
     a_module_under_tmp_is_measured_though_the_sandbox_hides_it,
     modules_lie_in_directories_of_the_environment,
+    only_modules_of_what_was_chosen_are_asked,
     one_queue_for_both_directions_is_found_out,
     a_library_that_quietly_falls_back_is_found_out,
     a_module_that_crashes_costs_its_row_and_leaves_nothing,
@@ -61,6 +62,21 @@ fn modules_lie_in_directories_of_the_environment() {
         finish(command.args(["run", "-t", "test", "-s", "64", "-n", "100", "--format", "json"]));
     assert!(output.status.success());
     assert_eq!(cases[0]["transport"], "test-transport", "{cases:#?}");
+}
+
+/// To load the large libraries took as long as a short run of a pipe.
+fn only_modules_of_what_was_chosen_are_asked() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::copy(module("forks", "chosen"), directory.path().join("nng.so")).unwrap();
+    let trace = directory.path().join("loaded");
+    for (words, is_asked) in [("pipe", false), ("pipe,nng-tcp", true), ("pip*", true)] {
+        let mut command = ipcmark();
+        command.env("IPCMARK_MODULE_PATH", directory.path()).env("TEST_PID_FILE", &trace);
+        let (output, _) =
+            finish(command.args(["run", "-t", words, "-s", "64", "-n", "5", "--format", "json"]));
+        assert_eq!(output.status.success(), words != "pipe,nng-tcp", "{words}");
+        assert_eq!(fs::remove_file(&trace).is_ok(), is_asked, "{words}");
+    }
 }
 
 fn one_queue_for_both_directions_is_found_out() {

@@ -1,6 +1,6 @@
 //! A module's file and what it answered when it was asked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,11 @@ pub(crate) struct Asked {
 impl Asked {
     /// The name of the file without its end: the folder it was made from.
     pub(crate) fn stem(&self) -> &str {
-        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("module")
+        stem(&self.path)
     }
+}
+
+/// The same of any file.
+pub(crate) fn stem(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("module")
 }

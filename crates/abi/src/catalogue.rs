@@ -1,5 +1,7 @@
 //! The rows that ipcmark knows, whether or not their module is there: `modules/*/module.toml`.
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
 
 use crate::description::Description;
@@ -44,9 +46,19 @@ catalogue![
 ];
 
 /// Every module that ipcmark knows, with the folder it is made from.
-pub(crate) fn entries() -> Vec<(&'static str, Entry)> {
-    let read = |(folder, text): &(&'static str, &str)| (*folder, parse(folder, text));
-    TEXTS.iter().map(read).collect()
+pub(crate) fn entries() -> &'static [(&'static str, Entry)] {
+    static ENTRIES: LazyLock<Vec<(&str, Entry)>> = LazyLock::new(|| {
+        let read = |(folder, text): &(&'static str, &str)| (*folder, parse(folder, text));
+        TEXTS.iter().map(read).collect()
+    });
+    &ENTRIES
+}
+
+/// Whether the module made from this folder may offer one of these transports; whatever ipcmark does not know may.
+pub(crate) fn may_offer(folder: &str, transports: &[String]) -> bool {
+    let known = entries().iter().find(|(known, _)| *known == folder);
+    let offers = |entry: &Entry| entry.transports.iter().any(|t| transports.contains(&t.name));
+    known.is_none_or(|(_, entry)| offers(entry))
 }
 
 fn parse(folder: &str, text: &str) -> Entry {
@@ -70,5 +82,12 @@ mod tests {
         assert!(names().count() > 0);
         assert_eq!(names().collect::<BTreeSet<_>>().len(), names().count());
         assert!(entries.iter().all(|(_, entry)| !entry.install.is_empty()));
+    }
+
+    #[test]
+    fn what_is_not_known_may_offer_anything() {
+        let wanted = ["zeromq-tcp".to_owned(), "pipe".to_owned()];
+        assert!(may_offer("zeromq", &wanted) && may_offer("mine", &wanted));
+        assert!(!may_offer("nng", &wanted) && !may_offer("zeromq", &[]));
     }
 }

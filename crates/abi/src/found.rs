@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{asked::Asked, discovery};
+use crate::{
+    asked::{self, Asked},
+    catalogue, discovery,
+};
 
 /// The environment variable in which the command hands over what it found.
 const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
@@ -13,6 +16,8 @@ const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub(crate) modules: Vec<Asked>,
+    /// The names of files, without their ends, that were not asked.
+    pub(crate) passed_over: Vec<String>,
 }
 
 impl Found {
@@ -21,7 +26,20 @@ impl Found {
     ///
     /// [`MODULE_COMMAND`]: crate::MODULE_COMMAND
     pub fn look(named: &[PathBuf]) -> Self {
-        Self { modules: discovery::ask(discovery::files(named)) }
+        let modules = discovery::ask(discovery::files(named));
+        Self { modules, passed_over: Vec::new() }
+    }
+
+    /// The same for these transports only, each of them one that is known: a module that offers none of them, as far
+    /// as is known, is not asked. To load some libraries takes as long as a short run.
+    pub fn look_for(named: &[PathBuf], transports: &[String]) -> Self {
+        let mut wanted = discovery::files(named);
+        let is_wanted = |file: &PathBuf| catalogue::may_offer(asked::stem(file), transports);
+        let (found, others): (Vec<_>, Vec<_>) =
+            wanted.split_off(named.len()).into_iter().partition(is_wanted);
+        wanted.extend(found);
+        let passed_over = others.iter().map(|file| asked::stem(file).to_owned()).collect();
+        Self { modules: discovery::ask(wanted), passed_over }
     }
 
     /// What the command that started this process has found.

@@ -38,7 +38,8 @@ impl Collect for Ask {
 pub fn answer(bytes: &[u8]) {
     let Ok(answer) = serde_json::from_slice::<Answer>(bytes) else { return };
     let answer = answer.and_then(Offer::checked);
-    let found = Found { modules: vec![Asked { path: "/nowhere/some.so".into(), answer }] };
+    let modules = vec![Asked { path: "/nowhere/some.so".into(), answer }];
+    let found = Found { modules, passed_over: Vec::new() };
     let _ = (found.refused().count(), found.faults().count());
     list::modules(&mut Ask, &found);
 }

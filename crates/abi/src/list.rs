@@ -19,8 +19,8 @@ use crate::{
 /// then those that it does not know.
 pub fn modules<C: Collect>(collect: &mut C, found: &Found) -> Vec<C::Item> {
     let modules: Vec<Loadable> = found.modules.iter().map(Loadable::new).collect();
-    let known = catalogue::entries();
-    let known = known.iter().flat_map(|(folder, entry)| known_rows(folder, entry, &modules));
+    let known = catalogue::entries().iter();
+    let known = known.flat_map(|(folder, entry)| known_rows(folder, entry, &modules, found));
     let unknown = modules.iter().flat_map(unknown_rows);
     let mut names = BTreeSet::new();
     let rows = known.chain(unknown).filter(|row| names.insert(row.name()));
@@ -54,12 +54,22 @@ impl<'a> Loadable<'a> {
 }
 
 /// The rows of a module that ipcmark knows: its own words where it can be loaded.
-fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>]) -> Vec<Module> {
+fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>], found: &Found) -> Vec<Module> {
     let row = |description: &Description| {
         let there = modules.iter().flat_map(Loadable::rows).find(|m| m.name() == description.name);
-        there.unwrap_or_else(|| absent(folder, entry, description, modules))
+        there.unwrap_or_else(|| match found.passed_over.iter().any(|stem| stem == folder) {
+            true => not_asked(entry, description),
+            false => absent(folder, entry, description, modules),
+        })
     };
     entry.transports.iter().map(row).collect()
+}
+
+/// The row of a transport that is known, and that nobody wants now.
+fn not_asked(entry: &Entry, description: &Description) -> Module {
+    let reason = "its module has not been asked, for others were chosen".to_owned();
+    let availability = Availability::Unavailable { reason, install: None };
+    Module::new(description, &entry.family, availability, None)
 }
 
 /// The row of a transport that is known and not there.

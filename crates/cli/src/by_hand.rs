@@ -41,7 +41,7 @@ pub(crate) fn lead_within(
     patience: Option<Duration>,
 ) -> Outcome {
     let leader = Leader { address: address_of(place)?, patience, is_told: true };
-    let transports = registry::look(&run.module)?;
+    let transports = registry::look(&run.module, &run.transports)?;
     let ended = measurement::measure(run, Some(&leader), &transports);
     leave();
     ended
@@ -89,7 +89,7 @@ fn with_follower<T>(
     let FollowerArguments { socket, allow_user, connect, secret, .. } = arguments;
     let leader = leader_address(socket, allow_user, connect, secret)?;
     // Its keepers find the modules that this finds.
-    let registry = registry::look(&arguments.module)?.registry;
+    let registry = registry::look(&arguments.module, &[])?.registry;
     let paths = transport_options::local_paths(&arguments.set, &registry)?;
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
     pinning.check(0, 1).map_err(|error| error.to_string())?;

@@ -33,12 +33,16 @@ impl Transports {
     }
 }
 
-/// Looks for modules and lists everything, while the command has one thread. An error is one of the command line.
-pub(crate) fn look(named: &[PathBuf]) -> Result<Transports, String> {
+/// Looks for modules and lists everything that `words` choose, nothing standing for all, while the command has one
+/// thread. An error is one of the command line.
+pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, String> {
     for file in named {
         File::open(file).map_err(|e| format!("cannot read the module {}: {e}", file.display()))?;
     }
-    let found = Found::look(named);
+    let found = match are_known(words) {
+        true => Found::look_for(named, words),
+        false => Found::look(named),
+    };
     for (path, fault) in found.faults() {
         output::say(format_args!("the module {}: {fault}", path.display()));
     }
@@ -46,6 +50,15 @@ pub(crate) fn look(named: &[PathBuf]) -> Result<Transports, String> {
     let transports = Transports { registry: of(&found), is_whole, inherited: found.to_inherit() };
     transports.hand_on();
     Ok(transports)
+}
+
+/// Whether these are whole names, each of a transport that the command knows by itself. A glob or a family can also
+/// mean what only a module can tell.
+fn are_known(words: &[String]) -> bool {
+    let known = known();
+    let is_known =
+        |word: &String| known.iter().any(|candidate| candidate.definition().name == *word);
+    !words.is_empty() && words.iter().all(is_known)
 }
 
 /// Says why modules that were named cannot be used; whether all can.

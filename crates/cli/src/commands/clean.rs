@@ -12,7 +12,7 @@ use crate::{
 };
 
 fn run(_: &Invocation<'_>) -> Outcome {
-    let cleaned = ipcmark_engine::clean(&registry::look(&[])?.registry);
+    let cleaned = ipcmark_engine::clean(&registry::look(&[], &[])?.registry);
     cleaned.faults.iter().for_each(|fault| output::say(plain(&fault.to_string())));
     let told = output::shown_all(&lines(&cleaned.done));
     Ok(if cleaned.faults.is_empty() { told } else { ExitCode::FAILURE })

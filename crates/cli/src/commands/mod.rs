@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn every_command_on_the_pages_for_others_is_one() {
-        let registry = registry::look(&[]).unwrap().registry;
+        let registry = registry::look(&[], &[]).unwrap().registry;
         let pages = std::fs::read_dir(place("docs/coming-from")).unwrap().flatten();
         let commands: usize = pages.map(|page| check_page(&page.path(), &registry)).sum();
         assert!(commands >= 8, "there are {commands} commands");
@@ -128,7 +128,7 @@ mod tests {
     /// What stands behind a command for the shell alone is left out.
     #[test]
     fn every_help_has_examples_that_are_commands_and_what_to_look_at_next() {
-        let registry = registry::look(&[]).unwrap().registry;
+        let registry = registry::look(&[], &[]).unwrap().registry;
         for command in COMMANDS {
             let guide = &command.guide;
             assert!(!guide.examples.is_empty() && guide.exit.contains("0 "), "{}", command.name);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn every_command_for_other_tools_is_one() {
-        let registry = registry::look(&[]).unwrap().registry;
+        let registry = registry::look(&[], &[]).unwrap().registry;
         let exports = check_page(&place("docs/exports.md"), &registry);
         assert!(exports >= 8, "there are {exports} commands");
         let workflow = check_page(&place("examples/github-actions/pull-request.yml"), &registry);

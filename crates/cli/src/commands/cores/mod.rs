@@ -35,7 +35,7 @@ const SESSION: Duration = Duration::from_millis(700);
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: CoresArguments = invocation.arguments()?;
     exports::check_paths(&arguments.svg.iter().collect::<Vec<_>>())?;
-    let transports = registry::look(&arguments.module)?;
+    let transports = registry::look(&arguments.module, arguments.transport.as_slice())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let cpus = match topology::usable() {
         Ok(usable) => wanted(usable, arguments.cpus.as_deref())?,

@@ -37,8 +37,8 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     check_paths(&arguments.html.iter().collect::<Vec<_>>())?;
     let timed = words(&arguments, invocation.flags, false);
     let counted = words(&arguments, invocation.flags, true);
-    let modules = RunArguments::of_words(&timed)?.module;
-    let transports = registry::look(&modules)?;
+    let run = RunArguments::of_words(&timed)?;
+    let transports = registry::look(&run.module, &run.transports)?;
     let timed = request(&timed, &transports)?;
     let mut counted = request(&counted, &transports)?;
     counted.options.counts_calls = true;

@@ -87,7 +87,7 @@ fn its_example_of_udp_runs_but_for_the_two_terminals() {
 
 #[test]
 fn every_setting_is_one_that_the_row_has() {
-    let registry = crate::registry::look(&[]).unwrap().registry;
+    let registry = crate::registry::look(&[], &[]).unwrap().registry;
     for line in [
         "both --domain 0 --xml Cargo.toml",
         "both --domain 0 --shared_memory=off",

@@ -46,7 +46,7 @@ enum ListFormat {
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: ListArguments = invocation.arguments()?;
-    let registry = registry::look(&arguments.module)?.registry;
+    let registry = registry::look(&arguments.module, &arguments.transports)?.registry;
     let chosen = selection::select(&arguments.transports, &registry)?.transports;
     let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::new(&*registry[*at])).collect();
     let text = match arguments.format {
