@@ -182,8 +182,21 @@ impl<'a> Session<'a> {
         request: &Request,
         expected: Duration,
     ) -> Result<Vec<Reply>, SessionError> {
-        self.ask_all(phase, request);
+        self.request(phase, request);
         self.collect(self.workers.len(), expected)
+    }
+
+    /// Sends each worker its request, and does not wait; [`Session::answers`] must be called before anything else is
+    /// asked.
+    pub(crate) fn request(&mut self, phase: &str, request: &Request) {
+        self.phase = phase.into();
+        self.ask_leader(request);
+        self.ask_followers(request);
+    }
+
+    /// Collects what [`Session::request`] brings: one final reply of each, the leader's first.
+    pub(crate) fn answers(&mut self) -> Result<Vec<Reply>, SessionError> {
+        self.collect(self.workers.len(), Duration::ZERO)
     }
 
     /// Has all workers begin a case; returns once the leader has verified and warmed up, and all sleep: what a
@@ -246,12 +259,6 @@ impl<'a> Session<'a> {
 
     fn unexpected_of_leader(&self, reply: Option<Reply>) -> SessionError {
         SessionError::Failed(format!("the leader answered {reply:?} to a turn"))
-    }
-
-    fn ask_all(&mut self, phase: &str, request: &Request) {
-        self.phase = phase.into();
-        self.ask_leader(request);
-        self.ask_followers(request);
     }
 
     fn ask_leader(&mut self, request: &Request) {

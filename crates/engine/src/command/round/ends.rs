@@ -1,0 +1,266 @@
+//! Opens and closes the ends of a round's rows: several at once, for most of what libraries then do is to wait.
+
+use std::{collections::VecDeque, time::Duration};
+
+use ipcmark_results::{Load, Touch};
+use ipcmark_transport::{Pattern, Wait};
+
+use super::{Member, OpenRow, Round, SlotOutcome, reason};
+use crate::{
+    command::{
+        background::Background,
+        request::Slot,
+        row_reports::RowReports,
+        session::{Session, SessionError},
+        turns::Turns,
+    },
+    wire::{Length, Pass, Request},
+};
+
+/// How long a turn is, where a round trip is much shorter.
+const TURN: Duration = Duration::from_millis(5);
+
+/// How long a turn of a stream is: a block with what stands around it.
+const STREAM_TURN: Duration = Duration::from_millis(10);
+
+/// So many times as long is a turn beside other pairs: to start and to stop these takes as long as a turn alone.
+const BESIDE_OTHERS: u32 = 4;
+
+/// The number of the turn of the other pairs beside the warm-up: none of the measured turns has it.
+const WARM_UP: u32 = u32::MAX;
+
+/// What the other pairs are in the middle of when the one that is measured has warmed up.
+const FIRST_BLOCKS: Duration = Duration::from_secs(1);
+
+/// So many sessions open or close their ends at once. What they do with the processors they still do one after the
+/// other, and each must find its peer within its library's own time.
+const AT_ONCE: usize = 4;
+
+impl<'a> Round<'_, 'a> {
+    /// Opens the rows of a slot that `wants` lets through, with their reference, and warms up one after the other.
+    pub(super) fn open_all(
+        &mut self,
+        slot: Slot,
+        length: Length,
+        wants: impl Fn(usize) -> bool,
+        outcome: &mut SlotOutcome,
+    ) -> Result<Vec<OpenRow>, SessionError> {
+        let (mut asked, mut opened) = (VecDeque::new(), Vec::new());
+        for (member, row) in self.rows(slot, wants) {
+            if asked.len() == AT_ONCE {
+                opened.extend(self.answer_to_open(asked.pop_front(), outcome)?);
+            }
+            match self.ask_to_open(member, Some(row), slot) {
+                Ok(open) => asked.push_back(open),
+                Err(error) => outcome.rows.push((row, Err(reason(error)?))),
+            }
+        }
+        while !asked.is_empty() {
+            opened.extend(self.answer_to_open(asked.pop_front(), outcome)?);
+        }
+        if !opened.is_empty() && self.has_reference(slot) {
+            opened.extend(self.open_reference(slot, outcome)?);
+        }
+        let mut open = Vec::new();
+        for row in opened {
+            open.extend(self.warm_up(row, slot, length, outcome)?);
+        }
+        Ok(open)
+    }
+
+    /// Its sessions of the plan with something to measure, and what.
+    fn rows(&self, slot: Slot, wants: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+        let members = self.members.iter().enumerate();
+        let row = |planned: Option<usize>| self.plan.row(planned?, slot).filter(|row| wants(*row));
+        members.filter_map(|(at, member)| Some((at, row(member.planned)?))).collect()
+    }
+
+    /// Opens what the rows are divided by. Where that fails, they have no multiple of it.
+    fn open_reference(
+        &mut self,
+        slot: Slot,
+        outcome: &mut SlotOutcome,
+    ) -> Result<Option<OpenRow>, SessionError> {
+        let reference = self.members.iter().position(|member| member.planned.is_none());
+        let Some(at) = reference else { return Ok(None) };
+        match self.ask_to_open(at, None, slot) {
+            Ok(open) => self.answer_to_open(Some(open), outcome),
+            Err(error) => reason(error).map(|_| None),
+        }
+    }
+
+    /// Whether there is something bare that a row of this slot can be divided by. The floor is probed anyway: what
+    /// spins needs another one only where it touches more than the head.
+    fn has_reference(&self, slot: Slot) -> bool {
+        let fits = match self.wait {
+            Wait::Spin => slot.touch == Touch::All,
+            Wait::Block => true,
+            Wait::Hybrid => false,
+        };
+        let makes_round_trips = matches!(slot.pattern, Pattern::Latency | Pattern::FanOut);
+        let is_alike = slot.load == Load::Closed && makes_round_trips;
+        // The reference has one pair alone.
+        let is_pair = self.plan.subscribers == 1 && self.plan.pairs == 1;
+        fits && is_alike && is_pair && self.sessions.options.followers.is_none()
+    }
+
+    /// Starts a member's session where there is none, and asks it to open.
+    fn ask_to_open(
+        &mut self,
+        at: usize,
+        row: Option<usize>,
+        slot: Slot,
+    ) -> Result<OpenRow, SessionError> {
+        self.start(at)?;
+        let planned = self.members[at].planned.map(|planned| &self.plan.sessions[planned]);
+        let options = planned.map(|planned| planned.options.clone()).unwrap_or_default();
+        let n_sends =
+            planned.is_some_and(|planned| self.sessions.sends_to_each(planned, slot.pattern));
+        let opening = self.sessions.opening(self.wait, options, slot, n_sends)?;
+        self.session(at)?.request("opening", &Request::Open(opening.clone()));
+        Ok(OpenRow { row, member: at, opening, opened: Vec::new(), turns: Turns::default() })
+    }
+
+    fn start(&mut self, at: usize) -> Result<(), SessionError> {
+        let member = &mut self.members[at];
+        let is_whole = member.session.as_ref().is_some_and(|session| session.is_whole());
+        if is_whole && member.background.is_whole() {
+            return Ok(());
+        }
+        let planned = member.planned.map(|planned| &self.plan.sessions[planned]);
+        let (placement, others) = (&self.placements[0], &self.placements[1..]);
+        (member.session, member.background) = (None, Background::default());
+        let session = match planned {
+            Some(planned) => self.sessions.start(planned, placement)?,
+            None => self.sessions.start_reference(placement)?,
+        };
+        if let Some(planned) = planned {
+            member.background = Background::start(self.sessions, planned, others)?;
+        }
+        // Only now: without its pairs it is not to be used for the next slot.
+        member.session = Some(session);
+        Ok(())
+    }
+
+    /// Waits until a row that was asked to has opened; none where it failed.
+    fn answer_to_open(
+        &mut self,
+        asked: Option<OpenRow>,
+        outcome: &mut SlotOutcome,
+    ) -> Result<Option<OpenRow>, SessionError> {
+        let Some(mut open) = asked else { return Ok(None) };
+        let answers = self.session(open.member).and_then(Session::answers);
+        let answers = self.settle(&open, answers)?;
+        Ok(outcome.or_noted(open.row, answers).map(|answers| {
+            open.opened = answers;
+            open
+        }))
+    }
+
+    /// Has a row that has opened verify and warm up, beside the other pairs where there are some; none where it failed.
+    fn warm_up(
+        &mut self,
+        mut open: OpenRow,
+        slot: Slot,
+        length: Length,
+        outcome: &mut SlotOutcome,
+    ) -> Result<Option<OpenRow>, SessionError> {
+        let pass = self.pass(slot, length);
+        // What a round trip takes beside the others is what its turns are planned by.
+        let warmed_up = self.open_background(open.member, slot, &pass).and_then(|()| {
+            self.beside_others(open.member, WARM_UP, FIRST_BLOCKS, |session| session.begin(&pass))
+        });
+        let warmed_up = self.settle(&open, warmed_up)?;
+        Ok(outcome.or_noted(open.row, warmed_up).map(|round_trip_ns| {
+            open.turns = match self.sessions.options.counts_calls {
+                true => Turns::one(length, round_trip_ns),
+                false => Turns::of(length, round_trip_ns, self.turn(slot.pattern), slot.load),
+            };
+            open
+        }))
+    }
+
+    /// How long a turn is, where a round trip is much shorter.
+    fn turn(&self, pattern: Pattern) -> Duration {
+        let alone = if pattern.is_stream() { STREAM_TURN } else { TURN };
+        if self.plan.pairs > 1 { alone * BESIDE_OTHERS } else { alone }
+    }
+
+    fn pass(&self, slot: Slot, length: Length) -> Pass {
+        Pass {
+            pattern: slot.pattern,
+            payload: slot.payload,
+            touch: slot.touch,
+            warm_up: length.warm_up(),
+            seed: self.plan.seed,
+            silent: self.plan.silent,
+            load: slot.load,
+            trace: self.plan.trace.clone(),
+        }
+    }
+
+    fn open_background(
+        &mut self,
+        member: usize,
+        slot: Slot,
+        pass: &Pass,
+    ) -> Result<(), SessionError> {
+        let Member { planned, background, .. } = &mut self.members[member];
+        let Some(planned) = planned.map(|planned| &self.plan.sessions[planned]) else {
+            return Ok(());
+        };
+        background.open(self.sessions, planned, slot, pass)
+    }
+
+    /// Ends the turns of the rows and closes their ends.
+    pub(super) fn close_all(
+        &mut self,
+        open: Vec<OpenRow>,
+        outcome: &mut SlotOutcome,
+    ) -> Result<(), SessionError> {
+        let mut asked = VecDeque::new();
+        for open in open {
+            if asked.len() == AT_ONCE {
+                self.answer_to_close(asked.pop_front(), outcome)?;
+            }
+            let reports = self.ask_to_close(open.member);
+            let reports = self.settle(&open, reports)?;
+            let reports = outcome.or_noted(open.row, reports);
+            asked.extend(reports.map(|reports| (open, reports)));
+        }
+        while !asked.is_empty() {
+            self.answer_to_close(asked.pop_front(), outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the reports of a row, and asks it to close.
+    fn ask_to_close(&mut self, member: usize) -> Result<RowReports, SessionError> {
+        let session = self.session(member)?;
+        let measured = session.finish()?;
+        let look = "looking at what carried the messages";
+        let seen = session.ask(look, &Request::Look, Duration::ZERO)?;
+        session.request("closing", &Request::Close);
+        Ok(RowReports { opened: Vec::new(), measured, seen, others: Vec::new() })
+    }
+
+    /// Waits until a row that was asked to has closed; what it and the pairs beside it reported goes into the outcome.
+    fn answer_to_close(
+        &mut self,
+        asked: Option<(OpenRow, RowReports)>,
+        outcome: &mut SlotOutcome,
+    ) -> Result<(), SessionError> {
+        let Some((open, reports)) = asked else { return Ok(()) };
+        let closed = self.session(open.member).and_then(Session::answers);
+        let others = closed.and_then(|_| self.members[open.member].background.close(self.sessions));
+        let others = self.settle(&open, others)?;
+        let Some(others) = outcome.or_noted(open.row, others) else { return Ok(()) };
+        self.sessions.close(&open.opening);
+        let reports = RowReports { opened: open.opened, others, ..reports };
+        match open.row {
+            Some(row) => outcome.rows.push((row, Ok(reports))),
+            None => outcome.reference = Some(reports),
+        }
+        Ok(())
+    }
+}
