@@ -12,6 +12,7 @@ mod system_v;
 #[cfg(test)]
 mod testing;
 mod uds;
+mod uring;
 
 mod cma;
 mod eventfd;
@@ -34,6 +35,7 @@ mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
+mod uring_uds;
 mod vmsplice;
 
 use ipcmark_transport::Collect;
@@ -70,6 +72,7 @@ transports![
     cma,
     scm_rights,
     vmsplice,
+    uring_uds,
 ];
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! Transports over io_uring: through its requests, with a thread of the kernel, and where the system refuses it.
+
+use ipcmark_results::{Case, Status};
+use ipcmark_transport::Carrier;
+
+use crate::support::{
+    Verdict,
+    confined::{confined, no_call, no_call_as, refused},
+    end, ipcmark, only, run,
+};
+
+ipcmark_harness::tests![
+    every_pattern_arrives_whole_in_every_wait,
+    the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time,
+    small_buffers_and_pipes_lose_nothing,
+    a_system_without_io_uring_makes_them_unavailable,
+];
+
+const ALL: &str = "uring-uds";
+
+fn measured(words: &str) -> Vec<Case> {
+    run(&format!("run {words} --trials 1 --format json")).exits(0).result().cases
+}
+
+fn assert_carrier(case: &Case) {
+    let carrier = &only(case).session.carrier;
+    let both = (carrier.declared, carrier.found);
+    assert_eq!(both, (Some(Carrier::Kernel), Carrier::Kernel), "{:?}", case.identity);
+}
+
+/// Every byte is checked before anything is timed.
+fn every_pattern_arrives_whole_in_every_wait() {
+    let mut cases =
+        measured(&format!("-t {ALL} -p latency,one-way,throughput -w all -s 16,4M -n 20"));
+    cases.extend(measured(&format!("-t {ALL} -p fan-out --subscribers 2 -w all -s 64 -n 20")));
+    for case in &cases {
+        assert_eq!(case.status(), Status::Ok, "{case:?}");
+        assert_carrier(case);
+    }
+}
+
+fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
+    let set = "--set uring-uds.sqpoll=on";
+    for case in measured(&format!("-t {ALL} -w all -s 64,64k -n 20 {set}")) {
+        assert_eq!(case.status(), Status::Ok, "{case:?}");
+        assert_eq!(case.identity.options["sqpoll"], "on");
+        let session = &only(&case).session;
+        assert!(session.configuration["ring"].contains("polled by the kernel"), "{session:?}");
+        for process in &session.processes {
+            assert!(process.threads >= Some(2), "{process:?}");
+            assert!(process.system_ns > 0, "{process:?}");
+        }
+    }
+}
+
+fn small_buffers_and_pipes_lose_nothing() {
+    let set = "--set uring-uds.send-buffer=4k";
+    let cases = measured(&format!("-t {ALL} -p latency,throughput -w all -s 16,64k -n 50 {set}"));
+    assert!(cases.iter().all(|case| case.status() == Status::Ok), "{cases:?}");
+}
+
+/// A filter refuses a call as containers do; what needs no io_uring is measured.
+fn a_system_without_io_uring_makes_them_unavailable() -> Verdict {
+    let calls = [
+        ("io_uring_setup", libc::SYS_io_uring_setup, libc::EPERM),
+        ("io_uring_setup", libc::SYS_io_uring_setup, libc::ENOSYS),
+        ("io_uring_enter", libc::SYS_io_uring_enter, libc::EPERM),
+        ("io_uring_register", libc::SYS_io_uring_register, libc::EACCES),
+    ];
+    if let Some(skipped) = refused("no io_uring_setup", vec![no_call(libc::SYS_io_uring_setup)]) {
+        return skipped;
+    }
+    for (name, number, errno) in calls {
+        let words = format!("run -t {ALL},pipe -w block -s 64 -n 20 --trials 1 --format json");
+        let steps = vec![no_call_as(number, errno)];
+        let result = end(&mut confined(ipcmark(&words), steps)).exits(1).result();
+        for case in &result.cases {
+            let reason = case.reason().unwrap_or_default();
+            if &*case.identity.transport == "pipe" {
+                assert_eq!(case.status(), Status::Ok, "{case:?}");
+                continue;
+            }
+            assert_eq!(case.status(), Status::Unavailable, "{case:?}");
+            assert!(reason.contains(&format!("{name} is refused: ")), "{reason}");
+            assert!(reason.contains("seccomp"), "{reason}");
+        }
+    }
+    Verdict::Holds
+}
