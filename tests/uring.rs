@@ -5,7 +5,7 @@ use ipcmark_transport::Carrier;
 
 use crate::support::{
     Verdict,
-    confined::{confined, no_call, no_call_as, refused},
+    confined::{confined, little_locked_memory, no_call, no_call_as, ordinary_user, refused},
     end, ipcmark, only, run,
 };
 
@@ -13,10 +13,11 @@ ipcmark_harness::tests![
     every_pattern_arrives_whole_in_every_wait,
     the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time,
     small_buffers_and_pipes_lose_nothing,
+    buffers_that_cannot_be_locked_are_used_all_the_same,
     a_system_without_io_uring_makes_them_unavailable,
 ];
 
-const ALL: &str = "uring-uds";
+const ALL: &str = "uring-uds,uring-pipe";
 
 fn measured(words: &str) -> Vec<Case> {
     run(&format!("run {words} --trials 1 --format json")).exits(0).result().cases
@@ -40,7 +41,7 @@ fn every_pattern_arrives_whole_in_every_wait() {
 }
 
 fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
-    let set = "--set uring-uds.sqpoll=on";
+    let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on";
     for case in measured(&format!("-t {ALL} -w all -s 64,64k -n 20 {set}")) {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
         assert_eq!(case.identity.options["sqpoll"], "on");
@@ -54,9 +55,27 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
 }
 
 fn small_buffers_and_pipes_lose_nothing() {
-    let set = "--set uring-uds.send-buffer=4k";
+    let set = "--set uring-uds.send-buffer=4k --set uring-pipe.capacity=4k";
     let cases = measured(&format!("-t {ALL} -p latency,throughput -w all -s 16,64k -n 50 {set}"));
     assert!(cases.iter().all(|case| case.status() == Status::Ok), "{cases:?}");
+}
+
+/// Whether each end has registered its buffers, of rows of one transport.
+fn registers(cases: &[Case]) -> Vec<bool> {
+    let configuration = |case| &only(case).session.configuration;
+    cases.iter().map(|case| configuration(case)["buffers"] == "registered").collect()
+}
+
+fn buffers_that_cannot_be_locked_are_used_all_the_same() -> Verdict {
+    let words = "run -t uring-pipe -w all -s 1M -n 20 --trials 1 --format json";
+    assert_eq!(registers(&run(words).exits(0).result().cases), [true, true]);
+    let steps = || vec![little_locked_memory(), ordinary_user()];
+    if let Some(skipped) = refused("an ordinary user with little locked memory", steps()) {
+        return skipped;
+    }
+    let result = end(&mut confined(ipcmark(words), steps())).exits(0).result();
+    assert_eq!(registers(&result.cases), [false, false]);
+    Verdict::Holds
 }
 
 /// A filter refuses a call as containers do; what needs no io_uring is measured.

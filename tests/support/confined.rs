@@ -72,6 +72,11 @@ pub fn few_descriptors() -> Step {
     Box::new(|| Ok(setrlimit(Resource::RLIMIT_NOFILE, 64, 64)?))
 }
 
+/// Locks next to no memory.
+pub fn little_locked_memory() -> Step {
+    Box::new(|| Ok(setrlimit(Resource::RLIMIT_MEMLOCK, 64 << 10, 64 << 10)?))
+}
+
 pub fn one_processor() -> Step {
     let mut set = CpuSet::new();
     set.set(processors()[0] as usize).expect("a processor of this machine");

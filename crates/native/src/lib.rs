@@ -35,6 +35,7 @@ mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
+mod uring_pipe;
 mod uring_uds;
 mod vmsplice;
 
@@ -73,6 +74,7 @@ transports![
     scm_rights,
     vmsplice,
     uring_uds,
+    uring_pipe,
 ];
 
 #[cfg(test)]

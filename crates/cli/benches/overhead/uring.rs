@@ -5,82 +5,100 @@ use std::cell::RefCell;
 use io_uring::{Builder, IoUring, opcode, squeue::Entry, types::Fixed};
 use ipcmark_transport::Wait;
 
-use crate::bare::{self, PAYLOAD, Ways, check};
+use crate::bare::{self, PAYLOAD, Ways};
 
 /// A bare loop: the median round trip in ns.
 type Loop = fn(Wait) -> f64;
 
 /// The transports with a bare loop of their requests.
-pub(crate) const LOOPS: [(&str, Loop); 1] = [("uring-uds", uds)];
+pub(crate) const LOOPS: [(&str, Loop); 2] = [("uring-uds", uds), ("uring-pipe", pipe)];
 
-/// The places of what a process reads and writes.
-const READ: Fixed = Fixed(0);
-const WRITE: Fixed = Fixed(1);
+/// Bytes of a buffer.
+const ROOM: usize = 128;
+
+/// The places of the buffers in a ring.
+const OUTGOING: usize = 0;
+const INCOMING: usize = 1;
 
 /// A process's ring, made when it is first used: after the fork.
 struct Lazy {
     ring: RefCell<Option<Ring>>,
+    /// What both processes have; a request names a descriptor by its place here.
+    files: [i32; 4],
     wait: Wait,
 }
 
 struct Ring {
     ring: IoUring,
+    buffers: Box<[[u8; ROOM]; 2]>,
     /// A request to receive is on its way.
     receives: bool,
 }
 
 impl Lazy {
-    fn new(wait: Wait) -> Self {
-        Self { ring: RefCell::new(None), wait }
+    fn new(wait: Wait, ways: &Ways) -> Self {
+        let files = [ways.leader.0, ways.leader.1, ways.follower.0, ways.follower.1];
+        Self { ring: RefCell::new(None), files, wait }
     }
 
-    fn with<R>(&self, files: [i32; 2], call: impl FnOnce(&mut Ring, bool) -> R) -> R {
+    fn with<R>(&self, call: impl FnOnce(&mut Ring, bool) -> R) -> R {
         let mut ring = self.ring.borrow_mut();
-        let ring = ring.get_or_insert_with(|| Ring::new(self.wait, files));
+        let ring = ring.get_or_insert_with(|| Ring::new(self.wait, &self.files));
         call(ring, self.wait == Wait::Block)
+    }
+
+    fn place(&self, file: i32) -> Fixed {
+        Fixed(self.files.iter().position(|one| *one == file).expect("one of them") as u32)
     }
 }
 
 impl Ring {
     /// The ring that the transports make on kernels of today.
-    fn new(wait: Wait, files: [i32; 2]) -> Self {
+    fn new(wait: Wait, files: &[i32]) -> Self {
         let mut builder: Builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun();
         if wait == Wait::Spin {
             builder.setup_taskrun_flag();
         }
         let ring = builder.build(4).expect("a ring");
-        ring.submitter().register_files(&files).expect("registered descriptors");
-        Self { ring, receives: false }
+        ring.submitter().register_files(files).expect("registered descriptors");
+        let mut buffers = Box::new([[1; ROOM]; 2]);
+        let parts = buffers
+            .each_mut()
+            .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: ROOM });
+        // SAFETY: they are there as long as the ring.
+        unsafe { ring.submitter().register_buffers(&parts).expect("registered buffers") };
+        Self { ring, buffers, receives: false }
     }
 
-    /// What is complete of either request.
     fn reap(&mut self) -> Option<bool> {
         let entry = self.ring.completion().next()?;
         Some(entry.result() > 0)
     }
 
     fn submit(&mut self, request: &Entry, sleeps: bool) {
-        // SAFETY: the loops have their buffers until the last request is complete; the follower is killed.
+        // SAFETY: the ring's own buffers.
         unsafe { self.ring.submission().push(request).expect("room for a request") };
         self.ring.submit_and_wait(usize::from(sleeps)).expect("a submission");
     }
 
-    /// Requests of this size are done at once.
-    fn send(&mut self, request: &Entry, sleeps: bool) -> bool {
-        self.submit(request, sleeps);
-        loop {
-            match self.reap() {
-                Some(sent) => return sent,
-                None => self.ring.submit_and_wait(1).map(drop).expect("a completion"),
-            }
-        }
+    /// A message of this size is sent at once.
+    fn send(
+        &mut self,
+        bytes: &[u8],
+        request: impl FnOnce(*const u8) -> Entry,
+        sleeps: bool,
+    ) -> bool {
+        self.buffers[OUTGOING][0] = bytes[0];
+        let request = request(self.buffers[OUTGOING].as_ptr());
+        self.submit(&request, sleeps);
+        self.reap().expect("a message that is sent")
     }
 
-    fn receive(&mut self, request: impl FnOnce() -> Entry, sleeps: bool) -> bool {
+    fn receive(&mut self, request: impl FnOnce(*mut u8) -> Entry, sleeps: bool) -> bool {
         if !self.receives {
-            self.submit(&request(), sleeps);
-            self.receives = true;
+            let request = request(self.buffers[INCOMING].as_mut_ptr());
+            self.submit(&request, sleeps);
         } else if sleeps || self.ring.submission().taskrun() {
             self.ring.submit_and_wait(usize::from(sleeps)).expect("a completion");
         }
@@ -92,23 +110,41 @@ impl Ring {
 
 /// Requests to send and to receive on a stream socket.
 fn uds(wait: Wait) -> f64 {
-    let mut ends = [0; 2];
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: a valid place for two descriptors.
-    unsafe { check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())) };
-    let ways = Ways { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) };
-    let ring = Lazy::new(wait);
+    let ways = bare::sockets(0);
+    let ring = Lazy::new(wait, &ways);
     bare::run(
         ways,
         |socket, bytes| {
             let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-            let request = opcode::Send::new(WRITE, bytes.as_ptr(), PAYLOAD as u32).flags(flags);
-            ring.with([socket; 2], |ring, sleeps| ring.send(&request.build(), sleeps))
+            let place = ring.place(socket);
+            let request = |at| opcode::Send::new(place, at, PAYLOAD as u32).flags(flags).build();
+            ring.with(|ring, sleeps| ring.send(bytes, request, sleeps))
         },
-        |socket, bytes| {
-            let (at, len) = (bytes.as_mut_ptr(), bytes.len() as u32);
-            let request = || opcode::Recv::new(READ, at, len).build();
-            ring.with([socket; 2], |ring, sleeps| ring.receive(request, sleeps))
+        |socket, _| {
+            let place = ring.place(socket);
+            let request = |at| opcode::Recv::new(place, at, ROOM as u32).build();
+            ring.with(|ring, sleeps| ring.receive(request, sleeps))
+        },
+    )
+}
+
+/// Requests to write into a pipe and to read from another, with registered buffers.
+fn pipe(wait: Wait) -> f64 {
+    let ways = bare::pipes(0);
+    let ring = Lazy::new(wait, &ways);
+    bare::run(
+        ways,
+        |pipe, bytes| {
+            let place = ring.place(pipe);
+            let request =
+                |at| opcode::WriteFixed::new(place, at, PAYLOAD as u32, OUTGOING as u16).build();
+            ring.with(|ring, sleeps| ring.send(bytes, request, sleeps))
+        },
+        |pipe, _| {
+            let place = ring.place(pipe);
+            let request =
+                |at| opcode::ReadFixed::new(place, at, ROOM as u32, INCOMING as u16).build();
+            ring.with(|ring, sleeps| ring.receive(request, sleeps))
         },
     )
 }

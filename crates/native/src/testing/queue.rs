@@ -27,8 +27,8 @@ where
     ends
 }
 
-/// Opens both ends of a transport in this thread, for ends that only the thread which opened them can use. Neither waits
-/// for the other one to open.
+/// Opens both ends of a transport in this thread, for ends that only the thread which opened them can use. Neither may
+/// wait for the other one to open.
 pub fn ends_of_this_thread<T: Transport>(
     transport: &T,
     settings: &Settings,

@@ -1,8 +1,8 @@
 //! A ring through which an end sends and receives: one request of each kind is on its way at most.
 //!
 //! A request that is not done at once stays with the kernel, which has the address of its bytes until it completes. So
-//! an attempt that is made again waits for the request of the one before, and a ring takes back what is on its way before
-//! it is dropped.
+//! an attempt that is made again waits for the request of the one before, and a ring takes back what is on its way
+//! before it is dropped.
 
 use std::{cell::Cell, io};
 
