@@ -15,9 +15,10 @@ ipcmark_harness::tests![
     small_buffers_and_pipes_lose_nothing,
     buffers_that_cannot_be_locked_are_used_all_the_same,
     a_system_without_io_uring_makes_them_unavailable,
+    a_ring_that_cannot_be_taken_makes_its_transport_unavailable,
 ];
 
-const ALL: &str = "uring-uds,uring-pipe";
+const ALL: &str = "uring-uds,uring-pipe,uring-msg-ring";
 
 fn measured(words: &str) -> Vec<Case> {
     run(&format!("run {words} --trials 1 --format json")).exits(0).result().cases
@@ -25,8 +26,12 @@ fn measured(words: &str) -> Vec<Case> {
 
 fn assert_carrier(case: &Case) {
     let carrier = &only(case).session.carrier;
+    let expected = match &*case.identity.transport {
+        "uring-msg-ring" => Carrier::SharedMemory,
+        _ => Carrier::Kernel,
+    };
     let both = (carrier.declared, carrier.found);
-    assert_eq!(both, (Some(Carrier::Kernel), Carrier::Kernel), "{:?}", case.identity);
+    assert_eq!(both, (Some(expected), expected), "{:?}", case.identity);
 }
 
 /// Every byte is checked before anything is timed.
@@ -41,12 +46,13 @@ fn every_pattern_arrives_whole_in_every_wait() {
 }
 
 fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
-    let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on";
+    let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on --set uring-msg-ring.sqpoll=on";
     for case in measured(&format!("-t {ALL} -w all -s 64,64k -n 20 {set}")) {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
         assert_eq!(case.identity.options["sqpoll"], "on");
         let session = &only(&case).session;
-        assert!(session.configuration["ring"].contains("polled by the kernel"), "{session:?}");
+        let ring = session.configuration.get("ring");
+        assert!(ring.is_none_or(|ring| ring.contains("polled by the kernel")), "{session:?}");
         for process in &session.processes {
             assert!(process.threads >= Some(2), "{process:?}");
             assert!(process.system_ns > 0, "{process:?}");
@@ -55,7 +61,8 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
 }
 
 fn small_buffers_and_pipes_lose_nothing() {
-    let set = "--set uring-uds.send-buffer=4k --set uring-pipe.capacity=4k";
+    let set = "--set uring-uds.send-buffer=4k --set uring-pipe.capacity=4k \
+               --set uring-msg-ring.capacity=200k";
     let cases = measured(&format!("-t {ALL} -p latency,throughput -w all -s 16,64k -n 50 {set}"));
     assert!(cases.iter().all(|case| case.status() == Status::Ok), "{cases:?}");
 }
@@ -103,6 +110,26 @@ fn a_system_without_io_uring_makes_them_unavailable() -> Verdict {
             assert!(reason.contains(&format!("{name} is refused: ")), "{reason}");
             assert!(reason.contains("seccomp"), "{reason}");
         }
+    }
+    Verdict::Holds
+}
+
+fn a_ring_that_cannot_be_taken_makes_its_transport_unavailable() -> Verdict {
+    let steps = || vec![no_call(libc::SYS_pidfd_getfd)];
+    if let Some(skipped) = refused("no pidfd_getfd", steps()) {
+        return skipped;
+    }
+    let words = format!("run -t {ALL} -w block -s 64 -n 20 --trials 1 --format json");
+    let result = end(&mut confined(ipcmark(&words), steps())).exits(1).result();
+    for case in &result.cases {
+        if &*case.identity.transport != "uring-msg-ring" {
+            assert_eq!(case.status(), Status::Ok, "{case:?}");
+            continue;
+        }
+        let reason = case.reason().unwrap_or_default();
+        assert_eq!(case.status(), Status::Unavailable, "{case:?}");
+        assert!(reason.contains("pidfd_getfd is refused: "), "{reason}");
+        assert!(reason.contains("SYS_PTRACE"), "{reason}");
     }
     Verdict::Holds
 }

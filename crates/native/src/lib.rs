@@ -11,6 +11,7 @@ mod socket;
 mod system_v;
 #[cfg(test)]
 mod testing;
+mod traceable;
 mod uds;
 mod uring;
 
@@ -35,6 +36,7 @@ mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
+mod uring_msg_ring;
 mod uring_pipe;
 mod uring_uds;
 mod vmsplice;
@@ -75,6 +77,7 @@ transports![
     vmsplice,
     uring_uds,
     uring_pipe,
+    uring_msg_ring,
 ];
 
 #[cfg(test)]

@@ -89,8 +89,8 @@ impl UringPipes {
         }
     }
 
-    /// Registers the buffers, which saves the kernel looking up their pages at each request. Where the system allows too
-    /// little locked memory for that, requests do without.
+    /// Registers the buffers, which saves the kernel looking up their pages at each request. Where the system allows
+    /// too little locked memory for that, requests do without.
     fn register_buffers(&mut self, buffers: [&Buffer; 2]) -> Result<(), Error> {
         let parts = buffers.map(|buffer| libc::iovec {
             iov_base: buffer.as_ptr().cast_mut().cast(),
@@ -117,7 +117,7 @@ impl Link for UringPipes {
     #[inline]
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let request = || self.read_request(&mut frame[from..]);
-        // SAFETY: the end's own buffer; nobody uses what has not been received, and it is dropped after the ring.
+        // SAFETY: the end's own buffer, of which nobody uses what has not come; it is dropped after the ring.
         unsafe { self.requests.attempt(Kind::Receive, request) }
     }
 

@@ -1,8 +1,12 @@
 //! Bare loops of requests to io_uring: one to send or to receive at a time, each waited for.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, os::fd::AsRawFd};
 
-use io_uring::{Builder, IoUring, opcode, squeue::Entry, types::Fixed};
+use io_uring::{
+    Builder, EnterFlags, IoUring, opcode,
+    squeue::{Entry, Flags},
+    types::{Fd, Fixed},
+};
 use ipcmark_transport::Wait;
 
 use crate::bare::{self, PAYLOAD, Ways};
@@ -11,7 +15,8 @@ use crate::bare::{self, PAYLOAD, Ways};
 type Loop = fn(Wait) -> f64;
 
 /// The transports with a bare loop of their requests.
-pub(crate) const LOOPS: [(&str, Loop); 2] = [("uring-uds", uds), ("uring-pipe", pipe)];
+pub(crate) const LOOPS: [(&str, Loop); 3] =
+    [("uring-uds", uds), ("uring-pipe", pipe), ("uring-msg-ring", msg_ring)];
 
 /// Bytes of a buffer.
 const ROOM: usize = 128;
@@ -61,7 +66,9 @@ impl Ring {
             builder.setup_taskrun_flag();
         }
         let ring = builder.build(4).expect("a ring");
-        ring.submitter().register_files(files).expect("registered descriptors");
+        if !files.is_empty() {
+            ring.submitter().register_files(files).expect("registered descriptors");
+        }
         let mut buffers = Box::new([[1; ROOM]; 2]);
         let parts = buffers
             .each_mut()
@@ -145,6 +152,38 @@ fn pipe(wait: Wait) -> f64 {
             let request =
                 |at| opcode::ReadFixed::new(place, at, ROOM as u32, INCOMING as u16).build();
             ring.with(|ring, sleeps| ring.receive(request, sleeps))
+        },
+    )
+}
+
+/// A notice into the other process's ring, which both have since before the fork. Nothing is carried beside it.
+fn msg_ring(wait: Wait) -> f64 {
+    let queues = [0; 2].map(|_| {
+        let mut builder: Builder = IoUring::builder();
+        RefCell::new(builder.setup_cqsize(1024).build(1).expect("a ring"))
+    });
+    let descriptors = queues.each_ref().map(|ring| ring.borrow().as_raw_fd());
+    let ways = Ways { leader: (1, 0), follower: (0, 1) };
+    let submits = RefCell::new(None);
+    bare::run(
+        ways,
+        |way, _| {
+            let mut ring = submits.borrow_mut();
+            let ring = ring.get_or_insert_with(|| Ring::new(wait, &[]));
+            let request = opcode::MsgRingData::new(Fd(descriptors[way as usize]), 0, 7, None);
+            ring.submit(&request.build().flags(Flags::SKIP_SUCCESS), false);
+            true
+        },
+        |way, _| {
+            let mut ring = queues[way as usize].borrow_mut();
+            let arrived = ring.completion().next().is_some();
+            if !arrived && wait == Wait::Block {
+                let flags = EnterFlags::GETEVENTS.bits();
+                // SAFETY: waits for a completion; nothing is submitted.
+                unsafe { ring.submitter().enter::<libc::sigset_t>(0, 1, flags, None) }
+                    .expect("a completion");
+            }
+            arrived
         },
     )
 }

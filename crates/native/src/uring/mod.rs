@@ -3,8 +3,10 @@
 //!
 //! - [`setup`]: a ring with the flags that this kernel knows;
 //! - [`requests`]: a ring for one request to send and one to receive, as the link of an end;
+//! - [`handover`]: how an end gets the ring of the other one;
 //! - [`support`]: why there is no io_uring here, and what helps.
 
+pub mod handover;
 pub mod requests;
 pub mod setup;
 pub mod support;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use io_uring::{Builder, IoUring};
+use io_uring::{Builder, IoUring, register::Restriction};
 use ipcmark_transport::{Error, Settings, Wait};
 
 use super::{OBJECT, SQPOLL, support};
@@ -13,6 +13,9 @@ const ENTRIES: u32 = 4;
 /// So many milliseconds the kernel's thread looks for requests after the last one before it sleeps. The kernel's own
 /// choice, a second, would take a processor from the rows that take turns with this one.
 const IDLE_MS: u32 = 10;
+
+/// The number of the operation that lets a ring begin, IORING_REGISTER_ENABLE_RINGS.
+const ENABLE_RINGS: u8 = 12;
 
 /// What is asked of the kernel, and the words for it in a result.
 type Flags = (&'static str, fn(&mut Builder) -> &mut Builder);
@@ -66,6 +69,18 @@ fn first_known(flags: &[Flags]) -> io::Result<(IoUring, &'static str)> {
         }
     }
     Err(last)
+}
+
+/// A ring that only has messages of other rings posted into it, with room for so many. Other processes have its
+/// descriptor: nothing can be submitted or registered with it.
+pub fn ring_of_notices(room: u32) -> Result<IoUring, Error> {
+    let failed = |e| support::explained(Error::os("set up", OBJECT, e));
+    let ring = IoUring::builder().setup_r_disabled().setup_cqsize(room).build(1).map_err(failed)?;
+    let submitter = ring.submitter();
+    // As soon as anything is restricted, only what is named is allowed.
+    let restricted = submitter.register_restrictions(&mut [Restriction::register_op(ENABLE_RINGS)]);
+    restricted.and_then(|()| submitter.register_enable_rings()).map_err(failed)?;
+    Ok(ring)
 }
 
 /// Before Linux 5.12 the thread that polls was none of the process, whose costs would lack it.
