@@ -24,6 +24,18 @@ fn measured(words: &str) -> Vec<Case> {
     run(&format!("run {words} --trials 1 --format json")).exits(0).result().cases
 }
 
+/// Why there is nothing to test here, where the system refuses io_uring to whoever runs the tests.
+fn lacking() -> Option<Verdict> {
+    let mut settings = [0_u8; 120];
+    // SAFETY: the kernel fills in settings of this size; the ring that it makes is closed.
+    let made = unsafe {
+        let ring = libc::syscall(libc::SYS_io_uring_setup, 1, settings.as_mut_ptr());
+        ring >= 0 && libc::close(ring as i32) == 0
+    };
+    let error = std::io::Error::last_os_error();
+    (!made).then(|| Verdict::Skipped(format!("this system refuses io_uring: {error}")))
+}
+
 fn assert_carrier(case: &Case) {
     let carrier = &only(case).session.carrier;
     let expected = match &*case.identity.transport {
@@ -35,7 +47,10 @@ fn assert_carrier(case: &Case) {
 }
 
 /// Every byte is checked before anything is timed.
-fn every_pattern_arrives_whole_in_every_wait() {
+fn every_pattern_arrives_whole_in_every_wait() -> Verdict {
+    if let Some(skipped) = lacking() {
+        return skipped;
+    }
     let mut cases =
         measured(&format!("-t {ALL} -p latency,one-way,throughput -w all -s 16,4M -n 20"));
     cases.extend(measured(&format!("-t {ALL} -p fan-out --subscribers 2 -w all -s 64 -n 20")));
@@ -43,9 +58,13 @@ fn every_pattern_arrives_whole_in_every_wait() {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
         assert_carrier(case);
     }
+    Verdict::Holds
 }
 
-fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
+fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() -> Verdict {
+    if let Some(skipped) = lacking() {
+        return skipped;
+    }
     let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on --set uring-msg-ring.sqpoll=on";
     for case in measured(&format!("-t {ALL} -w all -s 64,64k -n 20 {set}")) {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
@@ -58,13 +77,18 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() {
             assert!(process.system_ns > 0, "{process:?}");
         }
     }
+    Verdict::Holds
 }
 
-fn small_buffers_and_pipes_lose_nothing() {
+fn small_buffers_and_pipes_lose_nothing() -> Verdict {
+    if let Some(skipped) = lacking() {
+        return skipped;
+    }
     let set = "--set uring-uds.send-buffer=4k --set uring-pipe.capacity=4k \
                --set uring-msg-ring.capacity=200k";
     let cases = measured(&format!("-t {ALL} -p latency,throughput -w all -s 16,64k -n 50 {set}"));
     assert!(cases.iter().all(|case| case.status() == Status::Ok), "{cases:?}");
+    Verdict::Holds
 }
 
 /// Whether each end has registered its buffers, of rows of one transport.
@@ -74,6 +98,9 @@ fn registers(cases: &[Case]) -> Vec<bool> {
 }
 
 fn buffers_that_cannot_be_locked_are_used_all_the_same() -> Verdict {
+    if let Some(skipped) = lacking() {
+        return skipped;
+    }
     let words = "run -t uring-pipe -w all -s 1M -n 20 --trials 1 --format json";
     assert_eq!(registers(&run(words).exits(0).result().cases), [true, true]);
     let steps = || vec![little_locked_memory(), ordinary_user()];
@@ -115,6 +142,9 @@ fn a_system_without_io_uring_makes_them_unavailable() -> Verdict {
 }
 
 fn a_ring_that_cannot_be_taken_makes_its_transport_unavailable() -> Verdict {
+    if let Some(skipped) = lacking() {
+        return skipped;
+    }
     let steps = || vec![no_call(libc::SYS_pidfd_getfd)];
     if let Some(skipped) = refused("no pidfd_getfd", steps()) {
         return skipped;

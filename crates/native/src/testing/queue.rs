@@ -144,6 +144,9 @@ macro_rules! one_thread_queue {
     ($transport:expr) => {
         #[test]
         fn every_length_goes_both_ways() {
+            if $crate::testing::lacks(ipcmark_transport::Transport::probe(&$transport)) {
+                return;
+            }
             for wait in [ipcmark_transport::Wait::Spin, ipcmark_transport::Wait::Block] {
                 $crate::testing::queue::exchange(&$transport, wait);
             }
@@ -151,6 +154,9 @@ macro_rules! one_thread_queue {
 
         #[test]
         fn a_full_queue_takes_no_more_and_loses_nothing() {
+            if $crate::testing::lacks(ipcmark_transport::Transport::probe(&$transport)) {
+                return;
+            }
             for payload in [16, 64, 5000, 100_000] {
                 let settings = $crate::testing::settings(ipcmark_transport::Wait::Spin, payload);
                 let ends = $crate::testing::queue::ends_of_this_thread(&$transport, &settings);
@@ -160,6 +166,9 @@ macro_rules! one_thread_queue {
 
         #[test]
         fn an_end_whose_peer_closed_reads_the_rest_and_fails() {
+            if $crate::testing::lacks(ipcmark_transport::Transport::probe(&$transport)) {
+                return;
+            }
             for wait in [ipcmark_transport::Wait::Spin, ipcmark_transport::Wait::Block] {
                 let settings = $crate::testing::settings(wait, 4096);
                 let ends = $crate::testing::queue::ends_of_this_thread(&$transport, &settings);

@@ -88,10 +88,16 @@ pub fn refused() -> Option<String> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::testing::{queue::dead_process, rendezvous};
+    use crate::{
+        testing::{lacks, queue::dead_process, rendezvous},
+        uring::support,
+    };
 
     #[test]
     fn a_ring_that_was_taken_is_the_same_one() {
+        if lacks(support::probe(&[])) {
+            return;
+        }
         let (mut one, mut other) = rendezvous();
         let (a, b) = (IoUring::new(1).unwrap(), IoUring::new(1).unwrap());
         let said = name(Address::own(), b.as_raw_fd());
@@ -110,6 +116,9 @@ mod tests {
 
     #[test]
     fn what_is_no_ring_of_the_other_end_is_refused() {
+        if lacks(support::probe(&[])) {
+            return;
+        }
         let own = IoUring::new(1).unwrap();
         let file = fs::File::open("/dev/null").unwrap();
         let liar = |pid| Address { pid, ..Address::own() };

@@ -96,10 +96,13 @@ fn check_thread(ring: &IoUring) -> Result<(), Error> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::testing::settings;
+    use crate::testing::{lacks, settings};
 
     #[test]
     fn flags_that_a_kernel_does_not_know_are_left_out() {
+        if lacks(support::probe(&[])) {
+            return;
+        }
         // A flag about task work without the mode that it is about is refused as an unknown one is.
         let unknown: Flags = ("unknown", |builder| builder.setup_taskrun_flag());
         assert_eq!(first_known(&[unknown, PLAIN]).unwrap().1, PLAIN.0);
@@ -108,6 +111,9 @@ mod tests {
 
     #[test]
     fn a_ring_is_as_the_settings_want_it() {
+        if lacks(support::probe(&[])) {
+            return;
+        }
         for wait in [Wait::Spin, Wait::Block] {
             let mut settings = settings(wait, 64);
             assert!(!ring(&settings).unwrap().0.params().is_setup_sqpoll());

@@ -1,10 +1,13 @@
 //! Both ends in one process, and what the other end may post that is not so.
 
 use super::*;
-use crate::testing::{one_way, ping_pong, rendezvous, settings};
+use crate::testing::{lacks, one_way, ping_pong, rendezvous, settings};
 
 #[test]
 fn every_length_goes_both_ways() {
+    if lacks(TRANSPORT.probe()) {
+        return;
+    }
     for wait in [Wait::Spin, Wait::Block, Wait::Hybrid] {
         ping_pong(&TRANSPORT, wait, 1 << 20, &[16, 17, 64, 4095, 4096, 70_001, 1 << 20, 16]);
     }
@@ -12,6 +15,9 @@ fn every_length_goes_both_ways() {
 
 #[test]
 fn a_sender_that_runs_ahead_loses_nothing() {
+    if lacks(TRANSPORT.probe()) {
+        return;
+    }
     let lengths: Vec<usize> = (0..5000).map(|at| 16 + at * 37 % 3000).collect();
     for wait in [Wait::Spin, Wait::Block] {
         one_way(&TRANSPORT, wait, 3016, &lengths);
@@ -33,6 +39,9 @@ fn rings(wait: Wait, notices: u32) -> [Rings; 2] {
 
 #[test]
 fn notices_beyond_the_room_of_the_queue_come_in_their_order() {
+    if lacks(TRANSPORT.probe()) {
+        return;
+    }
     for wait in [Wait::Spin, Wait::Block] {
         let [mut sender, mut receiver] = rings(wait, 2);
         for _ in 0..3 {
@@ -48,6 +57,9 @@ fn notices_beyond_the_room_of_the_queue_come_in_their_order() {
 
 #[test]
 fn a_notice_of_another_message_is_refused() {
+    if lacks(TRANSPORT.probe()) {
+        return;
+    }
     for number in [1, 1 << 40] {
         let [mut sender, mut receiver] = rings(Wait::Spin, 4);
         sender.sent = number;
@@ -63,6 +75,9 @@ fn a_notice_of_another_message_is_refused() {
 /// The other process has the descriptor of the ring that notices come in.
 #[test]
 fn nothing_can_be_submitted_or_registered_with_a_ring_of_notices() {
+    if lacks(TRANSPORT.probe()) {
+        return;
+    }
     let [sender, _receiver] = rings(Wait::Spin, 4);
     let files = [0];
     // SAFETY: one descriptor, as is said.
