@@ -126,8 +126,18 @@ fn assert_distances(result: &RunResult) {
 
 /// Whether a transport of the system goes through queues that have descriptors.
 fn has_kernel_queue(name: &str) -> bool {
-    const QUEUES: [&str; 8] =
-        ["pipe", "fifo", "uds-", "tcp", "udp", "posix-mq", "scm-rights", "vmsplice"];
+    const QUEUES: [&str; 10] = [
+        "pipe",
+        "fifo",
+        "uds-",
+        "tcp",
+        "udp",
+        "posix-mq",
+        "scm-rights",
+        "vmsplice",
+        "uring-uds",
+        "uring-pipe",
+    ];
     QUEUES.iter().any(|queue| name.starts_with(queue))
 }
 

@@ -72,6 +72,11 @@ pub fn few_descriptors() -> Step {
     Box::new(|| Ok(setrlimit(Resource::RLIMIT_NOFILE, 64, 64)?))
 }
 
+/// Locks next to no memory.
+pub fn little_locked_memory() -> Step {
+    Box::new(|| Ok(setrlimit(Resource::RLIMIT_MEMLOCK, 64 << 10, 64 << 10)?))
+}
+
 pub fn one_processor() -> Step {
     let mut set = CpuSet::new();
     set.set(processors()[0] as usize).expect("a processor of this machine");
@@ -85,11 +90,16 @@ pub fn no_namespaces() -> Step {
 
 /// Refuses one system call, as a seccomp profile can.
 pub fn no_call(number: i64) -> Step {
+    no_call_as(number, libc::EPERM)
+}
+
+/// Refuses one system call with this error.
+pub fn no_call_as(number: i64, errno: i32) -> Step {
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     filtered(vec![
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         statement(equal, number as u32, 0, 1),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0, 0),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32, 0, 0),
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ])
 }

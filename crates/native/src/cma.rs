@@ -26,13 +26,13 @@ use crate::{
         region::{Region, sealed},
         ring,
     },
+    traceable::Traceable,
 };
 
 mod copy;
 mod permission;
 
 use copy::{OBJECT, OPERATION, copy};
-use permission::Traceable;
 
 /// What users can set.
 static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(

@@ -118,6 +118,12 @@ impl<L: Link> Framed<L> {
         &mut self.link
     }
 
+    /// Shows the link the buffers that messages are sent from and received in. Where the end has one of each, they stay
+    /// where they are.
+    pub fn with_buffers<R>(&mut self, see: impl FnOnce(&mut L, [&Buffer; 2]) -> R) -> R {
+        see(&mut self.link, [&self.outgoing, &self.incoming])
+    }
+
     /// The length of the message at the start of what was received, if it is there as a whole.
     #[inline]
     fn complete(&self) -> Result<Option<usize>, Error> {

@@ -11,7 +11,9 @@ mod socket;
 mod system_v;
 #[cfg(test)]
 mod testing;
+mod traceable;
 mod uds;
+mod uring;
 
 mod cma;
 mod eventfd;
@@ -34,6 +36,9 @@ mod udp;
 mod uds_dgram;
 mod uds_seqpacket;
 mod uds_stream;
+mod uring_msg_ring;
+mod uring_pipe;
+mod uring_uds;
 mod vmsplice;
 
 use ipcmark_transport::Collect;
@@ -70,6 +75,9 @@ transports![
     cma,
     scm_rights,
     vmsplice,
+    uring_uds,
+    uring_pipe,
+    uring_msg_ring,
 ];
 
 #[cfg(test)]

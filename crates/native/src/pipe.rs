@@ -39,12 +39,17 @@ impl Transport for Pipe {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
-        let link = if settings.role.is_leader() { lead(settings, peers)? } else { follow(peers)? };
+        let link = pipes(settings, peers)?;
         for fd in [&link.read, &link.write] {
             descriptors::set_wait(fd.as_fd(), settings.wait, OBJECT)?;
         }
         Framed::new(link, OBJECT, settings)
     }
+}
+
+/// Makes the pipes in the leader and hands the follower its ends.
+pub fn pipes(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {
+    if settings.role.is_leader() { lead(settings, peers) } else { follow(peers) }
 }
 
 fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {

@@ -15,8 +15,16 @@ use std::{
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_transport::{
-    Endpoint, Error, MIN_PAYLOAD, Role, SessionName, Settings, Step, Transport, Wait,
+    Availability, Endpoint, Error, MIN_PAYLOAD, Role, SessionName, Settings, Step, Transport, Wait,
 };
+
+/// Whether this system lacks what a test needs, and says so: the default seccomp profiles of containers leave out
+/// io_uring.
+pub fn lacks(availability: Availability) -> bool {
+    let Availability::Unavailable { reason, .. } = availability else { return false };
+    eprintln!("not tested: {reason}");
+    true
+}
 
 /// The rendezvous of two ends.
 pub fn rendezvous() -> (SocketRendezvous, SocketRendezvous) {

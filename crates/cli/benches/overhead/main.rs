@@ -21,6 +21,7 @@ mod measured;
 mod modules;
 mod programs;
 mod streams;
+mod uring;
 
 use std::process::ExitCode;
 
@@ -97,7 +98,7 @@ fn against_bare_loops(engine: &Engine) {
     for mechanism in Mechanism::ALL {
         against(engine, mechanism.name(), |wait| bare::round_trip_p50_ns(*mechanism, wait));
     }
-    for (name, bare) in lent::LOOPS {
+    for (name, bare) in lent::LOOPS.into_iter().chain(uring::LOOPS) {
         against(engine, name, bare);
     }
 }

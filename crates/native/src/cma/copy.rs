@@ -4,14 +4,11 @@ use std::io;
 
 use ipcmark_transport::Error;
 
-use crate::shared;
+use crate::{shared, traceable};
 
 /// What errors say of a copy.
 pub(super) const OPERATION: &str = "read the memory of";
 pub(super) const OBJECT: &str = "the other process";
-/// What helps where the system refuses it.
-pub(super) const REMEDY: &str =
-    "allow ptrace: kernel.yama.ptrace_scope below 2, or --cap-add SYS_PTRACE for a container";
 
 /// Fills `to` with what lies at an address of another process.
 #[inline]
@@ -32,7 +29,7 @@ fn not_copied(copied: isize) -> Error {
     match error.raw_os_error() {
         _ if copied >= 0 => shared::corrupt("address"),
         Some(libc::ESRCH) => Error::peer_gone(OPERATION, OBJECT),
-        Some(libc::EPERM) => Error::os(OPERATION, OBJECT, error).remedy(REMEDY),
+        Some(libc::EPERM) => Error::os(OPERATION, OBJECT, error).remedy(traceable::REMEDY),
         _ => Error::os(OPERATION, OBJECT, error),
     }
 }

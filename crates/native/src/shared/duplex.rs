@@ -25,13 +25,16 @@ pub trait Notice {
     fn sleep(&mut self, ring: &mut Consumer) -> Result<Step, Error>;
 }
 
-/// What users can set.
-pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
+/// What the ring of each direction holds.
+pub const CAPACITY: OptionSpec = OptionSpec::new(
     "capacity",
     "64k..64M",
     "64 KiB, or four of the largest messages",
     "bytes that the ring of each direction holds",
-)];
+);
+
+/// What users can set.
+pub static OPTIONS: [OptionSpec; 1] = [CAPACITY];
 
 /// How much memory the two rings of an endpoint take.
 pub fn size(settings: &Settings) -> Result<usize, Error> {

@@ -27,6 +27,18 @@ where
     ends
 }
 
+/// Opens both ends of a transport in this thread, for ends that only the thread which opened them can use. Neither may
+/// wait for the other one to open.
+pub fn ends_of_this_thread<T: Transport>(
+    transport: &T,
+    settings: &Settings,
+) -> (T::Endpoint, T::Endpoint) {
+    let others = Settings { role: Role::Follower(0), ..settings.clone() };
+    let (mut one, mut other) = rendezvous();
+    let leader = transport.open(settings, &mut one).expect("the leader opens");
+    (leader, transport.open(&others, &mut other).expect("the follower opens"))
+}
+
 /// Every length around the limits of a call.
 pub fn lengths() -> Vec<usize> {
     let mut lengths = vec![16, 17, 64, 100];
@@ -47,7 +59,12 @@ pub fn fill_and_drain<T: Transport>(transport: &T, payload: usize)
 where
     T::Endpoint: Send,
 {
-    let (mut leader, mut follower) = ends(transport, Wait::Spin, payload);
+    let ends = ends(transport, Wait::Spin, payload);
+    fill_and_drain_ends(ends, payload);
+}
+
+/// The same with ends that are open, and poll.
+pub fn fill_and_drain_ends<E: Endpoint>((mut leader, mut follower): (E, E), payload: usize) {
     let len = |seed: usize| 16 + (seed * 37) % (payload - 15);
     for first in [0, 1_000_000, 2_000_000] {
         let full = (first..).find(|seed| !publishes(&mut leader, len(*seed), *seed));
@@ -76,11 +93,16 @@ pub fn close_one_end<T: Transport>(transport: &T, wait: Wait)
 where
     T::Endpoint: Send,
 {
-    let (mut leader, mut follower) = ends(transport, wait, 4096);
+    close_one_of(ends(transport, wait, 4096));
+}
+
+/// The same with ends that are open.
+pub fn close_one_of<E: Endpoint>((mut leader, mut follower): (E, E)) {
     send(&mut follower, 100, 1);
     drop(follower);
     receive(&mut leader, 100, 1);
-    let error = leader.take().expect_err("the other end is closed").to_string();
+    let error = std::iter::repeat_with(|| leader.take()).find_map(Result::err);
+    let error = error.expect("the other end is closed").to_string();
     assert!(error.contains("the other process closed its end"), "{error}");
 }
 
@@ -117,4 +139,43 @@ macro_rules! reliable_queue {
     };
 }
 
-pub(crate) use reliable_queue;
+/// The same for one whose ends belong to the thread that opened them.
+macro_rules! one_thread_queue {
+    ($transport:expr) => {
+        #[test]
+        fn every_length_goes_both_ways() {
+            if $crate::testing::lacks(ipcmark_transport::Transport::probe(&$transport)) {
+                return;
+            }
+            for wait in [ipcmark_transport::Wait::Spin, ipcmark_transport::Wait::Block] {
+                $crate::testing::queue::exchange(&$transport, wait);
+            }
+        }
+
+        #[test]
+        fn a_full_queue_takes_no_more_and_loses_nothing() {
+            if $crate::testing::lacks(ipcmark_transport::Transport::probe(&$transport)) {
+                return;
+            }
+            for payload in [16, 64, 5000, 100_000] {
+                let settings = $crate::testing::settings(ipcmark_transport::Wait::Spin, payload);
+                let ends = $crate::testing::queue::ends_of_this_thread(&$transport, &settings);
+                $crate::testing::queue::fill_and_drain_ends(ends, payload);
+            }
+        }
+
+        #[test]
+        fn an_end_whose_peer_closed_reads_the_rest_and_fails() {
+            if $crate::testing::lacks(ipcmark_transport::Transport::probe(&$transport)) {
+                return;
+            }
+            for wait in [ipcmark_transport::Wait::Spin, ipcmark_transport::Wait::Block] {
+                let settings = $crate::testing::settings(wait, 4096);
+                let ends = $crate::testing::queue::ends_of_this_thread(&$transport, &settings);
+                $crate::testing::queue::close_one_of(ends);
+            }
+        }
+    };
+}
+
+pub(crate) use {one_thread_queue, reliable_queue};

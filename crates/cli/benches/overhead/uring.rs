@@ -1,0 +1,189 @@
+//! Bare loops of requests to io_uring: one to send or to receive at a time, each waited for.
+
+use std::{cell::RefCell, os::fd::AsRawFd};
+
+use io_uring::{
+    Builder, EnterFlags, IoUring, opcode,
+    squeue::{Entry, Flags},
+    types::{Fd, Fixed},
+};
+use ipcmark_transport::Wait;
+
+use crate::bare::{self, PAYLOAD, Ways};
+
+/// A bare loop: the median round trip in ns.
+type Loop = fn(Wait) -> f64;
+
+/// The transports with a bare loop of their requests.
+pub(crate) const LOOPS: [(&str, Loop); 3] =
+    [("uring-uds", uds), ("uring-pipe", pipe), ("uring-msg-ring", msg_ring)];
+
+/// Bytes of a buffer.
+const ROOM: usize = 128;
+
+/// The places of the buffers in a ring.
+const OUTGOING: usize = 0;
+const INCOMING: usize = 1;
+
+/// A process's ring, made when it is first used: after the fork.
+struct Lazy {
+    ring: RefCell<Option<Ring>>,
+    /// What both processes have; a request names a descriptor by its place here.
+    files: [i32; 4],
+    wait: Wait,
+}
+
+struct Ring {
+    ring: IoUring,
+    buffers: Box<[[u8; ROOM]; 2]>,
+    /// A request to receive is on its way.
+    receives: bool,
+}
+
+impl Lazy {
+    fn new(wait: Wait, ways: &Ways) -> Self {
+        let files = [ways.leader.0, ways.leader.1, ways.follower.0, ways.follower.1];
+        Self { ring: RefCell::new(None), files, wait }
+    }
+
+    fn with<R>(&self, call: impl FnOnce(&mut Ring, bool) -> R) -> R {
+        let mut ring = self.ring.borrow_mut();
+        let ring = ring.get_or_insert_with(|| Ring::new(self.wait, &self.files));
+        call(ring, self.wait == Wait::Block)
+    }
+
+    fn place(&self, file: i32) -> Fixed {
+        Fixed(self.files.iter().position(|one| *one == file).expect("one of them") as u32)
+    }
+}
+
+impl Ring {
+    /// The ring that the transports make on kernels of today.
+    fn new(wait: Wait, files: &[i32]) -> Self {
+        let mut builder: Builder = IoUring::builder();
+        builder.setup_single_issuer().setup_defer_taskrun();
+        if wait == Wait::Spin {
+            builder.setup_taskrun_flag();
+        }
+        let ring = builder.build(4).expect("a ring");
+        if !files.is_empty() {
+            ring.submitter().register_files(files).expect("registered descriptors");
+        }
+        let mut buffers = Box::new([[1; ROOM]; 2]);
+        let parts = buffers
+            .each_mut()
+            .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: ROOM });
+        // SAFETY: they are there as long as the ring.
+        unsafe { ring.submitter().register_buffers(&parts).expect("registered buffers") };
+        Self { ring, buffers, receives: false }
+    }
+
+    fn reap(&mut self) -> Option<bool> {
+        let entry = self.ring.completion().next()?;
+        Some(entry.result() > 0)
+    }
+
+    fn submit(&mut self, request: &Entry, sleeps: bool) {
+        // SAFETY: the ring's own buffers.
+        unsafe { self.ring.submission().push(request).expect("room for a request") };
+        self.ring.submit_and_wait(usize::from(sleeps)).expect("a submission");
+    }
+
+    /// A message of this size is sent at once.
+    fn send(
+        &mut self,
+        bytes: &[u8],
+        request: impl FnOnce(*const u8) -> Entry,
+        sleeps: bool,
+    ) -> bool {
+        self.buffers[OUTGOING][0] = bytes[0];
+        let request = request(self.buffers[OUTGOING].as_ptr());
+        self.submit(&request, sleeps);
+        self.reap().expect("a message that is sent")
+    }
+
+    fn receive(&mut self, request: impl FnOnce(*mut u8) -> Entry, sleeps: bool) -> bool {
+        if !self.receives {
+            let request = request(self.buffers[INCOMING].as_mut_ptr());
+            self.submit(&request, sleeps);
+        } else if sleeps || self.ring.submission().taskrun() {
+            self.ring.submit_and_wait(usize::from(sleeps)).expect("a completion");
+        }
+        let received = self.reap();
+        self.receives = received.is_none();
+        received == Some(true)
+    }
+}
+
+/// Requests to send and to receive on a stream socket.
+fn uds(wait: Wait) -> f64 {
+    let ways = bare::sockets(0);
+    let ring = Lazy::new(wait, &ways);
+    bare::run(
+        ways,
+        |socket, bytes| {
+            let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+            let place = ring.place(socket);
+            let request = |at| opcode::Send::new(place, at, PAYLOAD as u32).flags(flags).build();
+            ring.with(|ring, sleeps| ring.send(bytes, request, sleeps))
+        },
+        |socket, _| {
+            let place = ring.place(socket);
+            let request = |at| opcode::Recv::new(place, at, ROOM as u32).build();
+            ring.with(|ring, sleeps| ring.receive(request, sleeps))
+        },
+    )
+}
+
+/// Requests to write into a pipe and to read from another, with registered buffers.
+fn pipe(wait: Wait) -> f64 {
+    let ways = bare::pipes(0);
+    let ring = Lazy::new(wait, &ways);
+    bare::run(
+        ways,
+        |pipe, bytes| {
+            let place = ring.place(pipe);
+            let request =
+                |at| opcode::WriteFixed::new(place, at, PAYLOAD as u32, OUTGOING as u16).build();
+            ring.with(|ring, sleeps| ring.send(bytes, request, sleeps))
+        },
+        |pipe, _| {
+            let place = ring.place(pipe);
+            let request =
+                |at| opcode::ReadFixed::new(place, at, ROOM as u32, INCOMING as u16).build();
+            ring.with(|ring, sleeps| ring.receive(request, sleeps))
+        },
+    )
+}
+
+/// A notice into the other process's ring, which both have since before the fork. Nothing is carried beside it.
+fn msg_ring(wait: Wait) -> f64 {
+    let queues = [0; 2].map(|_| {
+        let mut builder: Builder = IoUring::builder();
+        RefCell::new(builder.setup_cqsize(1024).build(1).expect("a ring"))
+    });
+    let descriptors = queues.each_ref().map(|ring| ring.borrow().as_raw_fd());
+    let ways = Ways { leader: (1, 0), follower: (0, 1) };
+    let submits = RefCell::new(None);
+    bare::run(
+        ways,
+        |way, _| {
+            let mut ring = submits.borrow_mut();
+            let ring = ring.get_or_insert_with(|| Ring::new(wait, &[]));
+            let request = opcode::MsgRingData::new(Fd(descriptors[way as usize]), 0, 7, None);
+            ring.submit(&request.build().flags(Flags::SKIP_SUCCESS), false);
+            true
+        },
+        |way, _| {
+            let mut ring = queues[way as usize].borrow_mut();
+            let arrived = ring.completion().next().is_some();
+            if !arrived && wait == Wait::Block {
+                let flags = EnterFlags::GETEVENTS.bits();
+                // SAFETY: waits for a completion; nothing is submitted.
+                unsafe { ring.submitter().enter::<libc::sigset_t>(0, 1, flags, None) }
+                    .expect("a completion");
+            }
+            arrived
+        },
+    )
+}

@@ -1,0 +1,139 @@
+//! How an end gets the ring of the other one. Since Linux 6.7 a ring's descriptor passes through no socket (SCM_RIGHTS
+//! fails with EINVAL), so each end takes it out of the other process, which needs the right to trace it.
+
+use std::{
+    fs, io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+};
+
+use io_uring::IoUring;
+use ipcmark_transport::{Error, Rendezvous};
+use nix::errno::Errno;
+
+use super::OBJECT;
+use crate::{peer::Address, traceable};
+
+const OPERATION: &str = "take a ring of";
+const PROCESS: &str = "the other process";
+
+/// What the system calls a ring.
+const LINK: &str = "anon_inode:[io_uring]";
+
+/// Bytes that name a ring: those of a process, and the number of the descriptor there.
+const BYTES: usize = 16 + 4;
+
+/// Tells the other end of this ring, and takes that of the other end.
+pub fn exchange(own: &IoUring, peers: &mut dyn Rendezvous) -> Result<OwnedFd, Error> {
+    let address = Address::own();
+    peers.send(0, &name(address, own.as_raw_fd()), &[])?;
+    let (peer, number) = read_name(&peers.receive(0)?.0)?;
+    address.check_namespace(&peer, OPERATION)?;
+    // What the other end says may be the number of any process.
+    if !peer.is_this_program()? {
+        let cause = format!("process {} is not the other end", peer.pid);
+        return Err(Error::new(OPERATION, PROCESS, cause));
+    }
+    take(peer.pid, number).map_err(explained)?.ok_or_else(|| {
+        Error::new(OPERATION, PROCESS, format!("its descriptor {number} is no io_uring"))
+    })
+}
+
+fn name(address: Address, number: RawFd) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    bytes[..16].copy_from_slice(&address.to_bytes());
+    bytes[16..].copy_from_slice(&number.to_ne_bytes());
+    bytes
+}
+
+fn read_name(bytes: &[u8]) -> Result<(Address, RawFd), Error> {
+    let wrong = || Error::new("receive", OBJECT, "the frame has a wrong length");
+    let (address, number) = bytes.split_at_checked(16).ok_or_else(wrong)?;
+    let number = number.try_into().map_err(|_| wrong())?;
+    Ok((Address::from_bytes(address)?, RawFd::from_ne_bytes(number)))
+}
+
+/// Takes a descriptor of another process, if it is a ring.
+fn take(process: libc::pid_t, number: RawFd) -> Result<Option<OwnedFd>, Errno> {
+    let process = descriptor(libc::SYS_pidfd_open, [process, 0, 0])?;
+    let taken = descriptor(libc::SYS_pidfd_getfd, [process.as_raw_fd(), number, 0])?;
+    let link = fs::read_link(format!("/proc/self/fd/{}", taken.as_raw_fd()));
+    Ok(link.is_ok_and(|link| link.as_os_str() == LINK).then_some(taken))
+}
+
+/// A call that makes a descriptor of three numbers.
+fn descriptor(call: libc::c_long, [a, b, c]: [i32; 3]) -> Result<OwnedFd, Errno> {
+    // SAFETY: both calls take numbers only, and return a new descriptor or an error.
+    unsafe {
+        let fd = Errno::result(libc::syscall(call, a, b, c))?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
+#[cold]
+fn explained(errno: Errno) -> Error {
+    match errno {
+        Errno::ESRCH => Error::peer_gone(OPERATION, PROCESS),
+        Errno::EPERM => Error::os(OPERATION, PROCESS, errno).remedy(traceable::REMEDY),
+        _ => Error::scarce(OPERATION, PROCESS, errno),
+    }
+}
+
+/// A process may always take a descriptor of its own, unless the calls are missing or a filter refuses them.
+pub fn refused() -> Option<String> {
+    let ring = IoUring::new(1).ok()?;
+    let error = take(std::process::id() as libc::pid_t, ring.as_raw_fd()).err()?;
+    Some(format!("pidfd_getfd is refused: {}", io::Error::from(error)))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{
+        testing::{lacks, queue::dead_process, rendezvous},
+        uring::support,
+    };
+
+    #[test]
+    fn a_ring_that_was_taken_is_the_same_one() {
+        if lacks(support::probe(&[])) {
+            return;
+        }
+        let (mut one, mut other) = rendezvous();
+        let (a, b) = (IoUring::new(1).unwrap(), IoUring::new(1).unwrap());
+        let said = name(Address::own(), b.as_raw_fd());
+        let others: &mut dyn Rendezvous = &mut other;
+        others.send(0, &said, &[]).unwrap();
+        let taken = exchange(&a, &mut one).unwrap();
+        let inode = |fd: RawFd| {
+            std::os::unix::fs::MetadataExt::ino(
+                &fs::metadata(format!("/proc/self/fd/{fd}")).unwrap(),
+            )
+        };
+        assert_eq!(inode(taken.as_raw_fd()), inode(b.as_raw_fd()));
+        assert_eq!(read_name(&others.receive(0).unwrap().0).unwrap().1, a.as_raw_fd());
+        assert_eq!(refused(), None);
+    }
+
+    #[test]
+    fn what_is_no_ring_of_the_other_end_is_refused() {
+        if lacks(support::probe(&[])) {
+            return;
+        }
+        let own = IoUring::new(1).unwrap();
+        let file = fs::File::open("/dev/null").unwrap();
+        let liar = |pid| Address { pid, ..Address::own() };
+        for (said, reason) in [
+            (name(Address::own(), file.as_raw_fd()).to_vec(), "is no io_uring"),
+            (name(Address::own(), -1).to_vec(), "cannot take a ring of"),
+            (name(liar(1), own.as_raw_fd()).to_vec(), "process 1"),
+            (name(liar(dead_process()), own.as_raw_fd()).to_vec(), "cannot look at process"),
+            (vec![0; 19], "wrong length"),
+        ] {
+            let (mut one, mut other) = rendezvous();
+            let other: &mut dyn Rendezvous = &mut other;
+            other.send(0, &said, &[]).unwrap();
+            let error = exchange(&own, &mut one).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}
