@@ -43,6 +43,7 @@ mod support;
 mod sweep;
 mod terminals;
 mod torture;
+mod zenoh;
 
 use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
 
@@ -91,6 +92,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("sweep", sweep::tests()),
         ("terminals", terminals::tests()),
         ("torture", torture::tests()),
+        ("zenoh", zenoh::tests()),
     ]
 }
 

@@ -34,6 +34,7 @@ catalogue![
     "boost",
     "iceoryx",
     "iceoryx2",
+    "zenoh",
     "cpp-ipc",
     "alephzero",
     "fastdds",

@@ -1,0 +1,133 @@
+//! The library's session of an end: its configuration, and how the ends find each other.
+
+use std::{fmt::Display, time::Duration};
+
+use ipcmark_transport::{Error, Rendezvous, Settings};
+use zenoh::{Config, Session, Wait};
+
+/// What carries a session's frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// A Unix domain stream socket.
+    Unix,
+}
+
+/// How long a follower tries to connect, on a busy machine too: a session is given up after ten seconds.
+pub const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
+
+/// Turns an error of the library into one of ours.
+pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::new(operation, object, cause(&error.to_string()))
+}
+
+/// What the library says, without the place in its sources.
+pub fn cause(text: &str) -> &str {
+    text.split_once(" at /").map_or(text, |(cause, _)| cause)
+}
+
+/// Opens the session of an end. The leader listens and tells the follower where; then the follower connects. `prepare`
+/// makes what else the end has of the library: never at the same time as the other end.
+pub fn open<T>(
+    link: Link,
+    settings: &Settings,
+    peers: &mut dyn Rendezvous,
+    prepare: impl FnOnce() -> Result<T, Error>,
+) -> Result<(Session, T), Error> {
+    if settings.role.is_leader() {
+        let endpoint = endpoint(link, settings)?;
+        let session = start(config(Some(&endpoint), None)?)?;
+        let prepared = prepare()?;
+        peers.send(0, endpoint.as_bytes(), &[])?;
+        return Ok((session, prepared));
+    }
+    let (endpoint, _) = peers.receive(0)?;
+    let session = start(config(None, Some(&told(link, endpoint)?))?)?;
+    Ok((session, prepare()?))
+}
+
+fn start(config: Config) -> Result<Session, Error> {
+    zenoh::open(config).wait().map_err(failed("open", "a session of zenoh"))
+}
+
+/// Where the leader listens: nobody else knows the name, and only this user reaches the directory.
+fn endpoint(link: Link, settings: &Settings) -> Result<String, Error> {
+    match link {
+        Link::Unix => unix_endpoint(settings),
+    }
+}
+
+/// The longest path of a Unix socket in bytes.
+const MOST_PATH_BYTES: usize = 107;
+
+/// Where other parts of an endpoint begin, and what would need quotes in the configuration.
+const SPECIAL: [char; 4] = ['?', '#', '"', '\\'];
+
+/// A leader of several followers has an end for each, and they share the directory.
+fn unix_endpoint(settings: &Settings) -> Result<String, Error> {
+    let path = settings.directory.join(format!("{}.zenoh", settings.name));
+    let text = path.to_str().filter(|text| !text.contains(SPECIAL));
+    match text {
+        Some(text) if text.len() <= MOST_PATH_BYTES => Ok(format!("unixsock-stream/{text}")),
+        _ => Err(Error::new("listen at", path.display().to_string(), "zenoh takes no such path")),
+    }
+}
+
+/// The leader's endpoint, which must be of the kind that is measured.
+fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
+    let start = match link {
+        Link::Unix => "unixsock-stream/",
+    };
+    let text = String::from_utf8(endpoint).ok();
+    text.filter(|text| text.starts_with(start) && !text.contains(SPECIAL))
+        .ok_or_else(|| Error::new("connect", "a session of zenoh", "the leader sent no endpoint"))
+}
+
+/// Peer to peer, over the one endpoint and nothing else: nobody is looked for, and nobody is told of others.
+fn config(listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> {
+    let mut config = Config::default();
+    let list = |word: Option<&str>| match word {
+        Some(word) => format!("[\"{word}\"]"),
+        None => "[]".to_owned(),
+    };
+    let timeout = CONNECTED_WITHIN.as_millis().to_string();
+    let settings: [(&str, &str); 12] = [
+        ("mode", "\"peer\""),
+        ("listen/endpoints", &list(listen)),
+        ("connect/endpoints", &list(connect)),
+        ("connect/timeout_ms", &timeout),
+        ("connect/exit_on_failure", "true"),
+        ("connect/retry", "{ period_init_ms: 20, period_max_ms: 200, period_increase_factor: 2 }"),
+        ("scouting/multicast/enabled", "false"),
+        ("scouting/gossip/enabled", "false"),
+        ("open/return_conditions/connect_scouted", "false"),
+        ("adminspace/enabled", "false"),
+        ("transport/link/protocols", "[\"unixsock-stream\"]"),
+        ("transport/shared_memory/enabled", "false"),
+    ];
+    for (key, value) in settings {
+        config.insert_json5(key, value).map_err(failed("configure", "a session of zenoh"))?;
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_names_no_place_in_the_sources() {
+        let text = "Can not create a listener at /registry/src/unicast.rs:356.";
+        assert_eq!(cause(text), "Can not create a listener");
+        assert_eq!(cause("timed out"), "timed out");
+    }
+
+    #[test]
+    fn an_endpoint_of_another_kind_is_refused() {
+        let told = |text: &str| told(Link::Unix, text.as_bytes().to_vec());
+        assert!(told("unixsock-stream//tmp/x.zenoh").is_ok());
+        for text in ["", "tcp/10.0.0.1:7447", "unixsock-stream//tmp/x?rel=0", "unixsock-stream/\"]"]
+        {
+            assert!(told(text).is_err(), "{text}");
+        }
+    }
+}
