@@ -1,9 +1,9 @@
 //! Flow control between two ends, beside the library: it bounds the messages under way in each direction.
 //!
 //! A `put` of the library sleeps where the receiver is behind, and closes the connection after five seconds of it. So
-//! each end counts the messages that it has released in a cache line of shared memory, and an end with as many under way
-//! as its receiver's channel holds would block. It reads the peer's count only when the last value that it read is used
-//! up, once every `depth` messages.
+//! each end counts the messages that it has released in a cache line of shared memory, and an end with as many under
+//! way as its receiver's channel holds would block. It reads the peer's count only when the last value that it read is
+//! used up, once every `depth` messages.
 
 use std::{
     os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},

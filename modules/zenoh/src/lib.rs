@@ -1,4 +1,4 @@
-//! `zenoh-unix`: messages published by one peer and subscribed to by the other, without a router.
+//! `zenoh-unix`, `zenoh-tcp`: messages published by one peer and subscribed to by the other, without a router.
 //!
 //! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber each side, one
 //!   key expression for each direction.
@@ -55,14 +55,24 @@ fn describe(name: &'static str, summary: &'static str, carrier: Carrier) -> Defi
 
 /// Hands the transports to `collect`.
 pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
-    vec![collect.item(Copied {
-        definition: describe(
-            "zenoh-unix",
-            "zenoh peer to peer over a Unix domain socket, threads of the library each side",
-            Carrier::Kernel,
-        ),
-        link: Link::Unix,
-    })]
+    vec![
+        collect.item(Copied {
+            definition: describe(
+                "zenoh-unix",
+                "zenoh peer to peer over a Unix domain socket, threads of the library each side",
+                Carrier::Kernel,
+            ),
+            link: Link::Unix,
+        }),
+        collect.item(Copied {
+            definition: describe(
+                "zenoh-tcp",
+                "zenoh peer to peer over TCP, threads of the library each side",
+                Carrier::Network,
+            ),
+            link: Link::Tcp,
+        }),
+    ]
 }
 
 ipcmark_abi::export!("zenoh", "1.10.2", transports);

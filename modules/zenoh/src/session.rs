@@ -1,6 +1,10 @@
 //! The library's session of an end: its configuration, and how the ends find each other.
 
-use std::{fmt::Display, time::Duration};
+use std::{
+    fmt::Display,
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
 
 use ipcmark_transport::{Error, Rendezvous, Settings};
 use zenoh::{Config, Session, Wait};
@@ -10,6 +14,8 @@ use zenoh::{Config, Session, Wait};
 pub enum Link {
     /// A Unix domain stream socket.
     Unix,
+    /// TCP over the loopback interface.
+    Tcp,
 }
 
 /// How long a follower tries to connect, on a busy machine too: a session is given up after ten seconds.
@@ -34,15 +40,29 @@ pub fn open<T>(
     prepare: impl FnOnce() -> Result<T, Error>,
 ) -> Result<(Session, T), Error> {
     if settings.role.is_leader() {
-        let endpoint = endpoint(link, settings)?;
-        let session = start(config(Some(&endpoint), None)?)?;
+        let (endpoint, session) = listen(link, settings)?;
         let prepared = prepare()?;
         peers.send(0, endpoint.as_bytes(), &[])?;
         return Ok((session, prepared));
     }
     let (endpoint, _) = peers.receive(0)?;
-    let session = start(config(None, Some(&told(link, endpoint)?))?)?;
+    let session = start(config(link, None, Some(&told(link, endpoint)?))?)?;
     Ok((session, prepare()?))
+}
+
+/// How often a port is looked for that nobody takes before the library listens at it.
+const PORTS: u32 = 5;
+
+fn listen(link: Link, settings: &Settings) -> Result<(String, Session), Error> {
+    let mut tries = if link == Link::Tcp { PORTS } else { 1 };
+    loop {
+        let endpoint = endpoint(link, settings)?;
+        tries -= 1;
+        match start(config(link, Some(&endpoint), None)?) {
+            Err(_) if tries > 0 => {}
+            session => return Ok((endpoint, session?)),
+        }
+    }
 }
 
 fn start(config: Config) -> Result<Session, Error> {
@@ -53,7 +73,15 @@ fn start(config: Config) -> Result<Session, Error> {
 fn endpoint(link: Link, settings: &Settings) -> Result<String, Error> {
     match link {
         Link::Unix => unix_endpoint(settings),
+        Link::Tcp => tcp_endpoint(),
     }
+}
+
+/// The library does not tell which port it got, where the system was to choose one.
+fn tcp_endpoint() -> Result<String, Error> {
+    let fail = |e| Error::os("find", "a free TCP port", e);
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(fail)?;
+    Ok(format!("tcp/{}", free.local_addr().map_err(fail)?))
 }
 
 /// The longest path of a Unix socket in bytes.
@@ -76,6 +104,7 @@ fn unix_endpoint(settings: &Settings) -> Result<String, Error> {
 fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
     let start = match link {
         Link::Unix => "unixsock-stream/",
+        Link::Tcp => "tcp/127.0.0.1:",
     };
     let text = String::from_utf8(endpoint).ok();
     text.filter(|text| text.starts_with(start) && !text.contains(SPECIAL))
@@ -83,7 +112,8 @@ fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
 }
 
 /// Peer to peer, over the one endpoint and nothing else: nobody is looked for, and nobody is told of others.
-fn config(listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> {
+fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> {
+    let protocol = if link == Link::Tcp { "tcp" } else { "unixsock-stream" };
     let mut config = Config::default();
     let list = |word: Option<&str>| match word {
         Some(word) => format!("[\"{word}\"]"),
@@ -101,7 +131,7 @@ fn config(listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> 
         ("scouting/gossip/enabled", "false"),
         ("open/return_conditions/connect_scouted", "false"),
         ("adminspace/enabled", "false"),
-        ("transport/link/protocols", "[\"unixsock-stream\"]"),
+        ("transport/link/protocols", &list(Some(protocol))),
         ("transport/shared_memory/enabled", "false"),
     ];
     for (key, value) in settings {
