@@ -11,7 +11,7 @@ use std::{
 
 use ipcmark_transport::{Error, Rendezvous, Settings, Step, Wait as Waiting};
 use zenoh::{
-    Session, Wait,
+    Wait,
     bytes::ZBytes,
     handlers::FifoChannelHandler,
     pubsub::{Publisher, Subscriber},
@@ -22,7 +22,7 @@ use zenoh::{
 use crate::{
     flow::FlowControl,
     options,
-    session::{self, CONNECTED_WITHIN, Link, failed},
+    session::{self, CONNECTED_WITHIN, Link, OpenSession, failed},
 };
 
 /// How long one sleep lasts at most: the other end may be gone.
@@ -37,7 +37,7 @@ pub struct Connection {
     is_gone: Arc<AtomicBool>,
     sleeps: bool,
     payload: usize,
-    session: Session,
+    _session: OpenSession,
 }
 
 impl Connection {
@@ -50,13 +50,14 @@ impl Connection {
         prepare: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(Self, T), Error> {
         let leads = settings.role.is_leader();
-        let flow = FlowControl::open(leads, options::depth(settings), peers)?;
+        let flow = FlowControl::open(leads, options::depth(link, settings), peers)?;
         let (session, prepared) = session::open(link, settings, peers, prepare)?;
         let (out, back) = if leads { ("there", "back") } else { ("back", "there") };
         let key = |direction: &str| format!("{}/{direction}", &*settings.name);
-        let subscriber = session.declare_subscriber(key(back)).wait();
+        let subscriber = session.0.declare_subscriber(key(back)).wait();
         let subscriber = subscriber.map_err(failed("declare", "a subscriber of zenoh"))?;
         let publisher = session
+            .0
             .declare_publisher(key(out))
             .congestion_control(CongestionControl::Block)
             .express(options::is_express(settings))
@@ -72,15 +73,15 @@ impl Connection {
             is_gone,
             sleeps: settings.wait == Waiting::Block,
             payload: settings.payload,
-            session,
+            _session: session,
         };
         Ok((connection, prepared))
     }
 
-    /// Whether one more message may be under way.
+    /// Bounds and counts the messages under way.
     #[inline]
-    pub fn has_room(&mut self) -> bool {
-        self.flow.has_room()
+    pub fn flow(&mut self) -> &mut FlowControl {
+        &mut self.flow
     }
 
     /// Hands a message over to the library.
@@ -117,17 +118,11 @@ impl Connection {
         }
     }
 
-    /// The message has been released.
-    #[inline]
-    pub fn count_released(&mut self) {
-        self.flow.count_released();
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // A connection that has ended is closed already.
-        let _ = self.session.close().wait();
+    /// Sends a message that does not count, and returns the one of the other end, if that comes.
+    pub fn greet(&self, greeting: ZBytes) -> Result<Option<Sample>, Error> {
+        self.publisher.put(greeting).wait().map_err(failed("publish", "a message of zenoh"))?;
+        let sample = self.subscriber.recv_timeout(CONNECTED_WITHIN);
+        sample.map_err(failed("receive", "a message of zenoh"))
     }
 }
 

@@ -39,7 +39,7 @@ impl CopiedEnd {
             room: BytesMut::from(Bytes::from(room)),
             room_len: 0,
             connection,
-            configuration: options::noted(settings),
+            configuration: options::noted(link, settings),
         })
     }
 
@@ -69,7 +69,7 @@ impl Endpoint for CopiedEnd {
 
     #[inline]
     fn publish(&mut self) -> Result<Step, Error> {
-        if !self.connection.has_room() {
+        if !self.connection.flow().has_room() {
             return Ok(Step::WouldBlock);
         }
         let room = mem::take(&mut self.room).freeze();
@@ -81,7 +81,9 @@ impl Endpoint for CopiedEnd {
 
     #[inline]
     fn take(&mut self) -> Result<Step, Error> {
-        let Some(sample) = self.connection.receive()? else { return Ok(Step::WouldBlock) };
+        let Some(sample) = self.connection.receive()? else {
+            return Ok(Step::WouldBlock);
+        };
         self.settle(&sample);
         self.taken = Some(sample);
         Ok(Step::Done)
@@ -99,7 +101,7 @@ impl Endpoint for CopiedEnd {
     #[inline]
     fn release(&mut self) -> Result<(), Error> {
         self.taken = None;
-        self.connection.count_released();
+        self.connection.flow().count_released();
         Ok(())
     }
 

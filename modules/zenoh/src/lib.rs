@@ -1,10 +1,12 @@
-//! `zenoh-unix`, `zenoh-tcp`: messages published by one peer and subscribed to by the other, without a router.
+//! `zenoh-unix`, `zenoh-tcp`, `zenoh-shm`: messages published by one peer and subscribed to by the other, without a
+//! router.
 //!
 //! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber each side, one
 //!   key expression for each direction.
-//! - Kernel objects: a stream socket; the library's threads, which sleep in `epoll_wait` and on condition variables.
-//! - Copies a message: into a batch of the library, into the kernel, out of it; one more where it was cut into batches
-//!   of 64 KiB.
+//! - Kernel objects: a stream socket; the library's threads, which sleep in `epoll_wait` and on condition variables;
+//!   `zenoh-shm` also segments of shared memory with names of the library's own.
+//! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more where
+//!   it was cut into batches of 64 KiB.
 //! - Blocks: the receiver on a condition variable that one of the library's threads signals, 100 ms at most.
 //! - Limits: messages under way are bounded beside the library, for its own bound closes the connection.
 
@@ -13,16 +15,20 @@ mod copied;
 mod flow;
 mod options;
 mod session;
+mod shm;
+#[path = "../../shared/rust/space.rs"]
+mod space;
 
 use std::borrow::Cow;
 
 use ipcmark_transport::{
-    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Rendezvous, Settings,
-    Transport,
+    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Leftover, Rendezvous,
+    SessionName, Settings, Transport,
 };
 
 use copied::CopiedEnd;
 use session::Link;
+use shm::ShmEnd;
 
 /// Messages over a socket.
 pub struct Copied {
@@ -42,15 +48,47 @@ impl Transport for Copied {
     }
 }
 
+/// Messages in shared memory.
+pub struct Shared {
+    definition: Definition,
+}
+
+impl Transport for Shared {
+    type Endpoint = ShmEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<ShmEnd, Error> {
+        ShmEnd::open(settings, peers)
+    }
+
+    fn leftovers(&self, _sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        Ok(shm::leftovers())
+    }
+}
+
 fn describe(name: &'static str, summary: &'static str, carrier: Carrier) -> Definition {
     Definition {
         name: name.into(),
         family: "zenoh".into(),
         summary: summary.into(),
         carrier: DeclaredCarrier::Always(carrier),
-        options: Cow::Borrowed(&options::OPTIONS),
+        options: Cow::Borrowed(&options::COPIED),
         capabilities: Capabilities::usual(),
     }
+}
+
+fn shared() -> Definition {
+    let mut definition = describe(
+        "zenoh-shm",
+        "zenoh's loans in shared memory, no copy; a Unix socket and threads of the library say where",
+        Carrier::SharedMemory,
+    );
+    definition.options = Cow::Borrowed(&options::SHARED);
+    definition.capabilities.loans = true;
+    definition
 }
 
 /// Hands the transports to `collect`.
@@ -72,6 +110,7 @@ pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
             ),
             link: Link::Tcp,
         }),
+        collect.item(Shared { definition: shared() }),
     ]
 }
 

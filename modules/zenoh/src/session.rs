@@ -3,11 +3,12 @@
 use std::{
     fmt::Display,
     net::{Ipv4Addr, TcpListener},
+    sync::Arc,
     time::Duration,
 };
 
 use ipcmark_transport::{Error, Rendezvous, Settings};
-use zenoh::{Config, Session, Wait};
+use zenoh::{Config, Session, Wait, shm::ShmClientStorage};
 
 /// What carries a session's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum Link {
     Unix,
     /// TCP over the loopback interface.
     Tcp,
+    /// A Unix domain stream socket that says where in shared memory a message lies.
+    Shm,
 }
 
 /// How long a follower tries to connect, on a busy machine too: a session is given up after ten seconds.
@@ -31,6 +34,17 @@ pub fn cause(text: &str) -> &str {
     text.split_once(" at /").map_or(text, |(cause, _)| cause)
 }
 
+/// A session of the library, closed once its publisher and subscriber are gone: closed before, it keeps the memory of
+/// both ends mapped for good.
+pub struct OpenSession(pub Session);
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        // A connection that has ended is closed already.
+        let _ = self.0.close().wait();
+    }
+}
+
 /// Opens the session of an end. The leader listens and tells the follower where; then the follower connects. `prepare`
 /// makes what else the end has of the library: never at the same time as the other end.
 pub fn open<T>(
@@ -38,7 +52,7 @@ pub fn open<T>(
     settings: &Settings,
     peers: &mut dyn Rendezvous,
     prepare: impl FnOnce() -> Result<T, Error>,
-) -> Result<(Session, T), Error> {
+) -> Result<(OpenSession, T), Error> {
     if settings.role.is_leader() {
         let (endpoint, session) = listen(link, settings)?;
         let prepared = prepare()?;
@@ -46,33 +60,39 @@ pub fn open<T>(
         return Ok((session, prepared));
     }
     let (endpoint, _) = peers.receive(0)?;
-    let session = start(config(link, None, Some(&told(link, endpoint)?))?)?;
+    let session = start(link, config(link, None, Some(&told(link, endpoint)?))?)?;
     Ok((session, prepare()?))
 }
 
 /// How often a port is looked for that nobody takes before the library listens at it.
 const PORTS: u32 = 5;
 
-fn listen(link: Link, settings: &Settings) -> Result<(String, Session), Error> {
+fn listen(link: Link, settings: &Settings) -> Result<(String, OpenSession), Error> {
     let mut tries = if link == Link::Tcp { PORTS } else { 1 };
     loop {
         let endpoint = endpoint(link, settings)?;
         tries -= 1;
-        match start(config(link, Some(&endpoint), None)?) {
+        match start(link, config(link, Some(&endpoint), None)?) {
             Err(_) if tries > 0 => {}
             session => return Ok((endpoint, session?)),
         }
     }
 }
 
-fn start(config: Config) -> Result<Session, Error> {
-    zenoh::open(config).wait().map_err(failed("open", "a session of zenoh"))
+fn start(link: Link, config: Config) -> Result<OpenSession, Error> {
+    let mut builder = zenoh::open(config);
+    if link == Link::Shm {
+        // One of its own: what all sessions have in common keeps the memory of others mapped for good.
+        let clients = ShmClientStorage::builder().with_default_client_set().build();
+        builder = builder.with_shm_clients(Arc::new(clients));
+    }
+    builder.wait().map(OpenSession).map_err(failed("open", "a session of zenoh"))
 }
 
 /// Where the leader listens: nobody else knows the name, and only this user reaches the directory.
 fn endpoint(link: Link, settings: &Settings) -> Result<String, Error> {
     match link {
-        Link::Unix => unix_endpoint(settings),
+        Link::Unix | Link::Shm => unix_endpoint(settings),
         Link::Tcp => tcp_endpoint(),
     }
 }
@@ -103,7 +123,7 @@ fn unix_endpoint(settings: &Settings) -> Result<String, Error> {
 /// The leader's endpoint, which must be of the kind that is measured.
 fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
     let start = match link {
-        Link::Unix => "unixsock-stream/",
+        Link::Unix | Link::Shm => "unixsock-stream/",
         Link::Tcp => "tcp/127.0.0.1:",
     };
     let text = String::from_utf8(endpoint).ok();
@@ -120,7 +140,11 @@ fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Con
         None => "[]".to_owned(),
     };
     let timeout = CONNECTED_WITHIN.as_millis().to_string();
-    let settings: [(&str, &str); 12] = [
+    let (shares, mode) = match link {
+        Link::Shm => ("true", "\"init\""),
+        Link::Unix | Link::Tcp => ("false", "\"lazy\""),
+    };
+    let settings: [(&str, &str); 14] = [
         ("mode", "\"peer\""),
         ("listen/endpoints", &list(listen)),
         ("connect/endpoints", &list(connect)),
@@ -132,7 +156,11 @@ fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Con
         ("open/return_conditions/connect_scouted", "false"),
         ("adminspace/enabled", "false"),
         ("transport/link/protocols", &list(Some(protocol))),
-        ("transport/shared_memory/enabled", "false"),
+        ("transport/shared_memory/enabled", shares),
+        // With the session, and not with the first message; "init" makes some where it is not enabled, too.
+        ("transport/shared_memory/mode", mode),
+        // Only what lies in shared memory already goes that way: nothing is copied there.
+        ("transport/shared_memory/transport_optimization/enabled", "false"),
     ];
     for (key, value) in settings {
         config.insert_json5(key, value).map_err(failed("configure", "a session of zenoh"))?;
