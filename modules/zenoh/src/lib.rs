@@ -1,12 +1,12 @@
 //! `zenoh-unix`, `zenoh-tcp`, `zenoh-shm`: messages published by one peer and subscribed to by the other, without a
 //! router.
 //!
-//! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber each side, one
-//!   key expression for each direction.
+//! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber each side,
+//!   one key expression for each direction.
 //! - Kernel objects: a stream socket; the library's threads, which sleep in `epoll_wait` and on condition variables;
 //!   `zenoh-shm` also segments of shared memory with names of the library's own.
-//! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more where
-//!   it was cut into batches of 64 KiB.
+//! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more
+//!   where it was cut into batches of 64 KiB.
 //! - Blocks: the receiver on a condition variable that one of the library's threads signals, 100 ms at most.
 //! - Limits: messages under way are bounded beside the library, for its own bound closes the connection.
 
