@@ -68,6 +68,7 @@ lint:
 	@sh scripts/deps.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml --check
+	$(CARGO) fmt --manifest-path modules/zenoh/Cargo.toml --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	@$(CARGO) run --quiet --locked --package ipcmark-imports
 	@sh scripts/lint-c.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD)
@@ -76,6 +77,7 @@ format:
 	@sh scripts/deps.sh lint
 	$(CARGO) fmt --all
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml
+	$(CARGO) fmt --manifest-path modules/zenoh/Cargo.toml
 	@sh scripts/lint-c.sh --fix
 
 # The report is looked at in a browser, and runs by hand cross networks, where the system offers them.

@@ -83,6 +83,7 @@ fill_modules() {
         echo "make build in a checkout of ipcmark, for ${left_out#* }" >"$stage/modules/$name.install"
     done
     materials modules/iceoryx2/Cargo.toml iceoryx2
+    materials modules/zenoh/Cargo.toml zenoh
 }
 
 # debian/changelog and the two debian/*.copyright, which are not written by hand.

@@ -26,7 +26,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 13] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -38,6 +38,8 @@ const LIBRARIES: [&str; 11] = [
     "cyclonedds-iceoryx",
     "mpi-openmpi",
     "mpi-mpich",
+    "zenoh-unix",
+    "zenoh-shm",
 ];
 
 /// Why a transport cannot run here, if it cannot.

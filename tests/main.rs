@@ -44,6 +44,7 @@ mod sweep;
 mod terminals;
 mod torture;
 mod uring;
+mod zenoh;
 
 use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
 
@@ -93,6 +94,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("terminals", terminals::tests()),
         ("torture", torture::tests()),
         ("uring", uring::tests()),
+        ("zenoh", zenoh::tests()),
     ]
 }
 

@@ -101,6 +101,8 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("iceoryx-cpp", "depth=9", "queue", "9 messages"),
         ("iceoryx2", "depth=9", "buffer", "9 samples"),
         ("alephzero-pubsub", "depth=9", "under way", "9 messages"),
+        ("zenoh-unix", "depth=9", "messages under way", "9"),
+        ("zenoh-unix", "express=off", "express", "off"),
         ("shm-ring", "capacity=65600", "rings", "65600 bytes"),
         ("shm-futex", "capacity=1M", "rings", "1048576 bytes"),
         ("fastdds", "history=33", "history", "33 messages"),

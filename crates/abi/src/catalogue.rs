@@ -36,6 +36,7 @@ catalogue![
     "boost",
     "iceoryx",
     "iceoryx2",
+    "zenoh",
     "cpp-ipc",
     "alephzero",
     "fastdds",

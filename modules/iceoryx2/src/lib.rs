@@ -12,9 +12,11 @@
 
 mod end;
 mod session;
+#[path = "../../shared/rust/space.rs"]
+mod space;
 mod traces;
 
-use std::{borrow::Cow, path::Path};
+use std::borrow::Cow;
 
 use iceoryx2::prelude::{LogLevel, set_log_level};
 use ipcmark_transport::{
@@ -24,7 +26,7 @@ use ipcmark_transport::{
 
 use end::End;
 use session::Session;
-use traces::{CloseSignal, SHARED_MEMORY};
+use traces::CloseSignal;
 
 /// One of the two transports.
 pub struct Iceoryx2 {
@@ -40,7 +42,7 @@ impl Transport for Iceoryx2 {
 
     fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
         set_log_level(LogLevel::Fatal);
-        check_space(session::bytes(settings))?;
+        space::check(session::bytes(settings))?;
         let close_signal = CloseSignal::new(settings, peers)?;
         let end = open_in_turn(settings, close_signal, peers)?;
         end.connect()?;
@@ -67,27 +69,6 @@ fn open_in_turn(
     let end = open(close_signal)?;
     peers.meet()?;
     Ok(end)
-}
-
-/// Writing to shared memory that cannot be backed raises SIGBUS.
-fn check_space(bytes: usize) -> Result<(), Error> {
-    let left = free_bytes(Path::new(SHARED_MEMORY));
-    if left.is_none_or(|left| left >= bytes) {
-        return Ok(());
-    }
-    let (needed, left) = ((bytes >> 20) + 1, left.unwrap_or(0) >> 20);
-    let cause = format!("{needed} MiB are needed, and {left} are left");
-    let error = Error::new("find room in", SHARED_MEMORY, cause);
-    Err(error.remedy("enlarge it: mount -o remount,size=1G /dev/shm"))
-}
-
-fn free_bytes(path: &Path) -> Option<usize> {
-    let path = std::ffi::CString::new(path.to_str()?).ok()?;
-    // SAFETY: all zeros is a valid statvfs, and the call fills it in.
-    let mut space: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a terminated path and room for the answer.
-    let result = unsafe { libc::statvfs(path.as_ptr(), &mut space) };
-    (result == 0).then_some(space.f_bavail as usize * space.f_frsize as usize)
 }
 
 fn describe(name: &'static str, summary: &'static str, waits: &'static [Wait]) -> Iceoryx2 {

@@ -14,8 +14,7 @@ use std::{
 
 use ipcmark_transport::{Error, Rendezvous, Settings};
 
-/// Where the library puts its shared memory.
-pub const SHARED_MEMORY: &str = "/dev/shm";
+use crate::space::SHARED_MEMORY;
 
 /// How long a leader waits for its followers to close before it removes what there is.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);

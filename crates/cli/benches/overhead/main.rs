@@ -47,6 +47,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("cyclonedds", Wait::Block),
     ("mpi-openmpi", Wait::Spin),
     ("mpi-mpich", Wait::Spin),
+    ("zenoh-unix", Wait::Spin),
+    ("zenoh-unix", Wait::Block),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,166 @@
+//! A publisher and a subscriber of an end, matched with those of the other one.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use ipcmark_transport::{Error, Rendezvous, Settings, Step, Wait as Waiting};
+use zenoh::{
+    Wait,
+    bytes::ZBytes,
+    handlers::FifoChannelHandler,
+    pubsub::{Publisher, Subscriber},
+    qos::CongestionControl,
+    sample::Sample,
+};
+
+use crate::{
+    flow::FlowControl,
+    options,
+    session::{self, CONNECTED_WITHIN, Link, OpenSession, failed},
+};
+
+/// How long one sleep lasts at most: the other end may be gone.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// What goes over the library: its ports go before the session that they belong to.
+pub struct Connection {
+    publisher: Publisher<'static>,
+    subscriber: Subscriber<FifoChannelHandler<Sample>>,
+    flow: FlowControl,
+    /// The library has found that nobody takes what this end publishes.
+    is_gone: Arc<AtomicBool>,
+    sleeps: bool,
+    payload: usize,
+    _session: OpenSession,
+}
+
+impl Connection {
+    /// Opens it, and returns once each end knows the other one's ports. `prepare` makes what else the end has of the
+    /// library: never at the same time as the other end.
+    pub fn open<T>(
+        link: Link,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+        prepare: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<(Self, T), Error> {
+        let leads = settings.role.is_leader();
+        let flow = FlowControl::open(leads, options::depth(link, settings), peers)?;
+        let (session, prepared) = session::open(link, settings, peers, prepare)?;
+        let (out, back) = if leads { ("there", "back") } else { ("back", "there") };
+        let key = |direction: &str| format!("{}/{direction}", &*settings.name);
+        let subscriber = session.0.declare_subscriber(key(back)).wait();
+        let subscriber = subscriber.map_err(failed("declare", "a subscriber of zenoh"))?;
+        let publisher = session
+            .0
+            .declare_publisher(key(out))
+            .congestion_control(CongestionControl::Block)
+            .express(options::is_express(settings))
+            .wait()
+            .map_err(failed("declare", "a publisher of zenoh"))?;
+        await_match(&publisher)?;
+        let is_gone = watch(&publisher)?;
+        peers.meet()?;
+        let connection = Self {
+            publisher,
+            subscriber,
+            flow,
+            is_gone,
+            sleeps: settings.wait == Waiting::Block,
+            payload: settings.payload,
+            _session: session,
+        };
+        Ok((connection, prepared))
+    }
+
+    /// Bounds and counts the messages under way.
+    #[inline]
+    pub fn flow(&mut self) -> &mut FlowControl {
+        &mut self.flow
+    }
+
+    /// Hands a message over to the library.
+    #[inline]
+    pub fn send(&mut self, message: ZBytes) -> Result<Step, Error> {
+        if self.is_gone.load(Ordering::Relaxed) {
+            return Err(Error::peer_gone("publish", "a message of zenoh"));
+        }
+        self.publisher.put(message).wait().map_err(failed("publish", "a message of zenoh"))?;
+        self.flow.count_sent();
+        Ok(Step::Done)
+    }
+
+    /// The next message, if one is there or comes while this end sleeps.
+    #[inline]
+    pub fn receive(&mut self) -> Result<Option<Sample>, Error> {
+        let received = match self.sleeps {
+            true => self.subscriber.recv_timeout(LONGEST_SLEEP),
+            false => self.subscriber.try_recv(),
+        };
+        match received.map_err(failed("receive", "a message of zenoh"))? {
+            Some(sample) if sample.payload().len() > self.payload => Err(too_long(&sample)),
+            None if self.is_gone.load(Ordering::Relaxed) => self.last(),
+            received => Ok(received),
+        }
+    }
+
+    /// What came before the other end was gone.
+    #[cold]
+    fn last(&self) -> Result<Option<Sample>, Error> {
+        match self.subscriber.try_recv().ok().flatten() {
+            Some(sample) if sample.payload().len() <= self.payload => Ok(Some(sample)),
+            _ => Err(Error::peer_gone("receive", "a message of zenoh")),
+        }
+    }
+
+    /// Sends a message that does not count, and returns the one of the other end, if that comes.
+    pub fn greet(&self, greeting: ZBytes) -> Result<Option<Sample>, Error> {
+        self.publisher.put(greeting).wait().map_err(failed("publish", "a message of zenoh"))?;
+        let sample = self.subscriber.recv_timeout(CONNECTED_WITHIN);
+        sample.map_err(failed("receive", "a message of zenoh"))
+    }
+}
+
+#[cold]
+fn too_long(sample: &Sample) -> Error {
+    let cause = format!("it has {} bytes, more than was agreed", sample.payload().len());
+    Error::new("receive", "a message of zenoh", cause)
+}
+
+/// Waits until the library knows the subscriber of the other end: what is published before does not reach it.
+fn await_match(publisher: &Publisher<'_>) -> Result<(), Error> {
+    let fail = failed("look for", "the subscriber of the other end");
+    let deadline = Instant::now() + CONNECTED_WITHIN;
+    while !publisher.matching_status().wait().map_err(&fail)?.matching() {
+        if Instant::now() > deadline {
+            let cause = format!("it was not found within {} s", CONNECTED_WITHIN.as_secs());
+            return Err(Error::new("find", "the subscriber of the other end", cause));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Notes that the other end's subscriber is gone: undeclared, closed or dead with its process.
+fn watch(publisher: &Publisher<'_>) -> Result<Arc<AtomicBool>, Error> {
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let noted = is_gone.clone();
+    publisher
+        .matching_listener()
+        .callback(move |status| noted.store(!status.matching(), Ordering::Relaxed))
+        .background()
+        .wait()
+        .map_err(failed("watch", "the subscriber of the other end"))?;
+    // It may have gone in between.
+    let matches = publisher.matching_status().wait();
+    let matches = matches.map_err(failed("look for", "the subscriber of the other end"))?;
+    if !matches.matching() {
+        is_gone.store(true, Ordering::Relaxed);
+    }
+    Ok(is_gone)
+}

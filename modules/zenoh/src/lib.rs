@@ -1,0 +1,117 @@
+//! `zenoh-unix`, `zenoh-tcp`, `zenoh-shm`: messages published by one peer and subscribed to by the other, without a
+//! router.
+//!
+//! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber each side,
+//!   one key expression for each direction.
+//! - Kernel objects: a stream socket; the library's threads, which sleep in `epoll_wait` and on condition variables;
+//!   `zenoh-shm` also segments of shared memory with names of the library's own.
+//! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more
+//!   where it was cut into batches of 64 KiB.
+//! - Blocks: the receiver on a condition variable that one of the library's threads signals, 100 ms at most.
+//! - Limits: messages under way are bounded beside the library, for its own bound closes the connection.
+
+mod connection;
+mod copied;
+mod flow;
+mod options;
+mod session;
+mod shm;
+#[path = "../../shared/rust/space.rs"]
+mod space;
+
+use std::borrow::Cow;
+
+use ipcmark_transport::{
+    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Leftover, Rendezvous,
+    SessionName, Settings, Transport,
+};
+
+use copied::CopiedEnd;
+use session::Link;
+use shm::ShmEnd;
+
+/// Messages over a socket.
+pub struct Copied {
+    definition: Definition,
+    link: Link,
+}
+
+impl Transport for Copied {
+    type Endpoint = CopiedEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<CopiedEnd, Error> {
+        CopiedEnd::open(self.link, settings, peers)
+    }
+}
+
+/// Messages in shared memory.
+pub struct Shared {
+    definition: Definition,
+}
+
+impl Transport for Shared {
+    type Endpoint = ShmEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<ShmEnd, Error> {
+        ShmEnd::open(settings, peers)
+    }
+
+    fn leftovers(&self, _sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
+        Ok(shm::leftovers())
+    }
+}
+
+fn describe(name: &'static str, summary: &'static str, carrier: Carrier) -> Definition {
+    Definition {
+        name: name.into(),
+        family: "zenoh".into(),
+        summary: summary.into(),
+        carrier: DeclaredCarrier::Always(carrier),
+        options: Cow::Borrowed(&options::COPIED),
+        capabilities: Capabilities::usual(),
+    }
+}
+
+fn shared() -> Definition {
+    let mut definition = describe(
+        "zenoh-shm",
+        "zenoh's loans in shared memory, no copy; a Unix socket and threads of the library say where",
+        Carrier::SharedMemory,
+    );
+    definition.options = Cow::Borrowed(&options::SHARED);
+    definition.capabilities.loans = true;
+    definition
+}
+
+/// Hands the transports to `collect`.
+pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
+    vec![
+        collect.item(Copied {
+            definition: describe(
+                "zenoh-unix",
+                "zenoh peer to peer over a Unix domain socket, threads of the library each side",
+                Carrier::Kernel,
+            ),
+            link: Link::Unix,
+        }),
+        collect.item(Copied {
+            definition: describe(
+                "zenoh-tcp",
+                "zenoh peer to peer over TCP, threads of the library each side",
+                Carrier::Network,
+            ),
+            link: Link::Tcp,
+        }),
+        collect.item(Shared { definition: shared() }),
+    ]
+}
+
+ipcmark_abi::export!("zenoh", "1.10.2", transports);

@@ -1,0 +1,57 @@
+//! What users can set, and what an end makes of it.
+
+use std::collections::BTreeMap;
+
+use ipcmark_transport::{OptionSpec, Settings};
+
+use crate::session::Link;
+
+/// Fewest and most messages under way.
+const LEAST: usize = 3;
+const MOST: usize = 64;
+
+/// What users can set of a row over a socket.
+pub static COPIED: [OptionSpec; 2] = [EXPRESS, depth_spec("what 8 MiB hold, from 3 to 64")];
+
+/// What users can set of the row in shared memory.
+pub static SHARED: [OptionSpec; 2] = [EXPRESS, depth_spec("what 1 MiB holds, from 3 to 64")];
+
+const EXPRESS: OptionSpec = OptionSpec::new(
+    "express",
+    "on|off",
+    "on",
+    "each message is sent at once, and waits for no others to be sent with",
+);
+
+/// The library's own channel holds 256.
+const fn depth_spec(standard: &'static str) -> OptionSpec {
+    OptionSpec::new("depth", "1..256", standard, "messages under way in a direction")
+}
+
+/// What the messages under way may take. The library locks its shared memory, of which an ordinary user may lock 8 MiB.
+fn bytes_under_way(link: Link) -> usize {
+    if link == Link::Shm { 1 << 20 } else { 8 << 20 }
+}
+
+/// How many messages can be under way in a direction.
+pub fn depth(link: Link, settings: &Settings) -> u64 {
+    let standard = (bytes_under_way(link) / settings.payload).clamp(LEAST, MOST);
+    settings.number("depth").unwrap_or(standard as u64)
+}
+
+/// Whether messages go without waiting for others.
+pub fn is_express(settings: &Settings) -> bool {
+    !settings.is_set_to("express", "off")
+}
+
+/// What was set of the library, for the result.
+pub fn noted(link: Link, settings: &Settings) -> BTreeMap<String, String> {
+    let entry = |(key, value): (&str, String)| (key.to_owned(), value);
+    [
+        ("congestion control", "block".into()),
+        ("express", if is_express(settings) { "on" } else { "off" }.into()),
+        ("messages under way", depth(link, settings).to_string()),
+    ]
+    .map(entry)
+    .into()
+}

@@ -1,0 +1,191 @@
+//! The library's session of an end: its configuration, and how the ends find each other.
+
+use std::{
+    fmt::Display,
+    net::{Ipv4Addr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+
+use ipcmark_transport::{Error, Rendezvous, Settings};
+use zenoh::{Config, Session, Wait, shm::ShmClientStorage};
+
+/// What carries a session's frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// A Unix domain stream socket.
+    Unix,
+    /// TCP over the loopback interface.
+    Tcp,
+    /// A Unix domain stream socket that says where in shared memory a message lies.
+    Shm,
+}
+
+/// How long a follower tries to connect, on a busy machine too: a session is given up after ten seconds.
+pub const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
+
+/// Turns an error of the library into one of ours.
+pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::new(operation, object, cause(&error.to_string()))
+}
+
+/// What the library says, without the place in its sources.
+pub fn cause(text: &str) -> &str {
+    text.split_once(" at /").map_or(text, |(cause, _)| cause)
+}
+
+/// A session of the library, closed once its publisher and subscriber are gone: closed before, it keeps the memory of
+/// both ends mapped for good.
+pub struct OpenSession(pub Session);
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        // A connection that has ended is closed already.
+        let _ = self.0.close().wait();
+    }
+}
+
+/// Opens the session of an end. The leader listens and tells the follower where; then the follower connects. `prepare`
+/// makes what else the end has of the library: never at the same time as the other end.
+pub fn open<T>(
+    link: Link,
+    settings: &Settings,
+    peers: &mut dyn Rendezvous,
+    prepare: impl FnOnce() -> Result<T, Error>,
+) -> Result<(OpenSession, T), Error> {
+    if settings.role.is_leader() {
+        let (endpoint, session) = listen(link, settings)?;
+        let prepared = prepare()?;
+        peers.send(0, endpoint.as_bytes(), &[])?;
+        return Ok((session, prepared));
+    }
+    let (endpoint, _) = peers.receive(0)?;
+    let session = start(link, config(link, None, Some(&told(link, endpoint)?))?)?;
+    Ok((session, prepare()?))
+}
+
+/// How often a port is looked for that nobody takes before the library listens at it.
+const PORTS: u32 = 5;
+
+fn listen(link: Link, settings: &Settings) -> Result<(String, OpenSession), Error> {
+    let mut tries = if link == Link::Tcp { PORTS } else { 1 };
+    loop {
+        let endpoint = endpoint(link, settings)?;
+        tries -= 1;
+        match start(link, config(link, Some(&endpoint), None)?) {
+            Err(_) if tries > 0 => {}
+            session => return Ok((endpoint, session?)),
+        }
+    }
+}
+
+fn start(link: Link, config: Config) -> Result<OpenSession, Error> {
+    let mut builder = zenoh::open(config);
+    if link == Link::Shm {
+        // One of its own: what all sessions have in common keeps the memory of others mapped for good.
+        let clients = ShmClientStorage::builder().with_default_client_set().build();
+        builder = builder.with_shm_clients(Arc::new(clients));
+    }
+    builder.wait().map(OpenSession).map_err(failed("open", "a session of zenoh"))
+}
+
+/// Where the leader listens: nobody else knows the name, and only this user reaches the directory.
+fn endpoint(link: Link, settings: &Settings) -> Result<String, Error> {
+    match link {
+        Link::Unix | Link::Shm => unix_endpoint(settings),
+        Link::Tcp => tcp_endpoint(),
+    }
+}
+
+/// The library does not tell which port it got, where the system was to choose one.
+fn tcp_endpoint() -> Result<String, Error> {
+    let fail = |e| Error::os("find", "a free TCP port", e);
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(fail)?;
+    Ok(format!("tcp/{}", free.local_addr().map_err(fail)?))
+}
+
+/// The longest path of a Unix socket in bytes.
+const MOST_PATH_BYTES: usize = 107;
+
+/// Where other parts of an endpoint begin, and what would need quotes in the configuration.
+const SPECIAL: [char; 4] = ['?', '#', '"', '\\'];
+
+/// A leader of several followers has an end for each, and they share the directory.
+fn unix_endpoint(settings: &Settings) -> Result<String, Error> {
+    let path = settings.directory.join(format!("{}.zenoh", settings.name));
+    let text = path.to_str().filter(|text| !text.contains(SPECIAL));
+    match text {
+        Some(text) if text.len() <= MOST_PATH_BYTES => Ok(format!("unixsock-stream/{text}")),
+        _ => Err(Error::new("listen at", path.display().to_string(), "zenoh takes no such path")),
+    }
+}
+
+/// The leader's endpoint, which must be of the kind that is measured.
+fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
+    let start = match link {
+        Link::Unix | Link::Shm => "unixsock-stream/",
+        Link::Tcp => "tcp/127.0.0.1:",
+    };
+    let text = String::from_utf8(endpoint).ok();
+    text.filter(|text| text.starts_with(start) && !text.contains(SPECIAL))
+        .ok_or_else(|| Error::new("connect", "a session of zenoh", "the leader sent no endpoint"))
+}
+
+/// Peer to peer, over the one endpoint and nothing else: nobody is looked for, and nobody is told of others.
+fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> {
+    let protocol = if link == Link::Tcp { "tcp" } else { "unixsock-stream" };
+    let mut config = Config::default();
+    let list = |word: Option<&str>| match word {
+        Some(word) => format!("[\"{word}\"]"),
+        None => "[]".to_owned(),
+    };
+    let timeout = CONNECTED_WITHIN.as_millis().to_string();
+    let (shares, mode) = match link {
+        Link::Shm => ("true", "\"init\""),
+        Link::Unix | Link::Tcp => ("false", "\"lazy\""),
+    };
+    let settings: [(&str, &str); 14] = [
+        ("mode", "\"peer\""),
+        ("listen/endpoints", &list(listen)),
+        ("connect/endpoints", &list(connect)),
+        ("connect/timeout_ms", &timeout),
+        ("connect/exit_on_failure", "true"),
+        ("connect/retry", "{ period_init_ms: 20, period_max_ms: 200, period_increase_factor: 2 }"),
+        ("scouting/multicast/enabled", "false"),
+        ("scouting/gossip/enabled", "false"),
+        ("open/return_conditions/connect_scouted", "false"),
+        ("adminspace/enabled", "false"),
+        ("transport/link/protocols", &list(Some(protocol))),
+        ("transport/shared_memory/enabled", shares),
+        // With the session, and not with the first message; "init" makes some where it is not enabled, too.
+        ("transport/shared_memory/mode", mode),
+        // Only what lies in shared memory already goes that way: nothing is copied there.
+        ("transport/shared_memory/transport_optimization/enabled", "false"),
+    ];
+    for (key, value) in settings {
+        config.insert_json5(key, value).map_err(failed("configure", "a session of zenoh"))?;
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_names_no_place_in_the_sources() {
+        let text = "Can not create a listener at /registry/src/unicast.rs:356.";
+        assert_eq!(cause(text), "Can not create a listener");
+        assert_eq!(cause("timed out"), "timed out");
+    }
+
+    #[test]
+    fn an_endpoint_of_another_kind_is_refused() {
+        let told = |text: &str| told(Link::Unix, text.as_bytes().to_vec());
+        assert!(told("unixsock-stream//tmp/x.zenoh").is_ok());
+        for text in ["", "tcp/10.0.0.1:7447", "unixsock-stream//tmp/x?rel=0", "unixsock-stream/\"]"]
+        {
+            assert!(told(text).is_err(), "{text}");
+        }
+    }
+}

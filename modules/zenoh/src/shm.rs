@@ -1,0 +1,196 @@
+//! An end whose messages lie in shared memory of the library; a socket carries where.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use ipcmark_transport::{Endpoint, Error, Leftover, Rendezvous, Settings, Step};
+use zenoh::{
+    Wait,
+    bytes::ZBytes,
+    sample::Sample,
+    shm::{
+        GarbageCollect, PosixShmProviderBackend, ShmProvider, ShmProviderBuilder, ZAllocError,
+        ZLayoutAllocError, ZShmMut,
+    },
+};
+
+use crate::{
+    connection::Connection,
+    options,
+    session::{Link, cause, failed},
+    space,
+};
+
+type Provider = ShmProvider<PosixShmProviderBackend>;
+
+/// What the library adds to a buffer, at most.
+const OVERHEAD: usize = 128;
+
+/// What the library has of shared memory beside the buffers, in each process.
+const LIBRARY_BYTES: usize = 2 << 20;
+
+/// The message by which each end finds that the other one's memory can be reached.
+const GREETING_BYTES: usize = 16;
+
+/// The library locks what it maps.
+const REMEDY: &str = "allow more locked memory: ulimit -l unlimited";
+
+/// One end.
+pub struct ShmEnd {
+    taken: Option<Sample>,
+    loan: Option<ZShmMut>,
+    connection: Connection,
+    provider: Provider,
+    configuration: BTreeMap<String, String>,
+}
+
+impl ShmEnd {
+    pub fn open(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
+        let depth = options::depth(Link::Shm, settings) as usize;
+        let pool = pool_bytes(settings.payload, depth);
+        space::check(2 * (pool + LIBRARY_BYTES))?;
+        let (connection, provider) =
+            Connection::open(Link::Shm, settings, peers, || provide(pool))?;
+        let mut configuration = options::noted(Link::Shm, settings);
+        configuration.insert("pool".into(), format!("{pool} bytes"));
+        let mut end = Self { taken: None, loan: None, connection, provider, configuration };
+        end.greet(peers)?;
+        Ok(end)
+    }
+
+    /// Makes sure that each end has the other one's memory: a library that cannot map it drops the message.
+    fn greet(&mut self, peers: &mut dyn Rendezvous) -> Result<(), Error> {
+        let greeting = lend(&self.provider, GREETING_BYTES)?;
+        let greeting = greeting.ok_or_else(|| no_memory("there is no room in it"))?;
+        // Kept until the other end has it.
+        let greeting = ZBytes::from(greeting);
+        match self.connection.greet(greeting.clone())? {
+            Some(sample) => is_shared(&sample)?,
+            None => return Err(no_memory("the other end's could not be mapped")),
+        }
+        peers.meet()
+    }
+}
+
+/// What the library names after random numbers in shared memory: an end that was killed leaves it.
+pub fn leftovers() -> Vec<Leftover> {
+    let entries = fs::read_dir(space::SHARED_MEMORY).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| is_segment(path));
+    paths.map(Leftover::File).collect()
+}
+
+fn is_segment(path: &Path) -> bool {
+    let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+    number.is_some() && path.extension().is_some_and(|extension| extension == "zenoh")
+}
+
+/// Memory for so many messages and the one on loan.
+fn pool_bytes(payload: usize, depth: usize) -> usize {
+    (depth + 2) * (payload.next_multiple_of(64) + OVERHEAD) + OVERHEAD
+}
+
+fn provide(pool: usize) -> Result<Provider, Error> {
+    let provider = ShmProviderBuilder::default_backend(pool).wait();
+    provider.map_err(|error| no_memory(cause(&error.to_string())))
+}
+
+#[cold]
+fn no_memory(cause: &str) -> Error {
+    Error::new("use", "shared memory of zenoh", cause).remedy(REMEDY)
+}
+
+/// Room for a message, if there is some.
+#[inline]
+fn lend(provider: &Provider, len: usize) -> Result<Option<ZShmMut>, Error> {
+    match provider.alloc(len).with_policy::<GarbageCollect>().wait() {
+        Ok(room) => Ok(Some(room)),
+        Err(ZLayoutAllocError::Alloc(ZAllocError::OutOfMemory | ZAllocError::NeedDefragment)) => {
+            Ok(None)
+        }
+        Err(error) => Err(failed("lend", "shared memory of zenoh")(error)),
+    }
+}
+
+/// The library copies over the socket where the other end cannot reach the memory.
+#[inline]
+fn is_shared(sample: &Sample) -> Result<(), Error> {
+    match sample.payload().as_shm() {
+        Some(_) => Ok(()),
+        None => Err(no_memory("a message came as a copy over the socket")),
+    }
+}
+
+impl Endpoint for ShmEnd {
+    #[inline]
+    fn loan(&mut self, len: usize) -> Result<Step, Error> {
+        if !self.connection.flow().has_room() {
+            return Ok(Step::WouldBlock);
+        }
+        self.loan = lend(&self.provider, len)?;
+        Ok(if self.loan.is_some() { Step::Done } else { Step::WouldBlock })
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        self.loan.as_mut().map_or(&mut [], |room| &mut room[..])
+    }
+
+    #[inline]
+    fn publish(&mut self) -> Result<Step, Error> {
+        match self.loan.take() {
+            Some(room) => self.connection.send(ZBytes::from(room)),
+            None => Ok(Step::Done),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Result<Step, Error> {
+        let Some(sample) = self.connection.receive()? else {
+            return Ok(Step::WouldBlock);
+        };
+        is_shared(&sample)?;
+        self.taken = Some(sample);
+        Ok(Step::Done)
+    }
+
+    #[inline]
+    fn message(&self) -> &[u8] {
+        let sample = self.taken.as_ref();
+        sample.and_then(|sample| sample.payload().slices().next()).unwrap_or(&[])
+    }
+
+    #[inline]
+    fn release(&mut self) -> Result<(), Error> {
+        self.taken = None;
+        self.connection.flow().count_released();
+        Ok(())
+    }
+
+    fn configuration(&self) -> BTreeMap<String, String> {
+        self.configuration.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_known_by_their_names() {
+        for name in ["42.zenoh", "18446744073709551615.zenoh"] {
+            assert!(is_segment(&Path::new(space::SHARED_MEMORY).join(name)), "{name}");
+        }
+        for name in ["zenoh", "x.zenoh", "42.zenoh.x", "-1.zenoh"] {
+            assert!(!is_segment(&Path::new(space::SHARED_MEMORY).join(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_pool_holds_what_is_under_way_and_on_loan() {
+        for payload in [16, 64, 5000, 4 << 20] {
+            let pool = pool_bytes(payload, 3);
+            let provider = provide(pool).unwrap();
+            let rooms: Vec<_> = (0..4).filter_map(|_| lend(&provider, payload).unwrap()).collect();
+            assert_eq!(rooms.len(), 4, "{payload}");
+        }
+    }
+}

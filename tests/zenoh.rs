@@ -1,0 +1,103 @@
+//! zenoh for real: two peers over the carrier that was asked for, streams, an end that dies.
+
+use ipcmark_results::Status;
+use ipcmark_transport::Carrier;
+use libc::SIGKILL;
+use serde_json::Value;
+
+use crate::support::{
+    Verdict, only, run,
+    scene::{FOLLOWER, LEADER, Scene},
+};
+
+ipcmark_harness::tests![
+    every_row_takes_its_carrier,
+    a_stream_loses_nothing,
+    several_followers_have_a_session_each,
+    an_end_that_dies_ends_the_wait_of_the_other,
+];
+
+/// The rows of zenoh that can run here.
+fn rows() -> Vec<String> {
+    let listed = run("list --format json").exits(0);
+    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
+    let is_zenoh = |entry: &&Value| entry["family"] == "zenoh" && entry["available"] == true;
+    let name = |entry: &Value| entry["name"].as_str().expect("a name").to_owned();
+    entries.iter().filter(is_zenoh).map(name).collect()
+}
+
+fn none() -> Verdict {
+    Verdict::Skipped("the module of zenoh is not there".into())
+}
+
+fn every_row_takes_its_carrier() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    for sandbox in ["auto", "off"] {
+        let words = "-w spin,block -s 16,4k,100k,4M -n 20 --trials 1 --touch all";
+        let words = format!("{words} --sandbox {sandbox} --format json");
+        let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+        assert_eq!(result.cases.len(), 8 * rows.len());
+        for case in &result.cases {
+            let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
+            let carrier = &only(case).session.carrier;
+            let told = match &*case.identity.transport {
+                "zenoh-shm" => Carrier::SharedMemory,
+                "zenoh-tcp" => Carrier::Network,
+                _ => Carrier::Kernel,
+            };
+            assert_eq!(carrier.declared, Some(told), "{name}");
+            // Traffic of others is not told apart without a sandbox.
+            assert!(sandbox == "off" || carrier.found == told, "{name}: {carrier:?}");
+        }
+    }
+    Verdict::Holds
+}
+
+fn a_stream_loses_nothing() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-p throughput,one-way -s 64,64k -d 50ms --trials 1 --touch all --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    for case in &result.cases {
+        assert_eq!(case.status(), Status::Ok, "{:?}", case.reason());
+        let ends: Vec<_> =
+            only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
+        assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
+    }
+    Verdict::Holds
+}
+
+fn several_followers_have_a_session_each() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-p fan-out --subscribers 3 -s 64 -n 20 --trials 1 --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+    Verdict::Holds
+}
+
+fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    for (row, wait) in rows.iter().flat_map(|row| [(row, "spin"), (row, "block")]) {
+        for name in [LEADER, FOLLOWER] {
+            let scene = Scene::start(&format!("run -t {row} -w {wait} -s 64 -d 1h"));
+            scene.await_case();
+            scene.send(name, SIGKILL);
+            let result = scene.end().1;
+            let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
+            assert_eq!(reasons.len(), 1, "{row} {wait}");
+            assert!(reasons[0].contains("killed by signal 9"), "{row} {wait}: {reasons:?}");
+        }
+    }
+    Verdict::Holds
+}
