@@ -165,7 +165,9 @@ fn leaves_nothing(transports: &str, process: &str) {
     ground.at_every_name(process, Victims::Caller, |moment, file| {
         let result = read(file);
         let failed = result.cases.iter().filter(|case| case.status() == Status::Failed).count();
-        assert_eq!(failed, 1, "{moment}: {:?}", result.cases);
+        // A library's own thread may remove a name once its row is over.
+        let is_over = failed == 0 && transports != NAMED;
+        assert!(failed == 1 || is_over, "{moment}: {failed} failed of {:?}", result.cases);
         assert!(result.complete, "{moment}");
         assert_eq!(ground.left(), [""; 0], "{moment}");
     });
