@@ -3,9 +3,8 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::support::{Running, Verdict, end, ipcmark, only, run};
+use crate::support::{Running, Verdict, end, ipcmark, listed, only, run};
 use ipcmark_results::Status;
-use serde_json::Value;
 
 ipcmark_harness::tests![
     three_subscribers_in_every_mode,
@@ -16,14 +15,7 @@ ipcmark_harness::tests![
 
 /// The rows of DDS that can run here.
 fn rows() -> Vec<String> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let is_dds = |entry: &&Value| {
-        let family = entry["family"].as_str().unwrap_or_default();
-        ["fastdds", "cyclonedds"].contains(&family) && entry["available"] == true
-    };
-    let name = |entry: &Value| entry["name"].as_str().expect("a name").to_owned();
-    entries.iter().filter(is_dds).map(name).collect()
+    listed::of_families(&["fastdds", "cyclonedds"])
 }
 
 fn none() -> Verdict {

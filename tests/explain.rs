@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::{
-    Running, Verdict, end, ipcmark, ipcmark_under,
+    Running, Verdict, end, ipcmark, ipcmark_under, listed,
     processes::{await_end_of, await_that, descendants},
     run, works,
 };
@@ -90,11 +90,8 @@ fn its_page_stacks_the_parts_of_each_row() {
 }
 
 fn a_library_is_counted_with_its_threads() -> Verdict {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let entry = entries.iter().find(|entry| entry["name"] == "zeromq-ipc").expect("it is listed");
-    if entry["available"] != true {
-        return Verdict::Skipped(format!("zeromq-ipc: {}", entry["reason"]));
+    if let Some(why) = listed::missing("zeromq-ipc") {
+        return Verdict::Skipped(why);
     }
     let row = explained("zeromq-ipc -w block");
     // Its own threads send and receive.

@@ -3,10 +3,9 @@
 
 use ipcmark_results::{Case, Role, Status, Trial};
 use libc::SIGKILL;
-use serde_json::Value;
 
 use crate::support::{
-    Verdict, assert_valid, end, ipcmark, only, run,
+    Verdict, assert_valid, end, ipcmark, listed, only, run,
     scene::{FOLLOWER, Scene},
     traces,
 };
@@ -43,11 +42,8 @@ pub(crate) const LOSSY: [&str; 2] = ["nng-pubsub-ipc", "nng-pubsub-tcp"];
 
 /// Those of the rows that can run here; or why there is nothing to test.
 pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let is_there = |name: &&str| {
-        entries.iter().any(|entry| entry["name"] == **name && entry["available"] == true)
-    };
+    let available = listed::available();
+    let is_there = |name: &&str| available.iter().any(|there| there == name);
     match rows.iter().copied().filter(is_there).collect::<Vec<_>>() {
         rows if rows.is_empty() => Err(Verdict::Skipped("none of the libraries is there".into())),
         rows => Ok(rows),

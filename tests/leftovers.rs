@@ -18,13 +18,12 @@ use nix::{
     sys::stat::Mode,
     unistd::{Uid, chown, mkfifo},
 };
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
     modules::compiled::module,
     support::{
-        Verdict, end, ipcmark, is_root,
+        Verdict, end, ipcmark, is_root, listed,
         processes::{Process, await_end_of, await_named, await_that},
         read, run,
         scene::{CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
@@ -182,16 +181,9 @@ fn a_worker_killed_at_any_name_leaves_nothing() -> Verdict {
     Verdict::Holds
 }
 
-/// The transports that can run here.
-fn available() -> Vec<String> {
-    let list: Value = serde_json::from_str(&run("list --format json").exits(0).stdout).unwrap();
-    let entries = list.as_array().unwrap().iter().filter(|entry| entry["available"] == true);
-    entries.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
-}
-
 /// Does this with each of the rows that can run here, one by one: a library's processes share nothing.
 fn with_each(rows: &[&str], check: impl Fn(&str)) -> Verdict {
-    let available = available();
+    let available = listed::available();
     let there: Vec<_> =
         rows.iter().filter(|row| available.iter().any(|name| name == *row)).collect();
     if there.is_empty() {
@@ -315,7 +307,7 @@ fn a_keeper_that_is_asked_to_end_ends_its_session_in_order() {
 }
 
 fn a_daemon_ends_with_its_session_however_that_ends() -> Verdict {
-    if !available().iter().any(|row| row == "iceoryx-cpp") {
+    if !listed::available().iter().any(|row| row == "iceoryx-cpp") {
         return Verdict::Skipped("iceoryx is not here".into());
     }
     if !is_isolated() {

@@ -5,10 +5,9 @@ use std::{collections::BTreeSet, process::Command, thread, time::Duration};
 
 use ipcmark_results::{RunResult, Status};
 use libc::{SIGCONT, SIGKILL};
-use serde_json::Value;
 
 use crate::support::{
-    IPCMARK, Running, Verdict, end, ipcmark,
+    IPCMARK, Running, Verdict, end, ipcmark, listed,
     namespaces::{lacking, namespaces, unshared},
     outcome, run,
     scene::{FOLLOWER, LEADER, Scene},
@@ -44,10 +43,7 @@ const LIBRARIES: [&str; 13] = [
 
 /// Why a transport cannot run here, if it cannot.
 fn missing(name: &str) -> Option<Verdict> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let entry = entries.iter().find(|entry| entry["name"] == name).expect("it is listed");
-    (entry["available"] != true).then(|| Verdict::Skipped(format!("{name}: {}", entry["reason"])))
+    listed::missing(name).map(Verdict::Skipped)
 }
 
 /// What a session does before its ends are open.

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
-use serde_json::Value;
 
-use crate::support::{Verdict, end, ipcmark, only, outcome, run, traces};
+use crate::support::{Verdict, end, ipcmark, listed, outcome, run, traces};
 
 ipcmark_harness::tests![
     every_row_takes_the_carrier_that_it_was_told,
@@ -19,14 +18,7 @@ ipcmark_harness::tests![
 
 /// The rows of MPI that can run here.
 fn rows() -> Vec<String> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let is_mpi = |entry: &&Value| {
-        let family = entry["family"].as_str().unwrap_or_default();
-        ["openmpi", "mpich"].contains(&family) && entry["available"] == true
-    };
-    let name = |entry: &Value| entry["name"].as_str().expect("a name").to_owned();
-    entries.iter().filter(is_mpi).map(name).collect()
+    listed::of_families(&["openmpi", "mpich"])
 }
 
 fn none() -> Verdict {
@@ -64,14 +56,7 @@ fn a_stream_loses_nothing() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    let words = "-p throughput,one-way -s 64,64k -d 50ms --trials 1 --touch all --format json";
-    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
-    for case in &result.cases {
-        assert_eq!(case.status(), Status::Ok, "{:?}", case.reason());
-        let ends: Vec<_> =
-            only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
-        assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
-    }
+    listed::streams_lose_nothing(&rows);
     Verdict::Holds
 }
 

@@ -1,7 +1,7 @@
 //! The options of transports, each set to the least and the greatest that it accepts: a row that is
 //! measured, or a reason that names the limit of the system.
 
-use crate::support::{Verdict, only, run};
+use crate::support::{Verdict, listed, only, run};
 use ipcmark_harness::Test;
 use ipcmark_results::Status;
 use ipcmark_transport::number;
@@ -28,10 +28,8 @@ struct Entry {
 }
 
 fn options() -> Vec<Entry> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
     let mut found = Vec::new();
-    for entry in entries.iter().filter(|entry| entry["available"] == true) {
+    for entry in listed::all().iter().filter(|entry| entry["available"] == true) {
         for option in entry["options"].as_array().into_iter().flatten() {
             let word = |value: &Value| value.as_str().expect("a word").to_owned();
             let waits = entry["waits"].as_array().expect("a list").iter().map(word);

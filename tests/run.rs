@@ -9,13 +9,12 @@ use std::{
 };
 
 use crate::support::{
-    IPCMARK, Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, only, outcome,
-    processors, read, run, traces, works,
+    IPCMARK, Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, listed, only,
+    outcome, processors, read, run, traces, works,
 };
 use ipcmark_results::{
     Case, EndRecord, PlacementPolicy, Role, RunResult, Span, Status, Times, Trial, Wait,
 };
-use serde_json::Value;
 
 ipcmark_harness::tests![
     the_table_shows_machine_and_rows,
@@ -424,8 +423,7 @@ fn a_reader_may_go_away() {
 }
 
 fn the_list_says_what_each_can_do() {
-    let list: Vec<Value> =
-        serde_json::from_str(&run("list --format json").exits(0).stdout).unwrap();
+    let list = listed::all();
     let names: BTreeSet<&str> = list.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), list.len(), "a name stands for one transport");
     assert!(["null", "pipe", "shm-slot"].iter().all(|name| names.contains(name)), "{names:?}");

@@ -9,9 +9,8 @@ use std::{
     thread,
 };
 
-use crate::support::{Verdict, is_root, run};
+use crate::support::{Verdict, is_root, listed, run};
 use ipcmark_results::Status;
-use serde_json::Value;
 
 ipcmark_harness::tests![
     certificates_of_latency_test_prove_who_one_is,
@@ -37,7 +36,7 @@ certify sub $2
 "#;
 
 fn certificates_of_latency_test_prove_who_one_is() -> Verdict {
-    if let Some(reason) = unavailable("fastdds-secure") {
+    if let Some(reason) = listed::missing("fastdds-secure") {
         return Verdict::Skipped(format!("fastdds-secure: {reason}"));
     }
     for (authority, status) in [("maincacert", 0), ("stranger", 1)] {
@@ -71,7 +70,7 @@ fn a_message_cannot_be_read_on_the_loopback_interface() -> Verdict {
         return Verdict::Skipped("others speak on the loopback interface too".into());
     }
     for (transport, expected) in [("fastdds-udp", true), ("fastdds-secure", false)] {
-        if let Some(reason) = unavailable(transport) {
+        if let Some(reason) = listed::missing(transport) {
             return Verdict::Skipped(format!("{transport}: {reason}"));
         }
         let seen = watch(|| measure(transport));
@@ -79,13 +78,6 @@ fn a_message_cannot_be_read_on_the_loopback_interface() -> Verdict {
         assert_eq!(seen.readable > 0, expected, "{transport}: {} are readable", seen.readable);
     }
     Verdict::Holds
-}
-
-fn unavailable(transport: &str) -> Option<String> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let entry = entries.iter().find(|entry| entry["name"] == transport).expect("it is listed");
-    (entry["available"] != true).then(|| entry["reason"].to_string())
 }
 
 fn measure(transport: &str) {

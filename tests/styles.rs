@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use crate::support::{Ended, Running, Verdict, ipcmark, only, read, run};
+use crate::support::{Ended, Running, Verdict, ipcmark, listed, only, read, run};
 use ipcmark_results::{Status, Touch, Wait};
-use serde_json::Value;
 
 ipcmark_harness::tests![
     figures_in_a_style_are_those_of_the_file,
@@ -188,20 +187,9 @@ fn flags_of_run_go_behind_two_dashes() {
     assert_eq!(result.run.command[1..].join(" "), words, "the result holds what was typed");
 }
 
-/// Whether a row can run here, and if not why.
-fn availability(name: &str) -> Result<(), String> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let entry = entries.iter().find(|entry| entry["name"] == name).expect("it is listed");
-    match entry["available"] == true {
-        true => Ok(()),
-        false => Err(format!("{name}: {}", entry["reason"])),
-    }
-}
-
 fn latency_test_measures_the_payloads_of_a_file() -> Verdict {
     for row in ["fastdds-intra", "fastdds-udp", "fastdds-loan"] {
-        if let Err(why) = availability(row) {
+        if let Some(why) = listed::missing(row) {
             return Verdict::Skipped(why);
         }
     }
@@ -250,7 +238,7 @@ fn latency_test_s_launcher_runs_both_nodes() -> Verdict {
         ("--interprocess --reliability", "fastdds"),
         ("--interprocess --shared_memory off", "fastdds-udp"),
     ] {
-        if let Err(why) = availability(row) {
+        if let Some(why) = listed::missing(row) {
             return Verdict::Skipped(why);
         }
         let shown = timed(&format!("latency-tests -n 20 {options} -- -s 16")).exits(0).stdout;
@@ -261,7 +249,7 @@ fn latency_test_s_launcher_runs_both_nodes() -> Verdict {
 }
 
 fn latency_test_without_the_library_says_what_to_install() -> Verdict {
-    if availability("fastdds-intra").is_ok() {
+    if listed::missing("fastdds-intra").is_none() {
         return Verdict::Skipped("the library is there".into());
     }
     let shown = run("latency-test both").exits(1).stdout;

@@ -12,13 +12,12 @@ use libc::{
     SIGABRT, SIGALRM, SIGBUS, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGSEGV, SIGSTOP,
     SIGTERM, SIGUSR1,
 };
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    Ended, IPCMARK, Running, Verdict, ipcmark, ipcmark_under, is_root,
+    Ended, IPCMARK, Running, Verdict, ipcmark, ipcmark_under, is_root, listed,
     processes::{self, Process, await_that, descendants},
-    run, traces, works,
+    traces, works,
 };
 
 ipcmark_harness::tests![a_random_signal_does_no_more_than_it_must];
@@ -47,7 +46,7 @@ fn a_random_signal_does_no_more_than_it_must() -> Verdict {
     let mut numbers = chosen.split_whitespace().map(|word| word.parse().expect("a number"));
     let (runs, seed) =
         (numbers.next().unwrap_or(FEW), numbers.next().unwrap_or(u64::from(std::process::id())));
-    let transports = available();
+    let transports = listed::available();
     let mut random = Random(seed);
     let mut told = BTreeMap::new();
     for number in 0..runs {
@@ -57,13 +56,6 @@ fn a_random_signal_does_no_more_than_it_must() -> Verdict {
     }
     told.iter().for_each(|(outcome, count)| println!("torture: {count} {outcome}"));
     Verdict::Holds
-}
-
-/// The transports that can run here.
-fn available() -> Vec<String> {
-    let list: Value = serde_json::from_str(&run("list --format json").exits(0).stdout).unwrap();
-    let entries = list.as_array().unwrap().iter().filter(|entry| entry["available"] == true);
-    entries.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// SplitMix64: what it chooses follows from its seed.

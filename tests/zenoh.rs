@@ -3,10 +3,9 @@
 use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
 use libc::SIGKILL;
-use serde_json::Value;
 
 use crate::support::{
-    Verdict, only, run,
+    Verdict, listed, only, run,
     scene::{FOLLOWER, LEADER, Scene},
 };
 
@@ -19,11 +18,7 @@ ipcmark_harness::tests![
 
 /// The rows of zenoh that can run here.
 fn rows() -> Vec<String> {
-    let listed = run("list --format json").exits(0);
-    let entries: Vec<Value> = serde_json::from_str(&listed.stdout).expect("a list");
-    let is_zenoh = |entry: &&Value| entry["family"] == "zenoh" && entry["available"] == true;
-    let name = |entry: &Value| entry["name"].as_str().expect("a name").to_owned();
-    entries.iter().filter(is_zenoh).map(name).collect()
+    listed::of_families(&["zenoh"])
 }
 
 fn none() -> Verdict {
@@ -61,14 +56,7 @@ fn a_stream_loses_nothing() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    let words = "-p throughput,one-way -s 64,64k -d 50ms --trials 1 --touch all --format json";
-    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
-    for case in &result.cases {
-        assert_eq!(case.status(), Status::Ok, "{:?}", case.reason());
-        let ends: Vec<_> =
-            only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
-        assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
-    }
+    listed::streams_lose_nothing(&rows);
     Verdict::Holds
 }
 

@@ -3,6 +3,7 @@
 
 pub mod browser;
 pub mod confined;
+pub mod listed;
 pub mod namespaces;
 pub mod processes;
 pub mod pty;

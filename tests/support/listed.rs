@@ -1,0 +1,46 @@
+//! What `ipcmark list` says, for tests of what may not be there.
+
+use ipcmark_results::Status;
+use serde_json::Value;
+
+use super::{only, run};
+
+/// Its entries.
+pub fn all() -> Vec<Value> {
+    serde_json::from_str(&run("list --format json").exits(0).stdout).expect("a list")
+}
+
+/// The names of what can run here.
+pub fn available() -> Vec<String> {
+    those(|_| true)
+}
+
+/// Those of these families.
+pub fn of_families(families: &[&str]) -> Vec<String> {
+    those(|entry| families.contains(&entry["family"].as_str().unwrap_or_default()))
+}
+
+fn those(are_wanted: impl Fn(&Value) -> bool) -> Vec<String> {
+    let entries = all().into_iter().filter(|entry| entry["available"] == true && are_wanted(entry));
+    entries.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// Why a transport cannot run here, if it cannot.
+pub fn missing(name: &str) -> Option<String> {
+    let entries = all();
+    let entry = entries.iter().find(|entry| entry["name"] == name).expect("it is listed");
+    (entry["available"] != true).then(|| format!("{name}: {}", entry["reason"]))
+}
+
+/// Whatever one end of these rows sends, the other one has received.
+#[track_caller]
+pub fn streams_lose_nothing(rows: &[String]) {
+    let words = "-p throughput,one-way -s 64,64k -d 50ms --trials 1 --touch all --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    for case in &result.cases {
+        assert_eq!(case.status(), Status::Ok, "{:?}", case.reason());
+        let ends: Vec<_> =
+            only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
+        assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
+    }
+}
