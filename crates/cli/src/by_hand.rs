@@ -41,7 +41,7 @@ pub(crate) fn lead_within(
     patience: Option<Duration>,
 ) -> Outcome {
     let leader = Leader { address: address_of(place)?, patience, is_told: true };
-    let transports = registry::look(&run.module, &run.transports)?;
+    let transports = registry::look(&run.module, &run.named())?;
     let ended = measurement::measure(run, Some(&leader), &transports);
     leave();
     ended

@@ -48,6 +48,11 @@ pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, Str
     Ok(options)
 }
 
+/// What these name that stand before the keys; an empty word where one is no setting.
+pub(crate) fn named(words: &[String]) -> impl Iterator<Item = &str> {
+    words.iter().map(|word| split(word).map_or("", |(transport, ..)| transport))
+}
+
 fn split(word: &str) -> Result<(&str, &str, &str), String> {
     let parts = word.split_once('=').and_then(|(left, value)| {
         let (transport, key) = left.split_once('.')?;

@@ -11,7 +11,7 @@ use super::{
     export::Export,
     values::{self, WaitWord},
 };
-use crate::completion::values as complete;
+use crate::{completion::values as complete, transport_options};
 
 /// How to measure.
 #[derive(Args)]
@@ -241,6 +241,13 @@ pub(super) struct Key {
 }
 
 impl RunArguments {
+    /// The transports, families and globs that it names, in settings too; nothing where all are meant.
+    pub(crate) fn named(&self) -> Vec<String> {
+        let chosen = self.transports.iter().map(String::as_str);
+        let named = chosen.chain(transport_options::named(&self.set)).map(str::to_owned);
+        if self.transports.is_empty() { Vec::new() } else { named.collect() }
+    }
+
     /// The flags of `ipcmark run` in `words`, without the name of a command.
     pub(crate) fn of_words<W: Into<OsString> + Clone>(words: &[W]) -> Result<Self, clap::Error> {
         let mut run = Self::augment_args(clap::Command::new("ipcmark run").no_binary_name(true));

@@ -109,7 +109,7 @@ pub(crate) fn has_several_rows(plan: &Plan) -> bool {
 
 /// The same, with the transports of the modules that are there and both ends in this command.
 pub(crate) fn measure_here(arguments: &RunArguments) -> Outcome {
-    measure(arguments, None, &registry::look(&arguments.module, &arguments.transports)?)
+    measure(arguments, None, &registry::look(&arguments.module, &arguments.named())?)
 }
 
 fn run(

@@ -50,7 +50,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
     let run = RunArguments::of_words(&words)?;
     exports::check(&run, true)?;
-    let transports = registry::look(&run.module, &run.transports)?;
+    let transports = registry::look(&run.module, &run.named())?;
     let lengths = ["budget", "trials", "precision", "duration", "round_trips"];
     let is_length_given = lengths.iter().any(|flag| is_given(invocation.flags, flag));
     let asked = Asked { arguments, question, run, is_length_given, transports: &transports };

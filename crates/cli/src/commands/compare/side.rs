@@ -40,7 +40,7 @@ impl Side {
         let is_given = |flag: &str| OF_RUN_ALONE.contains(&flag) || of_run::is_given(flags, flag);
         let words = [file.words(&is_given)?, given].concat();
         let arguments = RunArguments::of_words(&words)?;
-        let transports = registry::look(&arguments.module, &arguments.transports)?;
+        let transports = registry::look(&arguments.module, &arguments.named())?;
         let mut request = RunRequest::new(&arguments, &transports.registry)?;
         request.plan.trials = Trials::Fixed(1);
         request.options.command = command(&words);

@@ -38,7 +38,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let timed = words(&arguments, invocation.flags, false);
     let counted = words(&arguments, invocation.flags, true);
     let run = RunArguments::of_words(&timed)?;
-    let transports = registry::look(&run.module, &run.transports)?;
+    let transports = registry::look(&run.module, &run.named())?;
     let timed = request(&timed, &transports)?;
     let mut counted = request(&counted, &transports)?;
     counted.options.counts_calls = true;

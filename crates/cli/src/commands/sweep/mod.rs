@@ -30,7 +30,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let words = given(&shared_flags(), invocation.flags);
     let all = RunArguments::of_words(&words)?;
     exports::check(&all, true)?;
-    let transports = registry::look(&all.module, &all.transports)?;
+    let transports = registry::look(&all.module, &all.named())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let mut walk = Walk {
         over: arguments.over,

@@ -39,7 +39,7 @@ pub(super) fn run(
     if arguments.run.live {
         return Err("--live draws one run, and --all-pairs is several".to_owned().into());
     }
-    let transports = registry::look(&arguments.run.module, &arguments.run.transports)?;
+    let transports = registry::look(&arguments.run.module, &arguments.run.named())?;
     // Whatever is refused is refused by every rank, before any waits for another.
     pair::request(arguments, &transports)?;
     let halt = Halt::new().map_err(|e| format!("cannot make a pipe: {e}"))?;
