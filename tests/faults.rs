@@ -22,6 +22,7 @@ ipcmark_harness::tests![
     a_stopped_follower_costs_one_row,
     a_killed_keeper_costs_one_row,
     a_kill_at_any_moment_costs_one_row_at_most,
+    a_run_of_which_no_row_is_left_ends,
     an_interrupted_run_keeps_what_it_has,
     an_interrupt_during_a_hang_ends_the_run,
     a_killed_command_leaves_nothing,
@@ -135,6 +136,23 @@ fn a_kill_at_any_moment_costs_one_row_at_most() {
         assert!(result.complete && result.clock.read_ns > 0.0, "{moment}, {name}");
         assert_eq!(ended.code(), failed.len() as i32, "{moment}, {name}: {}", ended.stderr);
         assert_eq!(traces::system_v(), before, "{moment}, {name}");
+    }
+}
+
+/// The reference took its turns alone, for as long as the rows would have taken.
+fn a_run_of_which_no_row_is_left_ends() {
+    let mut patience = 3 * A_WHILE;
+    loop {
+        let scene = Scene::start("run -t pipe -w block -s 64 -n 1000000000");
+        scene.await_case();
+        thread::sleep(patience);
+        scene.send(FOLLOWER, SIGKILL);
+        let (ended, result) = scene.end();
+        let failed = the_failed(ended, result);
+        if failed.reason().unwrap_or_default().contains("while measuring") {
+            return;
+        }
+        patience *= 2;
     }
 }
 

@@ -58,12 +58,16 @@ impl<'a> Round<'_, 'a> {
         while !asked.is_empty() {
             opened.extend(self.answer_to_open(asked.pop_front(), outcome)?);
         }
-        if !opened.is_empty() && self.has_reference(slot) {
-            opened.extend(self.open_reference(slot, outcome)?);
-        }
         let mut open = Vec::new();
         for row in opened {
             open.extend(self.warm_up(row, slot, length, outcome)?);
+        }
+        // Where no row is left, there is nothing to refer to it.
+        if !open.is_empty()
+            && self.has_reference(slot)
+            && let Some(reference) = self.open_reference(slot, outcome)?
+        {
+            open.extend(self.warm_up(reference, slot, length, outcome)?);
         }
         Ok(open)
     }

@@ -160,6 +160,10 @@ impl<'r, 'a> Round<'r, 'a> {
     ) -> Result<(), SessionError> {
         let times = open.iter().map(|row| row.turns.count).max().unwrap_or(0);
         for time in 0..times {
+            // The reference alone says nothing.
+            if open.iter().all(|row| row.row.is_none()) {
+                break;
+            }
             let mut order: Vec<usize> = open.iter().map(|row| row.member).collect();
             schedule.shuffle(&mut order);
             for member in order {
