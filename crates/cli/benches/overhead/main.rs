@@ -20,6 +20,7 @@ mod lent;
 mod measured;
 mod modules;
 mod programs;
+mod slices;
 mod streams;
 mod uring;
 
@@ -31,9 +32,13 @@ use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
 use measured::{Engine, median};
+use slices::{AtDistance, Slices};
 
 /// Rounds of each comparison; odd, so that the median is one of them.
 const ROUNDS: usize = 11;
+
+/// Slices at one distance that say something of it.
+const FEWEST_SLICES: usize = 11;
 
 /// What is compared with a bare program.
 const PROGRAMS: &[(&str, Wait)] = &[
@@ -74,9 +79,10 @@ fn main() -> ExitCode {
 type Section = fn(&Engine);
 
 /// The sections by their letters.
-const SECTIONS: [(&str, Section); 11] = [
+const SECTIONS: [(&str, Section); 12] = [
     ("a", against_bare_loops),
     ("b", against_the_floor),
+    ("b", on_its_own_line),
     ("b", in_place),
     ("c", the_harness),
     ("d", the_memory),
@@ -136,6 +142,21 @@ fn against_the_floor(engine: &Engine) {
             .filter_map(|_| engine.latency(name, Wait::Spin, 32, Touch::Head).floor_multiple);
         let limit = if name == "shm-slot" { "1.15" } else { "-" };
         show(name, limit, ratios.collect());
+    }
+}
+
+/// (b) At most 1.15.
+fn on_its_own_line(_: &Engine) {
+    println!(
+        "\n(b) round trip of 32 B, spinning ÷ floor on the same cache line: slices of 5 ms in turn"
+    );
+    let found = ipcmark_native::transports(&mut Slices("shm-slot"));
+    for AtDistance { floor_ns, ratios } in found.into_iter().flatten().flatten() {
+        // A moment between two distances.
+        if ratios.len() >= FEWEST_SLICES {
+            let name = format!("shm-slot, floor {floor_ns:.0} ns, {} slices", ratios.len());
+            show(&name, "1.15", ratios);
+        }
     }
 }
 

@@ -1,0 +1,322 @@
+//! A transport against the floor on its own cache line: two forked processes that alternate slices of bare round trips
+//! and of round trips through the transport. The floor's word lies behind the message in the line that carries it, so
+//! that neither where the line lies nor which processor it belongs to can tell the two apart.
+
+use std::{
+    hint::{black_box, spin_loop},
+    os::fd::{BorrowedFd, OwnedFd},
+    process::exit,
+    ptr,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use ipcmark_fdpass::FrameSocket;
+use ipcmark_transport::{
+    Collect, Endpoint, Error, Rendezvous, Role, RunId, Settings, Step, Transport, Wait,
+};
+
+use crate::bare::{now_ns, pin, unpin};
+
+/// Bytes of a message: with the words of `shm-slot` there are 16 left in the line.
+const PAYLOAD: usize = 32;
+
+const LINE: usize = 64;
+/// Where the floor's word lies in the line.
+const WORD: usize = LINE - size_of::<AtomicU64>();
+
+/// Nanoseconds of a slice.
+const SLICE_NS: f64 = 5e6;
+
+/// Slices of each kind.
+const SLICES: usize = 401;
+
+/// Round trips of a slice before those that count.
+const FIRST: u64 = 200;
+
+/// Two slices of the floor around one of the transport were at one distance where they differ by less: distances differ
+/// by several times that.
+const ALIKE: f64 = 1.15;
+
+/// The ratios of transport and floor at one distance, and the floor's median there, in ns.
+pub(crate) struct AtDistance {
+    pub floor_ns: f64,
+    pub ratios: Vec<f64>,
+}
+
+/// Slices of a transport, if it is the one of this name.
+pub(crate) struct Slices(pub &'static str);
+
+impl Collect for Slices {
+    type Item = Option<Vec<AtDistance>>;
+
+    fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
+        (transport.definition().name == self.0).then(|| by_distance(&measure(&transport)))
+    }
+}
+
+/// The other end's frames.
+struct Pair(FrameSocket);
+
+impl Rendezvous for Pair {
+    fn peers(&self) -> usize {
+        1
+    }
+
+    fn send(&mut self, _: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        self.0.send(bytes, fds)
+    }
+
+    fn receive(&mut self, _: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
+        self.0.receive()
+    }
+}
+
+/// What a slice is made of.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Floor,
+    Transport,
+}
+
+/// What the leader tells the follower of the next slice, on a line of its own.
+#[repr(align(128))]
+struct Control {
+    /// The slice's number, from 1; `u64::MAX` is the end. Even ones are the floor's.
+    slice: AtomicU64,
+    round_trips: AtomicU64,
+}
+
+/// A round trip of each slice in turn, in ns: floor, transport, floor, and so on.
+fn measure<T: Transport>(transport: &T) -> Vec<f64> {
+    let (mut leader, mut follower) = open(transport);
+    // SAFETY: a new mapping of zeros, which are a valid control, for this process and its child.
+    let control = unsafe { &*shared_page().cast::<Control>() };
+    // SAFETY: the threads that opened the ends have ended, and the child only makes the loops.
+    match unsafe { libc::fork() } {
+        0 => {
+            pin(1);
+            follow(&mut follower, control);
+            exit(0);
+        }
+        child => {
+            pin(0);
+            let times = lead(&mut leader, control);
+            // SAFETY: buries the child, which has seen the end.
+            unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+            unpin();
+            times
+        }
+    }
+}
+
+/// Both ends, which find each other in two threads.
+fn open<T: Transport>(transport: &T) -> (T::Endpoint, T::Endpoint) {
+    let (a, b) = FrameSocket::pair().expect("a pair of sockets");
+    thread::scope(|scope| {
+        let follower = scope.spawn(|| {
+            let settings = settings(Role::Follower(0));
+            SendEnd(transport.open(&settings, &mut Pair(b)).expect("the follower opens"))
+        });
+        let leader = transport.open(&settings(Role::Leader), &mut Pair(a));
+        (leader.expect("the leader opens"), follower.join().expect("a follower").0)
+    })
+}
+
+/// An end on its way to the thread that forks.
+struct SendEnd<E>(E);
+
+// SAFETY: the thread that opened it ends before anybody uses it.
+unsafe impl<E> Send for SendEnd<E> {}
+
+fn settings(role: Role) -> Settings {
+    Settings {
+        role,
+        wait: Wait::Spin,
+        payload: PAYLOAD,
+        subscribers: 1,
+        name: RunId::new(std::process::id()).session(1),
+        directory: std::env::temp_dir(),
+        address: None,
+        options: Default::default(),
+    }
+}
+
+fn shared_page() -> *mut libc::c_void {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    // SAFETY: a new mapping at an address of the system's choice.
+    let page = unsafe { libc::mmap(ptr::null_mut(), 4096, access, flags, -1, 0) };
+    assert!(page != libc::MAP_FAILED, "no memory for the slices");
+    page
+}
+
+fn lead<E: Endpoint>(end: &mut E, control: &Control) -> Vec<f64> {
+    let mut leader = Leader { end, control, slice: 0, seq: 0, word: None };
+    let first = [1, 0].map(|_| leader.slice(10_000));
+    // As many round trips as a slice has, by the first slice of each kind.
+    let count = first.map(|ns| (SLICE_NS / ns) as u64);
+    let times = (0..2 * SLICES).map(|at| leader.slice(count[at % 2])).collect();
+    control.slice.store(u64::MAX, Ordering::Release);
+    times
+}
+
+struct Leader<'a, E> {
+    end: &'a mut E,
+    control: &'a Control,
+    slice: u64,
+    seq: u64,
+    /// The floor's word, once a message has shown where it lies.
+    word: Option<&'a AtomicU64>,
+}
+
+impl<E: Endpoint> Leader<'_, E> {
+    /// What a round trip of the next slice takes, in ns.
+    fn slice(&mut self, count: u64) -> f64 {
+        self.slice += 1;
+        self.control.round_trips.store(FIRST + count, Ordering::Relaxed);
+        self.control.slice.store(self.slice, Ordering::Release);
+        let kind = kind(self.slice);
+        self.round_trips(kind, FIRST);
+        let start = now_ns();
+        self.round_trips(kind, count);
+        (now_ns() - start) as f64 / count as f64
+    }
+
+    fn round_trips(&mut self, kind: Kind, count: u64) {
+        match kind {
+            Kind::Floor => self.bare(count),
+            Kind::Transport => (0..count).for_each(|_| self.carried()),
+        }
+    }
+
+    #[inline(never)]
+    fn bare(&mut self, count: u64) {
+        let word = self.word.expect("a message came first");
+        for _ in 0..count {
+            word.store(1, Ordering::Release);
+            while word.load(Ordering::Acquire) != 0 {
+                spin_loop();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn carried(&mut self) {
+        self.seq += 1;
+        let room = send(self.end, self.seq);
+        if self.word.is_none() {
+            // SAFETY: the room's line belongs to the mapping of both ends, which live as long as this.
+            self.word = Some(unsafe { word_behind(room) });
+        }
+        assert_eq!(receive(self.end), self.seq, "another message came");
+    }
+}
+
+fn follow<E: Endpoint>(end: &mut E, control: &Control) {
+    let (mut done, mut word) = (0, None);
+    loop {
+        let slice = control.slice.load(Ordering::Acquire);
+        if slice == u64::MAX {
+            return;
+        }
+        if slice == done {
+            spin_loop();
+            continue;
+        }
+        done = slice;
+        let count = control.round_trips.load(Ordering::Relaxed);
+        match kind(slice) {
+            Kind::Floor => reflect(word.expect("a message came first"), count),
+            Kind::Transport => {
+                for _ in 0..count {
+                    let (seq, at) = received(end);
+                    // SAFETY: as in the leader.
+                    word.get_or_insert_with(|| unsafe { word_behind(at) });
+                    send(end, seq);
+                }
+            }
+        }
+    }
+}
+
+#[inline(never)]
+fn reflect(word: &AtomicU64, count: u64) {
+    for _ in 0..count {
+        while word.load(Ordering::Acquire) != 1 {
+            spin_loop();
+        }
+        word.store(0, Ordering::Release);
+    }
+}
+
+fn kind(slice: u64) -> Kind {
+    if slice.is_multiple_of(2) { Kind::Floor } else { Kind::Transport }
+}
+
+/// Sends a message with this head; where it lay.
+#[inline(always)]
+fn send<E: Endpoint>(end: &mut E, seq: u64) -> *const u8 {
+    complete(|| end.loan(PAYLOAD));
+    let room = end.room();
+    room[..8].copy_from_slice(&seq.to_ne_bytes());
+    room[8..16].copy_from_slice(&(PAYLOAD as u64).to_ne_bytes());
+    let at = room.as_ptr();
+    complete(|| end.publish());
+    at
+}
+
+#[inline(always)]
+fn receive<E: Endpoint>(end: &mut E) -> u64 {
+    received(end).0
+}
+
+/// The next message's head, and where it lies.
+#[inline(always)]
+fn received<E: Endpoint>(end: &mut E) -> (u64, *const u8) {
+    complete(|| end.take());
+    let message = end.message();
+    let (seq, at) =
+        (u64::from_ne_bytes(message[..8].try_into().expect("8 bytes")), message.as_ptr());
+    assert_eq!(black_box(&message[8..16]), (PAYLOAD as u64).to_ne_bytes());
+    end.release().expect("the message is released");
+    (seq, at)
+}
+
+#[inline(always)]
+fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) {
+    while attempt().expect("the transport works") == Step::WouldBlock {
+        spin_loop();
+    }
+}
+
+/// The word in the last bytes of the line of a message.
+///
+/// # Safety
+/// The line stays mapped for as long as the word is used, and the message does not reach these bytes.
+unsafe fn word_behind<'a>(message: *const u8) -> &'a AtomicU64 {
+    let offset = message as usize % LINE;
+    assert!(offset + PAYLOAD <= WORD, "the message lies in the way");
+    // SAFETY: the caller's promise; the address is a multiple of eight.
+    unsafe { AtomicU64::from_ptr(message.add(WORD - offset).cast_mut().cast()) }
+}
+
+/// Each slice of the transport divided by the two of the floor around it, where these were at one distance.
+fn by_distance(times: &[f64]) -> Vec<AtDistance> {
+    let mut pairs: Vec<(f64, f64)> = Vec::new();
+    for around in times.windows(3).skip(1).step_by(2) {
+        let [before, ours, after] = around else { continue };
+        let floor = (before + after) / 2.0;
+        if before.max(*after) / before.min(*after) < ALIKE {
+            pairs.push((floor, ours / floor));
+        }
+    }
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Neighbours that differ by more belong to two distances.
+    let groups = pairs.chunk_by(|a, b| b.0 / a.0 < ALIKE);
+    let group = |pairs: &[(f64, f64)]| AtDistance {
+        floor_ns: pairs[pairs.len() / 2].0,
+        ratios: pairs.iter().map(|(_, ratio)| *ratio).collect(),
+    };
+    groups.map(group).collect()
+}
