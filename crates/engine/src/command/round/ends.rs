@@ -1,4 +1,4 @@
-//! Opens and closes the ends of a round's rows: several at once, for most of what libraries then do is to wait.
+//! Opens and closes the ends of a round's rows: several at once, for libraries wait for much of what they then do.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -47,16 +47,18 @@ impl<'a> Round<'_, 'a> {
     ) -> Result<Vec<OpenRow>, SessionError> {
         let (mut asked, mut opened) = (VecDeque::new(), Vec::new());
         for (member, row) in self.rows(slot, wants) {
-            if asked.len() == AT_ONCE {
-                opened.extend(self.answer_to_open(asked.pop_front(), outcome)?);
+            if asked.len() == AT_ONCE
+                && let Some(open) = asked.pop_front()
+            {
+                opened.extend(self.answer_to_open(open, outcome)?);
             }
             match self.ask_to_open(member, Some(row), slot) {
                 Ok(open) => asked.push_back(open),
                 Err(error) => outcome.rows.push((row, Err(reason(error)?))),
             }
         }
-        while !asked.is_empty() {
-            opened.extend(self.answer_to_open(asked.pop_front(), outcome)?);
+        for open in asked {
+            opened.extend(self.answer_to_open(open, outcome)?);
         }
         let mut open = Vec::new();
         for row in opened {
@@ -88,7 +90,7 @@ impl<'a> Round<'_, 'a> {
         let reference = self.members.iter().position(|member| member.planned.is_none());
         let Some(at) = reference else { return Ok(None) };
         match self.ask_to_open(at, None, slot) {
-            Ok(open) => self.answer_to_open(Some(open), outcome),
+            Ok(open) => self.answer_to_open(open, outcome),
             Err(error) => reason(error).map(|_| None),
         }
     }
@@ -149,10 +151,9 @@ impl<'a> Round<'_, 'a> {
     /// Waits until a row that was asked to has opened; none where it failed.
     fn answer_to_open(
         &mut self,
-        asked: Option<OpenRow>,
+        mut open: OpenRow,
         outcome: &mut SlotOutcome,
     ) -> Result<Option<OpenRow>, SessionError> {
-        let Some(mut open) = asked else { return Ok(None) };
         let answers = self.session(open.member).and_then(Session::answers);
         let answers = self.settle(&open, answers)?;
         Ok(outcome.or_noted(open.row, answers).map(|answers| {
@@ -224,18 +225,19 @@ impl<'a> Round<'_, 'a> {
     ) -> Result<(), SessionError> {
         let mut asked = VecDeque::new();
         for open in open {
-            if asked.len() == AT_ONCE {
-                self.answer_to_close(asked.pop_front(), outcome)?;
+            if asked.len() == AT_ONCE
+                && let Some((open, reports)) = asked.pop_front()
+            {
+                self.answer_to_close(open, reports, outcome)?;
             }
             let reports = self.ask_to_close(open.member);
             let reports = self.settle(&open, reports)?;
             let reports = outcome.or_noted(open.row, reports);
             asked.extend(reports.map(|reports| (open, reports)));
         }
-        while !asked.is_empty() {
-            self.answer_to_close(asked.pop_front(), outcome)?;
-        }
-        Ok(())
+        asked
+            .into_iter()
+            .try_for_each(|(open, reports)| self.answer_to_close(open, reports, outcome))
     }
 
     /// Takes the reports of a row, and asks it to close.
@@ -251,10 +253,10 @@ impl<'a> Round<'_, 'a> {
     /// Waits until a row that was asked to has closed; what it and the pairs beside it reported goes into the outcome.
     fn answer_to_close(
         &mut self,
-        asked: Option<(OpenRow, RowReports)>,
+        open: OpenRow,
+        reports: RowReports,
         outcome: &mut SlotOutcome,
     ) -> Result<(), SessionError> {
-        let Some((open, reports)) = asked else { return Ok(()) };
         let closed = self.session(open.member).and_then(Session::answers);
         let others = closed.and_then(|_| self.members[open.member].background.close(self.sessions));
         let others = self.settle(&open, others)?;
