@@ -27,6 +27,7 @@ fn none() -> Verdict {
 fn expected(row: &str) -> (Carrier, &'static str) {
     match row {
         "ucx-shm" => (Carrier::SharedMemory, "posix/memory"),
+        "ucx-tcp" => (Carrier::Network, "tcp/lo"),
         _ => panic!("{row} is not known"),
     }
 }

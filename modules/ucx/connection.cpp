@@ -215,7 +215,7 @@ int Connection::check_layers(const Way &way, ipcmark_session *session, ipcmark_e
     if (!way.required || found.find(way.required) != std::string::npos)
         return IPCMARK_DONE;
     const auto cause = "UCX has taken " + found + " only";
-    return ipcmark_fail(error, "use", way.required, cause.c_str(), nullptr);
+    return ipcmark_fail(error, "use", way.required, cause.c_str(), way.remedy);
 }
 
 int Connection::open(const Way &way, const std::string &layers, const ipcmark_settings &settings,

@@ -16,8 +16,10 @@ constexpr ucp_tag_t TAG = 1, WHOLE_TAG = ~ucp_tag_t{0};
 
 // What differs between transports: what carries their messages.
 struct Way {
+    const char *layers;   // UCX_TLS: the parts of UCX that may be used; NULL: what `memory` says
     const char *devices;  // UCX_NET_DEVICES; NULL: the library's own
-    const char *required; // A part of UCX that the endpoint must have, or NULL
+    const char *required; // A lane that there must be, or NULL
+    const char *remedy;   // What helps where there is none, or NULL
     bool notices_failure; // Whether the library notices that the other process is gone
 };
 

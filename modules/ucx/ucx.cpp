@@ -1,10 +1,10 @@
-// ucx-shm: tagged messages of UCX between two processes.
+// ucx-shm, ucx-tcp: tagged messages of UCX between two processes.
 //
 // - Mechanism: ucp_tag_send_nbx and ucp_tag_recv_nbx, each with ucp_worker_progress until it is done. A worker of the
 //   library in each process; no thread of the library moves messages.
 // - Kernel objects: shared memory of each worker, whose name is removed at once, or System V segments, which are marked
-//   for removal; under `block` also Unix datagram sockets. A thread of the library that sleeps.
-// - Copies a message: two, into a queue or a buffer of the library and out of it.
+//   for removal; under `block` also Unix datagram sockets. Or TCP connections. A thread of the library that sleeps.
+// - Copies a message: two, into a queue or a buffer of the library and out of it; those of the kernel over TCP.
 // - Blocks: in poll(2) for the descriptor of an armed worker.
 // - Limits: two ends on one host. The library works within its calls only.
 #include "connection.hpp"
@@ -28,10 +28,14 @@ constexpr size_t PAGE = 4096;
 constexpr uint64_t LONGEST_SLEEP_NS = 100000000;
 constexpr size_t SHARED_BYTES = 16u << 20; // An upper bound of what a worker takes.
 
+#define RNDV_THRESH \
+    {"rndv-thresh", "0..64M", "UCX's own", "bytes from which on a message is announced first (UCX_RNDV_THRESH)"}
+
 const ipcmark_option_spec SHM_OPTIONS[] = {
     {"memory", "posix|sysv", "posix", "whose shared memory UCX takes"},
-    {"rndv-thresh", "0..64M", "UCX's own", "bytes from which on a message waits for its receiver (UCX_RNDV_THRESH)"},
+    RNDV_THRESH,
 };
+const ipcmark_option_spec OPTIONS[] = {RNDV_THRESH};
 
 struct End {
     End() = default;
@@ -68,23 +72,27 @@ int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
     ipcmark_touch(end.message, bytes);
     end.room = settings.payload;
     end.sleeps = settings.wait != IPCMARK_SPIN;
-    return ipcmark_check_space(SHARED_BYTES, error);
+    return IPCMARK_DONE;
 }
 
-std::string shm_layers(const ipcmark_settings &settings) {
+std::string layers(const Way &way, const ipcmark_settings &settings) {
+    if (way.layers)
+        return way.layers;
     const auto memory = ipcmark::value(settings, "memory");
     return (memory.empty() ? "posix" : memory) + ",self";
 }
 
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
+    const auto &way = *static_cast<const Way *>(transport->context);
     std::unique_ptr<End> end(new (std::nothrow) End);
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     int result = make_room(*end, *settings, error);
+    if (result == IPCMARK_DONE && !way.devices)
+        result = ipcmark_check_space(SHARED_BYTES, error);
     if (result == IPCMARK_DONE)
-        result = end->connection.open(*static_cast<const Way *>(transport->context), shm_layers(*settings), *settings,
-                                      session, error);
+        result = end->connection.open(way, layers(way, *settings), *settings, session, error);
     if (result == IPCMARK_DONE)
         *opened = end.release();
     return result;
@@ -197,7 +205,8 @@ ipcmark_transport describe(const char *name, const char *summary, const Way &way
     return transport;
 }
 
-const Way SHM = {nullptr, nullptr, false};
+const Way SHM = {nullptr, nullptr, nullptr, nullptr, false};
+const Way TCP = {"tcp,self", "lo", "tcp/lo", nullptr, true};
 
 ipcmark_transport describe_shm() {
     auto transport =
@@ -207,8 +216,16 @@ ipcmark_transport describe_shm() {
     return transport;
 }
 
-const ipcmark_transport shm = describe_shm();
-const ipcmark_transport *const TRANSPORTS[] = {&shm};
+ipcmark_transport describe_tcp() {
+    auto transport = describe(
+        "ucx-tcp", "tagged messages of UCX over TCP on the loopback interface, two copies and those of the kernel", TCP,
+        IPCMARK_ON_NETWORK);
+    ipcmark::set_options(transport, OPTIONS);
+    return transport;
+}
+
+const ipcmark_transport shm = describe_shm(), tcp = describe_tcp();
+const ipcmark_transport *const TRANSPORTS[] = {&shm, &tcp};
 
 } // namespace
 
