@@ -1,10 +1,14 @@
 //! UCX for real: the carrier that was asked for, whatever variables of the user's say, streams, an end that dies.
 
+use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
 use libc::SIGKILL;
+use serde_json::Value;
 
 use crate::support::{
-    Verdict, end, ipcmark, listed, only,
+    Verdict,
+    confined::{confined, no_call, refused},
+    end, ipcmark, listed, only, outcome, run,
     scene::{FOLLOWER, Scene},
 };
 
@@ -12,6 +16,8 @@ ipcmark_harness::tests![
     every_row_takes_its_carrier,
     a_stream_loses_nothing,
     a_follower_that_dies_ends_the_sleep_of_its_leader,
+    only_large_messages_are_read_from_the_senders_memory,
+    without_the_call_nothing_else_carries_large_messages,
 ];
 
 /// The rows of UCX that can run here.
@@ -28,6 +34,8 @@ fn expected(row: &str) -> (Carrier, &'static str) {
     match row {
         "ucx-shm" => (Carrier::SharedMemory, "posix/memory"),
         "ucx-tcp" => (Carrier::Network, "tcp/lo"),
+        // The memory that announces a large message is what can be seen.
+        "ucx-cma" => (Carrier::SharedMemory, "posix/memory cma/memory"),
         _ => panic!("{row} is not known"),
     }
 }
@@ -80,5 +88,42 @@ fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
         assert_eq!(reasons.len(), 1, "{row}");
         assert!(reasons[0].contains("killed by signal 9"), "{row}: {reasons:?}");
     }
+    Verdict::Holds
+}
+
+/// How often a message is read by `process_vm_readv`, which the shared memory beside it does not tell.
+fn reads(size: &str) -> f64 {
+    let words = format!("explain ucx-cma -w spin -s {size} --trials 1 -d 30ms --format json");
+    let document: Value = serde_json::from_str(&run(&words).exits(0).stdout).unwrap();
+    let calls = document["rows"][0]["ends"][0]["calls_per_message"].as_array().unwrap();
+    let found = calls.iter().find(|call| call["name"] == "process_vm_readv");
+    found.map_or(0.0, |call| call["done"].as_f64().unwrap())
+}
+
+fn only_large_messages_are_read_from_the_senders_memory() -> Verdict {
+    if rows().is_empty() {
+        return none();
+    }
+    assert!(reads("4k") < 0.05);
+    assert!((reads("64k") - 1.0).abs() < 0.05);
+    Verdict::Holds
+}
+
+fn without_the_call_nothing_else_carries_large_messages() -> Verdict {
+    if rows().is_empty() {
+        return none();
+    }
+    let calls = [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
+    let steps = || calls.map(no_call).into_iter().collect::<Vec<_>>();
+    if let Some(skipped) = refused("no process_vm_readv", steps()) {
+        return skipped;
+    }
+    let words = "run -t ucx-cma,ucx-shm -w spin -s 64 -n 20 --trials 1 --format json";
+    let result = end(&mut confined(ipcmark(words), steps())).exits(1).result();
+    let (status, reason) = outcome(&result, "ucx-cma");
+    assert_eq!(status, "unavailable");
+    assert!(reason.contains("cannot use process_vm_readv"), "{reason}");
+    let is_ok = |case: &&ipcmark_results::Case| case.status() == Status::Ok;
+    assert_eq!(result.cases.iter().filter(is_ok).count(), 1, "ucx-shm runs");
     Verdict::Holds
 }

@@ -1,10 +1,11 @@
-// ucx-shm, ucx-tcp: tagged messages of UCX between two processes.
+// ucx-shm, ucx-tcp, ucx-cma: tagged messages of UCX between two processes.
 //
 // - Mechanism: ucp_tag_send_nbx and ucp_tag_recv_nbx, each with ucp_worker_progress until it is done. A worker of the
 //   library in each process; no thread of the library moves messages.
 // - Kernel objects: shared memory of each worker, whose name is removed at once, or System V segments, which are marked
 //   for removal; under `block` also Unix datagram sockets. Or TCP connections. A thread of the library that sleeps.
-// - Copies a message: two, into a queue or a buffer of the library and out of it; those of the kernel over TCP.
+// - Copies a message: two, into a queue or a buffer of the library and out of it; those of the kernel over TCP; one, by
+//   process_vm_readv(2), for large ones with CMA.
 // - Blocks: in poll(2) for the descriptor of an armed worker.
 // - Limits: two ends on one host. The library works within its calls only.
 #include "connection.hpp"
@@ -20,6 +21,9 @@
 #include <new>
 #include <string>
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 namespace ucx {
 
 namespace {
@@ -27,6 +31,8 @@ namespace {
 constexpr size_t PAGE = 4096;
 constexpr uint64_t LONGEST_SLEEP_NS = 100000000;
 constexpr size_t SHARED_BYTES = 16u << 20; // An upper bound of what a worker takes.
+
+constexpr const char *CMA_REMEDY = "allow it: docs/transports/cma.md says what keeps a process from it";
 
 #define RNDV_THRESH \
     {"rndv-thresh", "0..64M", "UCX's own", "bytes from which on a message is announced first (UCX_RNDV_THRESH)"}
@@ -179,6 +185,16 @@ int wait(void *end, uint64_t timeout_ns, ipcmark_error *error) {
     return static_cast<End *>(end)->connection.sleep(timeout_ns, error);
 }
 
+// Where the kernel refuses the call altogether, UCX does without and says nothing.
+int probe_cma(const ipcmark_transport *, ipcmark_error *error) {
+    char from = 0, to = 0;
+    const iovec source = {&from, 1}, target = {&to, 1};
+    if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1)
+        return IPCMARK_DONE;
+    return ipcmark_fail(error, "use", "process_vm_readv", "the system refuses it, as docs/transports/cma.md says",
+                        nullptr);
+}
+
 // The definition ---------------------------------------------------------------------------------
 
 const char *library_version() {
@@ -207,6 +223,7 @@ ipcmark_transport describe(const char *name, const char *summary, const Way &way
 
 const Way SHM = {nullptr, nullptr, nullptr, nullptr, false};
 const Way TCP = {"tcp,self", "lo", "tcp/lo", nullptr, true};
+const Way CMA = {"posix,cma,self", nullptr, "cma/memory", CMA_REMEDY, false};
 
 ipcmark_transport describe_shm() {
     auto transport =
@@ -224,8 +241,17 @@ ipcmark_transport describe_tcp() {
     return transport;
 }
 
-const ipcmark_transport shm = describe_shm(), tcp = describe_tcp();
-const ipcmark_transport *const TRANSPORTS[] = {&shm, &tcp};
+ipcmark_transport describe_cma() {
+    auto transport = describe(
+        "ucx-cma", "tagged messages of UCX, large ones by process_vm_readv in one copy, small ones in shared memory",
+        CMA, IPCMARK_IN_MEMORY);
+    ipcmark::set_options(transport, OPTIONS);
+    transport.probe = probe_cma;
+    return transport;
+}
+
+const ipcmark_transport shm = describe_shm(), tcp = describe_tcp(), cma = describe_cma();
+const ipcmark_transport *const TRANSPORTS[] = {&shm, &tcp, &cma};
 
 } // namespace
 
