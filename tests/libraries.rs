@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 13] = [
+const LIBRARIES: [&str; 14] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -39,6 +39,7 @@ const LIBRARIES: [&str; 13] = [
     "mpi-mpich",
     "zenoh-unix",
     "zenoh-shm",
+    "ucx-shm",
 ];
 
 /// Why a transport cannot run here, if it cannot.

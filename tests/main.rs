@@ -43,6 +43,7 @@ mod support;
 mod sweep;
 mod terminals;
 mod torture;
+mod ucx;
 mod uring;
 mod zenoh;
 
@@ -93,6 +94,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("sweep", sweep::tests()),
         ("terminals", terminals::tests()),
         ("torture", torture::tests()),
+        ("ucx", ucx::tests()),
         ("uring", uring::tests()),
         ("zenoh", zenoh::tests()),
     ]

@@ -101,6 +101,8 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("alephzero-pubsub", "depth=9", "under way", "9 messages"),
         ("zenoh-unix", "depth=9", "messages under way", "9"),
         ("zenoh-unix", "express=off", "express", "off"),
+        ("ucx-shm", "memory=sysv", "lanes", "sysv/memory"),
+        ("ucx-shm", "rndv-thresh=1000", "protocols", "..1000..<rndv>"),
         ("shm-ring", "capacity=65600", "rings", "65600 bytes"),
         ("shm-futex", "capacity=1M", "rings", "1048576 bytes"),
         ("fastdds", "history=33", "history", "33 messages"),

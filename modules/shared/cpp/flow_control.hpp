@@ -55,6 +55,9 @@ class FlowControl {
         return connection >= 0 && poll(&hang_up, 1, 0) > 0;
     }
 
+    // A descriptor that hangs up once the other end has closed, or died.
+    int hang_up() const { return connection; }
+
     using Clock = std::chrono::steady_clock;
 
     // Waits until the other end has closed, at most until the deadline.

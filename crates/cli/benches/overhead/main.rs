@@ -54,6 +54,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("mpi-mpich", Wait::Spin),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
+    ("ucx-shm", Wait::Spin),
+    ("ucx-shm", Wait::Block),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,282 @@
+// Set-up and teardown. The ends tell each other the addresses of their workers, connect, and send a message each way
+// before anything is measured: UCX sets its lanes up with the first ones.
+#include "connection.hpp"
+
+#include "shared/cpp/options.hpp"
+#include "shared/cpp/within.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <ucs/debug/log_def.h>
+
+namespace ucx {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t QUEUE_BYTES = 8u << 20;
+constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
+constexpr size_t MOST_ADDRESS_BYTES = 4096;
+constexpr ucp_tag_t GREETING = 2;
+constexpr int TRIES = 1000;
+
+// The last that UCX would have printed: often the cause behind a status.
+char last_words[256];
+
+ucs_log_func_rc_t keep_words(const char *, unsigned, const char *, ucs_log_level_t, const ucs_log_component_config_t *,
+                             const char *message, va_list arguments) {
+    vsnprintf(last_words, sizeof last_words, message, arguments);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+// The user's own variables do not count: what is measured stands in the result.
+void forget_variables() {
+    std::vector<std::string> names;
+    for (char **variable = environ; *variable; variable++)
+        if (std::strncmp(*variable, "UCX_", 4) == 0)
+            names.emplace_back(*variable, std::strcspn(*variable, "="));
+    for (const auto &name : names)
+        unsetenv(name.c_str());
+}
+
+// The library prints from its first call on.
+void prepare_library() {
+    static bool is_prepared = false;
+    if (is_prepared)
+        return;
+    ucs_log_push_handler(keep_words);
+    forget_variables();
+    is_prepared = true;
+}
+
+// What differs from the library's own.
+ucs_status_t configure(ucp_config_t *config, const std::string &layers, const Way &way,
+                       const ipcmark_settings &settings) {
+    const auto threshold = ipcmark::value(settings, "rndv-thresh");
+    ucs_status_t status = ucp_config_modify(config, "TLS", layers.c_str());
+    if (status == UCS_OK && way.devices)
+        status = ucp_config_modify(config, "NET_DEVICES", way.devices);
+    if (status == UCS_OK && !threshold.empty())
+        status = ucp_config_modify(config, "RNDV_THRESH", threshold.c_str());
+    return status;
+}
+
+// Under `spin` nothing is asked for that wakes: a sender would pay for it.
+ucs_status_t make_context(ucp_context_h *context, const std::string &layers, const Way &way,
+                          const ipcmark_settings &settings) {
+    ucp_config_t *config = nullptr;
+    ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
+    if (status != UCS_OK)
+        return status;
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_TAG | (settings.wait == IPCMARK_SPIN ? 0 : UCP_FEATURE_WAKEUP);
+    status = configure(config, layers, way, settings);
+    if (status == UCS_OK)
+        status = ucp_init(&params, config, context);
+    ucp_config_release(config);
+    return status;
+}
+
+// What UCX prints of an endpoint.
+std::string description(ucp_ep_h endpoint) {
+    char *text = nullptr;
+    size_t len = 0;
+    FILE *const stream = open_memstream(&text, &len);
+    if (!stream)
+        return "";
+    ucp_ep_print_info(endpoint, stream);
+    (void)std::fclose(stream);
+    std::string result(text, len);
+    std::free(text);
+    return result;
+}
+
+// The rest of the first line that has the word, from there on, without runs of blanks; or "".
+std::string rest_of_line(const std::string &text, const std::string &word) {
+    const auto at = text.find(word);
+    if (at == std::string::npos)
+        return "";
+    std::string rest = text.substr(at, text.find('\n', at) - at);
+    rest.erase(std::unique(rest.begin(), rest.end(), [](char a, char b) { return a == ' ' && b == ' '; }), rest.end());
+    return rest;
+}
+
+// The transports of the endpoint's lanes: "posix/memory cma/memory".
+std::string lanes(const std::string &text) {
+    std::string result;
+    for (auto at = text.find("lane["); at != std::string::npos; at = text.find("lane[", at + 1)) {
+        auto from = text.find(':', at + 5);
+        from = from == std::string::npos ? from : text.find_first_not_of("0123456789: ", from);
+        if (from == std::string::npos)
+            break;
+        result += (result.empty() ? "" : " ") + text.substr(from, text.find_first_of(" .\n", from) - from);
+    }
+    return result;
+}
+
+} // namespace
+
+int fail(ipcmark_error *error, const char *operation, const char *object, ucs_status_t status) {
+    std::string cause = ucs_status_string(status);
+    if (last_words[0])
+        cause += std::string(" (") + last_words + ")";
+    return ipcmark_fail(error, operation, object, cause.c_str(), nullptr);
+}
+
+// Set-up -----------------------------------------------------------------------------------------
+
+int Connection::make_worker(const std::string &layers, const Way &way, const ipcmark_settings &settings,
+                            ipcmark_error *error) {
+    ucs_status_t status = make_context(&context, layers, way, settings);
+    if (status != UCS_OK)
+        return fail(error, "make", "a context of UCX", status);
+    ucp_worker_params_t params{};
+    params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    status = ucp_worker_create(context, &params, &worker);
+    if (status == UCS_OK && settings.wait != IPCMARK_SPIN)
+        status = ucp_worker_get_efd(worker, &events);
+    return status == UCS_OK ? IPCMARK_DONE : fail(error, "make", "a worker of UCX", status);
+}
+
+int Connection::exchange(const Way &way, ipcmark_session *session, ipcmark_error *error) {
+    ucp_address_t *own = nullptr;
+    size_t len = 0, none = 0;
+    if (const auto status = ucp_worker_get_address(worker, &own, &len); status != UCS_OK)
+        return fail(error, "ask for the address of", "a worker of UCX", status);
+    int result = session->send(session, 0, own, len, nullptr, 0, error);
+    ucp_worker_release_address(worker, own);
+    char theirs[MOST_ADDRESS_BYTES];
+    len = sizeof theirs;
+    if (result == IPCMARK_DONE)
+        result = session->receive(session, 0, theirs, &len, nullptr, &none, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+    params.address = reinterpret_cast<const ucp_address_t *>(theirs);
+    params.err_mode = way.notices_failure ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
+    const auto status = ucp_ep_create(worker, &params, &endpoint);
+    return status == UCS_OK ? IPCMARK_DONE : fail(error, "connect", "an endpoint of UCX", status);
+}
+
+int Connection::await_request(ucs_status_ptr_t request, Clock::time_point deadline, ipcmark_error *error) const {
+    if (!UCS_PTR_IS_PTR(request))
+        return UCS_PTR_STATUS(request) == UCS_OK
+                   ? IPCMARK_DONE
+                   : fail(error, "exchange", "a first message of UCX", UCS_PTR_STATUS(request));
+    ucs_status_t status = UCS_INPROGRESS;
+    for (uint64_t n = 1; (status = ucp_request_check_status(request)) == UCS_INPROGRESS; n++) {
+        progress();
+        if (n % 1024 != 0)
+            continue;
+        if (flow.is_peer_closed())
+            status = UCS_ERR_CONNECTION_RESET;
+        else if (Clock::now() > deadline)
+            status = UCS_ERR_TIMED_OUT;
+        if (status != UCS_INPROGRESS)
+            break;
+    }
+    if (status != UCS_OK)
+        ucp_request_cancel(worker, request);
+    ucp_request_free(request);
+    return status == UCS_OK ? IPCMARK_DONE : fail(error, "exchange", "a first message of UCX", status);
+}
+
+int Connection::greet(bool leads, ipcmark_error *error) const {
+    const auto deadline = Clock::now() + ipcmark::CONNECTED_WITHIN;
+    const ucp_request_param_t plain{};
+    char out = 'h', in = 0;
+    int result = IPCMARK_DONE;
+    for (const bool sends : {leads, !leads})
+        if (result == IPCMARK_DONE)
+            result = await_request(sends ? ucp_tag_send_nbx(endpoint, &out, 1, GREETING, &plain)
+                                         : ucp_tag_recv_nbx(worker, &in, 1, GREETING, WHOLE_TAG, &plain),
+                                   deadline, error);
+    return result;
+}
+
+// UCX leaves out without a word what it cannot use.
+int Connection::check_layers(const Way &way, ipcmark_session *session, ipcmark_error *error) const {
+    const auto text = description(endpoint);
+    const auto found = lanes(text);
+    session->note(session, "lanes", found.c_str());
+    session->note(session, "protocols", rest_of_line(text, "tag_send").c_str());
+    if (!way.required || found.find(way.required) != std::string::npos)
+        return IPCMARK_DONE;
+    const auto cause = "UCX has taken " + found + " only";
+    return ipcmark_fail(error, "use", way.required, cause.c_str(), way.remedy);
+}
+
+int Connection::open(const Way &way, const std::string &layers, const ipcmark_settings &settings,
+                     ipcmark_session *session, ipcmark_error *error) {
+    const bool leads = settings.role == IPCMARK_LEADER;
+    const uint64_t depth = std::clamp<uint64_t>(QUEUE_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
+    prepare_library();
+    last_words[0] = '\0';
+    session->note(session, "UCX_TLS", layers.c_str());
+    session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
+    int result = make_worker(layers, way, settings, error);
+    if (result == IPCMARK_DONE)
+        result = flow.open(leads, depth, session, error);
+    if (result == IPCMARK_DONE)
+        result = exchange(way, session, error);
+    if (result == IPCMARK_DONE)
+        result = session->meet(session, error);
+    if (result == IPCMARK_DONE)
+        result = greet(leads, error);
+    return result == IPCMARK_DONE ? check_layers(way, session, error) : result;
+}
+
+// Sleep and teardown -----------------------------------------------------------------------------
+
+int Connection::sleep(uint64_t timeout_ns, ipcmark_error *error) const {
+    const auto status = ucp_worker_arm(worker);
+    if (status == UCS_ERR_BUSY) // Something came since it was asked last.
+        return IPCMARK_DONE;
+    if (status != UCS_OK)
+        return fail(error, "wait for", "a worker of UCX", status);
+    pollfd sources[] = {{events, POLLIN, 0}, {flow.hang_up(), 0, 0}};
+    const timespec limit = {static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
+    if (ppoll(sources, 2, &limit, nullptr) == 0)
+        return IPCMARK_WOULD_BLOCK;
+    if (sources[1].revents != 0 && sources[0].revents == 0) {
+        ipcmark_fail(error, "wait for", "a message of UCX", "the other end is closed", nullptr);
+        return IPCMARK_PEER_GONE;
+    }
+    return IPCMARK_DONE;
+}
+
+bool Connection::end_request(ucs_status_ptr_t request) const {
+    if (!UCS_PTR_IS_PTR(request))
+        return true;
+    for (int n = 0; n < TRIES && ucp_request_check_status(request) == UCS_INPROGRESS; n++)
+        progress();
+    const bool is_over = ucp_request_check_status(request) != UCS_INPROGRESS;
+    ucp_request_free(request);
+    return is_over;
+}
+
+Connection::~Connection() {
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    if (endpoint)
+        end_request(ucp_ep_close_nbx(endpoint, &params));
+    if (worker)
+        ucp_worker_destroy(worker);
+    if (context)
+        ucp_cleanup(context);
+}
+
+} // namespace ucx

@@ -1,0 +1,65 @@
+// An end's part of UCX: its context and worker, and its endpoint of the other end's worker.
+#pragma once
+
+#include "shared/cpp/flow_control.hpp"
+
+#include <ipcmark/transport.h>
+
+#include <chrono>
+#include <string>
+
+#include <ucp/api/ucp.h>
+
+namespace ucx {
+
+constexpr ucp_tag_t TAG = 1, WHOLE_TAG = ~ucp_tag_t{0};
+
+// What differs between transports: what carries their messages.
+struct Way {
+    const char *layers;   // UCX_TLS: the parts of UCX that may be used; NULL: what `memory` says
+    const char *devices;  // UCX_NET_DEVICES; NULL: the library's own
+    const char *required; // A lane that there must be, or NULL
+    const char *remedy;   // What helps where there is none, or NULL
+    bool notices_failure; // Whether the library notices that the other process is gone
+};
+
+// Fills in the error with what UCX says of the status, and returns FAILED.
+int fail(ipcmark_error *error, const char *operation, const char *object, ucs_status_t status);
+
+class Connection {
+  public:
+    Connection() = default;
+    Connection(const Connection &) = delete;
+    Connection &operator=(const Connection &) = delete;
+    ~Connection();
+
+    // Connects this end with the other one. `layers` are the parts of UCX that may be used (UCX_TLS).
+    int open(const Way &way, const std::string &layers, const ipcmark_settings &settings, ipcmark_session *session,
+             ipcmark_error *error);
+
+    void progress() const { ucp_worker_progress(worker); }
+
+    // Sleeps until the worker has something to do, or the other end is gone; DONE if not sure, WOULD_BLOCK after the
+    // timeout.
+    int sleep(uint64_t timeout_ns, ipcmark_error *error) const;
+
+    // Makes progress until the request is over, for a while; the request is freed if it is.
+    bool end_request(ucs_status_ptr_t request) const;
+
+    ipcmark::FlowControl flow;
+    ucp_worker_h worker = nullptr;
+    ucp_ep_h endpoint = nullptr;
+
+  private:
+    int make_worker(const std::string &layers, const Way &way, const ipcmark_settings &settings, ipcmark_error *error);
+    int exchange(const Way &way, ipcmark_session *session, ipcmark_error *error);
+    int greet(bool leads, ipcmark_error *error) const;
+    int await_request(ucs_status_ptr_t request, std::chrono::steady_clock::time_point deadline,
+                      ipcmark_error *error) const;
+    int check_layers(const Way &way, ipcmark_session *session, ipcmark_error *error) const;
+
+    ucp_context_h context = nullptr;
+    int events = -1; // Readable once an armed worker has something to do; the worker's. -1 where it polls.
+};
+
+} // namespace ucx

@@ -1,0 +1,129 @@
+//! UCX for real: the carrier that was asked for, whatever variables of the user's say, streams, an end that dies.
+
+use ipcmark_results::Status;
+use ipcmark_transport::Carrier;
+use libc::SIGKILL;
+use serde_json::Value;
+
+use crate::support::{
+    Verdict,
+    confined::{confined, no_call, refused},
+    end, ipcmark, listed, only, outcome, run,
+    scene::{FOLLOWER, Scene},
+};
+
+ipcmark_harness::tests![
+    every_row_takes_its_carrier,
+    a_stream_loses_nothing,
+    a_follower_that_dies_ends_the_sleep_of_its_leader,
+    only_large_messages_are_read_from_the_senders_memory,
+    without_the_call_nothing_else_carries_large_messages,
+];
+
+/// The rows of UCX that can run here.
+fn rows() -> Vec<String> {
+    listed::of_families(&["ucx"])
+}
+
+fn none() -> Verdict {
+    Verdict::Skipped("the module of UCX is not there".into())
+}
+
+/// What carries the messages of a row, and the lanes that the library says it has taken for them.
+fn expected(row: &str) -> (Carrier, &'static str) {
+    match row {
+        "ucx-shm" => (Carrier::SharedMemory, "posix/memory"),
+        "ucx-tcp" => (Carrier::Network, "tcp/lo"),
+        // The memory that announces a large message is what can be seen.
+        "ucx-cma" => (Carrier::SharedMemory, "posix/memory cma/memory"),
+        _ => panic!("{row} is not known"),
+    }
+}
+
+fn every_row_takes_its_carrier() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    for sandbox in ["auto", "off"] {
+        let words = "-w spin,block -s 16,4k,4M -n 20 --trials 1 --touch all";
+        let words = format!("run -t {} {words} --sandbox {sandbox} --format json", rows.join(","));
+        // The user's variables do not count.
+        let result = end(ipcmark(&words).env("UCX_TLS", "self")).exits(0).result();
+        assert_eq!(result.cases.len(), 6 * rows.len());
+        for case in &result.cases {
+            let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
+            let session = &only(case).session;
+            let (told, lanes) = expected(&case.identity.transport);
+            assert_eq!(session.configuration["lanes"], lanes, "{name}");
+            assert_eq!(session.carrier.declared, Some(told), "{name}");
+            // Traffic of others is not told apart without a sandbox.
+            let found = session.carrier.found;
+            assert!(sandbox == "off" || found == told, "{name}: {:?}", session.carrier);
+        }
+    }
+    Verdict::Holds
+}
+
+fn a_stream_loses_nothing() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    listed::streams_lose_nothing(&rows);
+    Verdict::Holds
+}
+
+fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    for row in rows {
+        let scene = Scene::start(&format!("run -t {row} -w block -s 64 -d 1h"));
+        scene.await_case();
+        scene.send(FOLLOWER, SIGKILL);
+        let result = scene.end().1;
+        let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
+        assert_eq!(reasons.len(), 1, "{row}");
+        assert!(reasons[0].contains("killed by signal 9"), "{row}: {reasons:?}");
+    }
+    Verdict::Holds
+}
+
+/// How often a message is read by `process_vm_readv`, which the shared memory beside it does not tell.
+fn reads(size: &str) -> f64 {
+    let words = format!("explain ucx-cma -w spin -s {size} --trials 1 -d 30ms --format json");
+    let document: Value = serde_json::from_str(&run(&words).exits(0).stdout).unwrap();
+    let calls = document["rows"][0]["ends"][0]["calls_per_message"].as_array().unwrap();
+    let found = calls.iter().find(|call| call["name"] == "process_vm_readv");
+    found.map_or(0.0, |call| call["done"].as_f64().unwrap())
+}
+
+fn only_large_messages_are_read_from_the_senders_memory() -> Verdict {
+    if rows().is_empty() {
+        return none();
+    }
+    assert!(reads("4k") < 0.05);
+    assert!((reads("64k") - 1.0).abs() < 0.05);
+    Verdict::Holds
+}
+
+fn without_the_call_nothing_else_carries_large_messages() -> Verdict {
+    if rows().is_empty() {
+        return none();
+    }
+    let calls = [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
+    let steps = || calls.map(no_call).into_iter().collect::<Vec<_>>();
+    if let Some(skipped) = refused("no process_vm_readv", steps()) {
+        return skipped;
+    }
+    let words = "run -t ucx-cma,ucx-shm -w spin -s 64 -n 20 --trials 1 --format json";
+    let result = end(&mut confined(ipcmark(words), steps())).exits(1).result();
+    let (status, reason) = outcome(&result, "ucx-cma");
+    assert_eq!(status, "unavailable");
+    assert!(reason.contains("cannot use process_vm_readv"), "{reason}");
+    let is_ok = |case: &&ipcmark_results::Case| case.status() == Status::Ok;
+    assert_eq!(result.cases.iter().filter(is_ok).count(), 1, "ucx-shm runs");
+    Verdict::Holds
+}
