@@ -43,6 +43,7 @@ catalogue![
     "cyclonedds",
     "openmpi",
     "mpich",
+    "dbus",
     "null"
 ];
 
