@@ -16,13 +16,15 @@ namespace dbus {
 namespace {
 
 constexpr const char *PATH = "/ipcmark", *INTERFACE = "ipcmark.Transport", *MEMBER = "Message";
-constexpr const char *LIBRARYS_PATH = "org.freedesktop.DBus.Local";
+constexpr const char *BUS = "org.freedesktop.DBus", *BUS_PATH = "/org/freedesktop/DBus";
+// The sender of what sd-bus tells its own process.
+constexpr const char *LOCAL = "org.freedesktop.DBus.Local";
 
 // What may have come while a publication waited.
 constexpr size_t ARRIVED_BYTES = 8u << 20;
 constexpr size_t LEAST_ARRIVED = 2, MOST_ARRIVED = 1024;
 
-constexpr uint64_t LONGEST_SLEEP_US = 100'000;
+constexpr uint64_t LONGEST_SLEEP_US = 100'000, ANSWERED_WITHIN_US = 8'000'000;
 
 bool is_hang_up(int code) {
     return code == -ECONNRESET || code == -EPIPE || code == -ENOTCONN || code == -ESHUTDOWN || code == -ECONNABORTED;
@@ -88,6 +90,43 @@ int Connection::start_peer(bool serves, ipcmark_error *error) {
     return code < 0 ? fail(error, "open", code) : await_ready(error);
 }
 
+int Connection::open_bus(const std::string &address, ipcmark_error *error) {
+    if (const int result = configure(error))
+        return result;
+    int code = sd_bus_set_address(bus, address.c_str());
+    if (code >= 0)
+        code = sd_bus_set_bus_client(bus, true);
+    if (code >= 0)
+        code = sd_bus_set_method_call_timeout(bus, ANSWERED_WITHIN_US);
+    if (code >= 0)
+        code = sd_bus_start(bus);
+    return code < 0 ? fail(error, "connect with", code) : await_ready(error);
+}
+
+std::string Connection::unique_name() const {
+    const char *name = nullptr;
+    return sd_bus_get_unique_name(bus, &name) >= 0 ? name : "";
+}
+
+int Connection::add_match(const std::string &rule, ipcmark_error *error) {
+    const int code = sd_bus_call_method(bus, BUS, BUS_PATH, BUS, "AddMatch", nullptr, nullptr, "s", rule.c_str());
+    return code < 0 ? fail(error, "ask for messages from", code) : IPCMARK_DONE;
+}
+
+int Connection::subscribe(ipcmark_error *error) {
+    return add_match(std::string("type='signal',interface='") + INTERFACE + "'", error);
+}
+
+int Connection::speak_to(const std::string &name, ipcmark_error *error) {
+    // It comes from another process, and becomes a part of a rule.
+    if (name.find_first_not_of(":.0123456789") != std::string::npos)
+        return ipcmark_fail(error, "speak to", "the other process", "it told no name of the bus", nullptr);
+    destination = name;
+    return add_match(std::string("type='signal',sender='") + BUS + "',interface='" + BUS +
+                         "',member='NameOwnerChanged',arg0='" + name + "'",
+                     error);
+}
+
 // Both ends speak while they authenticate, so both must be awake.
 int Connection::await_ready(ipcmark_error *error) {
     const auto deadline = std::chrono::steady_clock::now() + ipcmark::CONNECTED_WITHIN;
@@ -118,6 +157,8 @@ int Connection::loan(size_t len, void **room, ipcmark_error *error) {
     sd_bus_message *message = nullptr;
     int code = sd_bus_message_new_signal(bus, &message, PATH, INTERFACE, MEMBER);
     lent.reset(message);
+    if (code >= 0 && !destination.empty())
+        code = sd_bus_message_set_destination(message, destination.c_str());
     if (code >= 0)
         code = sd_bus_message_append_array_space(message, 'y', len, room);
     return code < 0 ? fail(error, "make a message for", code) : IPCMARK_DONE;
@@ -184,8 +225,14 @@ int Connection::next(Message *message, ipcmark_error *error) {
 
 // Of a message that is not the other end's: whether one can go on after it.
 int Connection::judge(sd_bus_message *message, ipcmark_error *error) const {
-    const bool is_over = sd_bus_message_is_signal(message, LIBRARYS_PATH, "Disconnected") > 0;
-    return is_over ? fail(error, "receive from", -ECONNRESET) : IPCMARK_DONE;
+    if (sd_bus_message_is_signal(message, LOCAL, "Disconnected") > 0)
+        return fail(error, "receive from", -ECONNRESET);
+    const char *name = "", *before = "", *now = "";
+    if (sd_bus_message_is_signal(message, BUS, "NameOwnerChanged") <= 0 ||
+        sd_bus_message_read(message, "sss", &name, &before, &now) < 0 || destination != name || *now)
+        return IPCMARK_DONE;
+    ipcmark_fail(error, "receive from", "the other process", "it has left the bus", nullptr);
+    return IPCMARK_PEER_GONE;
 }
 
 int Connection::take(const void **bytes, size_t *len, ipcmark_error *error) {

@@ -48,6 +48,18 @@ class Connection {
     // Speaks with the peer at the other end of the socket, which becomes the connection's own.
     int open_socket(int socket, bool serves, ipcmark_error *error);
 
+    // Connects with a bus.
+    int open_bus(const std::string &address, ipcmark_error *error);
+
+    // This connection's name on its bus.
+    std::string unique_name() const;
+
+    // Asks the bus for what others send to nobody in particular.
+    int subscribe(ipcmark_error *error);
+
+    // From then on messages go to the connection with this name. Once that is gone from the bus, so is the peer.
+    int speak_to(const std::string &name, ipcmark_error *error);
+
     // The bytes that the socket holds on their way out.
     std::string socket_buffer() const;
 
@@ -59,6 +71,7 @@ class Connection {
 
   private:
     int configure(ipcmark_error *error);
+    int add_match(const std::string &rule, ipcmark_error *error);
     int start_peer(bool serves, ipcmark_error *error);
     int await_ready(ipcmark_error *error);
     int next(Message *message, ipcmark_error *error);
@@ -70,6 +83,7 @@ class Connection {
     sd_bus *bus = nullptr;
     const Other other;
     const bool spins;
+    std::string destination; // Or "": the peer, or whoever asked for it.
     bool is_sending = false;
     Message lent, taken;
     Arrived arrived;

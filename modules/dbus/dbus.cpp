@@ -1,11 +1,14 @@
-// dbus-direct: D-Bus signals by sd-bus between two processes, without a message bus.
+// dbus-direct, dbus-daemon: D-Bus signals by sd-bus between processes, without a message bus and through one.
 //
 // - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has come.
-// - Kernel objects: a pair of Unix stream sockets.
-// - Copies a message: two, into and out of the kernel. It is written and read in the memory of a message of sd-bus's.
+// - Kernel objects: a pair of Unix stream sockets, or for each end a connection with dbus-daemon at a socket in the
+//   session's directory.
+// - Copies a message: two, into and out of the kernel; four through the daemon, and those that it makes itself. It is
+//   written and read in the memory of a message of sd-bus's.
 // - Blocks: in sd_bus_wait(), which is ppoll(2), 1 s at most in take and 100 ms in publish.
+// - Fan-out: through the daemon a signal without a destination, which the followers have asked for.
 // - Limits: sd-bus allocates memory for every message. Both ends are on one host.
-#include "connection.hpp"
+#include "endpoint.hpp"
 
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/descriptors.hpp"
@@ -13,7 +16,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <new>
 #include <string>
 
 #include <sys/socket.h>
@@ -21,7 +23,7 @@
 
 namespace {
 
-using dbus::Connection;
+using dbus::End;
 using dbus::Other;
 
 constexpr Other PEER = {"a connection of sd-bus", "the other process has hung up", IPCMARK_PEER_GONE};
@@ -55,47 +57,46 @@ int open_direct(const ipcmark_transport *, const ipcmark_settings *settings, ipc
     int socket = -1;
     if (const int result = leads ? share_sockets(session, &socket, error) : receive_socket(session, &socket, error))
         return result;
-    std::unique_ptr<Connection> made(new (std::nothrow)
-                                         Connection(settings->payload, settings->wait == IPCMARK_SPIN, PEER));
+    auto made = dbus::make_end(*settings, PEER, error);
     if (!made) {
         close(socket);
-        return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
+        return IPCMARK_FAILED;
     }
-    int result = made->open_socket(socket, leads, error);
+    int result = made->connection.open_socket(socket, leads, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result != IPCMARK_DONE)
         return result;
-    session->note(session, "socket buffer", made->socket_buffer().c_str());
+    session->note(session, "socket buffer", made->connection.socket_buffer().c_str());
     *end = made.release();
     return IPCMARK_DONE;
 }
 
 void close_end(void *end) {
-    delete static_cast<Connection *>(end);
+    delete static_cast<End *>(end);
 }
 
 // The hot path -----------------------------------------------------------------------------------
 
 int loan(void *end, size_t len, void **room, ipcmark_error *error) {
-    return static_cast<Connection *>(end)->loan(len, room, error);
+    return static_cast<End *>(end)->connection.loan(len, room, error);
 }
 
 int publish(void *end, void *, size_t, ipcmark_error *error) {
-    return static_cast<Connection *>(end)->publish(error);
+    return static_cast<End *>(end)->connection.publish(error);
 }
 
 int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
-    return static_cast<Connection *>(end)->take(message, len, error);
+    return static_cast<End *>(end)->connection.take(message, len, error);
 }
 
 int release(void *end, const void *, ipcmark_error *) {
-    static_cast<Connection *>(end)->release();
+    static_cast<End *>(end)->connection.release();
     return IPCMARK_DONE;
 }
 
 int wait(void *end, uint64_t timeout_ns, ipcmark_error *error) {
-    return static_cast<Connection *>(end)->wait(timeout_ns, error);
+    return static_cast<End *>(end)->connection.wait(timeout_ns, error);
 }
 
 // The definition ---------------------------------------------------------------------------------
@@ -117,8 +118,19 @@ ipcmark_transport describe_direct() {
     return transport;
 }
 
+ipcmark_transport describe_daemon() {
+    auto transport =
+        describe("dbus-daemon", "D-Bus signals by sd-bus through a message bus of the session's own, four copies");
+    transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
+    transport.max_subscribers = 16;
+    transport.probe = dbus::probe_daemon;
+    transport.open = dbus::open_on_bus;
+    return transport;
+}
+
 const ipcmark_transport direct = describe_direct();
-const ipcmark_transport *const TRANSPORTS[] = {&direct};
+const ipcmark_transport daemon_transport = describe_daemon();
+const ipcmark_transport *const TRANSPORTS[] = {&direct, &daemon_transport};
 
 // libsystemd tells only the number of its file: 0.35.0 is that of systemd 252.
 const char *library_version() {
