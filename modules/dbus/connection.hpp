@@ -65,6 +65,7 @@ class Connection {
 
     int loan(size_t len, void **room, ipcmark_error *error);
     int publish(ipcmark_error *error);
+    bool is_publishing() const { return is_sending; }
     int take(const void **bytes, size_t *len, ipcmark_error *error);
     void release() { taken.reset(); }
     int wait(uint64_t timeout_ns, ipcmark_error *error);

@@ -1,13 +1,13 @@
 #include "daemon.hpp"
 
-#include <cctype>
+#include "bus_socket.hpp"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 
 #include <pwd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace dbus {
@@ -19,19 +19,6 @@ constexpr std::chrono::milliseconds READY_WITHIN{8000};
 
 // The largest message of the protocol, and what a session's bus of Debian lets wait for a client.
 constexpr size_t LARGEST_MESSAGE = 128u << 20, MOST_FOR_A_CLIENT = 1'000'000'000;
-
-// Everything but letters, digits and a few others is written as %XX in an address, which so needs no escape in XML.
-std::string escaped(const std::string &path) {
-    constexpr const char *DIGITS = "0123456789abcdef";
-    std::string text;
-    for (const unsigned char byte : path) {
-        if (std::isalnum(byte) || byte == '/' || byte == '-' || byte == '_' || byte == '.')
-            text += static_cast<char>(byte);
-        else
-            text.append({'%', DIGITS[byte / 16], DIGITS[byte % 16]});
-    }
-    return text;
-}
 
 std::string limit(const char *name, size_t value) {
     return std::string("  <limit name=\"") + name + "\">" + std::to_string(value) + "</limit>\n";
@@ -77,12 +64,9 @@ Daemon::~Daemon() {
 int Daemon::start(const std::string &directory, size_t bytes_under_way, ipcmark_error *error) {
     if (const int result = check_user(error))
         return result;
-    // A worker can have several ends at once.
-    static unsigned started;
-    socket = directory + "/dbus-" + std::to_string(started++);
-    if (socket.size() >= sizeof sockaddr_un{}.sun_path)
-        return ipcmark_fail(error, "listen at", socket.c_str(), "the path is too long for a socket", nullptr);
-    listens = "unix:path=" + escaped(socket);
+    if (const int result = choose_socket(directory, &socket, error))
+        return result;
+    listens = address_of(socket);
     const std::string config = socket + ".conf";
     if (!write_config(config, listens, bytes_under_way))
         return ipcmark_fail_errno(error, "write", config.c_str(), errno, nullptr);

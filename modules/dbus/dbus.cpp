@@ -1,12 +1,14 @@
-// dbus-direct, dbus-daemon: D-Bus signals by sd-bus between processes, without a message bus and through one.
+// dbus-direct, dbus-daemon, dbus-broker: D-Bus signals by sd-bus between processes, without a message bus and through
+// one.
 //
 // - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has come.
-// - Kernel objects: a pair of Unix stream sockets, or for each end a connection with dbus-daemon at a socket in the
-//   session's directory.
-// - Copies a message: two, into and out of the kernel; four through the daemon, and those that it makes itself. It is
+// - Kernel objects: a pair of Unix stream sockets, or for each end a connection with the bus at a socket in the
+// session's
+//   directory.
+// - Copies a message: two, into and out of the kernel; four through a bus, and those that it makes itself. It is
 //   written and read in the memory of a message of sd-bus's.
 // - Blocks: in sd_bus_wait(), which is ppoll(2), 1 s at most in take and 100 ms in publish.
-// - Fan-out: through the daemon a signal without a destination, which the followers have asked for.
+// - Fan-out: through dbus-daemon a signal without a destination, which the followers have asked for.
 // - Limits: sd-bus allocates memory for every message. Both ends are on one host.
 #include "endpoint.hpp"
 
@@ -26,6 +28,7 @@ namespace {
 using dbus::End;
 using dbus::Other;
 
+constexpr dbus::Bus DAEMON = {"dbus-daemon", false}, BROKER = {"dbus-broker", true};
 constexpr Other PEER = {"a connection of sd-bus", "the other process has hung up", IPCMARK_PEER_GONE};
 
 // Set-up and teardown ----------------------------------------------------------------------------
@@ -86,12 +89,29 @@ int publish(void *end, void *, size_t, ipcmark_error *error) {
     return static_cast<End *>(end)->connection.publish(error);
 }
 
+int publish_bounded(void *end, void *, size_t, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    if (!self.connection.is_publishing() && !self.flow.has_room())
+        return IPCMARK_WOULD_BLOCK;
+    const int result = self.connection.publish(error);
+    if (result == IPCMARK_DONE)
+        self.flow.count_sent();
+    return result;
+}
+
 int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     return static_cast<End *>(end)->connection.take(message, len, error);
 }
 
 int release(void *end, const void *, ipcmark_error *) {
     static_cast<End *>(end)->connection.release();
+    return IPCMARK_DONE;
+}
+
+int release_bounded(void *end, const void *, ipcmark_error *) {
+    auto &self = *static_cast<End *>(end);
+    self.connection.release();
+    self.flow.count_released();
     return IPCMARK_DONE;
 }
 
@@ -123,14 +143,27 @@ ipcmark_transport describe_daemon() {
         describe("dbus-daemon", "D-Bus signals by sd-bus through a message bus of the session's own, four copies");
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
     transport.max_subscribers = 16;
-    transport.probe = dbus::probe_daemon;
+    transport.context = &DAEMON;
+    transport.probe = dbus::probe_bus;
     transport.open = dbus::open_on_bus;
+    return transport;
+}
+
+ipcmark_transport describe_broker() {
+    auto transport =
+        describe("dbus-broker", "D-Bus signals by sd-bus through dbus-broker, a bus of the session's own, four copies");
+    transport.context = &BROKER;
+    transport.probe = dbus::probe_bus;
+    transport.open = dbus::open_on_bus;
+    transport.publish = publish_bounded;
+    transport.release = release_bounded;
     return transport;
 }
 
 const ipcmark_transport direct = describe_direct();
 const ipcmark_transport daemon_transport = describe_daemon();
-const ipcmark_transport *const TRANSPORTS[] = {&direct, &daemon_transport};
+const ipcmark_transport broker_transport = describe_broker();
+const ipcmark_transport *const TRANSPORTS[] = {&direct, &daemon_transport, &broker_transport};
 
 // libsystemd tells only the number of its file: 0.35.0 is that of systemd 252.
 const char *library_version() {
