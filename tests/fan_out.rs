@@ -22,7 +22,7 @@ ipcmark_harness::tests![
 ];
 
 /// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
-pub(crate) const NATIVE: [&str; 7] = [
+pub(crate) const NATIVE: [&str; 8] = [
     "zeromq-pubsub-ipc",
     "zeromq-pubsub-tcp",
     "iceoryx-waitset",
@@ -30,6 +30,7 @@ pub(crate) const NATIVE: [&str; 7] = [
     "alephzero-pubsub",
     "cpp-ipc-channel",
     "cpp-ipc-route",
+    "dbus-daemon",
 ];
 
 pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {

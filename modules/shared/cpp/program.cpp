@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -90,6 +91,15 @@ size_t count_of(const std::string &text, const char *mark) {
 }
 
 } // namespace
+
+int find_program(const char *name, const char *remedy, ipcmark_error *error) {
+    const char *const path = std::getenv("PATH");
+    const std::string all = std::string(path ? path : "/usr/bin:/bin") + ":";
+    for (size_t at = 0; at < all.size(); at = all.find(':', at) + 1)
+        if (access((all.substr(at, all.find(':', at) - at) + "/" + name).c_str(), X_OK) == 0)
+            return IPCMARK_DONE;
+    return ipcmark_fail(error, "find", name, "there is no such program", remedy);
+}
 
 int Program::start(const Command &started, ipcmark_error *error) {
     command = started;

@@ -57,4 +57,7 @@ class Program {
     int printed = -1;
 };
 
+// DONE if a program of this name lies in a directory of PATH; the remedy is for one that does not.
+int find_program(const char *name, const char *remedy, ipcmark_error *error);
+
 } // namespace ipcmark

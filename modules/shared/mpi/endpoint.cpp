@@ -1,6 +1,7 @@
 // An end between two MPI ranks: the same calls with every library, and a tag of its own.
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/program.hpp"
 #include "shared/mpi/calls.hpp"
 #include "shared/mpi/job.hpp"
 
@@ -9,8 +10,6 @@
 #include <memory>
 #include <new>
 #include <string>
-
-#include <unistd.h>
 
 namespace ipcmark::mpi {
 
@@ -152,21 +151,9 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-// True if a program of this name lies in a directory of PATH.
-bool is_in_path(const std::string &program) {
-    const char *const path = std::getenv("PATH");
-    const std::string all = std::string(path ? path : "/usr/bin:/bin") + ":";
-    for (size_t at = 0; at < all.size(); at = all.find(':', at) + 1)
-        if (access((all.substr(at, all.find(':', at) - at) + "/" + program).c_str(), X_OK) == 0)
-            return true;
-    return false;
-}
-
 int probe(const ipcmark_transport *transport, ipcmark_error *error) {
     const Library &library = *static_cast<const Way *>(transport->context)->library;
-    if (is_in_path(library.launcher[0]))
-        return IPCMARK_DONE;
-    return ipcmark_fail(error, "find", library.launcher[0], "there is no such program", library.remedy);
+    return find_program(library.launcher[0], library.remedy, error);
 }
 
 } // namespace

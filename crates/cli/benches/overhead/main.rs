@@ -52,6 +52,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("cyclonedds", Wait::Block),
     ("mpi-openmpi", Wait::Spin),
     ("mpi-mpich", Wait::Spin),
+    ("dbus-direct", Wait::Spin),
+    ("dbus-direct", Wait::Block),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),

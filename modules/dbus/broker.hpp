@@ -1,0 +1,37 @@
+// dbus-broker without its launcher, which wants systemd: the leader is its controller.
+#pragma once
+
+#include "shared/cpp/program.hpp"
+
+#include <string>
+
+#include <systemd/sd-bus.h>
+
+namespace dbus {
+
+class Broker {
+  public:
+    Broker() = default;
+    Broker(const Broker &) = delete;
+    Broker &operator=(const Broker &) = delete;
+    ~Broker();
+
+    // Starts it, and hands it a socket that listens in the directory.
+    int start(const std::string &directory, ipcmark_error *error);
+
+    // As sd-bus takes it.
+    const std::string &address() const { return listens; }
+
+  private:
+    int run(int controllers_end, ipcmark_error *error);
+    int connect(int controller, ipcmark_error *error);
+    int add_listener(int listener, ipcmark_error *error);
+
+    ipcmark::Program program;
+    sd_bus *controller = nullptr; // It ends where this hangs up.
+    std::string socket, listens;
+};
+
+int find_broker(ipcmark_error *error);
+
+} // namespace dbus

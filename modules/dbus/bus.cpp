@@ -1,0 +1,126 @@
+// Set-up of an end of a row with a bus: the leader starts the bus, every end connects with it and learns the others'
+// names.
+#include "endpoint.hpp"
+
+#include "shared/c/address.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+namespace dbus {
+
+namespace {
+
+// The bus dies with the leader.
+Other told(const Bus &bus, bool leads) {
+    if (leads)
+        return {bus.program, "it has ended, or closed the connection", IPCMARK_FAILED};
+    return {bus.program, "it has ended, and so has the leader", IPCMARK_PEER_GONE};
+}
+
+constexpr size_t LEAST_UNDER_WAY = 1u << 20;
+constexpr size_t NAME_BYTES = 64;
+
+// What a broker may hold of one direction.
+constexpr size_t HELD_BYTES = 8u << 20;
+constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
+
+// Room for one message that is read while the one before is delivered.
+size_t bytes_under_way(const ipcmark_settings &settings) {
+    return std::max<size_t>(LEAST_UNDER_WAY, 2 * settings.payload);
+}
+
+int start_bus(End &end, const Bus &bus, const ipcmark_settings &settings, ipcmark_session *session,
+              ipcmark_error *error) {
+    if (bus.is_broker) {
+        const int result = end.broker.start(settings.directory, error);
+        return result == IPCMARK_DONE ? end.connection.open_bus(end.broker.address(), error) : result;
+    }
+    const size_t bytes = bytes_under_way(settings);
+    if (const int result = end.daemon.start(settings.directory, bytes, error))
+        return result;
+    session->note(session, "max_incoming_bytes", std::to_string(bytes).c_str());
+    return end.connection.open_bus(end.daemon.address(), error);
+}
+
+int bound_messages(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const uint64_t depth = std::clamp<uint64_t>(HELD_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
+    session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
+    return end.flow.open(settings.role == IPCMARK_LEADER, depth, session, error);
+}
+
+// A follower's unique name on the bus, ":1.7".
+int receive_name(ipcmark_session *session, uint32_t peer, std::string *name, ipcmark_error *error) {
+    char text[NAME_BYTES];
+    size_t len = sizeof text, none = 0;
+    const int result = session->receive(session, peer, text, &len, nullptr, &none, error);
+    name->assign(text, result == IPCMARK_DONE ? len : 0);
+    return result;
+}
+
+// To one follower the leader sends by its name. What goes to several has no destination: they have asked for it.
+int meet_followers(End &end, const std::string &address, ipcmark_session *session, ipcmark_error *error) {
+    ipcmark_addresses bus = {"", ""};
+    std::snprintf(bus.there, sizeof bus.there, "%s", address.c_str());
+    std::snprintf(bus.back, sizeof bus.back, "%s", end.connection.unique_name().c_str());
+    if (const int result = ipcmark_send_addresses(session, &bus, error))
+        return result;
+    std::string name;
+    for (uint32_t peer = 0; peer < session->peers; peer++)
+        if (const int result = receive_name(session, peer, &name, error))
+            return result;
+    return session->peers == 1 ? end.connection.speak_to(name, error) : IPCMARK_DONE;
+}
+
+int meet_leader(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    ipcmark_addresses bus;
+    if (const int result = ipcmark_receive_addresses(session, &bus, "a message bus", error))
+        return result;
+    if (const int result = end.connection.open_bus(bus.there, error))
+        return result;
+    const std::string name = end.connection.unique_name();
+    if (const int result = session->send(session, 0, name.data(), name.size(), nullptr, 0, error))
+        return result;
+    if (const int result = settings.subscribers > 1 ? end.connection.subscribe(error) : IPCMARK_DONE)
+        return result;
+    return end.connection.speak_to(bus.back, error);
+}
+
+} // namespace
+
+std::unique_ptr<End> make_end(const ipcmark_settings &settings, const Other &other, ipcmark_error *error) {
+    std::unique_ptr<End> end(new (std::nothrow) End(settings.payload, settings.wait == IPCMARK_SPIN, other));
+    if (!end)
+        ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
+    return end;
+}
+
+int open_on_bus(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
+                void **opened, ipcmark_error *error) {
+    const bool leads = settings->role == IPCMARK_LEADER;
+    const Bus &bus = *static_cast<const Bus *>(transport->context);
+    auto end = make_end(*settings, told(bus, leads), error);
+    if (!end)
+        return IPCMARK_FAILED;
+    int result = leads ? start_bus(*end, bus, *settings, session, error) : IPCMARK_DONE;
+    if (result == IPCMARK_DONE)
+        result =
+            leads ? meet_followers(*end, bus.is_broker ? end->broker.address() : end->daemon.address(), session, error)
+                  : meet_leader(*end, *settings, session, error);
+    if (result == IPCMARK_DONE && bus.is_broker)
+        result = bound_messages(*end, *settings, session, error);
+    if (result == IPCMARK_DONE)
+        result = session->meet(session, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    session->note(session, "socket buffer", end->connection.socket_buffer().c_str());
+    *opened = end.release();
+    return IPCMARK_DONE;
+}
+
+int probe_bus(const ipcmark_transport *transport, ipcmark_error *error) {
+    return static_cast<const Bus *>(transport->context)->is_broker ? find_broker(error) : find_daemon(error);
+}
+
+} // namespace dbus
