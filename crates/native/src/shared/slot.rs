@@ -48,27 +48,51 @@ impl Word {
     }
 }
 
-/// One end's knowledge of both words.
+/// How far a ping-pong has come in which every message is answered by one of the same length in the same room. As long as
+/// it is in step, what the words will say is known before they say it.
+///
+/// Each step is a constant that the one before does not have to be waited for: what the processor is sure to guess costs
+/// nothing, and a value that passes through memory from step to step would cost five cycles each time.
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    /// Nothing of it, or not yet.
+    Other,
+    /// The answer expected has been seen,
+    Seen,
+    /// received,
+    Received,
+    /// and released: now the next message is due.
+    Due,
+}
+
+/// One end's knowledge of both words, which it keeps packed: who polls compares them whole.
 pub struct Ledger {
     payload: usize,
     /// Whether the travelling room is mine.
     holds: bool,
+    /// Whether the last message received is released.
+    released: bool,
+    step: Step,
+    /// The number of the last message received, in a field of its own width: compilers load a narrower one together with
+    /// its neighbours, and a load of what was stored in parts waits until all of it has left for the cache.
+    received: u64,
     /// My word as it stands in memory.
-    mine: Word,
+    mine: u64,
     /// The other end's word as last seen.
-    theirs: Word,
-    /// The number of the last message received.
-    received: u16,
-    /// The number of the last message released: what my word will say next.
-    done: u16,
+    seen: u64,
+    /// What that will be if my last message is answered in step. It was found good before it comes, so that nothing is to
+    /// be checked when it has come. Where nothing is expected, what was seen.
+    expected: u64,
+    /// My next word, if I answer that in step.
+    due: u64,
 }
 
 impl Ledger {
     /// The ledger of two words of zero, for messages of at most `payload` bytes; one of the two ends
     /// holds the travelling room at first.
     pub fn new(payload: usize, holds: bool) -> Self {
-        let (mine, theirs) = (Word::default(), Word::default());
-        Self { payload, holds, mine, theirs, received: 0, done: 0 }
+        let (step, received, mine, seen, expected, due) = (Step::Other, 0, 0, 0, 0, 0);
+        Self { payload, holds, released: true, step, received, mine, seen, expected, due }
     }
 
     /// Whether my next message is to lie in the travelling room.
@@ -77,28 +101,52 @@ impl Ledger {
         self.holds
     }
 
+    /// The number of the last message released: what my word will say next.
+    #[inline]
+    fn done(&self) -> u16 {
+        (self.received as u16).wrapping_sub(u16::from(!self.released))
+    }
+
     /// Whether the other end has done with my last message, as far as known.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.theirs.done == self.mine.sent
+        Word::unpack(self.seen).done == Word::unpack(self.mine).sent
     }
 
     /// Hands a message of `len` bytes over, and with it the room of what was released, and the
     /// travelling room if it `travels` in it.
-    #[inline]
+    #[inline(always)]
     pub fn publish(&mut self, mine: &AtomicU64, len: usize, travels: bool) {
-        let sent = self.mine.sent.wrapping_add(1);
-        self.holds &= !travels;
-        self.store(mine, Word { len: len as u32, travels, sent, done: self.done });
+        let what = Word { len: len as u32, travels, ..Word::default() }.pack() as u32;
+        let in_step = self.step == Step::Due && self.due as u32 == what;
+        self.store(mine, if in_step { self.due } else { self.next(len, travels) });
+        if travels {
+            self.holds = false;
+        }
+        let Word { sent, .. } = Word::unpack(self.mine);
+        let answer = (self.received as u16).wrapping_add(1);
+        let word = Word { len: len as u32, travels, sent, done: answer };
+        self.expected = Word { sent: answer, done: sent, ..word }.pack();
+        self.due = Word { sent: sent.wrapping_add(1), ..word }.pack();
+        self.step = Step::Other;
+    }
+
+    /// My next word, whatever came before.
+    #[cold]
+    #[inline(never)]
+    fn next(&self, len: usize, travels: bool) -> u64 {
+        let sent = Word::unpack(self.mine).sent.wrapping_add(1);
+        Word { len: len as u32, travels, sent, done: self.done() }.pack()
     }
 
     /// Gives the room of what was released back, where no message has carried that over yet.
     /// Whether there was something to say.
     #[inline]
     pub fn acknowledge(&mut self, mine: &AtomicU64) -> bool {
-        let news = self.mine.done != self.done;
+        let (word, done) = (Word::unpack(self.mine), self.done());
+        let news = word.done != done;
         if news {
-            self.store(mine, Word { done: self.done, ..self.mine });
+            self.store(mine, Word { done, ..word }.pack());
         }
         news
     }
@@ -106,25 +154,41 @@ impl Ledger {
     /// Release pairs with the acquire in `look`: who sees the word sees the message that was written
     /// before, and writes into the room only after it was read.
     #[inline]
-    fn store(&mut self, mine: &AtomicU64, word: Word) {
+    fn store(&mut self, mine: &AtomicU64, word: u64) {
         self.mine = word;
-        mine.store(word.pack(), Ordering::Release);
+        mine.store(word, Ordering::Release);
     }
 
     /// Looks at the other end's word.
-    #[inline]
+    #[inline(always)]
     pub fn look(&mut self, theirs: &AtomicU64) -> Result<(), Error> {
         // Acquire pairs with the release in `store`.
-        self.theirs = Word::unpack(theirs.load(Ordering::Acquire));
-        let pending = self.mine.sent.wrapping_sub(self.theirs.done);
-        let arrived = self.theirs.sent.wrapping_sub(self.received);
+        let word = theirs.load(Ordering::Acquire);
+        if word == self.seen {
+            return Ok(());
+        }
+        self.seen = word;
+        if word == self.expected {
+            self.step = Step::Seen;
+            return Ok(());
+        }
+        self.surprise(Word::unpack(word))
+    }
+
+    /// Takes in a word that was not expected, if the other end may say it now.
+    #[cold]
+    #[inline(never)]
+    fn surprise(&mut self, theirs: Word) -> Result<(), Error> {
+        (self.step, self.expected) = (Step::Other, self.seen);
+        let pending = Word::unpack(self.mine).sent.wrapping_sub(theirs.done);
+        let arrived = theirs.sent.wrapping_sub(self.received as u16);
         if pending > 1 || arrived > 1 {
             return Err(corrupt("number"));
         }
-        if arrived == 1 && !is_length(self.theirs.len as usize, self.payload) {
+        if arrived == 1 && !is_length(theirs.len as usize, self.payload) {
             return Err(corrupt("length"));
         }
-        if arrived == 1 && self.theirs.travels && self.holds {
+        if arrived == 1 && theirs.travels && self.holds {
             return Err(corrupt("place"));
         }
         Ok(())
@@ -132,182 +196,52 @@ impl Ledger {
 
     /// Whether the other end's word still says what it said at the last look.
     pub fn nothing_new(&self, theirs: &AtomicU64) -> bool {
-        theirs.load(Ordering::Relaxed) == self.theirs.pack()
+        theirs.load(Ordering::Relaxed) == self.seen
     }
 
     /// The length of the message that has arrived, as far as known, and whether it travels; from now
     /// on it is received.
     #[inline]
     pub fn receive(&mut self) -> Option<(usize, bool)> {
-        if self.theirs.sent == self.received {
+        let theirs = Word::unpack(self.seen);
+        if u64::from(theirs.sent) == self.received {
             return None;
         }
-        self.received = self.theirs.sent;
-        Some((self.theirs.len as usize, self.theirs.travels))
+        self.received = theirs.sent.into();
+        self.released = false;
+        self.advance(Step::Seen, Step::Received);
+        Some((theirs.len as usize, theirs.travels))
     }
 
     /// Done with the message received, which `travels` or not. The next message says so, or
     /// `acknowledge`.
     #[inline]
     pub fn release(&mut self, travels: bool) {
-        self.done = self.received;
-        self.holds |= travels;
+        self.released = true;
+        self.advance(Step::Received, Step::Due);
+        if travels {
+            self.holds = true;
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, from: Step, to: Step) {
+        if self.step == from {
+            self.step = to;
+        } else {
+            self.fall_out_of_step();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fall_out_of_step(&mut self) {
+        self.step = Step::Other;
     }
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
+mod tests;
 
-    #[test]
-    fn an_answer_gives_the_room_of_the_question_back() {
-        let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (mut leader, mut follower) = (Ledger::new(64, true), Ledger::new(64, false));
-        let wraps = if cfg!(miri) { 100 } else { 70_000 };
-        for _ in 0..wraps {
-            assert!(leader.has_room() && leader.holds() && !follower.holds());
-            leader.publish(&one, 17, true);
-            assert!(!leader.has_room() && !leader.holds());
-            follower.look(&one).unwrap();
-            assert_eq!(follower.receive(), Some((17, true)));
-            follower.release(true);
-            assert!(follower.holds());
-            follower.publish(&other, 64, true);
-            leader.look(&other).unwrap();
-            assert_eq!(leader.receive(), Some((64, true)));
-            assert_eq!(leader.receive(), None);
-            leader.release(true);
-        }
-    }
-
-    #[test]
-    fn without_an_answer_the_room_comes_back_once() {
-        let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (mut sender, mut receiver) = (Ledger::new(64, true), Ledger::new(64, false));
-        sender.publish(&one, 16, true);
-        receiver.look(&one).unwrap();
-        assert_eq!(receiver.receive(), Some((16, true)));
-        assert!(!receiver.acknowledge(&other), "the message is still in use");
-        receiver.release(true);
-        assert!(receiver.acknowledge(&other));
-        assert!(!receiver.acknowledge(&other));
-        assert!(!sender.nothing_new(&other));
-        sender.look(&other).unwrap();
-        assert!(sender.has_room() && sender.nothing_new(&other));
-        assert_eq!(sender.receive(), None);
-    }
-
-    #[test]
-    fn numbers_and_lengths_out_of_range_are_errors() {
-        for word in [
-            Word { len: 64, travels: false, sent: 2, done: 0 },
-            Word { len: 64, travels: false, sent: 1, done: 1 },
-            Word { len: 65, travels: false, sent: 1, done: 0 },
-            Word { len: 15, travels: false, sent: 1, done: 0 },
-            Word { len: u32::MAX, travels: false, sent: 1, done: 0 },
-            Word { len: 64, travels: true, sent: 1, done: 0 },
-        ] {
-            let theirs = AtomicU64::new(word.pack());
-            assert!(Ledger::new(64, true).look(&theirs).is_err());
-        }
-    }
-}
-
-/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: every order of events.
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use loom::{cell::UnsafeCell, sync::Arc, thread};
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Shared {
-        words: [AtomicU64; 2],
-        /// Each direction's own, and the one that travels.
-        rooms: [UnsafeCell<usize>; 3],
-    }
-
-    // SAFETY: whether both ends touch one cell at once is what loom finds out.
-    unsafe impl Sync for Shared {}
-
-    struct End<'a> {
-        shared: &'a Shared,
-        me: usize,
-        ledger: Ledger,
-    }
-
-    impl End<'_> {
-        fn send(&mut self, message: usize) {
-            while !self.ledger.has_room() {
-                self.ledger.acknowledge(&self.shared.words[self.me]);
-                self.ledger.look(&self.shared.words[1 - self.me]).unwrap();
-                if !self.ledger.has_room() {
-                    thread::yield_now();
-                }
-            }
-            let travels = self.ledger.holds();
-            let room = if travels { 2 } else { self.me };
-            // SAFETY: loom checks that nobody else uses the cell meanwhile.
-            self.shared.rooms[room].with_mut(|cell| unsafe { *cell = message });
-            self.ledger.publish(&self.shared.words[self.me], 16, travels);
-        }
-
-        fn receive(&mut self, message: usize) {
-            let travels = loop {
-                self.ledger.acknowledge(&self.shared.words[self.me]);
-                self.ledger.look(&self.shared.words[1 - self.me]).unwrap();
-                if let Some((_, travels)) = self.ledger.receive() {
-                    break travels;
-                }
-                thread::yield_now();
-            };
-            let room = if travels { 2 } else { 1 - self.me };
-            // SAFETY: as above.
-            let seen = self.shared.rooms[room].with(|cell| unsafe { *cell });
-            assert_eq!(seen, message);
-            self.ledger.release(travels);
-        }
-    }
-
-    fn check(leader: fn(&mut End<'_>), follower: fn(&mut End<'_>)) {
-        loom::model(move || {
-            let shared = Arc::new(Shared::default());
-            let other = Arc::clone(&shared);
-            let thread = thread::spawn(move || {
-                follower(&mut End { shared: &other, me: 1, ledger: Ledger::new(16, false) });
-            });
-            leader(&mut End { shared: &shared, me: 0, ledger: Ledger::new(16, true) });
-            thread.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn to_and_fro_neither_end_touches_what_is_the_others() {
-        check(
-            |end| (1..=2).for_each(|n| (end.send(n), end.receive(n + 10)).1),
-            |end| (1..=2).for_each(|n| (end.receive(n), end.send(n + 10)).1),
-        );
-    }
-
-    #[test]
-    fn one_way_neither_end_touches_what_is_the_others() {
-        check(
-            |end| (1..=3).for_each(|n| end.send(n)),
-            |end| {
-                (1..=3).for_each(|n| end.receive(n));
-                // As a `take` does that finds nothing more.
-                end.ledger.acknowledge(&end.shared.words[1]);
-            },
-        );
-    }
-
-    #[test]
-    fn both_at_once_come_through() {
-        let both = |end: &mut End<'_>| {
-            end.send(1);
-            end.receive(1);
-            end.send(2);
-        };
-        check(both, both);
-    }
-}
+mod loom_tests;
