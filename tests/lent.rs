@@ -27,7 +27,7 @@ fn measured(words: &str) -> Vec<Case> {
 /// Every byte is checked before anything is timed.
 fn every_pattern_arrives_whole_in_every_wait() {
     let mut cases =
-        measured(&format!("-t {ALL} -p latency,one-way,throughput -w all -s 16,4M -n 20"));
+        measured(&format!("-t {ALL} -p latency,one-way,throughput -w all -s 16,256k -n 20"));
     assert_eq!(cases.len(), 3 * 2 * (3 + 2 + 2));
     cases.extend(measured(&format!("-t {ALL} -p fan-out --subscribers 2 -w block -s 64 -n 20")));
     for case in &cases {

@@ -52,7 +52,7 @@ fn every_pattern_arrives_whole_in_every_wait() -> Verdict {
         return skipped;
     }
     let mut cases =
-        measured(&format!("-t {ALL} -p latency,one-way,throughput -w all -s 16,4M -n 20"));
+        measured(&format!("-t {ALL} -p latency,one-way,throughput -w all -s 16,256k -n 20"));
     cases.extend(measured(&format!("-t {ALL} -p fan-out --subscribers 2 -w all -s 64 -n 20")));
     for case in &cases {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
@@ -66,7 +66,7 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() -> Verdict
         return skipped;
     }
     let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on --set uring-msg-ring.sqpoll=on";
-    for case in measured(&format!("-t {ALL} -w all -s 64,64k -n 20 {set}")) {
+    for case in measured(&format!("-t {ALL} -w all -s 64 -n 20 {set}")) {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
         assert_eq!(case.identity.options["sqpoll"], "on");
         let session = &only(&case).session;
