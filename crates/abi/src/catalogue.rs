@@ -45,6 +45,7 @@ catalogue![
     "mpich",
     "ucx",
     "dbus",
+    "python",
     "null"
 ];
 

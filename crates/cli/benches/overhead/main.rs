@@ -54,6 +54,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("mpi-mpich", Wait::Spin),
     ("dbus-direct", Wait::Spin),
     ("dbus-direct", Wait::Block),
+    ("python-pipe", Wait::Spin),
+    ("python-pipe", Wait::Block),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),

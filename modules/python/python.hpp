@@ -1,0 +1,6 @@
+// The transports of the module of Python.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+extern const ipcmark_transport python_pipe;
