@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 15] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -40,6 +40,7 @@ const LIBRARIES: [&str; 14] = [
     "zenoh-unix",
     "zenoh-shm",
     "ucx-shm",
+    "grpc-cpp-stream",
 ];
 
 /// Why a transport cannot run here, if it cannot.

@@ -1,0 +1,10 @@
+// The transports of the module.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+namespace grpc_module {
+
+ipcmark_transport describe_stream();
+
+} // namespace grpc_module
