@@ -21,6 +21,11 @@ fn rows() -> Vec<String> {
     listed::of_families(&["grpc"])
 }
 
+/// Those of them whose ends take no turns.
+fn streams() -> Vec<String> {
+    listed::of_families(&["grpc"]).into_iter().filter(|row| row.ends_with("stream")).collect()
+}
+
 fn none() -> Verdict {
     Verdict::Skipped("the module of gRPC is not there".into())
 }
@@ -46,7 +51,7 @@ fn every_row_takes_its_carrier() -> Verdict {
 }
 
 fn a_stream_loses_nothing() -> Verdict {
-    let rows = rows();
+    let rows = streams();
     if rows.is_empty() {
         return none();
     }
@@ -55,7 +60,7 @@ fn a_stream_loses_nothing() -> Verdict {
 }
 
 fn several_followers_have_a_server_each() -> Verdict {
-    let rows = rows();
+    let rows = streams();
     if rows.is_empty() {
         return none();
     }

@@ -72,6 +72,11 @@ class Connection {
         return IPCMARK_DONE;
     }
 
+    // Lets the library work once, while nothing is over that the end waits for: WOULD_BLOCK or PEER_GONE.
+    int work(ipcmark_error *error) {
+        return !next(sleeps ? SHORT_SLEEP : patience) && is_peer_gone() ? gone(error) : IPCMARK_WOULD_BLOCK;
+    }
+
     // Ends all that is under way. False if the library still has some of it, whose memory has to stay.
     bool close();
 
@@ -103,6 +108,7 @@ class Connection {
     bool is_peer_gone() { return (sleeps || ++polls % POLLS_A_LOOK == 0) && flow.is_peer_closed(); }
 
     static constexpr uint64_t POLLS_A_LOOK = 4096;
+    static constexpr gpr_timespec SHORT_SLEEP = {0, 1000000, GPR_TIMESPAN};
 
     bool sleeps = false;
     uint64_t polls = 0;

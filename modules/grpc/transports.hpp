@@ -6,5 +6,6 @@
 namespace grpc_module {
 
 ipcmark_transport describe_stream();
+ipcmark_transport describe_unary();
 
 } // namespace grpc_module
