@@ -221,7 +221,15 @@ fn a_worker_of_iceoryx2_killed_at_any_name_leaves_nothing() -> Verdict {
 
 fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
     with_each(
-        &["iceoryx-cpp", "boost-mq", "alephzero-rpc", "zenoh-unix", "zenoh-shm", "ucx-shm"],
+        &[
+            "iceoryx-cpp",
+            "boost-mq",
+            "alephzero-rpc",
+            "zenoh-unix",
+            "zenoh-shm",
+            "ucx-shm",
+            "grpc-cpp-stream",
+        ],
         |row| {
             leaves_nothing(row, LEADER);
             leaves_nothing(row, FOLLOWER);

@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 15] = [
+const LIBRARIES: [&str; 16] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -41,6 +41,7 @@ const LIBRARIES: [&str; 15] = [
     "zenoh-shm",
     "ucx-shm",
     "dbus-daemon",
+    "grpc-cpp-stream",
 ];
 
 /// Why a transport cannot run here, if it cannot.

@@ -18,6 +18,7 @@ mod fan_in;
 mod fan_out;
 mod faults;
 mod files;
+mod grpc;
 mod history;
 mod inherited;
 mod leftovers;
@@ -70,6 +71,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("fan_out", fan_out::tests()),
         ("faults", faults::tests()),
         ("files", files::tests()),
+        ("grpc", grpc::tests()),
         ("history", history::tests()),
         ("inherited", inherited::tests()),
         ("leftovers", leftovers::tests()),

@@ -46,6 +46,7 @@ catalogue![
     "ucx",
     "dbus",
     "python",
+    "grpc",
     "null"
 ];
 

@@ -1,0 +1,90 @@
+//! gRPC for real: the carrier, whatever variables of the user's say, streams, several followers, an end that dies.
+
+use ipcmark_results::Status;
+use ipcmark_transport::Carrier;
+use libc::SIGKILL;
+
+use crate::support::{
+    Verdict, end, ipcmark, listed, only, run,
+    scene::{FOLLOWER, LEADER, Scene},
+};
+
+ipcmark_harness::tests![
+    every_row_takes_its_carrier,
+    a_stream_loses_nothing,
+    several_followers_have_a_server_each,
+    an_end_that_dies_ends_the_wait_of_the_other,
+];
+
+/// The rows of gRPC that can run here.
+fn rows() -> Vec<String> {
+    listed::of_families(&["grpc"])
+}
+
+/// Those of them whose ends take no turns.
+fn streams() -> Vec<String> {
+    listed::of_families(&["grpc"]).into_iter().filter(|row| row.ends_with("stream")).collect()
+}
+
+fn none() -> Verdict {
+    Verdict::Skipped("the module of gRPC is not there".into())
+}
+
+fn every_row_takes_its_carrier() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-w spin,block -s 16,100k,4M -n 20 --trials 1 --touch all --format json";
+    let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
+    // The user's variables do not count: nothing is printed, and no other way to poll is taken.
+    command.env("GRPC_VERBOSITY", "debug").env("GRPC_POLL_STRATEGY", "none");
+    let result = end(&mut command).exits(0).result();
+    assert_eq!(result.cases.len(), 6 * rows.len());
+    for case in &result.cases {
+        let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
+        let carrier = &only(case).session.carrier;
+        assert_eq!(carrier.declared, Some(Carrier::Kernel), "{name}");
+        assert_eq!(carrier.found, Carrier::Kernel, "{name}: {carrier:?}");
+    }
+    Verdict::Holds
+}
+
+fn a_stream_loses_nothing() -> Verdict {
+    let rows = streams();
+    if rows.is_empty() {
+        return none();
+    }
+    listed::streams_lose_nothing(&rows);
+    Verdict::Holds
+}
+
+fn several_followers_have_a_server_each() -> Verdict {
+    let rows = streams();
+    if rows.is_empty() {
+        return none();
+    }
+    let words = "-p fan-out --subscribers 3 -s 64 -n 20 --trials 1 --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+    Verdict::Holds
+}
+
+fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
+    let rows = rows();
+    if rows.is_empty() {
+        return none();
+    }
+    for (row, wait) in rows.iter().flat_map(|row| [(row, "spin"), (row, "block")]) {
+        for name in [LEADER, FOLLOWER] {
+            let scene = Scene::start(&format!("run -t {row} -w {wait} -s 64 -d 1h"));
+            scene.await_case();
+            scene.send(name, SIGKILL);
+            let result = scene.end().1;
+            let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
+            assert_eq!(reasons.len(), 1, "{row} {wait}");
+            assert!(reasons[0].contains("killed by signal 9"), "{row} {wait}: {reasons:?}");
+        }
+    }
+    Verdict::Holds
+}
