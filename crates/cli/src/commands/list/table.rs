@@ -61,7 +61,7 @@ fn block(
     terminal: Terminal,
     lines: &mut Vec<String>,
 ) {
-    lines.push(heading(family, rows, terminal));
+    lines.extend(heading(family, rows, terminal));
     let reasons = reasons(rows);
     let shared = reasons.len() == 1;
     if shared {
@@ -76,14 +76,14 @@ fn block(
 }
 
 /// `zeromq 4.3.4: 4 of 4 can run here`.
-fn heading(family: &str, rows: &[&Row<'_>], terminal: Terminal) -> String {
+fn heading(family: &str, rows: &[&Row<'_>], terminal: Terminal) -> Vec<String> {
     let version = rows.iter().find_map(|row| match &row.availability {
         Availability::Available { version } => version.as_deref(),
         Availability::Unavailable { .. } => None,
     });
     let name = version.map_or(family.to_owned(), |version| format!("{family} {version}"));
     let name = paint(&name, BOLD, terminal);
-    format!("{name}: {}", count(rows.iter().copied(), ""))
+    hanging(&format!("{name}: "), &count(rows.iter().copied(), ""), terminal)
 }
 
 /// How many can run here, of how many.
@@ -174,6 +174,10 @@ mod tests {
     }
 
     fn shown(availabilities: [Availability; 3]) -> String {
+        shown_on(PLAIN, availabilities)
+    }
+
+    fn shown_on(terminal: Terminal, availabilities: [Availability; 3]) -> String {
         let definitions =
             [definition("a", "os"), definition("b-long-name", "lib"), definition("c", "lib")];
         let rows: Vec<Row<'_>> = definitions
@@ -181,7 +185,7 @@ mod tests {
             .zip(availabilities)
             .map(|(definition, availability)| Row { definition, availability })
             .collect();
-        table(&rows, PLAIN)
+        table(&rows, terminal)
     }
 
     fn here(version: Option<&str>) -> Availability {
@@ -216,6 +220,14 @@ mod tests {
         assert!(text.contains("lib 4.3.4: 1 of 2 can run here"), "{text}");
         assert!(text.contains("messages up to 4096 B"));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_long_version_stands_above_what_can_run_here() {
+        let narrow = Terminal { width: 20, ..PLAIN };
+        let version = here(Some("libsomething.so.0.35.0"));
+        let text = shown_on(narrow, [here(None), version, missing("gone")]);
+        assert!(text.contains("lib libsomething.so.0.35.0:\n    1 of 2 can run here\n"), "{text}");
     }
 
     #[test]
