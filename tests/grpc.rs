@@ -2,11 +2,10 @@
 
 use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
-use libc::SIGKILL;
 
 use crate::support::{
     Verdict, end, ipcmark, listed, only, run,
-    scene::{FOLLOWER, LEADER, Scene},
+    scene::{FOLLOWER, LEADER, killed_end_costs_its_row},
 };
 
 ipcmark_harness::tests![
@@ -77,13 +76,7 @@ fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
     }
     for (row, wait) in rows.iter().flat_map(|row| [(row, "spin"), (row, "block")]) {
         for name in [LEADER, FOLLOWER] {
-            let scene = Scene::start(&format!("run -t {row} -w {wait} -s 64 -d 1h"));
-            scene.await_case();
-            scene.send(name, SIGKILL);
-            let result = scene.end().1;
-            let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
-            assert_eq!(reasons.len(), 1, "{row} {wait}");
-            assert!(reasons[0].contains("killed by signal 9"), "{row} {wait}: {reasons:?}");
+            killed_end_costs_its_row(row, wait, name);
         }
     }
     Verdict::Holds

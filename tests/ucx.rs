@@ -2,14 +2,13 @@
 
 use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
-use libc::SIGKILL;
 use serde_json::Value;
 
 use crate::support::{
     Verdict,
     confined::{confined, no_call, refused},
     end, ipcmark, listed, only, outcome, run,
-    scene::{FOLLOWER, Scene},
+    scene::{FOLLOWER, killed_end_costs_its_row},
 };
 
 ipcmark_harness::tests![
@@ -80,13 +79,7 @@ fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
         return none();
     }
     for row in rows {
-        let scene = Scene::start(&format!("run -t {row} -w block -s 64 -d 1h"));
-        scene.await_case();
-        scene.send(FOLLOWER, SIGKILL);
-        let result = scene.end().1;
-        let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
-        assert_eq!(reasons.len(), 1, "{row}");
-        assert!(reasons[0].contains("killed by signal 9"), "{row}: {reasons:?}");
+        killed_end_costs_its_row(&row, "block", FOLLOWER);
     }
     Verdict::Holds
 }

@@ -22,10 +22,6 @@ Other told(const Bus &bus, bool leads) {
 constexpr size_t LEAST_UNDER_WAY = 1u << 20;
 constexpr size_t NAME_BYTES = 64;
 
-// What a broker may hold of one direction.
-constexpr size_t HELD_BYTES = 8u << 20;
-constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
-
 // Room for one message that is read while the one before is delivered.
 size_t bytes_under_way(const ipcmark_settings &settings) {
     return std::max<size_t>(LEAST_UNDER_WAY, 2 * settings.payload);
@@ -42,12 +38,6 @@ int start_bus(End &end, const Bus &bus, const ipcmark_settings &settings, ipcmar
         return result;
     session->note(session, "max_incoming_bytes", std::to_string(bytes).c_str());
     return end.connection.open_bus(end.daemon.address(), error);
-}
-
-int bound_messages(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    const uint64_t depth = std::clamp<uint64_t>(HELD_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
-    session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
-    return end.flow.open(settings.role == IPCMARK_LEADER, depth, session, error);
 }
 
 // A follower's unique name on the bus, ":1.7".
@@ -109,7 +99,7 @@ int open_on_bus(const ipcmark_transport *transport, const ipcmark_settings *sett
             leads ? meet_followers(*end, bus.is_broker ? end->broker.address() : end->daemon.address(), session, error)
                   : meet_leader(*end, *settings, session, error);
     if (result == IPCMARK_DONE && bus.is_broker)
-        result = bound_messages(*end, *settings, session, error);
+        result = end->flow.open_bounded(*settings, session, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result != IPCMARK_DONE)

@@ -3,8 +3,7 @@
 //
 // - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has come.
 // - Kernel objects: a pair of Unix stream sockets, or for each end a connection with the bus at a socket in the
-// session's
-//   directory.
+//   session's directory.
 // - Copies a message: two, into and out of the kernel; four through a bus, and those that it makes itself. It is
 //   written and read in the memory of a message of sd-bus's.
 // - Blocks: in sd_bus_wait(), which is ppoll(2), 1 s at most in take and 100 ms in publish.

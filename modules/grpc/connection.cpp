@@ -1,15 +1,12 @@
 // Set-up and teardown. The follower listens on a Unix domain socket in the session's directory; the leader connects.
 #include "connection.hpp"
 
+#include "shared/cpp/environment.hpp"
 #include "shared/cpp/within.hpp"
 
 #include <chrono>
 #include <climits>
-#include <cstring>
 #include <mutex>
-#include <vector>
-
-#include <unistd.h>
 
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
@@ -39,21 +36,11 @@ std::string words() {
     return last_words;
 }
 
-// The user's own variables do not count: what is measured stands in the result.
-void forget_variables() {
-    std::vector<std::string> names;
-    for (char **variable = environ; *variable; variable++)
-        if (std::strncmp(*variable, "GRPC_", 5) == 0)
-            names.emplace_back(*variable, std::strcspn(*variable, "="));
-    for (const auto &name : names)
-        unsetenv(name.c_str());
-}
-
 void prepare_library() {
     static bool is_prepared = false;
     if (is_prepared)
         return;
-    forget_variables();
+    ipcmark::forget_variables_of("GRPC_");
     gpr_set_log_function(keep_words);
     is_prepared = true;
 }

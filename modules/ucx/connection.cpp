@@ -2,6 +2,7 @@
 // before anything is measured: UCX sets its lanes up with the first ones.
 #include "connection.hpp"
 
+#include "shared/cpp/environment.hpp"
 #include "shared/cpp/options.hpp"
 #include "shared/cpp/within.hpp"
 
@@ -9,8 +10,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <vector>
 
 #include <poll.h>
 #include <unistd.h>
@@ -23,8 +22,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t QUEUE_BYTES = 8u << 20;
-constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
 constexpr size_t MOST_ADDRESS_BYTES = 4096;
 constexpr ucp_tag_t GREETING = 2;
 constexpr int TRIES = 1000;
@@ -38,23 +35,13 @@ ucs_log_func_rc_t keep_words(const char *, unsigned, const char *, ucs_log_level
     return UCS_LOG_FUNC_RC_STOP;
 }
 
-// The user's own variables do not count: what is measured stands in the result.
-void forget_variables() {
-    std::vector<std::string> names;
-    for (char **variable = environ; *variable; variable++)
-        if (std::strncmp(*variable, "UCX_", 4) == 0)
-            names.emplace_back(*variable, std::strcspn(*variable, "="));
-    for (const auto &name : names)
-        unsetenv(name.c_str());
-}
-
 // The library prints from its first call on.
 void prepare_library() {
     static bool is_prepared = false;
     if (is_prepared)
         return;
     ucs_log_push_handler(keep_words);
-    forget_variables();
+    ipcmark::forget_variables_of("UCX_");
     is_prepared = true;
 }
 
@@ -221,14 +208,12 @@ int Connection::check_layers(const Way &way, ipcmark_session *session, ipcmark_e
 int Connection::open(const Way &way, const std::string &layers, const ipcmark_settings &settings,
                      ipcmark_session *session, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
-    const uint64_t depth = std::clamp<uint64_t>(QUEUE_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
     prepare_library();
     last_words[0] = '\0';
     session->note(session, "UCX_TLS", layers.c_str());
-    session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
     int result = make_worker(layers, way, settings, error);
     if (result == IPCMARK_DONE)
-        result = flow.open(leads, depth, session, error);
+        result = flow.open_bounded(settings, session, error);
     if (result == IPCMARK_DONE)
         result = exchange(way, session, error);
     if (result == IPCMARK_DONE)

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command, thread, time::Duration};
 
 use ipcmark_results::RunResult;
-use libc::SIGCONT;
+use libc::{SIGCONT, SIGKILL};
 use tempfile::TempDir;
 
 use super::{
@@ -28,6 +28,18 @@ pub struct Scene {
     /// Its result.
     pub file: PathBuf,
     _directory: TempDir,
+}
+
+/// One of two ends is killed while its row is measured: the other one's wait ends, and the row says of what.
+#[track_caller]
+pub fn killed_end_costs_its_row(row: &str, wait: &str, name: &str) {
+    let scene = Scene::start(&format!("run -t {row} -w {wait} -s 64 -d 1h"));
+    scene.await_case();
+    scene.send(name, SIGKILL);
+    let result = scene.end().1;
+    let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
+    assert_eq!(reasons.len(), 1, "{row} {wait}");
+    assert!(reasons[0].contains("killed by signal 9"), "{row} {wait}: {reasons:?}");
 }
 
 impl Scene {

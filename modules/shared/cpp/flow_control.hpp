@@ -9,10 +9,12 @@
 
 #include "shared/cpp/descriptors.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -34,6 +36,14 @@ class FlowControl {
         limit = depth;
         own = leads ? 0 : 1;
         return leads ? lead(session, peer, error) : follow(session, error);
+    }
+
+    // The same where the library has no bound of its own, with as many messages as 8 MiB hold. The result tells how
+    // many.
+    int open_bounded(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+        const uint64_t depth = std::clamp<uint64_t>(HELD_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
+        session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
+        return open(settings.role == IPCMARK_LEADER, depth, session, error);
     }
 
     // True if one more message may be sent.
@@ -78,6 +88,9 @@ class FlowControl {
     }
 
   private:
+    static constexpr uint64_t HELD_BYTES = 8u << 20;
+    static constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
+
     // The count of one end, alone in a pair of cache lines because processors prefetch pairs.
     struct alignas(128) Count {
         std::atomic<uint64_t> released;

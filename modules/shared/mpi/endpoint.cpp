@@ -5,7 +5,6 @@
 #include "shared/mpi/calls.hpp"
 #include "shared/mpi/job.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -15,9 +14,6 @@ namespace ipcmark::mpi {
 
 namespace {
 
-// A receiver that looks for one message takes all that have come in, so without a bound they would fill its memory.
-constexpr uint64_t QUEUE_BYTES = 8u << 20;
-constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
 constexpr size_t PAGE = 4096;
 constexpr int MOST_TAGS = 32767; // What every library has.
 constexpr int TRIES = 1000;
@@ -78,11 +74,10 @@ int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
 }
 
 int connect(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    const uint64_t depth = std::clamp<uint64_t>(QUEUE_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
-    session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
     end.partner = partner();
     end.tag = next_tag();
-    if (const int result = end.flow.open(settings.role == IPCMARK_LEADER, depth, session, error))
+    // A receiver that looks for one message takes all that have come in, so without a bound they would fill its memory.
+    if (const int result = end.flow.open_bounded(settings, session, error))
         return result;
     return session->meet(session, error);
 }

@@ -1,5 +1,7 @@
 #include "shared/mpi/launcher.hpp"
 
+#include "shared/cpp/environment.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -61,12 +63,7 @@ void set(const std::string &variable) {
 } // namespace
 
 void forget_launchers() {
-    Variables names;
-    for (char **variable = environ; *variable; variable++)
-        if (is_launchers(*variable))
-            names.emplace_back(*variable, strcspn(*variable, "="));
-    for (const auto &name : names)
-        unsetenv(name.c_str());
+    forget_variables(is_launchers);
     unsetenv(AGENTS_OWN);
 }
 
