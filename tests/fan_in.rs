@@ -82,7 +82,11 @@ fn the_death_of_any_publisher_costs_the_row() -> Verdict {
             return Verdict::Skipped(format!("{} alone is there", rows[0]));
         }
         // A death is noticed by the same means in every pattern: one of them says whether they are used in this.
-        Ok(rows) => a_death_costs_the_row("--publishers 3", rows[0], rows[1]),
+        Ok(rows) => {
+            (0..3).for_each(|number| {
+                a_death_costs_the_row("--publishers 3", number, rows[0], rows[1]);
+            });
+        }
         Err(skipped) => return skipped,
     }
     Verdict::Holds

@@ -10,7 +10,7 @@ use crate::support::{
     Ended,
     processes::{await_end_of, await_named, await_that},
     read, run,
-    scene::{FOLLOWER, KEEPER, LEADER, Scene},
+    scene::{A_MOMENT, FOLLOWER, KEEPER, LEADER, Scene},
     traces,
 };
 
@@ -34,9 +34,6 @@ ipcmark_harness::tests![
 /// Two rows that take turns; how long they take is said elsewhere.
 const TWO_CASES: &str = "run -t pipe,uds-stream -w block -s 64";
 
-/// How long they take, so that something can happen meanwhile.
-const A_WHILE: Duration = Duration::from_secs(1);
-
 /// The case that is not measured, after a run in which that is one.
 #[track_caller]
 fn the_failed(ended: Ended, result: RunResult) -> Case {
@@ -59,7 +56,7 @@ fn costs_one_row(name: &str, signal: i32, reason: &str) {
     let timeout = if signal == SIGSTOP { "20s" } else { "5m" };
     let scenes = ["auto", "off"].map(|sandbox| {
         let words = format!("{TWO_CASES} --sandbox {sandbox} --timeout {timeout}");
-        let (scene, leader) = Scene::held(&words, A_WHILE);
+        let (scene, leader) = Scene::held(&words);
         let processes = scene.processes();
         scene.send(name, signal);
         if (name, signal) != (LEADER, SIGSTOP) {
@@ -100,7 +97,7 @@ fn a_stopped_follower_costs_one_row() {
 fn a_killed_keeper_costs_one_row() {
     // In a sandbox there are two: the first process of the namespaces, and its parent outside.
     for (sandbox, which) in [("auto", 0), ("auto", 1), ("off", 0)] {
-        let (scene, leader) = Scene::held(&format!("{TWO_CASES} --sandbox {sandbox}"), A_WHILE);
+        let (scene, leader) = Scene::held(&format!("{TWO_CASES} --sandbox {sandbox}"));
         let processes = scene.processes();
         let keepers = await_named(scene.running.id(), KEEPER);
         // Where sandboxes are refused there is one.
@@ -141,7 +138,7 @@ fn a_kill_at_any_moment_costs_one_row_at_most() {
 
 /// The reference took its turns alone, for as long as the rows would have taken.
 fn a_run_of_which_no_row_is_left_ends() {
-    let mut patience = 3 * A_WHILE;
+    let mut patience = 3 * A_MOMENT;
     loop {
         let scene = Scene::start("run -t pipe -w block -s 64 -n 1000000000");
         scene.await_case();
@@ -251,7 +248,7 @@ fn what_a_run_left_that_died_whole_can_be_cleaned() {
 
 fn cleaning_leaves_a_living_run_alone() {
     let words = "run -t mmap-file,posix-mq,sysv-mq -w block -s 64 --sandbox off";
-    let (scene, leader) = Scene::held(words, A_WHILE);
+    let (scene, leader) = Scene::held(words);
     let cleaned = run("clean").exits(0).stdout;
     let id = scene.so_far().run.id;
     assert!(!cleaned.contains(&id), "{cleaned}");

@@ -4,7 +4,7 @@ use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
 
 use crate::support::{
-    Verdict, end, ipcmark, listed, only, run,
+    Verdict, listed, run,
     scene::{FOLLOWER, LEADER, killed_end_costs_its_row},
 };
 
@@ -34,18 +34,9 @@ fn every_row_takes_its_carrier() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    let words = "-w spin,block -s 16,100k,4M -n 20 --trials 1 --touch all --format json";
-    let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
     // The user's variables do not count: nothing is printed, and no other way to poll is taken.
-    command.env("GRPC_VERBOSITY", "debug").env("GRPC_POLL_STRATEGY", "none");
-    let result = end(&mut command).exits(0).result();
-    assert_eq!(result.cases.len(), 6 * rows.len());
-    for case in &result.cases {
-        let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
-        let carrier = &only(case).session.carrier;
-        assert_eq!(carrier.declared, Some(Carrier::Kernel), "{name}");
-        assert_eq!(carrier.found, Carrier::Kernel, "{name}: {carrier:?}");
-    }
+    let variables = [("GRPC_VERBOSITY", "debug"), ("GRPC_POLL_STRATEGY", "none")];
+    listed::take_their_carriers(&rows, "auto", &variables, |_| Carrier::Kernel);
     Verdict::Holds
 }
 

@@ -8,7 +8,6 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use ipcmark_harness::is_isolated;
@@ -303,7 +302,7 @@ fn is_cleaned_and_told(transports: &str, process: &str) {
 fn a_keeper_that_is_asked_to_end_ends_its_session_in_order() {
     for (signal, name) in [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")] {
         let words = "run -t pipe,uds-stream -w block -s 64 --trials 1 --sandbox off";
-        let (scene, leader) = Scene::held(words, Duration::from_secs(1));
+        let (scene, leader) = Scene::held(words);
         let session: Vec<_> =
             scene.processes().into_iter().filter(|process| process.name != CLEANER).collect();
         scene.send(KEEPER, signal);

@@ -10,7 +10,7 @@ use crate::support::{
     IPCMARK, Running, Verdict, end, ipcmark, listed,
     namespaces::{lacking, namespaces, unshared},
     outcome, run,
-    scene::{FOLLOWER, LEADER, Scene},
+    scene::{A_MOMENT, FOLLOWER, LEADER, Scene},
     traces,
 };
 
@@ -64,7 +64,7 @@ const DAEMONS: [[&str; 5]; 4] = [
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes
 /// before that is known to nobody else. Its result, and the reason of the one row that failed.
 fn once_open(mut play: impl FnMut(Duration) -> RunResult) -> (RunResult, String) {
-    let mut patience = Duration::from_secs(1);
+    let mut patience = A_MOMENT;
     loop {
         let result = play(patience);
         let failed: Vec<_> =
@@ -132,7 +132,7 @@ fn two_runs_at_once_do_not_disturb_each_other() -> Verdict {
     if there.is_empty() {
         return Verdict::Skipped("none of the libraries is there".into());
     }
-    let words = format!("run -t {} -s 64,1M -d 100ms --format json", there.join(","));
+    let words = format!("run -t {} -s 64,1M -d 20ms --trials 1 --format json", there.join(","));
     let runs = [0, 1].map(|_| Running::start(&mut ipcmark(&words)));
     for ended in runs.map(Running::end) {
         let result = ended.exits(0).result();

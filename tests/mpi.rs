@@ -32,20 +32,10 @@ fn every_row_takes_the_carrier_that_it_was_told() -> Verdict {
     }
     let before = traces::dead_segments();
     for sandbox in ["auto", "off"] {
-        let words = format!("-s 16,4k,4M -n 20 --trials 2 --sandbox {sandbox} --format json");
-        let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
-        assert_eq!(result.cases.len(), 3 * rows.len());
-        for case in &result.cases {
-            let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
-            let carrier = &case.trials()[0].session.carrier;
-            let told = match case.identity.transport.ends_with("-tcp") {
-                true => Carrier::Network,
-                false => Carrier::SharedMemory,
-            };
-            assert_eq!(carrier.declared, Some(told), "{name}");
-            // Traffic of others is not told apart without a sandbox.
-            assert!(sandbox == "off" || carrier.found == told, "{name}: {carrier:?}");
-        }
+        listed::take_their_carriers(&rows, sandbox, &[], |row| match row.ends_with("-tcp") {
+            true => Carrier::Network,
+            false => Carrier::SharedMemory,
+        });
     }
     assert_eq!(&traces::dead_segments() - &before, BTreeSet::new());
     Verdict::Holds

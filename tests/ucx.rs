@@ -45,20 +45,10 @@ fn every_row_takes_its_carrier() -> Verdict {
         return none();
     }
     for sandbox in ["auto", "off"] {
-        let words = "-w spin,block -s 16,4k,4M -n 20 --trials 1 --touch all";
-        let words = format!("run -t {} {words} --sandbox {sandbox} --format json", rows.join(","));
-        // The user's variables do not count.
-        let result = end(ipcmark(&words).env("UCX_TLS", "self")).exits(0).result();
-        assert_eq!(result.cases.len(), 6 * rows.len());
-        for case in &result.cases {
-            let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
-            let session = &only(case).session;
-            let (told, lanes) = expected(&case.identity.transport);
-            assert_eq!(session.configuration["lanes"], lanes, "{name}");
-            assert_eq!(session.carrier.declared, Some(told), "{name}");
-            // Traffic of others is not told apart without a sandbox.
-            let found = session.carrier.found;
-            assert!(sandbox == "off" || found == told, "{name}: {:?}", session.carrier);
+        let variables = [("UCX_TLS", "self")];
+        for case in listed::take_their_carriers(&rows, sandbox, &variables, |row| expected(row).0) {
+            let row = &case.identity.transport;
+            assert_eq!(only(&case).session.configuration["lanes"], expected(row).1, "{row}");
         }
     }
     Verdict::Holds

@@ -66,7 +66,7 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() -> Verdict
         return skipped;
     }
     let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on --set uring-msg-ring.sqpoll=on";
-    for case in measured(&format!("-t {ALL} -w all -s 64 -n 20 {set}")) {
+    for case in measured(&format!("-t {ALL} -w all -s 64 -n 5 {set}")) {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
         assert_eq!(case.identity.options["sqpoll"], "on");
         let session = &only(&case).session;

@@ -1,7 +1,5 @@
 //! What becomes of the two commands when one dies.
 
-use std::time::Duration;
-
 use ipcmark_results::Status;
 use libc::{SIGCONT, SIGKILL};
 
@@ -9,7 +7,7 @@ use super::place::{Place, assert_all};
 use crate::support::{
     Running, end,
     processes::{await_listener, await_named, await_that, descendants},
-    scene::{FOLLOWER, LEADER, Scene},
+    scene::{A_MOMENT, FOLLOWER, LEADER, Scene},
 };
 
 ipcmark_harness::tests![
@@ -24,8 +22,7 @@ fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
         // The first to come serves; the other one waits in line.
         let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
         let words = "leader -t pipe,fifo,tcp -w spin -s 64 --trials 1";
-        let (scene, leader) =
-            Scene::held_with(|| place.here(words), Duration::from_secs(1), LEADER);
+        let (scene, leader) = Scene::held_with(|| place.here(words), 2 * A_MOMENT, LEADER);
         let serves = |follower: &&Running| {
             descendants(follower.id()).iter().any(|process| process.name == FOLLOWER)
         };

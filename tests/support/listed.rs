@@ -1,9 +1,10 @@
 //! What `ipcmark list` says, for tests of what may not be there.
 
-use ipcmark_results::Status;
+use ipcmark_results::{Case, Status};
+use ipcmark_transport::Carrier;
 use serde_json::Value;
 
-use super::{only, run};
+use super::{end, ipcmark, only, run};
 
 /// Its entries.
 pub fn all() -> Vec<Value> {
@@ -43,4 +44,27 @@ pub fn streams_lose_nothing(rows: &[String]) {
             only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
         assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
     }
+}
+
+/// Small messages and large ones of these rows go where `told` says, whatever these variables of the user's say. The
+/// cases, for whoever wants to know more of them.
+#[track_caller]
+pub fn take_their_carriers(
+    rows: &[String],
+    sandbox: &str,
+    variables: &[(&str, &str)],
+    told: impl Fn(&str) -> Carrier,
+) -> Vec<Case> {
+    let words = format!("-s 16,256k -n 20 --trials 1 --touch all --sandbox {sandbox}");
+    let mut command = ipcmark(&format!("run -t {} {words} --format json", rows.join(",")));
+    let cases = end(command.envs(variables.iter().copied())).exits(0).result().cases;
+    assert!(cases.len() >= 2 * rows.len());
+    for case in &cases {
+        let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
+        let (carrier, told) = (&only(case).session.carrier, told(&case.identity.transport));
+        assert_eq!(carrier.declared, Some(told), "{name}");
+        // Traffic of others is not told apart without a sandbox.
+        assert!(sandbox == "off" || carrier.found == told, "{name}: {carrier:?}");
+    }
+    cases
 }

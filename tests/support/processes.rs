@@ -117,7 +117,7 @@ pub fn await_that<T>(what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
             return value;
         }
         assert!(Instant::now() < deadline, "in vain until {what}");
-        thread::sleep(Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

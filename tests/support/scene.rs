@@ -21,6 +21,9 @@ pub const KEEPER: &str = "ipcmark-keeper";
 /// The process that outlives a killed command, where there is no sandbox.
 pub const CLEANER: &str = "ipcmark-cleaner";
 
+/// In which ends open on an idle machine; whoever waits in vain for so long tries again with more.
+pub const A_MOMENT: Duration = Duration::from_millis(250);
+
 /// A run under way.
 pub struct Scene {
     /// The command.
@@ -56,13 +59,14 @@ impl Scene {
         Self { running, file, _directory: directory }
     }
 
-    /// Starts one trial of rows side by side that are measured for `duration`, and for more where that is too short on a
+    /// Starts one trial of rows side by side that are measured for a while, and for longer where that is too short on a
     /// busy machine. The row whose session came first is under way and cannot end: the leader is stopped.
-    pub fn held(words: &str, duration: Duration) -> (Self, Process) {
-        Self::held_with(|| ipcmark(words), duration, LEADER)
+    pub fn held(words: &str) -> (Self, Process) {
+        Self::held_with(|| ipcmark(words), 2 * A_MOMENT, LEADER)
     }
 
-    /// The same of a command of the test's own, once the session has a process of this name.
+    /// The same of a command of the test's own that measures for `duration` at least, once the session has a process of
+    /// this name.
     pub fn held_with(
         command: impl Fn() -> Command,
         mut duration: Duration,

@@ -6,7 +6,7 @@ use std::{
     io::{self, Read, Seek, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
     panic::{AssertUnwindSafe, catch_unwind},
-    process::{Command, ExitCode, ExitStatus, Stdio},
+    process::{Child, Command, ExitCode, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -25,7 +25,7 @@ const NAME: &str = "IPCMARK_TEST_NAME";
 /// A variable that is set where namespaces are refused.
 const SHARED: &str = "IPCMARK_TEST_SHARED";
 
-/// A variable that names the file to which each test adds its seconds and its name.
+/// A variable that names the file to which each test adds its seconds, its seconds of processor time and its name.
 const TIMES: &str = "IPCMARK_TEST_TIMES";
 
 /// A variable that is set where a test that fails once has failed.
@@ -84,7 +84,7 @@ pub fn body(tests: Vec<Test>, name: &str) -> ExitCode {
 
 /// Whether the system allows the namespaces; the error says why not.
 pub fn probe() -> Result<(), String> {
-    let (status, output) = run("", true).map_err(|e| format!("cannot start a process: {e}"))?;
+    let (status, output, _) = run("", true).map_err(|e| format!("cannot start a process: {e}"))?;
     if status.success() {
         return Ok(());
     }
@@ -133,8 +133,8 @@ impl From<Fault> for Failed {
 
 fn attempt(name: &str, captures: bool) -> Result<Completion, Fault> {
     let begun = Instant::now();
-    let (status, output) = run(name, captures)?;
-    note_time(name, begun.elapsed())?;
+    let (status, output, work) = run(name, captures)?;
+    note_time(name, begun.elapsed(), work)?;
     match status.code() {
         Some(0) => Ok(Completion::Completed),
         Some(code) if code == i32::from(SKIPPED) => {
@@ -149,13 +149,15 @@ fn attempt(name: &str, captures: bool) -> Result<Completion, Fault> {
 }
 
 /// Adds a line to the file that lists what the tests took, if one is asked for.
-fn note_time(name: &str, time: Duration) -> io::Result<()> {
+fn note_time(name: &str, time: Duration, work: Duration) -> io::Result<()> {
     let Some(file) = env::var_os(TIMES) else { return Ok(()) };
     let mut file = File::options().create(true).append(true).open(file)?;
-    file.write_all(format!("{:.2} {name}\n", time.as_secs_f64()).as_bytes())
+    let line = format!("{:.2} {:.2} {name}\n", time.as_secs_f64(), work.as_secs_f64());
+    file.write_all(line.as_bytes())
 }
 
-fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String)> {
+/// The exit status, the output and the processor time of the test, with the processes that it waited for.
+fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String, Duration)> {
     let mut output = File::from(memfd_create("output", MFdFlags::MFD_CLOEXEC)?);
     let mut command = Command::new(env::current_exe()?);
     command.env(NAME, name).stdin(Stdio::null());
@@ -164,9 +166,31 @@ fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String)> {
     }
     // SAFETY: between fork and exec a plain system call is made.
     unsafe { command.pre_exec(die_with_parent) };
-    let status = command.status()?;
+    let (status, work) = wait(&command.spawn()?)?;
     let mut bytes = Vec::new();
     output.rewind()?;
     output.read_to_end(&mut bytes)?;
-    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+    Ok((status, String::from_utf8_lossy(&bytes).into_owned(), work))
+}
+
+/// Waits for a child that nobody else waits for.
+fn wait(child: &Child) -> io::Result<(ExitStatus, Duration)> {
+    let mut status = 0;
+    // SAFETY: all zeros are a `rusage`.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both places are ours, and the child has not been waited for.
+        if unsafe { libc::wait4(child.id().cast_signed(), &mut status, 0, &mut usage) } != -1 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs())
+            + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime)))
 }
