@@ -8,6 +8,7 @@ prints the median round trip in nanoseconds, with one clock reading a round trip
 import multiprocessing
 import os
 import sys
+from multiprocessing.shared_memory import SharedMemory
 from statistics import median_low
 from struct import pack_into, unpack_from
 from time import monotonic_ns
@@ -36,6 +37,43 @@ class Pipe:
         return unpack_from("QQ", self.message)[0]
 
 
+class SharedSlots:
+    """A SharedMemory with a slot for each direction, and two semaphores for each slot: empty and full."""
+
+    HEAD = 64
+
+    def __init__(self, payload, spins):
+        self.payload, self.size = payload, self.HEAD + (payload + 63) // 64 * 64
+        self.memory = SharedMemory(create=True, size=2 * self.size)
+        self.memory.unlink()
+        self.pairs = [(multiprocessing.Semaphore(1), multiprocessing.Semaphore(0)) for _ in range(2)]
+        self.blocks, self.room = not spins, memoryview(bytearray(payload))
+
+    def choose(self, leads):
+        self.out, self.back = (0, self.size) if leads else (self.size, 0)
+        (self.out_empty, self.out_full), (self.in_empty, self.in_full) = self.pairs if leads else self.pairs[::-1]
+
+    def send(self, number):
+        pack_into("QQ", self.room, 0, number, number)
+        while not self.out_empty.acquire(self.blocks):
+            pass
+        start, length = self.out + self.HEAD, self.payload
+        self.memory.buf[start : start + length] = self.room[:length]
+        pack_into("Q", self.memory.buf, self.out, length)
+        self.out_full.release()
+
+    def receive(self):
+        while not self.in_full.acquire(self.blocks):
+            pass
+        assert unpack_from("Q", self.memory.buf, self.back)[0] == self.payload
+        number = unpack_from("QQ", self.memory.buf, self.back + self.HEAD)[0]
+        self.in_empty.release()
+        return number
+
+
+KINDS = {"python-pipe": Pipe, "python-shared-memory": SharedSlots}
+
+
 def follow(end, cpu, count):
     os.sched_setaffinity(0, {cpu})
     end.choose(False)
@@ -56,8 +94,9 @@ def lead(end, warm_up, count):
 
 
 def main(name, wait, payload, count, *cpus):
+    multiprocessing.set_start_method("fork")  # The other process inherits what this one has made.
     count, cpus = int(count), [int(cpu) for cpu in cpus]
-    end = {"python-pipe": Pipe}[name](int(payload), wait == "spin")
+    end = KINDS[name](int(payload), wait == "spin")
     warm_up = count // 4 + 1
     follower = multiprocessing.Process(target=follow, args=(end, cpus[1], warm_up + count), daemon=True)
     follower.start()

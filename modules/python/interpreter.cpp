@@ -45,9 +45,7 @@ bool means_gone(PyObject *type) {
     return false;
 }
 
-} // namespace
-
-int start(ipcmark_error *error) {
+int start_interpreter(ipcmark_error *error) {
     if (Py_IsInitialized() != 0)
         return IPCMARK_DONE;
     make_library_global();
@@ -58,9 +56,14 @@ int start(ipcmark_error *error) {
                         "install it: apt install libpython3-stdlib");
 }
 
-Object load(const char *name, const char *text) {
+} // namespace
+
+int start(Object *module, const char *name, const char *text, ipcmark_error *error) {
+    if (const int result = start_interpreter(error))
+        return result;
     const Object code(Py_CompileString(text, name, Py_file_input));
-    return Object(code ? PyImport_ExecCodeModule(name, code.get()) : nullptr);
+    module->reset(code ? PyImport_ExecCodeModule(name, code.get()) : nullptr);
+    return *module ? IPCMARK_DONE : fail(error, "load", "multiprocessing of Python");
 }
 
 Object call(PyObject *module, const char *name, std::initializer_list<PyObject *> arguments) {

@@ -4,3 +4,4 @@
 #include <ipcmark/transport.h>
 
 extern const ipcmark_transport python_pipe;
+extern const ipcmark_transport python_shared_memory;

@@ -56,6 +56,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("dbus-direct", Wait::Block),
     ("python-pipe", Wait::Spin),
     ("python-pipe", Wait::Block),
+    ("python-shared-memory", Wait::Spin),
+    ("python-shared-memory", Wait::Block),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),
