@@ -46,8 +46,12 @@ bool means_gone(PyObject *type) {
 }
 
 int start_interpreter(ipcmark_error *error) {
-    if (Py_IsInitialized() != 0)
+    if (Py_IsInitialized() != 0) {
+        // An end that is open may have given the lock back.
+        if (PyGILState_Check() == 0)
+            PyEval_RestoreThread(PyGILState_GetThisThreadState());
         return IPCMARK_DONE;
+    }
     make_library_global();
     const PyStatus status = initialize();
     if (PyStatus_Exception(status) == 0)

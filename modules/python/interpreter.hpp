@@ -17,8 +17,8 @@ struct Unref {
 using Object = std::unique_ptr<PyObject, Unref>;
 
 // Starts the interpreter where that was not done yet, and makes a module of Python from its text, which others import
-// by its name. The interpreter lives as long as the process: Python cannot start twice well. The calling thread keeps
-// its lock.
+// by its name. The interpreter lives as long as the process: Python cannot start twice well. The calling thread has
+// its lock then.
 int start(Object *module, const char *name, const char *text, ipcmark_error *error);
 
 // What `module.name(arguments...)` returns; nothing if it raised an exception.

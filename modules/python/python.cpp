@@ -1,4 +1,4 @@
-// The module of Python: python-pipe and python-shared-memory.
+// The module of Python: python-pipe, python-shared-memory and python-queue.
 #include "python.hpp"
 
 #include "interpreter.hpp"
@@ -14,7 +14,7 @@ const char *library_version() {
     return version.c_str();
 }
 
-const ipcmark_transport *const TRANSPORTS[] = {&python_pipe, &python_shared_memory};
+const ipcmark_transport *const TRANSPORTS[] = {&python_pipe, &python_shared_memory, &python_queue};
 
 } // namespace
 

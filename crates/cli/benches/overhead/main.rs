@@ -58,6 +58,7 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("python-pipe", Wait::Block),
     ("python-shared-memory", Wait::Spin),
     ("python-shared-memory", Wait::Block),
+    ("python-queue", Wait::Block),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),
