@@ -1,4 +1,4 @@
-"""Bare programs of Python's multiprocessing: two processes of python3, without ipcmark.
+"""Bare programs of Python's multiprocessing and of pyzmq: two processes of python3, without ipcmark.
 
     bare.py NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
 
@@ -14,7 +14,14 @@ from struct import pack_into, unpack_from
 from time import monotonic_ns
 
 
-class Pipe:
+class End:
+    """What a process does with its end at last."""
+
+    def close(self):
+        """Nothing, where Python itself waits for what is under way."""
+
+
+class Pipe(End):
     """Two ends of a Pipe, one for each process."""
 
     def __init__(self, payload, spins):
@@ -37,7 +44,7 @@ class Pipe:
         return unpack_from("QQ", self.message)[0]
 
 
-class SharedSlots:
+class SharedSlots(End):
     """A SharedMemory with a slot for each direction, and two semaphores for each slot: empty and full."""
 
     HEAD = 64
@@ -71,7 +78,7 @@ class SharedSlots:
         return number
 
 
-class Queues:
+class Queues(End):
     """A Queue for each direction."""
 
     def __init__(self, payload, spins):
@@ -90,7 +97,41 @@ class Queues:
         return unpack_from("QQ", self.back.get())[0]
 
 
-KINDS = {"python-pipe": Pipe, "python-shared-memory": SharedSlots, "python-queue": Queues}
+class Sockets(End):
+    """A PAIR socket of ZeroMQ, made after the fork."""
+
+    def __init__(self, payload, spins):
+        self.room, self.spins = memoryview(bytearray(payload)), spins
+        self.address = f"ipc://@bare-pyzmq-{os.getpid()}"
+
+    def choose(self, leads):
+        import zmq
+
+        self.again, self.flags = zmq.Again, zmq.NOBLOCK if self.spins else 0
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.PAIR)
+        (self.socket.bind if leads else self.socket.connect)(self.address)
+
+    def now(self, call, *arguments):
+        while True:
+            try:
+                return call(*arguments, self.flags)
+            except self.again:
+                pass
+
+    def send(self, number):
+        pack_into("QQ", self.room, 0, number, number)
+        self.now(self.socket.send, self.room)
+
+    def receive(self):
+        return unpack_from("QQ", self.now(self.socket.recv))[0]
+
+    def close(self):
+        self.socket.close(linger=1000)
+        self.context.term()
+
+
+KINDS = {"python-pipe": Pipe, "python-shared-memory": SharedSlots, "python-queue": Queues, "pyzmq": Sockets}
 
 
 def follow(end, cpu, count):
@@ -98,6 +139,7 @@ def follow(end, cpu, count):
     end.choose(False)
     for _ in range(count):
         end.send(end.receive())
+    end.close()
 
 
 def lead(end, warm_up, count):

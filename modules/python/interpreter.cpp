@@ -57,7 +57,7 @@ int start_interpreter(ipcmark_error *error) {
     if (PyStatus_Exception(status) == 0)
         return IPCMARK_DONE;
     return ipcmark_fail(error, "start", "the interpreter of Python", status.err_msg ? status.err_msg : "it has ended",
-                        "install it: apt install libpython3-stdlib");
+                        "apt install libpython3-stdlib");
 }
 
 } // namespace
@@ -67,7 +67,7 @@ int start(Object *module, const char *name, const char *text, ipcmark_error *err
         return result;
     const Object code(Py_CompileString(text, name, Py_file_input));
     module->reset(code ? PyImport_ExecCodeModule(name, code.get()) : nullptr);
-    return *module ? IPCMARK_DONE : fail(error, "load", "multiprocessing of Python");
+    return *module ? IPCMARK_DONE : fail(error, "load", "a module of Python");
 }
 
 Object call(PyObject *module, const char *name, std::initializer_list<PyObject *> arguments) {

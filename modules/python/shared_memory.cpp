@@ -9,13 +9,13 @@
 // - Spins: with acquire(False).
 // - Limits: one message a direction.
 #include "interpreter.hpp"
+#include "peer.hpp"
 #include "python.hpp"
 #include "python/text.hpp"
 #include "semaphores.hpp"
 
 #include "shared/c/space.h"
 #include "shared/cpp/description.hpp"
-#include "shared/cpp/flow_control.hpp"
 
 #include <memory>
 #include <string>
@@ -36,9 +36,7 @@ struct End {
     Py_buffer view{}; // The memory.
     const unsigned char *message = nullptr;
     size_t len = 0, largest = 0;
-    bool spins = false, gone = false;
-    uint64_t polls = 0;
-    ipcmark::FlowControl peer; // Only to see that the other end is gone.
+    python::Peer peer;
 
     End() = default;
     End(const End &) = delete;
@@ -102,7 +100,7 @@ int share(End &end, PyObject *script, const ipcmark_settings &settings, ipcmark_
         if (const int result = map(end, settings, error))
             return result;
     }
-    if (const int result = end.peer.open(leads, 1, session, error))
+    if (const int result = end.peer.open(settings, session, error))
         return result;
     return session->meet(session, error);
 }
@@ -122,9 +120,9 @@ int prepare(End &end, PyObject *script, const ipcmark_settings &settings, ipcmar
         Py_BuildValue("(NNNN)", address(first), address(first + 1), address(second), address(second + 1)));
     if (!slots || !semaphores || !end.room.make(settings.payload))
         return python::fail(error, "prepare", OBJECT);
-    const Object three =
-        python::call(script, "functions",
-                     {end.memory.get(), end.room.get(), slots.get(), semaphores.get(), end.spins ? Py_True : Py_False});
+    const Object three = python::call(script, "functions",
+                                      {end.memory.get(), end.room.get(), slots.get(), semaphores.get(),
+                                       settings.wait == IPCMARK_SPIN ? Py_True : Py_False});
     if (!three)
         return python::fail(error, "prepare", OBJECT);
     end.send.reset(PySequence_GetItem(three.get(), 0));
@@ -142,7 +140,6 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     if (const int result = load_scripts(&script, error))
         return result;
     auto end = std::make_unique<End>();
-    end->spins = settings->wait == IPCMARK_SPIN;
     end->largest = settings->payload;
     int result = share(*end, script.get(), *settings, session, error);
     if (settings->role == IPCMARK_LEADER)
@@ -162,19 +159,6 @@ void close_end(void *end) {
 
 // The hot path -----------------------------------------------------------------------------------
 
-constexpr uint64_t POLLS_A_LOOK = 4096;
-
-// What the other end did before it was gone counts: so one more attempt comes before the error.
-int not_yet(End &end, ipcmark_error *error, const char *operation) {
-    if (end.gone) {
-        ipcmark_fail(error, operation, OBJECT, "the other process has closed its end", nullptr);
-        return IPCMARK_PEER_GONE;
-    }
-    // One system call, so it is looked at rarely where an end polls.
-    end.gone = (!end.spins || ++end.polls % POLLS_A_LOOK == 0) && end.peer.is_peer_closed();
-    return IPCMARK_WOULD_BLOCK;
-}
-
 int loan(void *end, size_t len, void **room, ipcmark_error *) {
     auto &self = *static_cast<End *>(end);
     self.len = len;
@@ -188,7 +172,7 @@ int publish(void *end, void *, size_t, ipcmark_error *error) {
     const Object sent(PyObject_CallOneArg(self.send.get(), len.get()));
     if (!sent)
         return python::fail(error, "write to", OBJECT);
-    return sent.get() == Py_True ? IPCMARK_DONE : not_yet(self, error, "write to");
+    return sent.get() == Py_True ? IPCMARK_DONE : self.peer.not_yet(error, "write to", OBJECT);
 }
 
 int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
@@ -197,7 +181,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     if (!received)
         return python::fail(error, "read", OBJECT);
     if (received.get() == Py_None)
-        return not_yet(self, error, "read");
+        return self.peer.not_yet(error, "read", OBJECT);
     *len = PyLong_AsSize_t(received.get());
     // The other process wrote it.
     if (*len > self.largest)

@@ -59,6 +59,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("python-shared-memory", Wait::Spin),
     ("python-shared-memory", Wait::Block),
     ("python-queue", Wait::Block),
+    ("pyzmq", Wait::Spin),
+    ("pyzmq", Wait::Block),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),
