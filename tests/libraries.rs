@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 16] = [
+const LIBRARIES: [&str; 17] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -42,6 +42,7 @@ const LIBRARIES: [&str; 16] = [
     "ucx-shm",
     "dbus-daemon",
     "grpc-cpp-stream",
+    "python-shared-memory",
 ];
 
 /// Why a transport cannot run here, if it cannot.
@@ -190,10 +191,11 @@ fn a_missing_daemon_is_named() -> Verdict {
 }
 
 fn a_small_dev_shm_is_named() -> Verdict {
-    let there: Vec<&str> = ["iceoryx-cpp", "iceoryx2", "cpp-ipc-channel", "alephzero-pubsub"]
-        .into_iter()
-        .filter(|name| missing(name).is_none())
-        .collect();
+    let there: Vec<&str> =
+        ["iceoryx-cpp", "iceoryx2", "cpp-ipc-channel", "alephzero-pubsub", "python-shared-memory"]
+            .into_iter()
+            .filter(|name| missing(name).is_none())
+            .collect();
     if there.is_empty() {
         return Verdict::Skipped("none of the libraries is there".into());
     }

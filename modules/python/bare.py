@@ -1,4 +1,4 @@
-"""Bare programs of Python's multiprocessing: two processes of python3, without ipcmark.
+"""Bare programs of Python's multiprocessing and of pyzmq: two processes of python3, without ipcmark.
 
     bare.py NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
 
@@ -8,12 +8,20 @@ prints the median round trip in nanoseconds, with one clock reading a round trip
 import multiprocessing
 import os
 import sys
+from multiprocessing.shared_memory import SharedMemory
 from statistics import median_low
 from struct import pack_into, unpack_from
 from time import monotonic_ns
 
 
-class Pipe:
+class End:
+    """What a process does with its end at last."""
+
+    def close(self):
+        """Nothing, where Python itself waits for what is under way."""
+
+
+class Pipe(End):
     """Two ends of a Pipe, one for each process."""
 
     def __init__(self, payload, spins):
@@ -36,11 +44,102 @@ class Pipe:
         return unpack_from("QQ", self.message)[0]
 
 
+class SharedSlots(End):
+    """A SharedMemory with a slot for each direction, and two semaphores for each slot: empty and full."""
+
+    HEAD = 64
+
+    def __init__(self, payload, spins):
+        self.payload, self.size = payload, self.HEAD + (payload + 63) // 64 * 64
+        self.memory = SharedMemory(create=True, size=2 * self.size)
+        self.memory.unlink()
+        self.pairs = [(multiprocessing.Semaphore(1), multiprocessing.Semaphore(0)) for _ in range(2)]
+        self.blocks, self.room = not spins, memoryview(bytearray(payload))
+
+    def choose(self, leads):
+        self.out, self.back = (0, self.size) if leads else (self.size, 0)
+        (self.out_empty, self.out_full), (self.in_empty, self.in_full) = self.pairs if leads else self.pairs[::-1]
+
+    def send(self, number):
+        pack_into("QQ", self.room, 0, number, number)
+        while not self.out_empty.acquire(self.blocks):
+            pass
+        start, length = self.out + self.HEAD, self.payload
+        self.memory.buf[start : start + length] = self.room[:length]
+        pack_into("Q", self.memory.buf, self.out, length)
+        self.out_full.release()
+
+    def receive(self):
+        while not self.in_full.acquire(self.blocks):
+            pass
+        assert unpack_from("Q", self.memory.buf, self.back)[0] == self.payload
+        number = unpack_from("QQ", self.memory.buf, self.back + self.HEAD)[0]
+        self.in_empty.release()
+        return number
+
+
+class Queues(End):
+    """A Queue for each direction."""
+
+    def __init__(self, payload, spins):
+        assert not spins
+        self.queues = [multiprocessing.Queue() for _ in range(2)]
+        self.room = memoryview(bytearray(payload))
+
+    def choose(self, leads):
+        self.out, self.back = self.queues if leads else self.queues[::-1]
+
+    def send(self, number):
+        pack_into("QQ", self.room, 0, number, number)
+        self.out.put(bytes(self.room))
+
+    def receive(self):
+        return unpack_from("QQ", self.back.get())[0]
+
+
+class Sockets(End):
+    """A PAIR socket of ZeroMQ, made after the fork."""
+
+    def __init__(self, payload, spins):
+        self.room, self.spins = memoryview(bytearray(payload)), spins
+        self.address = f"ipc://@bare-pyzmq-{os.getpid()}"
+
+    def choose(self, leads):
+        import zmq
+
+        self.again, self.flags = zmq.Again, zmq.NOBLOCK if self.spins else 0
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.PAIR)
+        (self.socket.bind if leads else self.socket.connect)(self.address)
+
+    def now(self, call, *arguments):
+        while True:
+            try:
+                return call(*arguments, self.flags)
+            except self.again:
+                pass
+
+    def send(self, number):
+        pack_into("QQ", self.room, 0, number, number)
+        self.now(self.socket.send, self.room)
+
+    def receive(self):
+        return unpack_from("QQ", self.now(self.socket.recv))[0]
+
+    def close(self):
+        self.socket.close(linger=1000)
+        self.context.term()
+
+
+KINDS = {"python-pipe": Pipe, "python-shared-memory": SharedSlots, "python-queue": Queues, "pyzmq": Sockets}
+
+
 def follow(end, cpu, count):
     os.sched_setaffinity(0, {cpu})
     end.choose(False)
     for _ in range(count):
         end.send(end.receive())
+    end.close()
 
 
 def lead(end, warm_up, count):
@@ -56,8 +155,9 @@ def lead(end, warm_up, count):
 
 
 def main(name, wait, payload, count, *cpus):
+    multiprocessing.set_start_method("fork")  # The other process inherits what this one has made.
     count, cpus = int(count), [int(cpu) for cpu in cpus]
-    end = {"python-pipe": Pipe}[name](int(payload), wait == "spin")
+    end = KINDS[name](int(payload), wait == "spin")
     warm_up = count // 4 + 1
     follower = multiprocessing.Process(target=follow, args=(end, cpus[1], warm_up + count), daemon=True)
     follower.start()

@@ -45,22 +45,29 @@ bool means_gone(PyObject *type) {
     return false;
 }
 
-} // namespace
-
-int start(ipcmark_error *error) {
-    if (Py_IsInitialized() != 0)
+int start_interpreter(ipcmark_error *error) {
+    if (Py_IsInitialized() != 0) {
+        // An end that is open may have given the lock back.
+        if (PyGILState_Check() == 0)
+            PyEval_RestoreThread(PyGILState_GetThisThreadState());
         return IPCMARK_DONE;
+    }
     make_library_global();
     const PyStatus status = initialize();
     if (PyStatus_Exception(status) == 0)
         return IPCMARK_DONE;
     return ipcmark_fail(error, "start", "the interpreter of Python", status.err_msg ? status.err_msg : "it has ended",
-                        "install it: apt install libpython3-stdlib");
+                        "apt install libpython3-stdlib");
 }
 
-Object load(const char *name, const char *text) {
+} // namespace
+
+int start(Object *module, const char *name, const char *text, ipcmark_error *error) {
+    if (const int result = start_interpreter(error))
+        return result;
     const Object code(Py_CompileString(text, name, Py_file_input));
-    return Object(code ? PyImport_ExecCodeModule(name, code.get()) : nullptr);
+    module->reset(code ? PyImport_ExecCodeModule(name, code.get()) : nullptr);
+    return *module ? IPCMARK_DONE : fail(error, "load", "a module of Python");
 }
 
 Object call(PyObject *module, const char *name, std::initializer_list<PyObject *> arguments) {

@@ -16,12 +16,10 @@ struct Unref {
 };
 using Object = std::unique_ptr<PyObject, Unref>;
 
-// Starts the interpreter where that was not done yet. It lives as long as the process: Python cannot start twice well.
-// The calling thread keeps the interpreter's lock.
-int start(ipcmark_error *error);
-
-// A module of Python made from its text; nothing if it raised an exception.
-Object load(const char *name, const char *text);
+// Starts the interpreter where that was not done yet, and makes a module of Python from its text, which others import
+// by its name. The interpreter lives as long as the process: Python cannot start twice well. The calling thread has
+// its lock then.
+int start(Object *module, const char *name, const char *text, ipcmark_error *error);
 
 // What `module.name(arguments...)` returns; nothing if it raised an exception.
 Object call(PyObject *module, const char *name, std::initializer_list<PyObject *> arguments);

@@ -60,10 +60,7 @@ int fail(const End &end, ipcmark_error *error, const char *operation) {
 // Set-up and teardown ----------------------------------------------------------------------------
 
 int load_script(Object *script, ipcmark_error *error) {
-    if (const int result = python::start(error))
-        return result;
-    *script = python::load("ipcmark_pipe", python::PIPE_TEXT);
-    return *script ? IPCMARK_DONE : python::fail(error, "load", "multiprocessing of Python");
+    return python::start(script, "ipcmark_pipe", python::PIPE_TEXT, error);
 }
 
 int probe(const ipcmark_transport *, ipcmark_error *error) {

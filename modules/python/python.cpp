@@ -1,4 +1,4 @@
-// The module of Python: python-pipe.
+// The module of Python: python-pipe, python-shared-memory, python-queue and pyzmq.
 #include "python.hpp"
 
 #include "interpreter.hpp"
@@ -14,7 +14,7 @@ const char *library_version() {
     return version.c_str();
 }
 
-const ipcmark_transport *const TRANSPORTS[] = {&python_pipe};
+const ipcmark_transport *const TRANSPORTS[] = {&python_pipe, &python_shared_memory, &python_queue, &pyzmq};
 
 } // namespace
 

@@ -4,3 +4,6 @@
 #include <ipcmark/transport.h>
 
 extern const ipcmark_transport python_pipe;
+extern const ipcmark_transport python_shared_memory;
+extern const ipcmark_transport python_queue;
+extern const ipcmark_transport pyzmq;
