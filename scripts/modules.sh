@@ -4,6 +4,8 @@
 #   modules.sh MODULE_DIR BUILD_DIR          all modules whose library is there
 #   modules.sh MODULE_DIR BUILD_DIR NAME     the module of one folder of modules/
 #   modules.sh MODULE_DIR BUILD_DIR --bare   the bare programs; --generated: only sources that tools write
+#
+# MODULE_PROFILE says how Cargo builds those that are crates: release, or quick, which is not to be measured.
 set -eu
 
 module_dir=$1
@@ -40,7 +42,8 @@ if ! grep -qsx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD/modules" "$build_dir/CMakeCac
     rm -rf "$build_dir"
 fi
 
-cmake --log-level=NOTICE -S modules -B "$build_dir" -DIPCMARK_MODULE_DIR="$module_dir" >/dev/null
+cmake --log-level=NOTICE -S modules -B "$build_dir" -DIPCMARK_MODULE_DIR="$module_dir" \
+    -DIPCMARK_CARGO_PROFILE="${MODULE_PROFILE:-release}" >/dev/null
 
 if [ -n "$what" ] && reason=$(sed -n "s/^modules: left out \($what: .*\)/\1/p" "$build_dir/summary" | grep .); then
     echo "modules: cannot build $reason" >&2

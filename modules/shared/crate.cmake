@@ -9,16 +9,17 @@ find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
 # One target of the crate, copied to where it is used. Cargo writes down which files it was made from.
 function(ipcmark_cargo target option made copy)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/target")
+    set(built "${folder}/${IPCMARK_CARGO_PROFILE}")
     get_filename_component(stem "${made}" NAME_WE)
     get_filename_component(place "${copy}" DIRECTORY)
-    add_custom_command(OUTPUT "${folder}/release/${made}"
-        COMMAND ${cargo} build --release --quiet ${option} ${manifest} --target-dir "${folder}"
-        DEPENDS Cargo.toml Cargo.lock DEPFILE "${folder}/release/${stem}.d"
+    add_custom_command(OUTPUT "${built}/${made}"
+        COMMAND ${cargo} build --profile ${IPCMARK_CARGO_PROFILE} --quiet ${option} ${manifest} --target-dir "${folder}"
+        DEPENDS Cargo.toml Cargo.lock DEPFILE "${built}/${stem}.d"
         COMMENT "Building ${target} with Cargo, which takes a minute" VERBATIM)
     add_custom_command(OUTPUT "${copy}"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${place}"
-        COMMAND ${CMAKE_COMMAND} -E copy "${folder}/release/${made}" "${copy}"
-        DEPENDS "${folder}/release/${made}" COMMENT "Copying ${copy}" VERBATIM)
+        COMMAND ${CMAKE_COMMAND} -E copy "${built}/${made}" "${copy}"
+        DEPENDS "${built}/${made}" COMMENT "Copying ${copy}" VERBATIM)
     add_custom_target(${target} ${ARGN} DEPENDS "${copy}")
 endfunction()
 
