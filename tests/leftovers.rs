@@ -229,6 +229,7 @@ fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
             "zenoh-shm",
             "ucx-shm",
             "grpc-cpp-stream",
+            "grpc-tonic-stream",
         ],
         |row| {
             leaves_nothing(row, LEADER);

@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 16] = [
+const LIBRARIES: [&str; 17] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -42,6 +42,7 @@ const LIBRARIES: [&str; 16] = [
     "ucx-shm",
     "dbus-daemon",
     "grpc-cpp-stream",
+    "grpc-tonic-stream",
 ];
 
 /// Why a transport cannot run here, if it cannot.
