@@ -71,6 +71,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml --check
 	$(CARGO) fmt --manifest-path modules/zenoh/Cargo.toml --check
+	$(CARGO) fmt --manifest-path modules/tonic/Cargo.toml --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	@$(CARGO) run --quiet --locked --package ipcmark-imports
 	@sh scripts/lint-c.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD)
@@ -80,6 +81,7 @@ format:
 	$(CARGO) fmt --all
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml
 	$(CARGO) fmt --manifest-path modules/zenoh/Cargo.toml
+	$(CARGO) fmt --manifest-path modules/tonic/Cargo.toml
 	@sh scripts/lint-c.sh --fix
 
 # The report is looked at in a browser, and runs by hand cross networks, where the system offers them.

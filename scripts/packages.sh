@@ -84,6 +84,7 @@ fill_modules() {
     done
     materials modules/iceoryx2/Cargo.toml iceoryx2
     materials modules/zenoh/Cargo.toml zenoh
+    materials modules/tonic/Cargo.toml tonic
 }
 
 # debian/changelog and the two debian/*.copyright, which are not written by hand.

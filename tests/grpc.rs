@@ -15,18 +15,21 @@ ipcmark_harness::tests![
     an_end_that_dies_ends_the_wait_of_the_other,
 ];
 
+/// gRPC in C++ and in Rust.
+const FAMILIES: [&str; 2] = ["grpc", "tonic"];
+
 /// The rows of gRPC that can run here.
 fn rows() -> Vec<String> {
-    listed::of_families(&["grpc"])
+    listed::of_families(&FAMILIES)
 }
 
 /// Those of them whose ends take no turns.
 fn streams() -> Vec<String> {
-    listed::of_families(&["grpc"]).into_iter().filter(|row| row.ends_with("stream")).collect()
+    rows().into_iter().filter(|row| row.ends_with("stream")).collect()
 }
 
 fn none() -> Verdict {
-    Verdict::Skipped("the module of gRPC is not there".into())
+    Verdict::Skipped("no module of gRPC is there".into())
 }
 
 fn every_row_takes_its_carrier() -> Verdict {

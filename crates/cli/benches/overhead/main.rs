@@ -67,6 +67,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("ucx-shm", Wait::Block),
     ("grpc-cpp-stream", Wait::Spin),
     ("grpc-cpp-stream", Wait::Block),
+    ("grpc-tonic-stream", Wait::Spin),
+    ("grpc-tonic-stream", Wait::Block),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,85 @@
+//! `grpc-tonic-stream`, `grpc-tonic-unary`: messages by tonic, gRPC in Rust, over a Unix domain socket, as protobuf
+//! messages with one field of bytes.
+//!
+//! - Mechanism: a channel and a server, each in a runtime of tokio that the end's own thread drives.
+//! - Kernel objects: a Unix stream connection; a socket in the session's directory while it is made; an epoll set and
+//!   an eventfd each side; no thread of the library.
+//! - Copies a message: four: serialised into a buffer of the library, into the kernel, out of it, and put together.
+//! - Blocks: in epoll_wait(2) within the runtime.
+//! - Limits: two ends on one host. Unary calls take turns. The library works within the end's calls only.
+
+mod connection;
+mod room;
+mod rpc;
+mod stream;
+mod unary;
+mod wire;
+
+use std::borrow::Cow;
+
+use ipcmark_transport::{
+    Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Rendezvous, Settings,
+    Transport,
+};
+
+use stream::StreamEnd;
+use unary::UnaryEnd;
+
+/// Messages through one stream.
+pub struct InStream(Definition);
+
+impl Transport for InStream {
+    type Endpoint = StreamEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<StreamEnd, Error> {
+        StreamEnd::open(settings, peers)
+    }
+}
+
+/// Messages as calls.
+pub struct Unary(Definition);
+
+impl Transport for Unary {
+    type Endpoint = UnaryEnd;
+
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UnaryEnd, Error> {
+        UnaryEnd::open(settings, peers)
+    }
+}
+
+fn describe(name: &'static str, summary: &'static str, alternating: bool) -> Definition {
+    Definition {
+        name: name.into(),
+        family: "tonic".into(),
+        summary: summary.into(),
+        carrier: DeclaredCarrier::Always(Carrier::Kernel),
+        options: Cow::Borrowed(&[]),
+        capabilities: Capabilities { alternating, ..Capabilities::usual() },
+    }
+}
+
+/// Hands both transports to `collect`.
+pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
+    vec![
+        collect.item(InStream(describe(
+            "grpc-tonic-stream",
+            "a bidirectional stream of gRPC by tonic over a Unix domain socket, four copies",
+            false,
+        ))),
+        collect.item(Unary(describe(
+            "grpc-tonic-unary",
+            "unary calls of gRPC by tonic over a Unix domain socket, four copies",
+            true,
+        ))),
+    ]
+}
+
+ipcmark_abi::export!("tonic", "0.14.9", transports);
