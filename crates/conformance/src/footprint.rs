@@ -25,7 +25,7 @@ const REMOVED: &str = "(deleted)";
 const HEAP_FORGIVEN: i64 = 1024;
 
 /// How often it is looked again, 10 ms apart, before something counts as left.
-const LOOKS: u32 = 1000;
+const LOOKS: u32 = 3000;
 
 impl Footprint {
     /// Looks at this process.
@@ -40,7 +40,7 @@ impl Footprint {
     /// Checks that `rounds` times opening and closing since then left nothing behind. Where it is not all
     /// `ours`, memory that nobody else can reach does not count: libraries keep what they may need
     /// again. A thread that has been joined may still be on its way out, and a library may let go of a
-    /// mapping once a second only, so it looks again for a while.
+    /// mapping once a second only, and of its idle threads, with what they hold, after ten: it looks again for a while.
     pub fn unchanged_after(&self, rounds: usize, ours: bool) -> Result<(), Failure> {
         // First, before what is kept here adds to it.
         let grown = live_bytes() - self.heap;
