@@ -70,6 +70,14 @@ impl<'a> Director<'a> {
         self.wait
     }
 
+    /// The share of what differs little from wait to wait: each of the transport's waits does what stands at its own
+    /// place, and again after so many.
+    pub fn share(&self) -> (u32, usize) {
+        let waits = &self.suite.definition().capabilities.waits;
+        let place = waits.iter().position(|wait| *wait == self.wait).unwrap_or_default();
+        (place as u32, waits.len().max(1))
+    }
+
     /// Makes a session with a directory of its own.
     pub fn session(&self) -> Result<Session, Failure> {
         // All names are equally long, so that none is the beginning of another.

@@ -70,7 +70,7 @@ const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
         ("leaves-a-file", LeavesAFile, Spin, OPEN_CLOSE, "no name in the file system", WATCHDOG),
         ("leaves-a-file-at-the-end", LeavesAFile, Spin, VARIED, "nothing left", WATCHDOG),
         ("needs-a-file", NeedsAFile, Block, CRASH, "nothing left in the system", WATCHDOG),
-        ("needs-a-file-early", NeedsAFile, Block, CRASH_OPENING, "nothing left", WATCHDOG),
+        ("needs-a-file-early", NeedsAFile, Spin, CRASH_OPENING, "nothing left", WATCHDOG),
         ("leaks-a-descriptor", process(Open, Act::LeakDescriptor), Spin, OPEN_CLOSE, "the open descriptor", WATCHDOG),
         ("leaks-a-thread", process(Open, Act::LeakThread), Spin, OPEN_CLOSE, "threads instead of", WATCHDOG),
         ("leaks-memory", process(Open, Act::LeakMemory), Spin, OPEN_CLOSE, "bytes allocated", WATCHDOG),

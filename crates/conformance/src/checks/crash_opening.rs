@@ -1,5 +1,6 @@
 //! `crash-opening`: a process is killed while the ends open, before each frame that it would send or
-//! receive. The other one fails to open, or closes; nothing stays; the name can be used again.
+//! receive; the waits share the frames out, for an end opens much the same however it waits. The other
+//! one fails to open, or closes; nothing stays; the name can be used again.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -21,9 +22,10 @@ const MAX_FRAMES: u32 = 32;
 const PAYLOAD: usize = 65_536;
 
 fn direct(director: &Director<'_>) -> Result<(), Failure> {
+    let (first, stride) = director.share();
     for victim in [Side::Follower, Side::Leader] {
         let session = director.session()?;
-        for frame in 0..MAX_FRAMES {
+        for frame in (first..MAX_FRAMES).step_by(stride) {
             let ended = director.start(&session, scene(victim, frame))?.wait()?;
             if ended.of(victim).passed() {
                 // It exchanges no more frames than that.
