@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 16] = [
+const LIBRARIES: [&str; 17] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -42,6 +42,7 @@ const LIBRARIES: [&str; 16] = [
     "ucx-shm",
     "dbus-daemon",
     "grpc-cpp-stream",
+    "redis-pubsub",
 ];
 
 /// Why a transport cannot run here, if it cannot.
@@ -54,11 +55,13 @@ const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
 
 /// A row with a daemon, how it waits, its sandbox, the daemon's process, which comes with the first end that opens, and
 /// what an error says of it.
-const DAEMONS: [[&str; 5]; 4] = [
+const DAEMONS: [[&str; 5]; 6] = [
     ["iceoryx-cpp", "spin", "auto", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-c", "spin", "off", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-waitset", "block", "off", "iox-roudi", "iceoryx's daemon"],
     ["dbus-daemon", "block", "auto", "dbus-daemon", "dbus-daemon: it has ended"],
+    ["redis-pubsub", "block", "auto", "redis-server", "redis-server: it has ended"],
+    ["redis-list", "spin", "off", "redis-server", "redis-server: it has ended"],
 ];
 
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes

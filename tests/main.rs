@@ -33,6 +33,7 @@ mod mpi;
 mod options;
 mod pairs;
 mod papers;
+mod redis;
 mod regression;
 mod report;
 mod run;
@@ -86,6 +87,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("options", options::tests()),
         ("pairs", pairs::tests()),
         ("papers", papers::tests()),
+        ("redis", redis::tests()),
         ("regression", regression::tests()),
         ("report", report::tests()),
         ("run", run::tests()),

@@ -47,6 +47,7 @@ catalogue![
     "dbus",
     "python",
     "grpc",
+    "redis",
     "null"
 ];
 

@@ -62,6 +62,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("ucx-shm", Wait::Block),
     ("grpc-cpp-stream", Wait::Spin),
     ("grpc-cpp-stream", Wait::Block),
+    ("redis-pubsub", Wait::Spin),
+    ("redis-pubsub", Wait::Block),
 ];
 
 fn main() -> ExitCode {
