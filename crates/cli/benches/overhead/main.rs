@@ -60,6 +60,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),
     ("ucx-shm", Wait::Block),
+    ("ucx-am-shm", Wait::Spin),
+    ("ucx-am-shm", Wait::Block),
     ("grpc-cpp-stream", Wait::Spin),
     ("grpc-cpp-stream", Wait::Block),
     ("redis-pubsub", Wait::Spin),
