@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 17] = [
+const LIBRARIES: [&str; 18] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -43,6 +43,7 @@ const LIBRARIES: [&str; 17] = [
     "dbus-daemon",
     "grpc-cpp-stream",
     "redis-pubsub",
+    "nanomsg-ipc",
 ];
 
 /// Why a transport cannot run here, if it cannot.

@@ -48,6 +48,7 @@ catalogue![
     "python",
     "grpc",
     "redis",
+    "nanomsg",
     "null"
 ];
 

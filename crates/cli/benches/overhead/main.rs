@@ -66,6 +66,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("grpc-cpp-stream", Wait::Block),
     ("redis-pubsub", Wait::Spin),
     ("redis-pubsub", Wait::Block),
+    ("nanomsg-ipc", Wait::Spin),
+    ("nanomsg-ipc", Wait::Block),
 ];
 
 fn main() -> ExitCode {
