@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 18] = [
+const LIBRARIES: [&str; 20] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -44,6 +44,8 @@ const LIBRARIES: [&str; 18] = [
     "grpc-cpp-stream",
     "python-shared-memory",
     "grpc-tonic-stream",
+    "redis-pubsub",
+    "nanomsg-ipc",
 ];
 
 /// Why a transport cannot run here, if it cannot.
@@ -56,11 +58,13 @@ const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
 
 /// A row with a daemon, how it waits, its sandbox, the daemon's process, which comes with the first end that opens, and
 /// what an error says of it.
-const DAEMONS: [[&str; 5]; 4] = [
+const DAEMONS: [[&str; 5]; 6] = [
     ["iceoryx-cpp", "spin", "auto", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-c", "spin", "off", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-waitset", "block", "off", "iox-roudi", "iceoryx's daemon"],
     ["dbus-daemon", "block", "auto", "dbus-daemon", "dbus-daemon: it has ended"],
+    ["redis-pubsub", "block", "auto", "redis-server", "redis-server: it has ended"],
+    ["redis-list", "spin", "off", "redis-server", "redis-server: it has ended"],
 ];
 
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes

@@ -34,6 +34,7 @@ mod options;
 mod pairs;
 mod papers;
 mod python;
+mod redis;
 mod regression;
 mod report;
 mod run;
@@ -88,6 +89,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("pairs", pairs::tests()),
         ("papers", papers::tests()),
         ("python", python::tests()),
+        ("redis", redis::tests()),
         ("regression", regression::tests()),
         ("report", report::tests()),
         ("run", run::tests()),

@@ -31,7 +31,7 @@ fn none() -> Verdict {
 /// What carries the messages of a row, and the lanes that the library says it has taken for them.
 fn expected(row: &str) -> (Carrier, &'static str) {
     match row {
-        "ucx-shm" => (Carrier::SharedMemory, "posix/memory"),
+        "ucx-shm" | "ucx-am-shm" => (Carrier::SharedMemory, "posix/memory"),
         "ucx-tcp" => (Carrier::Network, "tcp/lo"),
         // The memory that announces a large message is what can be seen.
         "ucx-cma" => (Carrier::SharedMemory, "posix/memory cma/memory"),

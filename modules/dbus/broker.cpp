@@ -3,6 +3,8 @@
 #include "bus_socket.hpp"
 #include "connection.hpp"
 
+#include "shared/cpp/socket_path.hpp"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -53,7 +55,7 @@ Broker::~Broker() {
 }
 
 int Broker::start(const std::string &directory, ipcmark_error *error) {
-    if (const int result = choose_socket(directory, &socket, error))
+    if (const int result = ipcmark::choose_socket(directory, "dbus", &socket, error))
         return result;
     listens = address_of(socket);
     int pair[2];

@@ -10,15 +10,6 @@
 
 namespace dbus {
 
-// A worker can have several ends at once.
-int choose_socket(const std::string &directory, std::string *path, ipcmark_error *error) {
-    static unsigned chosen;
-    *path = directory + "/dbus-" + std::to_string(chosen++);
-    if (path->size() < sizeof sockaddr_un{}.sun_path)
-        return IPCMARK_DONE;
-    return ipcmark_fail(error, "listen at", path->c_str(), "the path is too long for a socket", nullptr);
-}
-
 // Everything but letters, digits and a few others is written as %XX in an address, which so needs no escape in XML.
 std::string address_of(const std::string &path) {
     constexpr const char *DIGITS = "0123456789abcdef";

@@ -7,9 +7,6 @@
 
 namespace dbus {
 
-// A path in the directory that no other end of this process has.
-int choose_socket(const std::string &directory, std::string *path, ipcmark_error *error);
-
 // As sd-bus and a bus take it.
 std::string address_of(const std::string &path);
 

@@ -2,6 +2,8 @@
 
 #include "bus_socket.hpp"
 
+#include "shared/cpp/socket_path.hpp"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -64,7 +66,7 @@ Daemon::~Daemon() {
 int Daemon::start(const std::string &directory, size_t bytes_under_way, ipcmark_error *error) {
     if (const int result = check_user(error))
         return result;
-    if (const int result = choose_socket(directory, &socket, error))
+    if (const int result = ipcmark::choose_socket(directory, "dbus", &socket, error))
         return result;
     listens = address_of(socket);
     const std::string config = socket + ".conf";

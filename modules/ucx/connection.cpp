@@ -7,6 +7,7 @@
 #include "shared/cpp/within.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t MOST_ADDRESS_BYTES = 4096;
-constexpr ucp_tag_t GREETING = 2;
 constexpr int TRIES = 1000;
 
 // The last that UCX would have printed: often the cause behind a status.
@@ -66,12 +66,20 @@ ucs_status_t make_context(ucp_context_h *context, const std::string &layers, con
         return status;
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_TAG | (settings.wait == IPCMARK_SPIN ? 0 : UCP_FEATURE_WAKEUP);
+    params.features =
+        (way.is_active ? UCP_FEATURE_AM : UCP_FEATURE_TAG) | (settings.wait == IPCMARK_SPIN ? 0 : UCP_FEATURE_WAKEUP);
     status = configure(config, layers, way, settings);
     if (status == UCS_OK)
         status = ucp_init(&params, config, context);
     ucp_config_release(config);
     return status;
+}
+
+std::string layers(const Way &way, const ipcmark_settings &settings) {
+    if (way.layers)
+        return way.layers;
+    const auto memory = ipcmark::value(settings, "memory");
+    return (memory.empty() ? "posix" : memory) + ",self";
 }
 
 // What UCX prints of an endpoint.
@@ -157,40 +165,82 @@ int Connection::exchange(const Way &way, ipcmark_session *session, ipcmark_error
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "connect", "an endpoint of UCX", status);
 }
 
-int Connection::await_request(ucs_status_ptr_t request, Clock::time_point deadline, ipcmark_error *error) const {
-    if (!UCS_PTR_IS_PTR(request))
-        return UCS_PTR_STATUS(request) == UCS_OK
-                   ? IPCMARK_DONE
-                   : fail(error, "exchange", "a first message of UCX", UCS_PTR_STATUS(request));
+// A function of ours is called by the library for each active message.
+int Connection::set_receiver(unsigned kind, ucp_am_recv_callback_t callback, void *argument,
+                             ipcmark_error *error) const {
+    ucp_am_handler_param_t params{};
+    params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    params.id = kind;
+    params.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
+    params.cb = callback;
+    params.arg = argument;
+    const auto status = ucp_worker_set_am_recv_handler(worker, &params);
+    return status == UCS_OK ? IPCMARK_DONE : fail(error, "receive by", "active messages of UCX", status);
+}
+
+void Connection::receive_by(ucp_am_recv_callback_t callback, void *argument) {
+    receiver = callback;
+    receivers_argument = argument;
+}
+
+void Connection::forget_receiver() {
+    ipcmark_error ignored{};
+    if (worker && receiver)
+        set_receiver(MESSAGE, nullptr, nullptr, &ignored);
+}
+
+int Connection::set_receivers(ipcmark_error *error) {
+    const auto note_greeting = [](void *is_greeted, const void *, size_t, void *, size_t, const ucp_am_recv_param_t *) {
+        *static_cast<bool *>(is_greeted) = true;
+        return UCS_OK;
+    };
+    const int result = set_receiver(GREETING, note_greeting, &is_greeted, error);
+    return result == IPCMARK_DONE ? set_receiver(MESSAGE, receiver, receivers_argument, error) : result;
+}
+
+// Makes progress while the check says that it is in progress, for a while.
+template <typename Check> ucs_status_t Connection::await_status(Check check) const {
+    const auto deadline = Clock::now() + ipcmark::CONNECTED_WITHIN;
     ucs_status_t status = UCS_INPROGRESS;
-    for (uint64_t n = 1; (status = ucp_request_check_status(request)) == UCS_INPROGRESS; n++) {
+    for (uint64_t n = 1; (status = check()) == UCS_INPROGRESS; n++) {
         progress();
         if (n % 1024 != 0)
             continue;
         if (flow.is_peer_closed())
-            status = UCS_ERR_CONNECTION_RESET;
-        else if (Clock::now() > deadline)
-            status = UCS_ERR_TIMED_OUT;
-        if (status != UCS_INPROGRESS)
-            break;
+            return UCS_ERR_CONNECTION_RESET;
+        if (Clock::now() > deadline)
+            return UCS_ERR_TIMED_OUT;
     }
-    if (status != UCS_OK)
-        ucp_request_cancel(worker, request);
-    ucp_request_free(request);
+    return status;
+}
+
+int Connection::await_request(ucs_status_ptr_t request, ipcmark_error *error) const {
+    ucs_status_t status = UCS_PTR_STATUS(request);
+    if (UCS_PTR_IS_PTR(request)) {
+        status = await_status([&] { return ucp_request_check_status(request); });
+        if (status != UCS_OK)
+            ucp_request_cancel(worker, request);
+        ucp_request_free(request);
+    }
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "exchange", "a first message of UCX", status);
 }
 
-int Connection::greet(bool leads, ipcmark_error *error) const {
-    const auto deadline = Clock::now() + ipcmark::CONNECTED_WITHIN;
+int Connection::send_greeting(const Way &way, ipcmark_error *error) const {
     const ucp_request_param_t plain{};
-    char out = 'h', in = 0;
-    int result = IPCMARK_DONE;
-    for (const bool sends : {leads, !leads})
-        if (result == IPCMARK_DONE)
-            result = await_request(sends ? ucp_tag_send_nbx(endpoint, &out, 1, GREETING, &plain)
-                                         : ucp_tag_recv_nbx(worker, &in, 1, GREETING, WHOLE_TAG, &plain),
-                                   deadline, error);
-    return result;
+    const char out = 'h';
+    return await_request(way.is_active ? ucp_am_send_nbx(endpoint, GREETING, nullptr, 0, &out, 1, &plain)
+                                       : ucp_tag_send_nbx(endpoint, &out, 1, GREETING, &plain),
+                         error);
+}
+
+int Connection::receive_greeting(const Way &way, ipcmark_error *error) const {
+    const ucp_request_param_t plain{};
+    char in = 0;
+    if (!way.is_active)
+        return await_request(ucp_tag_recv_nbx(worker, &in, 1, GREETING, WHOLE_TAG, &plain), error);
+    const auto status = await_status([&] { return is_greeted ? UCS_OK : UCS_INPROGRESS; });
+    return status == UCS_OK ? IPCMARK_DONE : fail(error, "exchange", "a first message of UCX", status);
 }
 
 // UCX leaves out without a word what it cannot use.
@@ -198,28 +248,32 @@ int Connection::check_layers(const Way &way, ipcmark_session *session, ipcmark_e
     const auto text = description(endpoint);
     const auto found = lanes(text);
     session->note(session, "lanes", found.c_str());
-    session->note(session, "protocols", rest_of_line(text, "tag_send").c_str());
+    if (!way.is_active) // UCX 1.13 tells nothing of those of active messages.
+        session->note(session, "protocols", rest_of_line(text, "tag_send").c_str());
     if (!way.required || found.find(way.required) != std::string::npos)
         return IPCMARK_DONE;
     const auto cause = "UCX has taken " + found + " only";
     return ipcmark_fail(error, "use", way.required, cause.c_str(), way.remedy);
 }
 
-int Connection::open(const Way &way, const std::string &layers, const ipcmark_settings &settings,
-                     ipcmark_session *session, ipcmark_error *error) {
+int Connection::open(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
+    const auto parts = layers(way, settings);
     prepare_library();
     last_words[0] = '\0';
-    session->note(session, "UCX_TLS", layers.c_str());
-    int result = make_worker(layers, way, settings, error);
+    session->note(session, "UCX_TLS", parts.c_str());
+    int result = make_worker(parts, way, settings, error);
+    if (result == IPCMARK_DONE && way.is_active)
+        result = set_receivers(error);
     if (result == IPCMARK_DONE)
         result = flow.open_bounded(settings, session, error);
     if (result == IPCMARK_DONE)
         result = exchange(way, session, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
-    if (result == IPCMARK_DONE)
-        result = greet(leads, error);
+    for (const bool sends : {leads, !leads})
+        if (result == IPCMARK_DONE)
+            result = sends ? send_greeting(way, error) : receive_greeting(way, error);
     return result == IPCMARK_DONE ? check_layers(way, session, error) : result;
 }
 

@@ -5,7 +5,6 @@
 
 #include <ipcmark/transport.h>
 
-#include <chrono>
 #include <string>
 
 #include <ucp/api/ucp.h>
@@ -14,6 +13,9 @@ namespace ucx {
 
 constexpr ucp_tag_t TAG = 1, WHOLE_TAG = ~ucp_tag_t{0};
 
+// The kinds of active messages.
+constexpr unsigned MESSAGE = 1, GREETING = 2;
+
 // What differs between transports: what carries their messages.
 struct Way {
     const char *layers;   // UCX_TLS: the parts of UCX that may be used; NULL: what `memory` says
@@ -21,6 +23,7 @@ struct Way {
     const char *required; // A lane that there must be, or NULL
     const char *remedy;   // What helps where there is none, or NULL
     bool notices_failure; // Whether the library notices that the other process is gone
+    bool is_active;       // Active messages, and not tagged ones
 };
 
 // Fills in the error with what UCX says of the status, and returns FAILED.
@@ -33,9 +36,12 @@ class Connection {
     Connection &operator=(const Connection &) = delete;
     ~Connection();
 
-    // Connects this end with the other one. `layers` are the parts of UCX that may be used (UCX_TLS).
-    int open(const Way &way, const std::string &layers, const ipcmark_settings &settings, ipcmark_session *session,
-             ipcmark_error *error);
+    // Active messages are handed to this, once the end is open.
+    void receive_by(ucp_am_recv_callback_t callback, void *argument);
+    void forget_receiver();
+
+    // Connects this end with the other one.
+    int open(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
 
     void progress() const { ucp_worker_progress(worker); }
 
@@ -53,13 +59,19 @@ class Connection {
   private:
     int make_worker(const std::string &layers, const Way &way, const ipcmark_settings &settings, ipcmark_error *error);
     int exchange(const Way &way, ipcmark_session *session, ipcmark_error *error);
-    int greet(bool leads, ipcmark_error *error) const;
-    int await_request(ucs_status_ptr_t request, std::chrono::steady_clock::time_point deadline,
-                      ipcmark_error *error) const;
+    int set_receiver(unsigned kind, ucp_am_recv_callback_t callback, void *argument, ipcmark_error *error) const;
+    int set_receivers(ipcmark_error *error);
+    int send_greeting(const Way &way, ipcmark_error *error) const;
+    int receive_greeting(const Way &way, ipcmark_error *error) const;
+    template <typename Check> ucs_status_t await_status(Check check) const;
+    int await_request(ucs_status_ptr_t request, ipcmark_error *error) const;
     int check_layers(const Way &way, ipcmark_session *session, ipcmark_error *error) const;
 
     ucp_context_h context = nullptr;
-    int events = -1; // Readable once an armed worker has something to do; the worker's. -1 where it polls.
+    ucp_am_recv_callback_t receiver = nullptr;
+    void *receivers_argument = nullptr;
+    bool is_greeted = false; // By an active message.
+    int events = -1;         // Readable once an armed worker has something to do; the worker's. -1 where it polls.
 };
 
 } // namespace ucx

@@ -1,21 +1,19 @@
-// ucx-shm, ucx-tcp, ucx-cma: tagged messages of UCX between two processes.
+// ucx-shm, ucx-tcp, ucx-cma: tagged messages of UCX between two processes; ucx-am-shm: active messages.
 //
 // - Mechanism: ucp_tag_send_nbx and ucp_tag_recv_nbx, each with ucp_worker_progress until it is done. A worker of the
-//   library in each process; no thread of the library moves messages.
+//   library in each process; no thread of the library moves messages. Active messages: active.cpp.
 // - Kernel objects: shared memory of each worker, whose name is removed at once, or System V segments, which are marked
 //   for removal; under `block` also Unix datagram sockets. Or TCP connections. A thread of the library that sleeps.
 // - Copies a message: two, into a queue or a buffer of the library and out of it; those of the kernel over TCP; one, by
 //   process_vm_readv(2), for large ones with CMA.
 // - Blocks: in poll(2) for the descriptor of an armed worker.
 // - Limits: two ends on one host. The library works within its calls only.
-#include "connection.hpp"
+#include "active.hpp"
+#include "endpoint.hpp"
 
-#include "shared/c/space.h"
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/failure.hpp"
-#include "shared/cpp/options.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -28,10 +26,6 @@ namespace ucx {
 
 namespace {
 
-constexpr size_t PAGE = 4096;
-constexpr uint64_t LONGEST_SLEEP_NS = 100000000;
-constexpr size_t SHARED_BYTES = 16u << 20; // An upper bound of what a worker takes.
-
 constexpr const char *CMA_REMEDY = "allow it: docs/transports/cma.md says what keeps a process from it";
 
 #define RNDV_THRESH \
@@ -43,50 +37,7 @@ const ipcmark_option_spec SHM_OPTIONS[] = {
 };
 const ipcmark_option_spec OPTIONS[] = {RNDV_THRESH};
 
-struct End {
-    End() = default;
-    End(const End &) = delete;
-    End &operator=(const End &) = delete;
-    ~End();
-
-    Connection connection;
-    bool sleeps = false;
-    size_t room = 0;
-    void *message = nullptr;                                 // The message taken.
-    ucs_status_ptr_t sending = nullptr, receiving = nullptr; // Requests under way.
-};
-
 // Set-up and teardown ----------------------------------------------------------------------------
-
-// A request that does not end leaves memory in use of which nothing is known: it stays.
-End::~End() {
-    if (receiving) {
-        ucp_request_cancel(connection.worker, receiving);
-        if (!connection.end_request(receiving))
-            message = nullptr;
-    }
-    if (sending)
-        connection.end_request(sending);
-    std::free(message);
-}
-
-int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
-    const size_t bytes = (settings.payload + PAGE - 1) / PAGE * PAGE;
-    end.message = std::aligned_alloc(PAGE, bytes);
-    if (!end.message)
-        return ipcmark_fail(error, "allocate", "a message", "there is no memory left", nullptr);
-    ipcmark_touch(end.message, bytes);
-    end.room = settings.payload;
-    end.sleeps = settings.wait != IPCMARK_SPIN;
-    return IPCMARK_DONE;
-}
-
-std::string layers(const Way &way, const ipcmark_settings &settings) {
-    if (way.layers)
-        return way.layers;
-    const auto memory = ipcmark::value(settings, "memory");
-    return (memory.empty() ? "posix" : memory) + ",self";
-}
 
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
@@ -94,11 +45,7 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
     std::unique_ptr<End> end(new (std::nothrow) End);
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
-    int result = make_room(*end, *settings, error);
-    if (result == IPCMARK_DONE && !way.devices)
-        result = ipcmark_check_space(SHARED_BYTES, error);
-    if (result == IPCMARK_DONE)
-        result = end->connection.open(way, layers(way, *settings), *settings, session, error);
+    const int result = end->open(way, *settings, session, error);
     if (result == IPCMARK_DONE)
         *opened = end.release();
     return result;
@@ -110,45 +57,13 @@ void close_end(void *end) {
 
 // The hot path -----------------------------------------------------------------------------------
 
-int begin_sending(End &self, const void *message, size_t len, ipcmark_error *error) {
-    const ucp_request_param_t plain{};
-    self.sending = ucp_tag_send_nbx(self.connection.endpoint, message, len, TAG, &plain);
-    if (!UCS_PTR_IS_ERR(self.sending))
-        return IPCMARK_DONE;
-    const auto status = UCS_PTR_STATUS(self.sending);
-    self.sending = nullptr;
-    return fail(error, "send", "a message of UCX", status);
-}
-
-// A receiver that is asleep has to be given the time to fetch the message.
-int go_on_sending(End &self, ipcmark_error *error) {
-    self.connection.progress();
-    const auto status = ucp_request_check_status(self.sending);
-    if (status == UCS_INPROGRESS)
-        return self.sleeps ? self.connection.sleep(LONGEST_SLEEP_NS, error) : IPCMARK_DONE;
-    ucp_request_free(self.sending);
-    self.sending = nullptr;
-    return status == UCS_OK ? IPCMARK_DONE : fail(error, "send", "a message of UCX", status);
-}
-
 int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
-    int result = IPCMARK_DONE;
-    if (self.sending) {
-        result = go_on_sending(self, error);
-    } else if (self.connection.flow.has_room()) {
-        result = begin_sending(self, message, len, error);
-    } else {
-        // The library works only within its calls, and the other end may wait for some of its work.
-        self.connection.progress();
-        return IPCMARK_WOULD_BLOCK;
-    }
-    if (result != IPCMARK_DONE)
-        return result;
-    if (self.sending)
-        return IPCMARK_WOULD_BLOCK;
-    self.connection.flow.count_sent();
-    return IPCMARK_DONE;
+    const auto begin = [&] {
+        const ucp_request_param_t plain{};
+        return ucp_tag_send_nbx(self.connection.endpoint, message, len, TAG, &plain);
+    };
+    return publish_by(begin, self, error);
 }
 
 int deliver(End &self, ucs_status_t status, size_t length, const void **message, size_t *len, ipcmark_error *error) {
@@ -221,9 +136,10 @@ ipcmark_transport describe(const char *name, const char *summary, const Way &way
     return transport;
 }
 
-const Way SHM = {nullptr, nullptr, nullptr, nullptr, false};
-const Way TCP = {"tcp,self", "lo", "tcp/lo", nullptr, true};
-const Way CMA = {"posix,cma,self", nullptr, "cma/memory", CMA_REMEDY, false};
+const Way SHM = {nullptr, nullptr, nullptr, nullptr, false, false};
+const Way TCP = {"tcp,self", "lo", "tcp/lo", nullptr, true, false};
+const Way CMA = {"posix,cma,self", nullptr, "cma/memory", CMA_REMEDY, false, false};
+const Way ACTIVE_SHM = {nullptr, nullptr, nullptr, nullptr, false, true};
 
 ipcmark_transport describe_shm() {
     auto transport =
@@ -250,8 +166,22 @@ ipcmark_transport describe_cma() {
     return transport;
 }
 
-const ipcmark_transport shm = describe_shm(), tcp = describe_tcp(), cma = describe_cma();
-const ipcmark_transport *const TRANSPORTS[] = {&shm, &tcp, &cma};
+ipcmark_transport describe_active() {
+    auto transport = describe(
+        "ucx-am-shm", "active messages of UCX through its POSIX or System V shared memory, one copy of small ones",
+        ACTIVE_SHM, IPCMARK_IN_MEMORY);
+    ipcmark::set_options(transport, SHM_OPTIONS);
+    transport.open = open_active;
+    transport.publish = publish_active;
+    transport.take = take_active;
+    transport.release = release_active;
+    transport.wait = wait_active;
+    transport.close = close_active;
+    return transport;
+}
+
+const ipcmark_transport shm = describe_shm(), tcp = describe_tcp(), cma = describe_cma(), active = describe_active();
+const ipcmark_transport *const TRANSPORTS[] = {&shm, &tcp, &cma, &active};
 
 } // namespace
 

@@ -48,6 +48,8 @@ catalogue![
     "python",
     "grpc",
     "tonic",
+    "redis",
+    "nanomsg",
     "null"
 ];
 

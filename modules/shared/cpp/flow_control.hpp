@@ -40,10 +40,11 @@ class FlowControl {
 
     // The same where the library has no bound of its own, with as many messages as 8 MiB hold. The result tells how
     // many.
-    int open_bounded(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    int open_bounded(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error,
+                     uint32_t peer = 0) {
         const uint64_t depth = std::clamp<uint64_t>(HELD_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
         session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
-        return open(settings.role == IPCMARK_LEADER, depth, session, error);
+        return open(settings.role == IPCMARK_LEADER, depth, session, error, peer);
     }
 
     // True if one more message may be sent.

@@ -65,10 +65,16 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("zenoh-unix", Wait::Block),
     ("ucx-shm", Wait::Spin),
     ("ucx-shm", Wait::Block),
+    ("ucx-am-shm", Wait::Spin),
+    ("ucx-am-shm", Wait::Block),
     ("grpc-cpp-stream", Wait::Spin),
     ("grpc-cpp-stream", Wait::Block),
     ("grpc-tonic-stream", Wait::Spin),
     ("grpc-tonic-stream", Wait::Block),
+    ("redis-pubsub", Wait::Spin),
+    ("redis-pubsub", Wait::Block),
+    ("nanomsg-ipc", Wait::Spin),
+    ("nanomsg-ipc", Wait::Block),
 ];
 
 fn main() -> ExitCode {

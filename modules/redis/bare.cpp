@@ -1,0 +1,120 @@
+// A bare program of PUBLISH and SUBSCRIBE by hiredis, to compare redis-pubsub with.
+#include "server.hpp"
+
+#include "shared/c/bare.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <sys/stat.h>
+
+namespace {
+
+// As many answers as the row leaves unread.
+constexpr int MOST_UNANSWERED = 16;
+
+struct End {
+    redis::Server server; // The leader's.
+    redisContext *out = nullptr, *in = nullptr;
+    const char *sent_to = nullptr;
+    char *outgoing = nullptr;
+    int unanswered = 0;
+};
+
+redisContext *connect(const char *path) {
+    redisContext *const context = redisConnectUnixNonBlock(path);
+    if (!context || context->err)
+        bare_fail("connect with redis-server");
+    context->reader->maxbuf = 0;
+    fcntl(context->fd, F_SETFL, 0);
+    return context;
+}
+
+redisReply *next(redisContext *context) {
+    void *reply = nullptr;
+    while (redisGetReplyFromReader(context, &reply) == REDIS_OK && !reply)
+        if (redisBufferRead(context) != REDIS_OK)
+            bare_fail("receive");
+    if (!reply || static_cast<redisReply *>(reply)->type == REDIS_REPLY_ERROR)
+        bare_fail("get an answer");
+    return static_cast<redisReply *>(reply);
+}
+
+void flush(redisContext *context) {
+    for (int done = 0; !done;)
+        if (redisBufferWrite(context, &done) != REDIS_OK)
+            bare_fail("send");
+}
+
+// The leader starts the server, and tells its path.
+void open_server(End *self, const struct bare *bare, char (&path)[128]) {
+    const std::string directory = std::string("/tmp/") + bare->name;
+    ipcmark_error error{};
+    if (!bare->leads) {
+        if (read(bare->peer, path, sizeof path) != sizeof path)
+            bare_fail("receive a path");
+        return;
+    }
+    if (mkdir(directory.c_str(), 0700) != 0 || self->server.start(directory, &error) != IPCMARK_DONE)
+        bare_fail("start redis-server");
+    snprintf(path, sizeof path, "%s", self->server.path().c_str());
+    if (write(bare->peer, path, sizeof path) != sizeof path)
+        bare_fail("send a path");
+}
+
+} // namespace
+
+static void *bare_open(const struct bare *bare) {
+    auto *self = new End;
+    char path[128];
+    open_server(self, bare, path);
+    self->out = connect(path), self->in = connect(path);
+    self->sent_to = bare->leads ? "there" : "back";
+    redisAppendCommand(self->in, "SUBSCRIBE %s", bare->leads ? "back" : "there");
+    flush(self->in);
+    freeReplyObject(next(self->in));
+    for (const redisContext *const context : {self->out, self->in})
+        if (bare->spins)
+            fcntl(context->fd, F_SETFL, O_NONBLOCK);
+    self->outgoing = new char[bare->payload]();
+    return self;
+}
+
+static void bare_send(void *end, const struct bare *bare, uint64_t number) {
+    auto *self = static_cast<End *>(end);
+    bare_write(self->outgoing, number);
+    const char *words[] = {"PUBLISH", self->sent_to, self->outgoing};
+    const size_t lengths[] = {7, strlen(self->sent_to), bare->payload};
+    if (self->unanswered == MOST_UNANSWERED) {
+        freeReplyObject(next(self->out));
+        self->unanswered--;
+    }
+    redisAppendCommandArgv(self->out, 3, words, lengths);
+    flush(self->out);
+    self->unanswered++;
+}
+
+static uint64_t bare_receive(void *end, const struct bare *bare) {
+    redisReply *const reply = next(static_cast<End *>(end)->in);
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 || reply->element[2]->len != bare->payload)
+        bare_fail("receive a whole message");
+    const uint64_t number = bare_read(reply->element[2]->str);
+    freeReplyObject(reply);
+    return number;
+}
+
+static void bare_close(void *end) {
+    auto *self = static_cast<End *>(end);
+    const std::string path = self->server.path();
+    redisFree(self->out);
+    redisFree(self->in);
+    delete[] self->outgoing;
+    delete self;
+    if (!path.empty())
+        rmdir(path.substr(0, path.rfind('/')).c_str());
+}
+
+int main(int argc, char **argv) {
+    return bare_main(argc, argv);
+}

@@ -1,0 +1,21 @@
+// Where a program that a session starts listens: a Unix socket in the session's directory.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <string>
+
+#include <sys/un.h>
+
+namespace ipcmark {
+
+// A path in the directory that no other end of this process has: a worker can have several ends at once.
+inline int choose_socket(const std::string &directory, const char *stem, std::string *path, ipcmark_error *error) {
+    static unsigned chosen;
+    *path = directory + "/" + stem + "-" + std::to_string(chosen++);
+    if (path->size() < sizeof sockaddr_un{}.sun_path)
+        return IPCMARK_DONE;
+    return ipcmark_fail(error, "listen at", path->c_str(), "the path is too long for a socket", nullptr);
+}
+
+} // namespace ipcmark

@@ -1,0 +1,55 @@
+#include "endpoint.hpp"
+
+#include "shared/c/space.h"
+
+namespace ucx {
+
+namespace {
+
+constexpr size_t PAGE = 4096;
+constexpr size_t SHARED_BYTES = 16u << 20; // An upper bound of what a worker takes.
+
+int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
+    const size_t bytes = (settings.payload + PAGE - 1) / PAGE * PAGE;
+    end.message = std::aligned_alloc(PAGE, bytes);
+    if (!end.message)
+        return ipcmark_fail(error, "allocate", "a message", "there is no memory left", nullptr);
+    ipcmark_touch(end.message, bytes);
+    end.room = settings.payload;
+    end.sleeps = settings.wait != IPCMARK_SPIN;
+    return IPCMARK_DONE;
+}
+
+} // namespace
+
+// A request that does not end leaves memory in use of which nothing is known: it stays.
+End::~End() {
+    if (receiving) {
+        ucp_request_cancel(connection.worker, receiving);
+        if (!connection.end_request(receiving))
+            message = nullptr;
+    }
+    if (sending)
+        connection.end_request(sending);
+    std::free(message);
+}
+
+int End::open(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    int result = make_room(*this, settings, error);
+    if (result == IPCMARK_DONE && !way.devices)
+        result = ipcmark_check_space(SHARED_BYTES, error);
+    return result == IPCMARK_DONE ? connection.open(way, settings, session, error) : result;
+}
+
+// A receiver that is asleep has to be given the time to fetch the message.
+int End::go_on_sending(ipcmark_error *error) {
+    connection.progress();
+    const auto status = ucp_request_check_status(sending);
+    if (status == UCS_INPROGRESS)
+        return sleeps ? connection.sleep(LONGEST_SLEEP_NS, error) : IPCMARK_DONE;
+    ucp_request_free(sending);
+    sending = nullptr;
+    return status == UCS_OK ? IPCMARK_DONE : fail(error, "send", "a message of UCX", status);
+}
+
+} // namespace ucx
