@@ -1,7 +1,8 @@
 // Semaphores of multiprocessing in both processes, without names.
 //
 // A process that multiprocessing forks inherits the memory of a semaphore whose name is gone. Here that memory is
-// passed as a descriptor, so that no name outlives a process that is killed.
+// passed as a descriptor, so that no name outlives a process that is killed. Python calls sem_close() for each when it
+// is collected; glibc refuses an address that sem_open() did not give, and does nothing.
 #pragma once
 
 #include "interpreter.hpp"
