@@ -7,6 +7,7 @@ use crate::support::{Ended, end, ipcmark, pty::OnTerminal, run};
 
 ipcmark_harness::tests![
     a_run_is_drawn_and_the_terminal_given_back,
+    a_sweep_and_advice_are_drawn_too,
     a_signal_gives_the_terminal_back,
     a_locale_without_utf8_is_drawn_in_ascii,
     a_small_terminal_is_drawn_on,
@@ -41,6 +42,21 @@ fn a_run_is_drawn_and_the_terminal_given_back() {
     }
     assert!(!drawn.contains("findings"), "the result comes afterwards: {drawn:?}");
     assert!(after.contains("½ round trip in µs") && after.contains("findings"), "{after:?}");
+}
+
+fn a_sweep_and_advice_are_drawn_too() {
+    for (words, shows) in [
+        ("sweep payload -t pipe -w block --at 64,4k --live", "4 KiB"),
+        ("advise --size 64 -t pipe,tcp -w block --trials 2 -d 20ms --live", "pipe"),
+    ] {
+        let (status, written) = OnTerminal::start(ipcmark(words), 80, 30).end();
+        assert_eq!(status.code(), Some(0), "{words}: {written}");
+        let (drawn, after) = parts(&written);
+        assert!(drawn.contains("measures"), "{words}: {drawn:?}");
+        assert!(after.contains(shows), "{words}: {after:?}");
+    }
+    let ended = run("advise --size 64 --from r.json --live").exits(2);
+    assert!(ended.stderr.contains("--live"), "{}", ended.stderr);
 }
 
 fn a_signal_gives_the_terminal_back() {

@@ -24,8 +24,7 @@ use crate::{
     definition::Outcome,
     history,
     interrupts::Interrupts,
-    live::{self, Live},
-    output,
+    live, output,
     registry::{self, Transports},
     selection::Selection,
 };
@@ -133,9 +132,7 @@ fn run(
     if arguments.announces {
         recorder = recorder.announcing();
     }
-    if arguments.live {
-        recorder = recorder.drawing(Live::begin()?);
-    }
+    recorder = recorder.drawing(arguments.live)?;
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
     recorder.clear();

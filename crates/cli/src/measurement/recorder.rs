@@ -9,15 +9,14 @@ use ipcmark_transport::Error;
 use super::{announcer::Announcer, request::RunRequest};
 use crate::{interrupts::Interrupts, live::Live, output, progress::Progress};
 
-/// Measures what a request asks for with both ends in this command; the result goes to `output` after every trial.
+/// Measures what a request asks for with both ends in this command, and tells the recorder.
 pub(crate) fn recorded(
     request: &RunRequest,
     registry: &Registry,
     interrupts: &Interrupts,
-    output: Option<PathBuf>,
+    mut recorder: Recorder,
 ) -> Result<RunResult, Error> {
     let plan = Plan::new(registry, &request.plan);
-    let mut recorder = Recorder::new(output);
     let (options, readable) = (&request.options, &interrupts.readable);
     let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
     recorder.clear();
@@ -30,6 +29,8 @@ pub(crate) struct Recorder {
     progress: Progress,
     live: Option<Live>,
     announcer: Option<Announcer>,
+    /// Which run this is, from 0, of how many that are one to the user.
+    part: (usize, usize),
 }
 
 impl Recorder {
@@ -37,7 +38,7 @@ impl Recorder {
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get one whole result after the other: it gets the last one only.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
-        Self { output, progress: Progress::new(), live: None, announcer: None }
+        Self { output, progress: Progress::new(), live: None, announcer: None, part: (0, 1) }
     }
 
     /// The same, which says what is measured as iceperf does, instead of a line of progress.
@@ -45,9 +46,14 @@ impl Recorder {
         Self { announcer: Some(Announcer::default()), ..self }
     }
 
-    /// The same, which draws the run so far instead of a line of progress.
-    pub(crate) fn drawing(self, live: Live) -> Self {
-        Self { live: Some(live), announcer: None, ..self }
+    /// The same, which draws the run so far instead of a line of progress, if that is wanted.
+    pub(crate) fn drawing(self, wanted: bool) -> Result<Self, Error> {
+        Ok(if wanted { Self { live: Some(Live::begin()?), announcer: None, ..self } } else { self })
+    }
+
+    /// What follows is the run of this number, from 0, of so many that are one to the user.
+    pub(crate) fn begin_part(&mut self, number: usize, of: usize) {
+        self.part = (number, of);
     }
 
     /// Removes the line of progress, or gives the terminal back.
@@ -75,6 +81,8 @@ impl Observer for Recorder {
     }
 
     fn progress(&mut self, what: &str, done: f64) {
+        let (number, of) = self.part;
+        let done = (number as f64 + done) / of as f64;
         match &mut self.live {
             Some(live) => live.progress(what, done),
             None if self.announcer.is_none() => self.progress.show(what, done),

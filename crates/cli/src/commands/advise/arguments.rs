@@ -41,7 +41,7 @@ pub(super) struct AdviseArguments {
     pub one_way: bool,
 
     /// Measure nothing: read this result, as 'ipcmark run -o FILE' writes it
-    #[arg(long, value_name = "RESULT.json", conflicts_with_all = ["output", "budget", "trials", "precision"])]
+    #[arg(long, value_name = "RESULT.json", conflicts_with_all = ["output", "live", "budget", "trials", "precision"])]
     pub from: Option<PathBuf>,
 
     /// How the advice is shown on standard output
@@ -85,11 +85,10 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that advice decides itself.
-const DECIDED: [&str; 14] = [
+const DECIDED: [&str; 13] = [
     "plan",
     "format",
     "history",
-    "live",
     "sizes",
     "rate",
     "subscribers",

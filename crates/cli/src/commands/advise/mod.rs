@@ -19,7 +19,8 @@ use crate::{
     definition::{Definition, Failure, Invocation, Outcome},
     guide::Guide,
     interrupts::Interrupts,
-    measurement::{RunRequest, exports, recorded},
+    live,
+    measurement::{Recorder, RunRequest, exports, recorded},
     output,
     registry::{self, Transports},
     saved, selection,
@@ -114,8 +115,11 @@ impl Asked<'_> {
             left_out.iter().all(|(other, _)| other != name)
         };
         request.plan.transports.retain(is_left);
+        self.run.live.then(live::check).transpose()?;
         let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-        let found = recorded(&request, registry, &interrupts, self.run.output.clone());
+        let recorder = Recorder::new(self.run.output.clone()).drawing(self.run.live);
+        let found =
+            recorder.and_then(|recorder| recorded(&request, registry, &interrupts, recorder));
         let result = match found {
             Ok(result) => result,
             Err(error) => return Ok(output::failed(error)),

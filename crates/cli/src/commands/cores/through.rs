@@ -9,7 +9,7 @@ use crate::{
     arguments::run::RunArguments,
     definition::Failure,
     interrupts::Interrupts,
-    measurement::{RunRequest, recorded},
+    measurement::{Recorder, RunRequest, recorded},
     registry::Transports,
 };
 
@@ -47,7 +47,8 @@ impl Through<'_> {
     /// What the transport takes between two processors, at each of their distances; or why it cannot be measured.
     pub(super) fn measure(&self, pair: (u32, u32)) -> Result<Vec<MatrixPart>, String> {
         let request = self.request(pair).map_err(|_| "the command line is wrong".to_owned())?;
-        let found = recorded(&request, &self.transports.registry, self.interrupts, None);
+        let found =
+            recorded(&request, &self.transports.registry, self.interrupts, Recorder::new(None));
         parts(&found.map_err(|error| error.to_string())?)
     }
 }

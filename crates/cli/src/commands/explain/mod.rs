@@ -20,7 +20,7 @@ use crate::{
     definition::{Definition, Failure, Invocation, Outcome},
     guide::Guide,
     interrupts::Interrupts,
-    measurement::{RunRequest, exports::check_paths, recorded},
+    measurement::{Recorder, RunRequest, exports::check_paths, recorded},
     output,
     registry::{self, Transports},
 };
@@ -60,8 +60,8 @@ fn measured(
     interrupts: &Interrupts,
 ) -> Result<ExitCode, Error> {
     let charges = Charges { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
-    let timed = recorded(&timed, &transports.registry, interrupts, None)?;
-    let counted = recorded(&counted, &transports.registry, interrupts, None)?;
+    let timed = recorded(&timed, &transports.registry, interrupts, Recorder::new(None))?;
+    let counted = recorded(&counted, &transports.registry, interrupts, Recorder::new(None))?;
     let timed = timed.settled();
     let groups = groups(&timed);
     let rows = groups.iter().flat_map(|group| &group.rows);

@@ -90,11 +90,10 @@ impl Over {
 }
 
 /// Flags of `ipcmark run` that a sweep decides itself.
-const DECIDED: [&str; 11] = [
+const DECIDED: [&str; 10] = [
     "plan",
     "format",
     "history",
-    "live",
     "trials",
     "budget",
     "precision",

@@ -20,6 +20,7 @@ use crate::{
     definition::{Definition, Failure, Invocation, Outcome},
     guide::Guide,
     interrupts::Interrupts,
+    live,
     measurement::{self, Recorder, exports},
     output, registry,
 };
@@ -30,6 +31,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let words = given(&shared_flags(), invocation.flags);
     let all = RunArguments::of_words(&words)?;
     exports::check(&all, true)?;
+    all.live.then(live::check).transpose()?;
     let transports = registry::look(&all.module, &all.named())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let mut walk = Walk {
@@ -68,8 +70,10 @@ fn swept(
     // All are checked before the first is measured.
     let requests = points.iter().map(|point| walk.request(point, &[]));
     let requests = requests.collect::<Result<Vec<_>, Failure>>()?;
+    walk.recorder = Recorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
-    for (_, request) in &requests {
+    for (number, (_, request)) in requests.iter().enumerate() {
+        walk.recorder.begin_part(number, requests.len());
         if by_name.is_empty() {
             by_name.clone_from(&request.selection.by_name);
         }
@@ -78,6 +82,8 @@ fn swept(
         }
         write(all, walk);
     }
+    // Nobody knows how many steps the knees take.
+    walk.recorder.begin_part(0, 1);
     let limit = arguments.p99_below;
     let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| walk.knees(limit))?;
     walk.recorder.clear();
