@@ -55,7 +55,9 @@ pub fn run(
     let sessions = sessions(registry, plan, options, interrupt);
     let recorder = Recorder::new(plan, &sessions);
     let mut runner = Runner { plan, placements, sessions, recorder };
-    match runner.run(observer) {
+    let ended = runner.run(observer);
+    runner.sessions.clear_up_after(plan);
+    match ended {
         Ok(()) => runner.recorder.result.complete = true,
         Err(End::Interrupted) => {}
         Err(End::Broken(error)) => return Err(error),

@@ -7,7 +7,7 @@ use ipcmark_transport::{Error, FanOut, Pattern, RunId, Span, Wait};
 
 use super::{
     options::RunOptions,
-    plan::PlannedSession,
+    plan::{Plan, PlannedSession},
     request::Slot,
     session::{Session, SessionError, SessionSpec},
 };
@@ -179,5 +179,17 @@ impl<'a> Sessions<'a> {
             leftovers::clean_session(transport, &self.id.session(number));
             directory.clear_session(number);
         }
+    }
+
+    /// Without a sandbox: removes what libraries of the plan named by themselves and left, once all sessions have ended.
+    /// A library's thread may remove a name later than its end is closed, and who is interrupted closes none.
+    pub(crate) fn clear_up_after(&self, plan: &Plan) {
+        if self.directory.is_none() {
+            return;
+        }
+        let planned = plan.sessions.iter().map(|planned| planned.transport);
+        let transports = planned.map(|transport| self.registry[transport].as_ref());
+        // What cannot be removed now is there for `ipcmark clean`.
+        leftovers::clean_sessions(transports, self.id);
     }
 }

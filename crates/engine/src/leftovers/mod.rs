@@ -39,7 +39,7 @@ pub fn clean(registry: &Registry) -> Outcome {
     }
     let runs = dead_runs(&mut outcome);
     let names: Vec<SessionName> = runs.keys().flat_map(|run| sessions(*run)).collect();
-    outcome.extend(remove_leftovers(registry, &names));
+    outcome.extend(remove_leftovers(all(registry), &names));
     for place in places() {
         let names = place.own_names().into_iter();
         names
@@ -58,15 +58,30 @@ pub(crate) fn clean_session(transport: Option<&dyn AnyTransport>, name: &Session
 
 /// Removes what a run left of which no process lives any more.
 pub(crate) fn clean_run(registry: &Registry, run: RunId) -> Outcome {
-    let mut outcome = remove_leftovers(registry, &sessions(run));
+    let mut outcome = clean_sessions(all(registry), run);
     outcome.extend(leftovers::remove_named(&run.prefix()));
     outcome
 }
 
+/// Removes what these transports left of a run beyond names that begin with its own. No process of its sessions lives.
+pub(crate) fn clean_sessions<'t>(
+    transports: impl Iterator<Item = &'t dyn AnyTransport>,
+    run: RunId,
+) -> Outcome {
+    remove_leftovers(transports, &sessions(run))
+}
+
+fn all(registry: &Registry) -> impl Iterator<Item = &dyn AnyTransport> {
+    registry.iter().map(|transport| transport.as_ref())
+}
+
 /// Asks every library once what sessions of these names left, and removes it.
-fn remove_leftovers(registry: &Registry, sessions: &[SessionName]) -> Outcome {
+fn remove_leftovers<'t>(
+    transports: impl Iterator<Item = &'t dyn AnyTransport>,
+    sessions: &[SessionName],
+) -> Outcome {
     let (mut asked, mut outcome) = (BTreeSet::new(), Outcome::default());
-    for candidate in registry.iter().filter(|candidate| asked.insert(candidate.library())) {
+    for candidate in transports.filter(|candidate| asked.insert(candidate.library())) {
         match candidate.leftovers(sessions) {
             Ok(named) => outcome.extend(leftovers::remove(&named)),
             Err(error) => outcome.fault(error),
