@@ -63,10 +63,12 @@ const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file
 const FAST_DDS: [&str; 2] = ["fastdds-shm", "fastdds-loan"];
 
 /// Rows of libraries that name files of their own.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 14] = [
     "fastdds-shm",
     "fastdds-loan",
     "cyclonedds",
+    "cyclonedds-iceoryx",
+    "iceoryx-cpp",
     "iceoryx2",
     "zenoh-unix",
     "zenoh-shm",
