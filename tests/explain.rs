@@ -129,9 +129,9 @@ fn a_process_that_is_traced_already_is_not_counted() -> Verdict {
 /// A worker costs its row; without the process that counts, counts are missing, and none are shown.
 fn what_is_killed_while_it_is_counted_is_said() {
     for kills_tracer in [false, true] {
-        // 1000 round trips of 1 MiB take long enough to be met.
+        // 1000 round trips of 256 KiB take long enough to be met.
         let running =
-            Running::start(&mut ipcmark("explain pipe -w block -s 1M --trials 1 -d 30ms"));
+            Running::start(&mut ipcmark("explain pipe -w block -s 256k --trials 1 -d 30ms"));
         let (traced, tracer) = await_that("an end is traced", || {
             descendants(running.id()).into_iter().find_map(|one| Some((one.id, tracer(one.id)?)))
         });

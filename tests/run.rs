@@ -202,7 +202,7 @@ fn trials_repeat_every_case() {
 }
 
 fn a_count_is_met_exactly() {
-    for count in [1, 2, 137, 5000] {
+    for count in [1, 2, 137, 1000] {
         let words = format!("run -t null,pipe -s 64 -n {count} --trials 3 --format json");
         for case in run(&words).exits(0).result().cases {
             assert_eq!(case.trials().len(), 3, "so many trials give an interval");

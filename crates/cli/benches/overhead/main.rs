@@ -117,8 +117,22 @@ const SECTIONS: [(&str, Section); 12] = [
 
 /// Whether a section was asked for by its letter (`cargo bench -- f`), or none was.
 fn is_wanted(letter: &str) -> bool {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| word.len() == 1).collect();
-    words.is_empty() || words.iter().any(|word| word == letter)
+    is_among(letter, words().filter(|word| word.len() == 1))
+}
+
+/// Whether a library's row was asked for by its name (`cargo bench -- f ucx-shm`), or none was.
+fn is_wanted_row(name: &str) -> bool {
+    is_among(name, words().filter(|word| word.len() > 1))
+}
+
+fn words() -> impl Iterator<Item = String> {
+    std::env::args().skip(1).filter(|word| !word.starts_with('-'))
+}
+
+/// Whether these have it, or there are none.
+fn is_among(wanted: &str, words: impl Iterator<Item = String>) -> bool {
+    let words: Vec<String> = words.collect();
+    words.is_empty() || words.iter().any(|word| word == wanted)
 }
 
 /// (a) At most 1.02.
@@ -227,7 +241,7 @@ fn the_contract(engine: &Engine) {
 /// (f) At most 1.03.
 fn against_bare_programs(engine: &Engine) {
     println!("\n(f) round trip of 64 B through the engine ÷ bare program of the same calls (p50)");
-    for (name, wait) in PROGRAMS {
+    for (name, wait) in PROGRAMS.iter().filter(|(name, _)| is_wanted_row(name)) {
         let Some(program) = programs::program(name) else {
             println!("  {name:40} not there; `make overhead` builds it where the library is");
             continue;
