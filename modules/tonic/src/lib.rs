@@ -9,76 +9,64 @@
 //! - Limits: two ends on one host. Unary calls take turns. The library works within the end's calls only.
 
 mod connection;
+mod end;
 mod room;
 mod rpc;
 mod stream;
 mod unary;
 mod wire;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, marker::PhantomData};
 
 use ipcmark_transport::{
     Capabilities, Carrier, Collect, DeclaredCarrier, Definition, Error, Rendezvous, Settings,
     Transport,
 };
 
-use stream::StreamEnd;
-use unary::UnaryEnd;
+use end::{End, Port};
+use stream::InStream;
+use unary::Unary;
 
-/// Messages through one stream.
-pub struct InStream(Definition);
+/// A row, whose messages `P` carries.
+pub struct Row<P>(Definition, PhantomData<fn() -> P>);
 
-impl Transport for InStream {
-    type Endpoint = StreamEnd;
-
-    fn definition(&self) -> &Definition {
-        &self.0
-    }
-
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<StreamEnd, Error> {
-        StreamEnd::open(settings, peers)
-    }
-}
-
-/// Messages as calls.
-pub struct Unary(Definition);
-
-impl Transport for Unary {
-    type Endpoint = UnaryEnd;
+impl<P: Port> Transport for Row<P> {
+    type Endpoint = End<P>;
 
     fn definition(&self) -> &Definition {
         &self.0
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<UnaryEnd, Error> {
-        UnaryEnd::open(settings, peers)
+    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End<P>, Error> {
+        End::open(settings, peers)
     }
 }
 
-fn describe(name: &'static str, summary: &'static str, alternating: bool) -> Definition {
-    Definition {
+fn row<P: Port>(name: &'static str, summary: &'static str, alternating: bool) -> Row<P> {
+    let definition = Definition {
         name: name.into(),
         family: "tonic".into(),
         summary: summary.into(),
         carrier: DeclaredCarrier::Always(Carrier::Kernel),
         options: Cow::Borrowed(&[]),
         capabilities: Capabilities { alternating, ..Capabilities::usual() },
-    }
+    };
+    Row(definition, PhantomData)
 }
 
 /// Hands both transports to `collect`.
 pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     vec![
-        collect.item(InStream(describe(
+        collect.item(row::<InStream>(
             "grpc-tonic-stream",
             "a bidirectional stream of gRPC by tonic over a Unix domain socket, four copies",
             false,
-        ))),
-        collect.item(Unary(describe(
+        )),
+        collect.item(row::<Unary>(
             "grpc-tonic-unary",
             "unary calls of gRPC by tonic over a Unix domain socket, four copies",
             true,
-        ))),
+        )),
     ]
 }
 
