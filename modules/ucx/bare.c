@@ -1,102 +1,32 @@
 /* A bare program of UCX's tagged messages, as the library's own ucx_perftest has them, to compare ucx-shm with. */
-#include "shared/c/bare.h"
-
-#include <poll.h>
-
-#include <ucp/api/ucp.h>
+#include "bare_ucx.h"
 
 enum { TAG = 1 };
 
-struct end {
-    ucp_context_h context;
-    ucp_worker_h worker;
-    ucp_ep_h endpoint;
-    int events;
-    unsigned char *outgoing, *incoming;
-};
-
-static void bare_check(ucs_status_t status, const char *what) {
-    if (status != UCS_OK)
-        bare_fail(what);
-}
-
-/* Each tells the other one the address of its worker. */
-static void bare_connect(struct end *self, const struct bare *bare) {
-    ucp_address_t *own;
-    size_t len, theirs_len;
-    char theirs[4096];
-    bare_check(ucp_worker_get_address(self->worker, &own, &len), "ask for an address");
-    if (write(bare->peer, &len, sizeof len) != sizeof len || write(bare->peer, own, len) != (ssize_t)len ||
-        read(bare->peer, &theirs_len, sizeof theirs_len) != sizeof theirs_len || theirs_len > sizeof theirs ||
-        read(bare->peer, theirs, theirs_len) != (ssize_t)theirs_len)
-        bare_fail("exchange addresses");
-    ucp_worker_release_address(self->worker, own);
-    const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-                                    .address = (const ucp_address_t *)theirs};
-    bare_check(ucp_ep_create(self->worker, &params, &self->endpoint), "connect");
-}
-
 static void *bare_open(const struct bare *bare) {
-    struct end *self = calloc(1, sizeof *self);
-    const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
-                                 .features = UCP_FEATURE_TAG | (bare->spins ? 0 : UCP_FEATURE_WAKEUP)};
-    const ucp_worker_params_t single = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                        .thread_mode = UCS_THREAD_MODE_SINGLE};
-    setenv("UCX_TLS", "posix,self", 1);
-    bare_check(ucp_init(&params, NULL, &self->context), "make a context");
-    bare_check(ucp_worker_create(self->context, &single, &self->worker), "make a worker");
-    if (!bare->spins)
-        bare_check(ucp_worker_get_efd(self->worker, &self->events), "get a descriptor");
+    struct bare_ucx *self = calloc(1, sizeof *self);
+    bare_start(self, bare, UCP_FEATURE_TAG);
     bare_connect(self, bare);
-    self->outgoing = aligned_alloc(4096, (bare->payload + 4095) / 4096 * 4096);
-    self->incoming = aligned_alloc(4096, (bare->payload + 4095) / 4096 * 4096);
-    memset(self->outgoing, 1, bare->payload);
-    memset(self->incoming, 1, bare->payload);
     return self;
 }
 
-static void bare_sleep(const struct end *self) {
-    struct pollfd event = {.fd = self->events, .events = POLLIN};
-    if (ucp_worker_arm(self->worker) == UCS_OK)
-        (void)poll(&event, 1, 1000);
-}
-
-static void bare_await(const struct end *self, const struct bare *bare, ucs_status_ptr_t request) {
-    if (!request)
-        return;
-    if (UCS_PTR_IS_ERR(request))
-        bare_fail("send or receive by UCX");
-    for (;;) {
-        ucp_worker_progress(self->worker);
-        if (ucp_request_check_status(request) != UCS_INPROGRESS)
-            break;
-        if (!bare->spins)
-            bare_sleep(self);
-    }
-    ucp_request_free(request);
-}
-
 static void bare_send(void *end, const struct bare *bare, uint64_t number) {
-    struct end *self = end;
+    struct bare_ucx *self = end;
     const ucp_request_param_t plain = {0};
     bare_write(self->outgoing, number);
     bare_await(self, bare, ucp_tag_send_nbx(self->endpoint, self->outgoing, bare->payload, TAG, &plain));
 }
 
 static uint64_t bare_receive(void *end, const struct bare *bare) {
-    struct end *self = end;
+    struct bare_ucx *self = end;
     const ucp_request_param_t plain = {0};
     bare_await(self, bare, ucp_tag_recv_nbx(self->worker, self->incoming, bare->payload, TAG, UINT64_MAX, &plain));
     return bare_read(self->incoming);
 }
 
 static void bare_close(void *end) {
-    struct end *self = end;
-    ucp_worker_destroy(self->worker);
-    ucp_cleanup(self->context);
-    free(self->outgoing);
-    free(self->incoming);
-    free(self);
+    bare_stop(end);
+    free(end);
 }
 
 int main(int argc, char **argv) {
