@@ -97,6 +97,14 @@ bool Buffer::make(size_t size) {
     return true;
 }
 
+bool is_message(PyObject *object, size_t largest, const void **message, size_t *len) {
+    if (!PyBytes_Check(object) || static_cast<size_t>(PyBytes_GET_SIZE(object)) > largest)
+        return false;
+    *message = PyBytes_AS_STRING(object);
+    *len = static_cast<size_t>(PyBytes_GET_SIZE(object));
+    return true;
+}
+
 Buffer::~Buffer() {
     PyBuffer_Release(&view);
 }

@@ -28,6 +28,9 @@ Object call(PyObject *module, const char *name, std::initializer_list<PyObject *
 // process is gone. Nothing is printed.
 int fail(ipcmark_error *error, const char *operation, const char *object);
 
+// Whether an object that the other process made is bytes of at most so many, which `message` and `len` are then.
+bool is_message(PyObject *object, size_t largest, const void **message, size_t *len);
+
 // A bytearray of Python with its memory, which does not move.
 class Buffer {
   public:

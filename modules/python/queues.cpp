@@ -2,9 +2,8 @@
 //
 // - Mechanism: put() of bytes, which a thread of the library pickles and writes into a pipe; get(), which reads and
 //   unpickles them.
-// - Kernel objects: a pipe for each direction, whose descriptors the follower gets; futexes of three semaphores for
-// each,
-//   in memory that has no name.
+// - Kernel objects: a pipe for each direction, whose descriptors the follower gets; futexes of three semaphores of
+//   each, in memory that has no name.
 // - Copies a message: eight up to 16 KiB: into the bytes, into the pickle, into a BytesIO, behind its length, into the
 //   pipe, out of it, into a BytesIO, into the bytes that are read; six beyond 64 KiB. The payload is written in a
 //   bytearray.
@@ -12,6 +11,7 @@
 //   lock of the interpreter, which both threads need, put an end to sleep all the same.
 // - Limits: as many messages in a queue as 8 MiB hold, from 2 to 1024, for one of Python has no limit of its own.
 #include "interpreter.hpp"
+#include "outgoing.hpp"
 #include "python.hpp"
 #include "python/text.hpp"
 #include "semaphores.hpp"
@@ -34,9 +34,9 @@ constexpr const char *OBJECT = "a Queue of multiprocessing";
 struct End {
     python::Semaphores semaphores;
     Object to, from; // The pipes: a pair of Connections each.
-    Object ends, send, receive, message;
-    python::Buffer room;
-    size_t len = 0, largest = 0;
+    Object ends, receive, message;
+    python::Outgoing outgoing;
+    size_t largest = 0;
     int reader = -1, writer = -1;
 };
 
@@ -59,15 +59,13 @@ bool has_event(int descriptor, short event) {
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-int load_scripts(Object *script, ipcmark_error *error) {
-    Object semaphores;
-    const int result = python::start(&semaphores, "ipcmark_semaphores", python::SEMAPHORES_TEXT, error);
-    return result ? result : python::start(script, "ipcmark_queues", python::QUEUES_TEXT, error);
+int load_script(Object *script, ipcmark_error *error) {
+    return python::start_with_semaphores(script, "ipcmark_queues", python::QUEUES_TEXT, error);
 }
 
 int probe(const ipcmark_transport *, ipcmark_error *error) {
     Object script;
-    return load_scripts(&script, error);
+    return load_script(&script, error);
 }
 
 // The descriptor of a pipe's reader (0) or writer (1).
@@ -118,13 +116,13 @@ int prepare(End &end, PyObject *script, const ipcmark_settings &settings, ipcmar
     const Object depth(PyLong_FromUnsignedLong(depth_for(settings)));
     end.reader = descriptor(end.from, 0);
     end.writer = descriptor(end.to, 1);
-    if (!end.room.make(settings.payload))
+    if (!end.outgoing.make(settings.payload))
         return python::fail(error, "prepare", OBJECT);
-    end.ends =
-        python::call(script, "Ends", {end.to.get(), end.from.get(), out.get(), in.get(), depth.get(), end.room.get()});
+    end.ends = python::call(script, "Ends",
+                            {end.to.get(), end.from.get(), out.get(), in.get(), depth.get(), end.outgoing.room()});
     if (!end.ends)
         return python::fail(error, "make", OBJECT);
-    end.send.reset(PyObject_GetAttrString(end.ends.get(), "send"));
+    end.outgoing.set_sender(PyObject_GetAttrString(end.ends.get(), "send"));
     end.receive.reset(PyObject_GetAttrString(end.ends.get(), "receive"));
     end.largest = settings.payload;
     return IPCMARK_DONE;
@@ -133,7 +131,7 @@ int prepare(End &end, PyObject *script, const ipcmark_settings &settings, ipcmar
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
     Object script;
-    if (const int result = load_scripts(&script, error))
+    if (const int result = load_script(&script, error))
         return result;
     auto end = std::make_unique<End>();
     const bool leads = settings->role == IPCMARK_LEADER;
@@ -164,17 +162,14 @@ void close_end(void *end) {
 // The hot path -----------------------------------------------------------------------------------
 
 int loan(void *end, size_t len, void **room, ipcmark_error *) {
-    auto &self = *static_cast<End *>(end);
-    self.len = len;
-    *room = self.room.bytes();
+    *room = static_cast<End *>(end)->outgoing.lend(len);
     return IPCMARK_DONE;
 }
 
 int publish(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     const Locked locked;
-    const Object len(PyLong_FromSize_t(self.len));
-    const Object sent(PyObject_CallOneArg(self.send.get(), len.get()));
+    const Object sent = self.outgoing.send();
     if (!sent)
         return python::fail(error, "put into", OBJECT);
     if (sent.get() == Py_True)
@@ -195,11 +190,9 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
         return has_event(self.reader, POLLHUP) ? IPCMARK_PEER_GONE : result;
     }
     // The other process made it.
-    if (!PyBytes_Check(self.message.get()) || static_cast<size_t>(PyBytes_GET_SIZE(self.message.get())) > self.largest)
-        return ipcmark_fail(error, "get from", OBJECT, "it has something else than a message", nullptr);
-    *message = PyBytes_AS_STRING(self.message.get());
-    *len = static_cast<size_t>(PyBytes_GET_SIZE(self.message.get()));
-    return IPCMARK_DONE;
+    return python::is_message(self.message.get(), self.largest, message, len)
+               ? IPCMARK_DONE
+               : ipcmark_fail(error, "get from", OBJECT, "it has something else than a message", nullptr);
 }
 
 int release(void *end, const void *, ipcmark_error *) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "interpreter.hpp"
+#include "python/text.hpp"
 
 #include "shared/cpp/descriptors.hpp"
 
@@ -17,6 +18,13 @@
 #include <unistd.h>
 
 namespace python {
+
+// As start(), of a module that imports ipcmark_semaphores.
+inline int start_with_semaphores(Object *module, const char *name, const char *text, ipcmark_error *error) {
+    Object semaphores;
+    const int result = start(&semaphores, "ipcmark_semaphores", SEMAPHORES_TEXT, error);
+    return result ? result : start(module, name, text, error);
+}
 
 class Semaphores {
   public:

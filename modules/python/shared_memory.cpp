@@ -9,6 +9,7 @@
 // - Spins: with acquire(False).
 // - Limits: one message a direction.
 #include "interpreter.hpp"
+#include "outgoing.hpp"
 #include "peer.hpp"
 #include "python.hpp"
 #include "python/text.hpp"
@@ -31,11 +32,11 @@ constexpr size_t HEAD = 64;
 
 struct End {
     python::Semaphores semaphores;
-    Object memory, send, receive, release;
-    python::Buffer room;
+    Object memory, receive, release;
+    python::Outgoing outgoing;
     Py_buffer view{}; // The memory.
     const unsigned char *message = nullptr;
-    size_t len = 0, largest = 0;
+    size_t largest = 0;
     python::Peer peer;
 
     End() = default;
@@ -52,15 +53,13 @@ End::~End() {
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-int load_scripts(Object *script, ipcmark_error *error) {
-    Object semaphores;
-    const int result = python::start(&semaphores, "ipcmark_semaphores", python::SEMAPHORES_TEXT, error);
-    return result ? result : python::start(script, "ipcmark_shared_memory", python::SHARED_MEMORY_TEXT, error);
+int load_script(Object *script, ipcmark_error *error) {
+    return python::start_with_semaphores(script, "ipcmark_shared_memory", python::SHARED_MEMORY_TEXT, error);
 }
 
 int probe(const ipcmark_transport *, ipcmark_error *error) {
     Object script;
-    return load_scripts(&script, error);
+    return load_script(&script, error);
 }
 
 size_t slot_size(uint64_t payload) {
@@ -118,14 +117,14 @@ int prepare(End &end, PyObject *script, const ipcmark_settings &settings, ipcmar
     const Object slots(Py_BuildValue("(nn)", static_cast<Py_ssize_t>(out), static_cast<Py_ssize_t>(in)));
     const Object semaphores(
         Py_BuildValue("(NNNN)", address(first), address(first + 1), address(second), address(second + 1)));
-    if (!slots || !semaphores || !end.room.make(settings.payload))
+    if (!slots || !semaphores || !end.outgoing.make(settings.payload))
         return python::fail(error, "prepare", OBJECT);
     const Object three = python::call(script, "functions",
-                                      {end.memory.get(), end.room.get(), slots.get(), semaphores.get(),
+                                      {end.memory.get(), end.outgoing.room(), slots.get(), semaphores.get(),
                                        settings.wait == IPCMARK_SPIN ? Py_True : Py_False});
     if (!three)
         return python::fail(error, "prepare", OBJECT);
-    end.send.reset(PySequence_GetItem(three.get(), 0));
+    end.outgoing.set_sender(PySequence_GetItem(three.get(), 0));
     end.receive.reset(PySequence_GetItem(three.get(), 1));
     end.release.reset(PySequence_GetItem(three.get(), 2));
     end.message = static_cast<const unsigned char *>(end.view.buf) + in + HEAD;
@@ -137,7 +136,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     if (const int result = ipcmark_check_space(2 * slot_size(settings->payload), error))
         return result;
     Object script;
-    if (const int result = load_scripts(&script, error))
+    if (const int result = load_script(&script, error))
         return result;
     auto end = std::make_unique<End>();
     end->largest = settings->payload;
@@ -160,16 +159,13 @@ void close_end(void *end) {
 // The hot path -----------------------------------------------------------------------------------
 
 int loan(void *end, size_t len, void **room, ipcmark_error *) {
-    auto &self = *static_cast<End *>(end);
-    self.len = len;
-    *room = self.room.bytes();
+    *room = static_cast<End *>(end)->outgoing.lend(len);
     return IPCMARK_DONE;
 }
 
 int publish(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
-    const Object len(PyLong_FromSize_t(self.len));
-    const Object sent(PyObject_CallOneArg(self.send.get(), len.get()));
+    const Object sent = self.outgoing.send();
     if (!sent)
         return python::fail(error, "write to", OBJECT);
     return sent.get() == Py_True ? IPCMARK_DONE : self.peer.not_yet(error, "write to", OBJECT);

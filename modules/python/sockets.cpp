@@ -1,14 +1,14 @@
 // pyzmq: PAIR sockets of ZeroMQ by its Python package, an interpreter in each process.
 //
-// - Mechanism: send() of a memoryview and recv() of bytes; a context with one I/O thread in each process, which needs
-// no
-//   interpreter.
+// - Mechanism: send() of a memoryview and recv() of bytes; a context with one I/O thread in each process, which
+//   needs no interpreter.
 // - Kernel objects: a Unix stream connection with an abstract name, which is no file; an eventfd for each queue.
 // - Copies a message: four: into ZeroMQ's own memory, into the kernel, out of it, into the bytes that are received.
 // - Blocks: in send() and recv(), 100 ms at most, which pyzmq calls without Python's lock.
 // - Spins: with NOBLOCK, whose answer is an exception of Python.
 // - Limits: a queue holds up to 64 MiB of messages, at most 1,000.
 #include "interpreter.hpp"
+#include "outgoing.hpp"
 #include "peer.hpp"
 #include "python.hpp"
 #include "python/text.hpp"
@@ -26,9 +26,9 @@ using python::Object;
 constexpr const char *OBJECT = "a socket of pyzmq";
 
 struct End {
-    Object socket, send, receive, message;
-    python::Buffer room;
-    size_t len = 0, largest = 0;
+    Object socket, receive, message;
+    python::Outgoing outgoing;
+    size_t largest = 0;
     python::Peer peer;
 
     End() = default;
@@ -62,13 +62,13 @@ long mark_for(const ipcmark_settings &settings) {
 
 int make(End &end, PyObject *script, const ipcmark_settings &settings, ipcmark_error *error) {
     const Object mark(PyLong_FromLong(mark_for(settings)));
-    if (!end.room.make(settings.payload))
+    if (!end.outgoing.make(settings.payload))
         return python::fail(error, "make", OBJECT);
-    end.socket =
-        python::call(script, "End", {end.room.get(), mark.get(), settings.wait == IPCMARK_SPIN ? Py_True : Py_False});
+    end.socket = python::call(script, "End",
+                              {end.outgoing.room(), mark.get(), settings.wait == IPCMARK_SPIN ? Py_True : Py_False});
     if (!end.socket)
         return python::fail(error, "make", OBJECT);
-    end.send.reset(PyObject_GetAttrString(end.socket.get(), "send"));
+    end.outgoing.set_sender(PyObject_GetAttrString(end.socket.get(), "send"));
     end.receive.reset(PyObject_GetAttrString(end.socket.get(), "receive"));
     end.largest = settings.payload;
     return IPCMARK_DONE;
@@ -115,16 +115,13 @@ void close_end(void *end) {
 // The hot path -----------------------------------------------------------------------------------
 
 int loan(void *end, size_t len, void **room, ipcmark_error *) {
-    auto &self = *static_cast<End *>(end);
-    self.len = len;
-    *room = self.room.bytes();
+    *room = static_cast<End *>(end)->outgoing.lend(len);
     return IPCMARK_DONE;
 }
 
 int publish(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
-    const Object len(PyLong_FromSize_t(self.len));
-    const Object sent(PyObject_CallOneArg(self.send.get(), len.get()));
+    const Object sent = self.outgoing.send();
     if (!sent)
         return python::fail(error, "send through", OBJECT);
     return sent.get() == Py_True ? IPCMARK_DONE : self.peer.not_yet(error, "send through", OBJECT);
@@ -138,11 +135,9 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     if (self.message.get() == Py_None)
         return self.peer.not_yet(error, "receive from", OBJECT);
     // The other process made it.
-    if (!PyBytes_Check(self.message.get()) || static_cast<size_t>(PyBytes_GET_SIZE(self.message.get())) > self.largest)
-        return ipcmark_fail(error, "receive from", OBJECT, "the message is too long", nullptr);
-    *message = PyBytes_AS_STRING(self.message.get());
-    *len = static_cast<size_t>(PyBytes_GET_SIZE(self.message.get()));
-    return IPCMARK_DONE;
+    return python::is_message(self.message.get(), self.largest, message, len)
+               ? IPCMARK_DONE
+               : ipcmark_fail(error, "receive from", OBJECT, "the message is too long", nullptr);
 }
 
 int release(void *end, const void *, ipcmark_error *) {
