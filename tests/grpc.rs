@@ -1,11 +1,11 @@
 //! gRPC for real: the carrier, whatever variables of the user's say, streams, several followers, an end that dies.
 
-use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
 
 use crate::support::{
-    Verdict, listed, run,
-    scene::{FOLLOWER, LEADER, killed_end_costs_its_row},
+    Verdict,
+    listed::{self, Library},
+    scene::{FOLLOWER, LEADER},
 };
 
 ipcmark_harness::tests![
@@ -15,63 +15,31 @@ ipcmark_harness::tests![
     an_end_that_dies_ends_the_wait_of_the_other,
 ];
 
-/// gRPC in C++ and in Rust.
-const FAMILIES: [&str; 2] = ["grpc", "tonic"];
+/// In C++ and in Rust.
+const LIBRARY: Library =
+    Library { families: &["grpc", "tonic"], lacking: "no module of gRPC is there" };
 
-/// The rows of gRPC that can run here.
-fn rows() -> Vec<String> {
-    listed::of_families(&FAMILIES)
-}
-
-/// Those of them whose ends take no turns.
-fn streams() -> Vec<String> {
-    rows().into_iter().filter(|row| row.ends_with("stream")).collect()
-}
-
-fn none() -> Verdict {
-    Verdict::Skipped("no module of gRPC is there".into())
+/// Those of these rows whose ends take no turns.
+fn streams(rows: &[String]) -> Vec<String> {
+    rows.iter().filter(|row| row.ends_with("stream")).cloned().collect()
 }
 
 fn every_row_takes_its_carrier() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    // The user's variables do not count: nothing is printed, and no other way to poll is taken.
-    let variables = [("GRPC_VERBOSITY", "debug"), ("GRPC_POLL_STRATEGY", "none")];
-    listed::take_their_carriers(&rows, "auto", &variables, |_| Carrier::Kernel);
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        // The user's variables do not count: nothing is printed, and no other way to poll is taken.
+        let variables = [("GRPC_VERBOSITY", "debug"), ("GRPC_POLL_STRATEGY", "none")];
+        listed::take_their_carriers(rows, "auto", &variables, |_| Carrier::Kernel);
+    })
 }
 
 fn a_stream_loses_nothing() -> Verdict {
-    let rows = streams();
-    if rows.is_empty() {
-        return none();
-    }
-    listed::streams_lose_nothing(&rows);
-    Verdict::Holds
+    LIBRARY.holds(|rows| listed::streams_lose_nothing(&streams(rows)))
 }
 
 fn several_followers_have_a_server_each() -> Verdict {
-    let rows = streams();
-    if rows.is_empty() {
-        return none();
-    }
-    let words = "-p fan-out --subscribers 3 -s 64 -n 20 --trials 1 --format json";
-    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
-    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
-    Verdict::Holds
+    LIBRARY.holds(|rows| listed::several_follow(&streams(rows)))
 }
 
 fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    for (row, wait) in rows.iter().flat_map(|row| [(row, "spin"), (row, "block")]) {
-        for name in [LEADER, FOLLOWER] {
-            killed_end_costs_its_row(row, wait, name);
-        }
-    }
-    Verdict::Holds
+    LIBRARY.holds(|rows| listed::ends_may_die(rows, &["spin", "block"], &[LEADER, FOLLOWER]))
 }

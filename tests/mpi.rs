@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
 
-use crate::support::{Verdict, end, ipcmark, listed, outcome, run, traces};
+use crate::support::{
+    Verdict, end, ipcmark,
+    listed::{self, Library},
+    outcome, run, traces,
+};
 
 ipcmark_harness::tests![
     every_row_takes_the_carrier_that_it_was_told,
@@ -16,96 +20,76 @@ ipcmark_harness::tests![
     variables_of_another_launcher_do_not_count,
 ];
 
-/// The rows of MPI that can run here.
-fn rows() -> Vec<String> {
-    listed::of_families(&["openmpi", "mpich"])
-}
-
-fn none() -> Verdict {
-    Verdict::Skipped("neither Open MPI nor MPICH is there".into())
-}
+const LIBRARY: Library =
+    Library { families: &["openmpi", "mpich"], lacking: "neither Open MPI nor MPICH is there" };
 
 fn every_row_takes_the_carrier_that_it_was_told() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    let before = traces::dead_segments();
-    for sandbox in ["auto", "off"] {
-        listed::take_their_carriers(&rows, sandbox, &[], |row| match row.ends_with("-tcp") {
-            true => Carrier::Network,
-            false => Carrier::SharedMemory,
-        });
-    }
-    assert_eq!(&traces::dead_segments() - &before, BTreeSet::new());
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        let before = traces::dead_segments();
+        for sandbox in ["auto", "off"] {
+            listed::take_their_carriers(rows, sandbox, &[], |row| match row.ends_with("-tcp") {
+                true => Carrier::Network,
+                false => Carrier::SharedMemory,
+            });
+        }
+        assert_eq!(&traces::dead_segments() - &before, BTreeSet::new());
+    })
 }
 
 fn a_stream_loses_nothing() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    listed::streams_lose_nothing(&rows);
-    Verdict::Holds
+    LIBRARY.holds(listed::streams_lose_nothing)
 }
 
 fn two_ranks_cannot_fan_out() -> Verdict {
-    let rows = rows();
-    let Some(row) = rows.first() else { return none() };
-    let words = "-s 64 -n 5 --trials 1 --subscribers 2 --format json";
-    let result = run(&format!("run -t {row} {words}")).exits(1).result();
-    let (status, reason) = outcome(&result, row);
-    assert_eq!(status, "unsupported");
-    assert!(reason.contains("it does not carry the pattern fan-out"), "{reason}");
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        let row = &rows[0];
+        let words = "-s 64 -n 5 --trials 1 --subscribers 2 --format json";
+        let result = run(&format!("run -t {row} {words}")).exits(1).result();
+        let (status, reason) = outcome(&result, row);
+        assert_eq!(status, "unsupported");
+        assert!(reason.contains("it does not carry the pattern fan-out"), "{reason}");
+    })
 }
 
 fn a_missing_launcher_is_named() -> Verdict {
-    let rows = rows();
-    let Some(row) = rows.first() else { return none() };
-    let mut command = ipcmark(&format!("run -t {row} -s 64 -n 5 --trials 1 --format json"));
-    let result = end(command.env("PATH", "/nowhere")).exits(1).result();
-    let (status, reason) = outcome(&result, row);
-    assert_eq!(status, "unavailable");
-    assert!(reason.contains("there is no such program"), "{reason}");
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        let row = &rows[0];
+        let mut command = ipcmark(&format!("run -t {row} -s 64 -n 5 --trials 1 --format json"));
+        let result = end(command.env("PATH", "/nowhere")).exits(1).result();
+        let (status, reason) = outcome(&result, row);
+        assert_eq!(status, "unavailable");
+        assert!(reason.contains("there is no such program"), "{reason}");
+    })
 }
 
 /// What the launcher makes lies in the run's directory, whatever this process's own variable says.
 fn nothing_is_left_where_a_variable_says_temporary_files_lie() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    let elsewhere = tempfile::tempdir().unwrap();
-    let words = "-s 64 -n 5 --trials 1 --sandbox off --format json";
-    let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
-    let result = end(command.env("TMPDIR", elsewhere.path())).exits(0).result();
-    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
-    let left: Vec<_> = elsewhere.path().read_dir().unwrap().flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let words = "-s 64 -n 5 --trials 1 --sandbox off --format json";
+        let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
+        let result = end(command.env("TMPDIR", elsewhere.path())).exits(0).result();
+        assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+        let left: Vec<_> = elsewhere.path().read_dir().unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    })
 }
 
 /// ipcmark may itself have been started by a launcher, `ipcmark rank` always is.
 fn variables_of_another_launcher_do_not_count() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    let words = "-s 64 -n 5 --trials 1 --format json";
-    let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
-    let others = [
-        ("PMI_RANK", "7"),
-        ("PMI_SIZE", "9"),
-        ("PMI_FD", "77"),
-        ("PMIX_RANK", "7"),
-        ("OMPI_COMM_WORLD_SIZE", "9"),
-        ("OMPI_MCA_btl", "self"),
-        ("OMPI_MCA_ess", "singleton"),
-    ];
-    let result = end(command.envs(others)).exits(0).result();
-    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        let words = "-s 64 -n 5 --trials 1 --format json";
+        let mut command = ipcmark(&format!("run -t {} {words}", rows.join(",")));
+        let others = [
+            ("PMI_RANK", "7"),
+            ("PMI_SIZE", "9"),
+            ("PMI_FD", "77"),
+            ("PMIX_RANK", "7"),
+            ("OMPI_COMM_WORLD_SIZE", "9"),
+            ("OMPI_MCA_btl", "self"),
+            ("OMPI_MCA_ess", "singleton"),
+        ];
+        let result = end(command.envs(others)).exits(0).result();
+        assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+    })
 }

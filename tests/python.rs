@@ -1,8 +1,11 @@
 //! Rows of Python for real: streams, and an end that dies.
 
+use std::slice;
+
 use crate::support::{
-    Verdict, listed,
-    scene::{FOLLOWER, LEADER, Scene, killed_end_costs_its_row},
+    Verdict,
+    listed::{self, Library},
+    scene::{FOLLOWER, LEADER, Scene},
 };
 
 ipcmark_harness::tests![
@@ -11,49 +14,30 @@ ipcmark_harness::tests![
     no_process_of_python_is_started,
 ];
 
-/// The rows of Python that can run here.
-fn rows() -> Vec<String> {
-    listed::of_families(&["python"])
-}
-
-fn none() -> Verdict {
-    Verdict::Skipped("the module of Python is not there".into())
-}
+const LIBRARY: Library =
+    Library { families: &["python"], lacking: "the module of Python is not there" };
 
 fn a_stream_loses_nothing() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    listed::streams_lose_nothing(&rows);
-    Verdict::Holds
+    LIBRARY.holds(listed::streams_lose_nothing)
 }
 
 fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    let waits = rows.iter().flat_map(|row| [(row, "spin"), (row, "block")]);
-    for (row, wait) in waits.filter(|(row, wait)| *row != "python-queue" || *wait == "block") {
-        for name in [LEADER, FOLLOWER] {
-            killed_end_costs_its_row(row, wait, name);
+    LIBRARY.holds(|rows| {
+        for row in rows {
+            let waits: &[_] = if row == "python-queue" { &["block"] } else { &["spin", "block"] };
+            listed::ends_may_die(slice::from_ref(row), waits, &[LEADER, FOLLOWER]);
         }
-    }
-    Verdict::Holds
+    })
 }
 
 /// Python's resource tracker would be one.
 fn no_process_of_python_is_started() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    for row in rows {
-        let scene = Scene::start(&format!("run -t {row} -w block -s 64 -d 1h"));
-        scene.await_case();
-        let names: Vec<_> = scene.processes().into_iter().map(|process| process.name).collect();
-        assert!(names.iter().all(|name| name.starts_with("ipcmark")), "{row}: {names:?}");
-    }
-    Verdict::Holds
+    LIBRARY.holds(|rows| {
+        for row in rows {
+            let scene = Scene::start(&format!("run -t {row} -w block -s 64 -d 1h"));
+            scene.await_case();
+            let names: Vec<_> = scene.processes().into_iter().map(|process| process.name).collect();
+            assert!(names.iter().all(|name| name.starts_with("ipcmark")), "{row}: {names:?}");
+        }
+    })
 }

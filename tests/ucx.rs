@@ -7,8 +7,10 @@ use serde_json::Value;
 use crate::support::{
     Verdict,
     confined::{confined, no_call, refused},
-    end, ipcmark, listed, only, outcome, run,
-    scene::{FOLLOWER, killed_end_costs_its_row},
+    end, ipcmark,
+    listed::{self, Library},
+    only, outcome, run,
+    scene::FOLLOWER,
 };
 
 ipcmark_harness::tests![
@@ -19,14 +21,7 @@ ipcmark_harness::tests![
     without_the_call_nothing_else_carries_large_messages,
 ];
 
-/// The rows of UCX that can run here.
-fn rows() -> Vec<String> {
-    listed::of_families(&["ucx"])
-}
-
-fn none() -> Verdict {
-    Verdict::Skipped("the module of UCX is not there".into())
-}
+const LIBRARY: Library = Library { families: &["ucx"], lacking: "the module of UCX is not there" };
 
 /// What carries the messages of a row, and the lanes that the library says it has taken for them.
 fn expected(row: &str) -> (Carrier, &'static str) {
@@ -40,38 +35,25 @@ fn expected(row: &str) -> (Carrier, &'static str) {
 }
 
 fn every_row_takes_its_carrier() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    for sandbox in ["auto", "off"] {
-        let variables = [("UCX_TLS", "self")];
-        for case in listed::take_their_carriers(&rows, sandbox, &variables, |row| expected(row).0) {
-            let row = &case.identity.transport;
-            assert_eq!(only(&case).session.configuration["lanes"], expected(row).1, "{row}");
+    LIBRARY.holds(|rows| {
+        for sandbox in ["auto", "off"] {
+            let variables = [("UCX_TLS", "self")];
+            for case in
+                listed::take_their_carriers(rows, sandbox, &variables, |row| expected(row).0)
+            {
+                let row = &case.identity.transport;
+                assert_eq!(only(&case).session.configuration["lanes"], expected(row).1, "{row}");
+            }
         }
-    }
-    Verdict::Holds
+    })
 }
 
 fn a_stream_loses_nothing() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    listed::streams_lose_nothing(&rows);
-    Verdict::Holds
+    LIBRARY.holds(listed::streams_lose_nothing)
 }
 
 fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
-    let rows = rows();
-    if rows.is_empty() {
-        return none();
-    }
-    for row in rows {
-        killed_end_costs_its_row(&row, "block", FOLLOWER);
-    }
-    Verdict::Holds
+    LIBRARY.holds(|rows| listed::ends_may_die(rows, &["block"], &[FOLLOWER]))
 }
 
 /// How often a message is read by `process_vm_readv`, which the shared memory beside it does not tell.
@@ -84,29 +66,25 @@ fn reads(size: &str) -> f64 {
 }
 
 fn only_large_messages_are_read_from_the_senders_memory() -> Verdict {
-    if rows().is_empty() {
-        return none();
-    }
-    assert!(reads("4k") < 0.05);
-    assert!((reads("64k") - 1.0).abs() < 0.05);
-    Verdict::Holds
+    LIBRARY.holds(|_| {
+        assert!(reads("4k") < 0.05);
+        assert!((reads("64k") - 1.0).abs() < 0.05);
+    })
 }
 
 fn without_the_call_nothing_else_carries_large_messages() -> Verdict {
-    if rows().is_empty() {
-        return none();
-    }
     let calls = [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
     let steps = || calls.map(no_call).into_iter().collect::<Vec<_>>();
     if let Some(skipped) = refused("no process_vm_readv", steps()) {
         return skipped;
     }
-    let words = "run -t ucx-cma,ucx-shm -w spin -s 64 -n 20 --trials 1 --format json";
-    let result = end(&mut confined(ipcmark(words), steps())).exits(1).result();
-    let (status, reason) = outcome(&result, "ucx-cma");
-    assert_eq!(status, "unavailable");
-    assert!(reason.contains("cannot use process_vm_readv"), "{reason}");
-    let is_ok = |case: &&ipcmark_results::Case| case.status() == Status::Ok;
-    assert_eq!(result.cases.iter().filter(is_ok).count(), 1, "ucx-shm runs");
-    Verdict::Holds
+    LIBRARY.holds(|_| {
+        let words = "run -t ucx-cma,ucx-shm -w spin -s 64 -n 20 --trials 1 --format json";
+        let result = end(&mut confined(ipcmark(words), steps())).exits(1).result();
+        let (status, reason) = outcome(&result, "ucx-cma");
+        assert_eq!(status, "unavailable");
+        assert!(reason.contains("cannot use process_vm_readv"), "{reason}");
+        let is_ok = |case: &&ipcmark_results::Case| case.status() == Status::Ok;
+        assert_eq!(result.cases.iter().filter(is_ok).count(), 1, "ucx-shm runs");
+    })
 }

@@ -4,7 +4,33 @@ use ipcmark_results::{Case, Status};
 use ipcmark_transport::Carrier;
 use serde_json::Value;
 
-use super::{end, ipcmark, only, run};
+use super::{Verdict, end, ipcmark, only, run, scene::killed_end_costs_its_row};
+
+/// The rows of a library that may not be there.
+pub struct Library {
+    /// As `list` names them.
+    pub families: &'static [&'static str],
+    /// Why nothing was tested where none can run.
+    pub lacking: &'static str,
+}
+
+impl Library {
+    /// The names of those that can run here.
+    pub fn rows(&self) -> Vec<String> {
+        of_families(self.families)
+    }
+
+    /// Whether a check holds for those that can run here.
+    #[track_caller]
+    pub fn holds(&self, check: impl FnOnce(&[String])) -> Verdict {
+        let rows = self.rows();
+        if rows.is_empty() {
+            return Verdict::Skipped(self.lacking.into());
+        }
+        check(&rows);
+        Verdict::Holds
+    }
+}
 
 /// Its entries.
 pub fn all() -> Vec<Value> {
@@ -43,6 +69,26 @@ pub fn streams_lose_nothing(rows: &[String]) {
         let ends: Vec<_> =
             only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
         assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
+    }
+}
+
+/// A message of these rows reaches three followers.
+#[track_caller]
+pub fn several_follow(rows: &[String]) {
+    let words = "-p fan-out --subscribers 3 -s 64 -n 20 --trials 1 --format json";
+    let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+    assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
+}
+
+/// Whichever of these processes dies, spinning or sleeping, the wait of the other one ends.
+#[track_caller]
+pub fn ends_may_die(rows: &[String], waits: &[&str], processes: &[&str]) {
+    for row in rows {
+        for (wait, process) in
+            waits.iter().flat_map(|wait| processes.iter().map(move |p| (wait, p)))
+        {
+            killed_end_costs_its_row(row, wait, process);
+        }
     }
 }
 
