@@ -3,33 +3,21 @@
 //! everything that it did.
 
 use std::{
-    collections::BTreeSet,
-    env, fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::Command,
-    thread,
+    collections::BTreeSet, env, fs, os::unix::fs::symlink, path::Path, process::Command, thread,
 };
 
 use ipcmark_harness::is_isolated;
 use ipcmark_results::Status;
-use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM};
-use nix::{
-    sys::stat::Mode,
-    unistd::{Uid, chown, mkfifo},
-};
+use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 use tempfile::TempDir;
 
-use crate::{
-    modules::compiled::module,
-    support::{
-        Verdict, end, ipcmark, is_root, listed,
-        processes::{Process, await_end_of, await_named, await_that},
-        read, run,
-        scene::{A_MOMENT, CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
-        tracer::{self, COMMAND, Traced, Victims, run_killed},
-        traces,
-    },
+use crate::support::{
+    Verdict, end, ipcmark, listed,
+    processes::{await_end_of, await_named},
+    read, run,
+    scene::{A_MOMENT, CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
+    tracer::{self, COMMAND, Traced, Victims, run_killed},
+    traces,
 };
 
 ipcmark_harness::tests![
@@ -50,9 +38,6 @@ ipcmark_harness::tests![
     a_run_that_ends_or_is_interrupted_leaves_nothing,
     a_keeper_that_is_asked_to_end_ends_its_session_in_order,
     a_daemon_ends_with_its_session_however_that_ends,
-    clean_ends_what_a_dead_command_left_running,
-    clean_is_not_held_up_by_strangers,
-    clean_asks_each_library_once,
     a_result_killed_while_it_is_written_leaves_no_other_file,
 ];
 
@@ -396,88 +381,6 @@ fn a_daemon_ends_with_its_session_however_that_ends() -> Verdict {
         assert_eq!(left.collect::<Vec<_>>(), [""; 0], "{name} got {signal}");
     }
     Verdict::Holds
-}
-
-/// What a module starts that leaves its parent, its session and its group.
-fn clean_ends_what_a_dead_command_left_running() -> Verdict {
-    if !is_isolated() {
-        return Verdict::Skipped("a process that lives on is only seen for sure by itself".into());
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("number");
-    let mut command =
-        ipcmark("run -t test-transport -s 64 -d 1h --trials 1 --sandbox off --module");
-    command.arg(module("detaches", "clean")).env("TEST_PID_FILE", &file);
-    let scene = Scene::of(command);
-    scene.await_case();
-    let detached = await_that("the library has started a process", || {
-        let number = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
-        Process::read(number)
-    });
-    // Nobody who would end it lives on.
-    scene.send_command(SIGSTOP);
-    let processes = scene.processes();
-    processes.iter().filter(|process| process.id != detached.id).for_each(|process| {
-        process.send(SIGKILL);
-    });
-    scene.send_command(SIGKILL);
-    scene.running.end();
-    assert!(detached.now().is_some(), "it has left everybody");
-    let told = run("clean").exits(0).stdout;
-    let line = format!("ended process {} ({})\n", detached.id, detached.name);
-    assert!(told.contains(&line), "{told}");
-    await_end_of(&[detached]);
-    Verdict::Holds
-}
-
-/// A FIFO named `lock` in a directory of another user's made it hang, and 400 directories took 100 s.
-fn clean_is_not_held_up_by_strangers() -> Verdict {
-    if !is_root() || !is_isolated() {
-        return Verdict::Skipped("only root can make what belongs to somebody else".into());
-    }
-    let victim = tempfile::tempdir().unwrap();
-    fs::write(victim.path().join("kept"), "").unwrap();
-    for number in 0..400_u32 {
-        let theirs = PathBuf::from(format!("/tmp/ipcmark-{number:08x}"));
-        fs::create_dir(&theirs).unwrap();
-        mkfifo(&theirs.join("lock"), Mode::S_IRWXU).unwrap();
-        fs::create_dir(theirs.join("1")).unwrap();
-        chown(&theirs, Some(Uid::from_raw(65534)), None).unwrap();
-    }
-    symlink(victim.path(), "/tmp/ipcmark-aaaaaaaa").unwrap();
-    symlink(victim.path(), "/dev/shm/ipcmark-aaaaaaaa-1").unwrap();
-    mkfifo("/tmp/ipcmark-bbbbbbbb", Mode::S_IRWXU).unwrap();
-    let told = run("clean").exits(0).stdout;
-    let lines: BTreeSet<&str> = told.lines().collect();
-    let own = [
-        "removed /dev/shm/ipcmark-aaaaaaaa-1 (link)",
-        "removed /tmp/ipcmark-aaaaaaaa (link)",
-        "removed /tmp/ipcmark-bbbbbbbb (FIFO)",
-    ];
-    assert_eq!(lines, BTreeSet::from(own), "what belongs to somebody else stays");
-    assert!(victim.path().join("kept").exists(), "no link is followed");
-    assert!(Path::new("/tmp/ipcmark-0000018f/lock").exists());
-    Verdict::Holds
-}
-
-/// Each library was asked for each name, by a process each time.
-fn clean_asks_each_library_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let modules = directory.path().join("modules");
-    let count = directory.path().join("count");
-    fs::create_dir(&modules).unwrap();
-    fs::copy(module("counts", "clean"), modules.join("counts.so")).unwrap();
-    for run in 0..100_u32 {
-        for session in 1..4 {
-            fs::create_dir_all(format!("/tmp/ipcmark-c0{run:06x}/{session}")).unwrap();
-        }
-    }
-    let mut command = ipcmark("clean");
-    command.env("IPCMARK_MODULE_PATH", &modules).env("TEST_COUNT_FILE", &count);
-    let told = end(&mut command).exits(0).stdout;
-    assert_eq!(told.matches("removed /tmp/ipcmark-c0").count(), 400, "{told}");
-    // Once to see what it offers, once to name what is left.
-    assert_eq!(fs::read_to_string(&count).unwrap(), "xx");
 }
 
 fn a_result_killed_while_it_is_written_leaves_no_other_file() -> Verdict {

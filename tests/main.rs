@@ -5,6 +5,7 @@
 mod advise;
 mod buffers;
 mod by_hand;
+mod clean;
 mod coming_from;
 mod compare;
 mod completion;
@@ -60,6 +61,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("advise", advise::tests()),
         ("buffers", buffers::tests()),
         ("by_hand", by_hand::tests()),
+        ("clean", clean::tests()),
         ("coming_from", coming_from::tests()),
         ("compare", compare::tests()),
         ("completion", completion::tests()),
