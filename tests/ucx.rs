@@ -44,7 +44,7 @@ fn every_row_takes_its_carrier() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    for sandbox in ["auto", "off"] {
+    for sandbox in ["--sandbox auto", "--sandbox off"] {
         let variables = [("UCX_TLS", "self")];
         for case in listed::take_their_carriers(&rows, sandbox, &variables, |row| expected(row).0) {
             let row = &case.identity.transport;

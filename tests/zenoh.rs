@@ -29,7 +29,7 @@ fn every_row_takes_its_carrier() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    for sandbox in ["auto", "off"] {
+    for sandbox in ["--sandbox auto", "--sandbox off"] {
         listed::take_their_carriers(&rows, sandbox, &[], |row| match row {
             "zenoh-shm" => Carrier::SharedMemory,
             "zenoh-tcp" => Carrier::Network,
