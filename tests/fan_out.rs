@@ -24,7 +24,7 @@ ipcmark_harness::tests![
 ];
 
 /// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
-pub(crate) const NATIVE: [&str; 9] = [
+pub(crate) const NATIVE: [&str; 10] = [
     "zeromq-pubsub-ipc",
     "zeromq-pubsub-tcp",
     "iceoryx-waitset",
@@ -34,6 +34,7 @@ pub(crate) const NATIVE: [&str; 9] = [
     "cpp-ipc-route",
     "dbus-daemon",
     "redis-pubsub",
+    "aeron-ipc",
 ];
 
 pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
@@ -56,7 +57,8 @@ pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verd
 
 /// How rows wait: by sleeping, if not at once.
 pub(crate) fn waits(rows: &[&str]) -> String {
-    let late = rows.iter().filter(|row| row.starts_with("cpp-ipc-"));
+    let is_late = |row: &str| row.starts_with("cpp-ipc-") || row == "aeron-ipc";
+    let late = rows.iter().filter(|row| is_late(row));
     late.fold("-w block".into(), |words, row| format!("{words},{row}=hybrid"))
 }
 

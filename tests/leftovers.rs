@@ -48,7 +48,7 @@ const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file
 const FAST_DDS: [&str; 2] = ["fastdds-shm", "fastdds-loan"];
 
 /// Rows of libraries that name files of their own.
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 15] = [
     "fastdds-shm",
     "fastdds-loan",
     "cyclonedds",
@@ -63,6 +63,7 @@ const LIBRARIES: [&str; 14] = [
     "mpi-openmpi",
     "grpc-cpp-stream",
     "python-shared-memory",
+    "aeron-ipc",
 ];
 
 /// Runs that may fail by themselves before it counts.
@@ -235,6 +236,7 @@ fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
             "grpc-cpp-stream",
             "python-shared-memory",
             "grpc-tonic-stream",
+            "aeron-ipc",
         ],
         |row| {
             leaves_nothing(row, LEADER);

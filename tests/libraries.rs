@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps something in the system.
-const LIBRARIES: [&str; 20] = [
+const LIBRARIES: [&str; 21] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -46,6 +46,7 @@ const LIBRARIES: [&str; 20] = [
     "grpc-tonic-stream",
     "redis-pubsub",
     "nanomsg-ipc",
+    "aeron-ipc",
 ];
 
 /// Why a transport cannot run here, if it cannot.
@@ -58,13 +59,14 @@ const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
 
 /// A row with a daemon, how it waits, its sandbox, the daemon's process, which comes with the first end that opens, and
 /// what an error says of it.
-const DAEMONS: [[&str; 5]; 6] = [
+const DAEMONS: [[&str; 5]; 7] = [
     ["iceoryx-cpp", "spin", "auto", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-c", "spin", "off", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-waitset", "block", "off", "iox-roudi", "iceoryx's daemon"],
     ["dbus-daemon", "block", "auto", "dbus-daemon", "dbus-daemon: it has ended"],
     ["redis-pubsub", "block", "auto", "redis-server", "redis-server: it has ended"],
     ["redis-list", "spin", "off", "redis-server", "redis-server: it has ended"],
+    ["aeron-ipc", "spin", "auto", "aeron-md-shd", "Aeron's media driver: it has ended"],
 ];
 
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes
@@ -196,11 +198,17 @@ fn a_missing_daemon_is_named() -> Verdict {
 }
 
 fn a_small_dev_shm_is_named() -> Verdict {
-    let there: Vec<&str> =
-        ["iceoryx-cpp", "iceoryx2", "cpp-ipc-channel", "alephzero-pubsub", "python-shared-memory"]
-            .into_iter()
-            .filter(|name| missing(name).is_none())
-            .collect();
+    let there: Vec<&str> = [
+        "iceoryx-cpp",
+        "iceoryx2",
+        "cpp-ipc-channel",
+        "alephzero-pubsub",
+        "python-shared-memory",
+        "aeron-ipc",
+    ]
+    .into_iter()
+    .filter(|name| missing(name).is_none())
+    .collect();
     if there.is_empty() {
         return Verdict::Skipped("none of the libraries is there".into());
     }

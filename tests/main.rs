@@ -3,6 +3,7 @@
 //! `cargo test --package ipcmark-cli --test end_to_end faults::` runs those of one file.
 
 mod advise;
+mod aeron;
 mod buffers;
 mod by_hand;
 mod clean;
@@ -59,6 +60,7 @@ use ipcmark_harness::Test;
 fn files() -> Vec<(&'static str, Vec<Test>)> {
     vec![
         ("advise", advise::tests()),
+        ("aeron", aeron::tests()),
         ("buffers", buffers::tests()),
         ("by_hand", by_hand::tests()),
         ("clean", clean::tests()),

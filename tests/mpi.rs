@@ -26,7 +26,7 @@ const LIBRARY: Library =
 fn every_row_takes_the_carrier_that_it_was_told() -> Verdict {
     LIBRARY.holds(|rows| {
         let before = traces::dead_segments();
-        for sandbox in ["auto", "off"] {
+        for sandbox in ["--sandbox auto", "--sandbox off"] {
             listed::take_their_carriers(rows, sandbox, &[], |row| match row.ends_with("-tcp") {
                 true => Carrier::Network,
                 false => Carrier::SharedMemory,

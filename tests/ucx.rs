@@ -36,7 +36,7 @@ fn expected(row: &str) -> (Carrier, &'static str) {
 
 fn every_row_takes_its_carrier() -> Verdict {
     LIBRARY.holds(|rows| {
-        for sandbox in ["auto", "off"] {
+        for sandbox in ["--sandbox auto", "--sandbox off"] {
             let variables = [("UCX_TLS", "self")];
             for case in
                 listed::take_their_carriers(rows, sandbox, &variables, |row| expected(row).0)

@@ -20,7 +20,7 @@ const LIBRARY: Library =
 
 fn every_row_takes_its_carrier() -> Verdict {
     LIBRARY.holds(|rows| {
-        for sandbox in ["auto", "off"] {
+        for sandbox in ["--sandbox auto", "--sandbox off"] {
             listed::take_their_carriers(rows, sandbox, &[], |row| match row {
                 "zenoh-shm" => Carrier::SharedMemory,
                 "zenoh-tcp" => Carrier::Network,

@@ -23,26 +23,43 @@ function(ipcmark_cargo target option made copy)
     add_custom_target(${target} ${ARGN} DEPENDS "${copy}")
 endfunction()
 
-function(ipcmark_crate name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "RUST;BARE" "")
+# How Cargo is called for the crate of a folder.
+macro(ipcmark_call_cargo folder)
+    set(manifest --manifest-path "${folder}/Cargo.toml" --locked)
+    set(cargo ${CMAKE_COMMAND} -E env --unset=RUSTFLAGS ${IPCMARK_CARGO})
+endmacro()
+
+# Fetches the crates that the crate of a folder needs. `fetched` is false if they can neither be fetched nor are there
+# already; then the module is left out.
+function(ipcmark_fetch name folder fetched)
+    ipcmark_call_cargo("${folder}")
+    set(${fetched} FALSE PARENT_SCOPE)
     if(NOT IPCMARK_CARGO)
         ipcmark_left_out(${name} "no cargo: https://rustup.rs")
         return()
     endif()
-    set(manifest --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --locked)
-    set(cargo ${CMAKE_COMMAND} -E env --unset=RUSTFLAGS ${IPCMARK_CARGO})
     execute_process(COMMAND ${cargo} fetch ${manifest} --offline
-        RESULT_VARIABLE fetched OUTPUT_QUIET ERROR_QUIET)
-    if(NOT fetched EQUAL 0)
+        RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(NOT status EQUAL 0)
         execute_process(COMMAND ${cargo} fetch ${manifest}
-            RESULT_VARIABLE fetched OUTPUT_QUIET ERROR_VARIABLE why)
+            RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE why)
     endif()
     if(why MATCHES "--locked")
-        message(FATAL_ERROR "modules/${name}/Cargo.lock lacks what a crate of ipcmark depends on now; mend it: "
-            "cargo update --workspace --manifest-path modules/${name}/Cargo.toml")
-    elseif(NOT fetched EQUAL 0)
+        message(FATAL_ERROR "${folder}/Cargo.lock lacks what a crate of ipcmark depends on now; mend it: "
+            "cargo update --workspace --manifest-path ${folder}/Cargo.toml")
+    elseif(NOT status EQUAL 0)
         string(REGEX MATCH "error:[^\n]*" why "${why}")
         ipcmark_left_out(${name} "the crate cannot be fetched: ${why}")
+        return()
+    endif()
+    set(${fetched} TRUE PARENT_SCOPE)
+endfunction()
+
+function(ipcmark_crate name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "RUST;BARE" "")
+    ipcmark_call_cargo("${CMAKE_CURRENT_SOURCE_DIR}")
+    ipcmark_fetch(${name} "${CMAKE_CURRENT_SOURCE_DIR}" fetched)
+    if(NOT fetched)
         return()
     endif()
     execute_process(COMMAND rustc --version OUTPUT_VARIABLE version)
@@ -56,4 +73,23 @@ function(ipcmark_crate name)
     ipcmark_cargo(${bare} --bin=${bare} ${bare} "${PROJECT_BINARY_DIR}/bare/${bare}")
     add_dependencies(bare ${bare})
     set_property(GLOBAL APPEND PROPERTY IPCMARK_BUILT ${name})
+endfunction()
+
+# ipcmark_crate_sources(NAME CRATE crate RESULT variable)
+#
+# Where a crate lies that carries the sources of a library in C, and that `sources/Cargo.toml` of the current folder
+# names; empty if it cannot be fetched. Cargo compiles nothing of it.
+function(ipcmark_crate_sources name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "CRATE;RESULT" "")
+    set(${arg_RESULT} "" PARENT_SCOPE)
+    set(folder "${CMAKE_CURRENT_SOURCE_DIR}/sources")
+    ipcmark_call_cargo("${folder}")
+    ipcmark_fetch(${name} "${folder}" fetched)
+    if(NOT fetched)
+        return()
+    endif()
+    execute_process(COMMAND ${cargo} metadata ${manifest} --offline --format-version 1
+        OUTPUT_VARIABLE crates COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX MATCH "\"manifest_path\":\"([^\"]*/${arg_CRATE}-[0-9][^\"/]*)/Cargo.toml\"" found "${crates}")
+    set(${arg_RESULT} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()

@@ -75,14 +75,6 @@ struct Image {
     _exit(NO_SUCH_PROGRAM);
 }
 
-// Those of the process that started this one, which is not pinned.
-cpu_set_t usable_processors() {
-    cpu_set_t usable;
-    if (sched_getaffinity(getppid(), sizeof usable, &usable) != 0)
-        sched_getaffinity(0, sizeof usable, &usable);
-    return usable;
-}
-
 size_t count_of(const std::string &text, const char *mark) {
     size_t count = 0;
     for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1))
@@ -91,6 +83,13 @@ size_t count_of(const std::string &text, const char *mark) {
 }
 
 } // namespace
+
+cpu_set_t usable_processors() {
+    cpu_set_t usable;
+    if (sched_getaffinity(getppid(), sizeof usable, &usable) != 0)
+        sched_getaffinity(0, sizeof usable, &usable);
+    return usable;
+}
 
 int find_program(const char *name, const char *remedy, ipcmark_error *error) {
     const char *const path = std::getenv("PATH");

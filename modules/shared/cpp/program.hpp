@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <sched.h>
 #include <sys/types.h>
 
 namespace ipcmark {
@@ -56,6 +57,9 @@ class Program {
     pid_t pid = 0;
     int printed = -1;
 };
+
+// Those of the process that started this one, which is not pinned.
+cpu_set_t usable_processors();
 
 // DONE if a program of this name lies in a directory of PATH; the remedy is for one that does not.
 int find_program(const char *name, const char *remedy, ipcmark_error *error);

@@ -75,6 +75,7 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("redis-pubsub", Wait::Block),
     ("nanomsg-ipc", Wait::Spin),
     ("nanomsg-ipc", Wait::Block),
+    ("aeron-ipc", Wait::Spin),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,86 @@
+// A bare program of Aeron's log in shared memory, to compare aeron-ipc with: the media driver as the row starts it.
+#include "client.hpp"
+#include "config.hpp"
+#include "driver.hpp"
+
+#include "shared/c/bare.h"
+
+namespace {
+
+constexpr int32_t THERE = 1001, BACK = 1002;
+constexpr size_t FRAGMENTS = 10;
+
+struct End {
+    aeron::Driver driver; // The leader's.
+    aeron::Client client;
+    aeron_fragment_assembler_t *assembler = nullptr;
+    uint8_t *outgoing = nullptr;
+    uint64_t number = 0;
+    bool has_come = false;
+};
+
+void check(int result, const char *what) {
+    if (result != IPCMARK_DONE)
+        bare_fail(what);
+}
+
+void receive(void *end, const uint8_t *message, size_t, aeron_header_t *) {
+    auto &self = *static_cast<End *>(end);
+    self.number = bare_read(message);
+    self.has_come = true;
+}
+
+} // namespace
+
+static void *bare_open(const struct bare *bare) {
+    auto *self = new End;
+    ipcmark_error error{};
+    ipcmark_settings settings{};
+    settings.payload = bare->payload;
+    settings.subscribers = 1;
+    aeron::Config config{};
+    check(aeron::configure(settings, false, &config, &error), "choose settings");
+    const std::string directory = std::string("/dev/shm/") + bare->name, channel = aeron::channel(config, "");
+    if (bare->leads)
+        check(self->driver.start({config.is_process, directory, aeron::variables(config)}, &error), "start the driver");
+    bare_meet(bare);
+    check(self->client.connect(aeron::place_in(directory), &error), "connect with the driver");
+    check(self->client.subscribe(channel, bare->leads ? BACK : THERE, &error), "subscribe");
+    check(self->client.publish_to(channel, bare->leads ? THERE : BACK, &error), "publish");
+    check(self->client.await_peers(1, &error), "connect with the other process");
+    check(aeron_fragment_assembler_create(&self->assembler, receive, self), "make an assembler");
+    self->outgoing = new uint8_t[bare->payload]();
+    return self;
+}
+
+static void bare_send(void *end, const struct bare *bare, uint64_t number) {
+    auto *self = static_cast<End *>(end);
+    bare_write(self->outgoing, number);
+    int64_t position;
+    do
+        position = aeron_exclusive_publication_offer(self->client.publication, self->outgoing, bare->payload, nullptr,
+                                                     nullptr);
+    while (position == AERON_PUBLICATION_BACK_PRESSURED || position == AERON_PUBLICATION_ADMIN_ACTION);
+    if (position < 0)
+        bare_fail("publish");
+}
+
+static uint64_t bare_receive(void *end, const struct bare *) {
+    auto *self = static_cast<End *>(end);
+    for (self->has_come = false; !self->has_come;)
+        if (aeron_subscription_poll(self->client.subscription, aeron_fragment_assembler_handler, self->assembler,
+                                    FRAGMENTS) < 0)
+            bare_fail("receive");
+    return self->number;
+}
+
+static void bare_close(void *end) {
+    auto *self = static_cast<End *>(end);
+    aeron_fragment_assembler_delete(self->assembler);
+    delete[] self->outgoing;
+    delete self;
+}
+
+int main(int argc, char **argv) {
+    return bare_main(argc, argv);
+}

@@ -1,0 +1,38 @@
+// A client of a media driver, with one publication and one subscription.
+#pragma once
+
+#include <ipcmark/transport.h>
+
+#include <string>
+#include <vector>
+
+#include <aeronc.h>
+
+namespace aeron {
+
+struct Client {
+    Client() = default;
+    Client(const Client &) = delete;
+    Client &operator=(const Client &) = delete;
+    ~Client();
+
+    int connect(const std::string &directory, ipcmark_error *error);
+    int subscribe(const std::string &channel, int32_t stream, ipcmark_error *error);
+    int publish_to(const std::string &channel, int32_t stream, ipcmark_error *error);
+
+    // The endpoint of a subscription to port 0, once it has one.
+    int await_endpoint(std::string *endpoint, ipcmark_error *error) const;
+
+    // Waits until the publication has a subscriber, and the subscription this many publishers.
+    int await_peers(size_t count, ipcmark_error *error);
+
+    aeron_exclusive_publication_t *publication = nullptr;
+    aeron_subscription_t *subscription = nullptr;
+    std::vector<aeron_image_t *> images; // One for each publisher.
+
+  private:
+    aeron_context_t *context = nullptr;
+    aeron_t *client = nullptr;
+};
+
+} // namespace aeron
