@@ -2,14 +2,14 @@
 
 use std::sync::LazyLock;
 
-use ipcmark_engine::{Plan, Register, Registry};
+use ipcmark_engine::{Plan, Registry};
 
 use crate::{
     arguments::{plan_file::PlanFile, run::RunArguments, sizes::Sizes},
     measurement::request::RunRequest,
 };
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_native::transports(&mut Register));
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_registry::native());
 
 /// The text of a plan, up to the plan of the run.
 pub fn plan(text: &str) {

@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
 fn part() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1).and_then(|word| word.to_str()) {
-        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&registry::of(&Found::inherited())),
+        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&ipcmark_registry::of(&Found::inherited())),
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
         _ => command_line::obey(&words),
     }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use ipcmark_abi::Found;
-use ipcmark_engine::{Register, Registry};
+use ipcmark_engine::Registry;
+use ipcmark_registry::known;
 
 use crate::output;
 
@@ -47,7 +48,11 @@ pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, St
         output::say(format_args!("the module {}: {fault}", path.display()));
     }
     let is_whole = complain_of_refused(named, &found);
-    let transports = Transports { registry: of(&found), is_whole, inherited: found.to_inherit() };
+    let transports = Transports {
+        registry: ipcmark_registry::of(&found),
+        is_whole,
+        inherited: found.to_inherit(),
+    };
     transports.hand_on();
     Ok(transports)
 }
@@ -70,21 +75,4 @@ fn complain_of_refused(named: &[PathBuf], found: &Found) -> bool {
         output::say(format_args!("cannot use the module {}: {reason}", path.display()));
     }
     refused.is_empty()
-}
-
-/// The transports that the command knows by itself, of modules too, none of which is looked for.
-pub(crate) fn known() -> Registry {
-    of(&Found::default())
-}
-
-/// The list; of two transports with one name the first counts.
-pub(crate) fn of(found: &Found) -> Registry {
-    let mut registry = ipcmark_native::transports(&mut Register);
-    for candidate in ipcmark_abi::modules(&mut Register, found) {
-        let name = &candidate.definition().name;
-        if registry.iter().all(|other| other.definition().name != *name) {
-            registry.push(candidate);
-        }
-    }
-    registry
 }

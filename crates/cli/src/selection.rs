@@ -71,11 +71,10 @@ fn unknown<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipcmark_engine::Register;
 
     fn select_words(words: &[&str]) -> Result<Selection, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        select(&words, &ipcmark_native::transports(&mut Register))
+        select(&words, &ipcmark_registry::native())
     }
 
     #[test]

@@ -126,11 +126,10 @@ pub(crate) fn local_paths(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipcmark_engine::Register;
 
     fn read_words(words: &[&str]) -> Result<Options, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        read(&words, &ipcmark_native::transports(&mut Register))
+        read(&words, &ipcmark_registry::native())
     }
 
     #[test]

@@ -2,15 +2,13 @@
 
 use std::{os::unix::net::UnixStream, time::Duration};
 
-use ipcmark_engine::{
-    Length, Observer, Plan, PlanRequest, Register, Registry, RunOptions, Trials, Waits,
-};
+use ipcmark_engine::{Length, Observer, Plan, PlanRequest, Registry, RunOptions, Trials, Waits};
 use ipcmark_results::{RunResult, Touch};
 use ipcmark_transport::{Error, Pattern, Wait};
 
 /// The transports of the operating system.
 pub(crate) fn registry() -> Registry {
-    ipcmark_native::transports(&mut Register)
+    ipcmark_registry::native()
 }
 
 /// What is measured.

@@ -80,7 +80,7 @@ const PROGRAMS: &[(&str, Wait)] = &[
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&modules::registry(&Found::inherited())),
+        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&ipcmark_registry::of(&Found::inherited())),
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
         _ => {}
     }
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     if !std::env::args().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }
-    let engine = Engine::new(modules::registry(&modules::look()));
+    let engine = Engine::new(ipcmark_registry::of(&modules::look()));
     println!("median of {ROUNDS} rounds (lowest to highest); each side in every round\n");
     for (letter, section) in SECTIONS {
         if is_wanted(letter) {

@@ -6,14 +6,6 @@ use std::{
 };
 
 use ipcmark_abi::Found;
-use ipcmark_engine::{Register, Registry};
-
-/// Everything, with what was found of modules.
-pub(crate) fn registry(found: &Found) -> Registry {
-    let mut registry = ipcmark_native::transports(&mut Register);
-    registry.extend(ipcmark_abi::modules(&mut Register, found));
-    registry
-}
 
 /// Looks at the skeleton, compiled as `make modules` does, and tells the keepers to come.
 pub(crate) fn look() -> Found {

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_mechanism_is_a_transport_that_there_is() {
-        let registry = ipcmark_native::transports(&mut ipcmark_engine::Register);
+        let registry = ipcmark_registry::native();
         for mechanism in Mechanism::value_variants() {
             let name = mechanism.transport();
             let known = registry.iter().any(|candidate| candidate.definition().name == name);

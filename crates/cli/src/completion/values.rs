@@ -16,7 +16,7 @@ use ipcmark_history::{History, default_path};
 use ipcmark_report::{FORMATS, row_names};
 use ipcmark_transport::{OptionSpec, Pattern, Wait};
 
-use crate::{registry, selection};
+use crate::selection;
 
 /// Words with what they are.
 type Words = Vec<(String, String)>;
@@ -40,7 +40,7 @@ fn of_text(text: &str, words: fn(&str) -> Words) -> Vec<CompletionCandidate> {
 /// Names of transports, families, and all.
 pub(crate) fn transports() -> ArgValueCompleter {
     of(|_| {
-        let registry = registry::known();
+        let registry = ipcmark_registry::known();
         let all = [("all".to_owned(), "everything available".to_owned())];
         names(&registry).into_iter().chain(families(&registry)).chain(all).collect()
     })
@@ -69,7 +69,7 @@ pub(crate) fn waits() -> ArgValueCompleter {
             }
             None if text.is_empty() => all.map(|wait| (wait, String::new())).collect(),
             None => {
-                let registry = registry::known();
+                let registry = ipcmark_registry::known();
                 let of_some = names(&registry).into_iter().chain(families(&registry));
                 let of_some = of_some.map(|(name, help)| (format!("{name}="), help));
                 all.map(|wait| (wait, String::new())).chain(of_some).collect()
@@ -135,7 +135,7 @@ fn paths(path: &str, before: &str) -> Vec<CompletionCandidate> {
 pub(crate) fn settings() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let text = current.to_string_lossy();
-        let registry = registry::known();
+        let registry = ipcmark_registry::known();
         let Some((transport, rest)) = text.split_once('.') else {
             return with_options(&text, &registry);
         };

@@ -137,10 +137,7 @@ impl TouchPolicy for WholeMessage {
     }
 }
 
-// Part of the loops of every transport, which the command's own crate compiles. In a development build that one is not
-// optimized, and a message of 4 MiB took a tenth of a second; this one is.
-#[cfg_attr(debug_assertions, inline(never))]
-#[cfg_attr(not(debug_assertions), inline(always))]
+#[inline(always)]
 fn fill(word: u64, body: &mut [u8]) {
     let word = word.to_ne_bytes();
     let mut words = body.chunks_exact_mut(8);
@@ -152,9 +149,7 @@ fn fill(word: u64, body: &mut [u8]) {
     }
 }
 
-/// See [`fill`].
-#[cfg_attr(debug_assertions, inline(never))]
-#[cfg_attr(not(debug_assertions), inline(always))]
+#[inline(always)]
 fn is_filled(word: u64, body: &[u8]) -> bool {
     let words = body.chunks_exact(8);
     let rest = words.remainder().iter().zip(word.to_ne_bytes());

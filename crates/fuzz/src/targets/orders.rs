@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use ipcmark_engine::{Register, Registry};
+use ipcmark_engine::Registry;
 use ipcmark_remote::fuzzing;
 use serde_json::Value;
 
 use crate::{edits, target::Target};
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_native::transports(&mut Register));
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_registry::native());
 
 /// The orders of a session.
 static ORDERS: LazyLock<Value> = LazyLock::new(|| {

@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use ipcmark_engine::{Register, Registry, fuzzing};
+use ipcmark_engine::{Registry, fuzzing};
 use serde_json::Value;
 
 use crate::{edits, target::Target};
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_native::transports(&mut Register));
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_registry::native());
 
 static REQUESTS: LazyLock<Value> = LazyLock::new(fuzzing::requests_of_a_session);
 

@@ -33,11 +33,10 @@ pub(super) fn daemon(needs: &[Need], row: &Row) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipcmark_engine::Register;
 
     #[test]
     fn transports_are_left_out_for_what_they_lack() {
-        let registry = ipcmark_native::transports(&mut Register);
+        let registry = ipcmark_registry::native();
         let unmet = |need: Need, name: &str| {
             let found = registry.iter().find(|candidate| candidate.definition().name == name);
             unmet(&[need], found.expect(name).definition())
