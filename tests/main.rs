@@ -4,6 +4,7 @@
 
 mod advise;
 mod buffers;
+mod buses;
 mod by_hand;
 mod coming_from;
 mod compare;
@@ -59,6 +60,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
     vec![
         ("advise", advise::tests()),
         ("buffers", buffers::tests()),
+        ("buses", buses::tests()),
         ("by_hand", by_hand::tests()),
         ("coming_from", coming_from::tests()),
         ("compare", compare::tests()),

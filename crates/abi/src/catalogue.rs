@@ -50,6 +50,7 @@ catalogue![
     "tonic",
     "redis",
     "nanomsg",
+    "capnproto",
     "null"
 ];
 

@@ -75,6 +75,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("redis-pubsub", Wait::Block),
     ("nanomsg-ipc", Wait::Spin),
     ("nanomsg-ipc", Wait::Block),
+    ("capnp-rpc", Wait::Spin),
+    ("capnp-rpc", Wait::Block),
 ];
 
 fn main() -> ExitCode {
