@@ -1,21 +1,22 @@
-//! Remote calls and buses for real: Cap'n Proto. Carriers, streams, an end that dies.
+//! Remote calls and buses for real: Cap'n Proto, LCM. Carriers, streams, several followers, an end that dies.
 
 use ipcmark_transport::Carrier;
 
 use crate::support::{
-    Verdict, listed,
+    Verdict, listed, only, run,
     scene::{FOLLOWER, LEADER, killed_end_costs_its_row},
 };
 
 ipcmark_harness::tests![
     every_row_takes_its_carrier,
     a_stream_loses_nothing,
+    one_packet_reaches_all_followers,
     an_end_that_dies_ends_the_wait_of_the_other,
 ];
 
 /// Does this with the rows of these families that can run here.
-fn with_rows(play: impl FnOnce(Vec<String>)) -> Verdict {
-    let rows = listed::of_families(&["capnproto"]);
+fn with_rows(families: &[&str], play: impl FnOnce(Vec<String>)) -> Verdict {
+    let rows = listed::of_families(families);
     if rows.is_empty() {
         return Verdict::Skipped("none of their modules is there".into());
     }
@@ -23,18 +24,33 @@ fn with_rows(play: impl FnOnce(Vec<String>)) -> Verdict {
     Verdict::Holds
 }
 
+/// Those that lose nothing.
+const RELIABLE: [&str; 1] = ["capnproto"];
+
 fn every_row_takes_its_carrier() -> Verdict {
-    with_rows(|rows| {
+    with_rows(&RELIABLE, |rows| {
         listed::take_their_carriers(&rows, "auto", &[], |_| Carrier::Kernel);
     })
 }
 
 fn a_stream_loses_nothing() -> Verdict {
-    with_rows(|rows| listed::streams_lose_nothing(&rows))
+    with_rows(&RELIABLE, |rows| listed::streams_lose_nothing(&rows))
+}
+
+fn one_packet_reaches_all_followers() -> Verdict {
+    with_rows(&["lcm"], |rows| {
+        for words in ["-p latency -s 16,64k", "-p fan-out --subscribers 3 -s 64k"] {
+            let words = format!("{words} -w block -n 20 --trials 1 --touch all --format json");
+            let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+            for case in result.cases.iter().filter(|_| result.environment.sandbox == "namespaces") {
+                assert_eq!(only(case).session.carrier.found, Carrier::Network, "{words}");
+            }
+        }
+    })
 }
 
 fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
-    with_rows(|rows| {
+    with_rows(&["capnproto", "lcm"], |rows| {
         for row in rows {
             killed_end_costs_its_row(&row, "spin", LEADER);
             killed_end_costs_its_row(&row, "block", FOLLOWER);

@@ -106,6 +106,7 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("ucx-shm", "rndv-thresh=1000", "protocols", "..1000..<rndv>"),
         ("ucx-am-shm", "memory=sysv", "lanes", "sysv/memory"),
         ("capnp-rpc", "send-buffer=64k", "send buffer", "131072 bytes"),
+        ("lcm-udpm", "queue=7", "queue", "7 messages"),
         ("shm-ring", "capacity=65600", "rings", "65600 bytes"),
         ("shm-futex", "capacity=1M", "rings", "1048576 bytes"),
         ("fastdds", "history=33", "history", "33 messages"),

@@ -51,6 +51,7 @@ catalogue![
     "redis",
     "nanomsg",
     "capnproto",
+    "lcm",
     "null"
 ];
 

@@ -77,6 +77,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("nanomsg-ipc", Wait::Block),
     ("capnp-rpc", Wait::Spin),
     ("capnp-rpc", Wait::Block),
+    ("lcm-udpm", Wait::Spin),
+    ("lcm-udpm", Wait::Block),
 ];
 
 fn main() -> ExitCode {
