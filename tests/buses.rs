@@ -1,9 +1,9 @@
-//! Remote calls and buses for real: Cap'n Proto, LCM. Carriers, streams, several followers, an end that dies.
+//! Remote calls and buses for real: Cap'n Proto, LCM, NATS. Carriers, streams, several followers, an end that dies.
 
 use ipcmark_transport::Carrier;
 
 use crate::support::{
-    Verdict, listed, only, run,
+    Verdict, end, ipcmark, listed, only, outcome, run,
     scene::{FOLLOWER, LEADER, killed_end_costs_its_row},
 };
 
@@ -12,6 +12,7 @@ ipcmark_harness::tests![
     a_stream_loses_nothing,
     one_packet_reaches_all_followers,
     an_end_that_dies_ends_the_wait_of_the_other,
+    without_a_server_the_list_says_what_to_install,
 ];
 
 /// Does this with the rows of these families that can run here.
@@ -25,11 +26,17 @@ fn with_rows(families: &[&str], play: impl FnOnce(Vec<String>)) -> Verdict {
 }
 
 /// Those that lose nothing.
-const RELIABLE: [&str; 1] = ["capnproto"];
+const RELIABLE: [&str; 2] = ["capnproto", "nats"];
 
 fn every_row_takes_its_carrier() -> Verdict {
     with_rows(&RELIABLE, |rows| {
-        listed::take_their_carriers(&rows, "auto", &[], |_| Carrier::Kernel);
+        let told = |row: &str| if row == "nats" { Carrier::Network } else { Carrier::Kernel };
+        listed::take_their_carriers(
+            &rows,
+            "auto",
+            &[("NATS_DEFAULT_TO_LIB_MSG_DELIVERY", "1")],
+            told,
+        );
     })
 }
 
@@ -50,10 +57,21 @@ fn one_packet_reaches_all_followers() -> Verdict {
 }
 
 fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
-    with_rows(&["capnproto", "lcm"], |rows| {
+    with_rows(&["capnproto", "lcm", "nats"], |rows| {
         for row in rows {
             killed_end_costs_its_row(&row, "spin", LEADER);
             killed_end_costs_its_row(&row, "block", FOLLOWER);
         }
+    })
+}
+
+fn without_a_server_the_list_says_what_to_install() -> Verdict {
+    with_rows(&["nats"], |_| {
+        let mut command = ipcmark("run -t nats -w spin -s 64 -n 100 --trials 1 --format json");
+        let result = end(command.env("PATH", "/nowhere")).exits(1).result();
+        let (status, reason) = outcome(&result, "nats");
+        assert_eq!(status, "unavailable");
+        assert!(reason.contains("cannot find nats-server: there is no such program"), "{reason}");
+        assert!(reason.contains("apt install nats-server"), "{reason}");
     })
 }

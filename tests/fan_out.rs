@@ -24,7 +24,7 @@ ipcmark_harness::tests![
 ];
 
 /// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
-pub(crate) const NATIVE: [&str; 9] = [
+pub(crate) const NATIVE: [&str; 10] = [
     "zeromq-pubsub-ipc",
     "zeromq-pubsub-tcp",
     "iceoryx-waitset",
@@ -34,6 +34,7 @@ pub(crate) const NATIVE: [&str; 9] = [
     "cpp-ipc-route",
     "dbus-daemon",
     "redis-pubsub",
+    "nats",
 ];
 
 pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {

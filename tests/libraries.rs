@@ -58,13 +58,14 @@ const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
 
 /// A row with a daemon, how it waits, its sandbox, the daemon's process, which comes with the first end that opens, and
 /// what an error says of it.
-const DAEMONS: [[&str; 5]; 6] = [
+const DAEMONS: [[&str; 5]; 7] = [
     ["iceoryx-cpp", "spin", "auto", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-c", "spin", "off", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-waitset", "block", "off", "iox-roudi", "iceoryx's daemon"],
     ["dbus-daemon", "block", "auto", "dbus-daemon", "dbus-daemon: it has ended"],
     ["redis-pubsub", "block", "auto", "redis-server", "redis-server: it has ended"],
     ["redis-list", "spin", "off", "redis-server", "redis-server: it has ended"],
+    ["nats", "block", "auto", "nats-server", "nats-server: it has ended"],
 ];
 
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes

@@ -52,6 +52,7 @@ catalogue![
     "nanomsg",
     "capnproto",
     "lcm",
+    "nats",
     "null"
 ];
 

@@ -79,6 +79,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("capnp-rpc", Wait::Block),
     ("lcm-udpm", Wait::Spin),
     ("lcm-udpm", Wait::Block),
+    ("nats", Wait::Spin),
+    ("nats", Wait::Block),
 ];
 
 fn main() -> ExitCode {
