@@ -43,7 +43,7 @@ pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
 }
 
 /// The same, where a message may be lost.
-pub(crate) const LOSSY: [&str; 2] = ["nng-pubsub-ipc", "nng-pubsub-tcp"];
+pub(crate) const LOSSY: [&str; 3] = ["nng-pubsub-ipc", "nng-pubsub-tcp", "lcm-udpm"];
 
 /// Those of the rows that can run here; or why there is nothing to test.
 pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
