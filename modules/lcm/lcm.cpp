@@ -168,8 +168,7 @@ const ipcmark_option_spec OPTIONS[] = {
 ipcmark_transport describe() {
     // What carries the messages is the interface of the route, or with a real one the kernel's own loop.
     auto transport = ipcmark::describe_transport(
-        "lcm-udpm",
-        "publish and subscribe by LCM over UDP multicast, losses counted; three copies and a thread each side",
+        "lcm-udpm", "publish and subscribe by LCM over UDP multicast, losses counted; three copies, a thread each side",
         IPCMARK_SPIN | IPCMARK_BLOCK, IPCMARK_UNRELIABLE);
     transport.max_payload = LARGEST;
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
