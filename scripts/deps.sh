@@ -4,7 +4,7 @@
 #   deps.sh           compilers, and the libraries that modules are built for
 #   deps.sh aarch64   also what builds for aarch64, and runs that
 #   deps.sh broker    also dbus-broker, which Debian makes the machine's own bus from its next start on, and
-#                     redis-server, of which Debian starts one at a port of the loopback interface
+#                     nats-server and redis-server, of which Debian starts one each for the machine
 #   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
 #                     runs by hand in
 #   deps.sh image     also what makes an image for containers
@@ -31,7 +31,7 @@ alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e968
 # Tests and checks that lack one of these say that they were not run.
 case ${1:-} in
 aarch64) libraries="$libraries gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
-broker) libraries="$libraries dbus-broker redis-server" ;;
+broker) libraries="$libraries dbus-broker nats-server redis-server" ;;
 browser)
     libraries="$libraries iproute2 iptables zsh fish"
     { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null ||

@@ -24,7 +24,7 @@ ipcmark_harness::tests![
 ];
 
 /// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
-pub(crate) const NATIVE: [&str; 10] = [
+pub(crate) const NATIVE: [&str; 11] = [
     "zeromq-pubsub-ipc",
     "zeromq-pubsub-tcp",
     "iceoryx-waitset",
@@ -35,6 +35,7 @@ pub(crate) const NATIVE: [&str; 10] = [
     "dbus-daemon",
     "redis-pubsub",
     "aeron-ipc",
+    "nats",
 ];
 
 pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
@@ -43,7 +44,7 @@ pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
 }
 
 /// The same, where a message may be lost.
-pub(crate) const LOSSY: [&str; 2] = ["nng-pubsub-ipc", "nng-pubsub-tcp"];
+pub(crate) const LOSSY: [&str; 3] = ["nng-pubsub-ipc", "nng-pubsub-tcp", "lcm-udpm"];
 
 /// Those of the rows that can run here; or why there is nothing to test.
 pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {

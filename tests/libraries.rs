@@ -59,7 +59,7 @@ const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
 
 /// A row with a daemon, how it waits, its sandbox, the daemon's process, which comes with the first end that opens, and
 /// what an error says of it.
-const DAEMONS: [[&str; 5]; 7] = [
+const DAEMONS: [[&str; 5]; 8] = [
     ["iceoryx-cpp", "spin", "auto", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-c", "spin", "off", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-waitset", "block", "off", "iox-roudi", "iceoryx's daemon"],
@@ -67,6 +67,7 @@ const DAEMONS: [[&str; 5]; 7] = [
     ["redis-pubsub", "block", "auto", "redis-server", "redis-server: it has ended"],
     ["redis-list", "spin", "off", "redis-server", "redis-server: it has ended"],
     ["aeron-ipc", "spin", "auto", "aeron-md-shd", "Aeron's media driver: it has ended"],
+    ["nats", "block", "auto", "nats-server", "nats-server: it has ended"],
 ];
 
 /// Plays a scene, given a time in which ends should open, until they had opened: what an end makes

@@ -5,6 +5,7 @@
 mod advise;
 mod aeron;
 mod buffers;
+mod buses;
 mod by_hand;
 mod clean;
 mod coming_from;
@@ -62,6 +63,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("advise", advise::tests()),
         ("aeron", aeron::tests()),
         ("buffers", buffers::tests()),
+        ("buses", buses::tests()),
         ("by_hand", by_hand::tests()),
         ("clean", clean::tests()),
         ("coming_from", coming_from::tests()),

@@ -108,6 +108,8 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("aeron-ipc", "driver=embedded", "driver", "embedded"),
         ("aeron-ipc", "term-length=1M", "term-length", "1048576"),
         ("aeron-udp", "threading=dedicated", "threading", "dedicated"),
+        ("capnp-rpc", "send-buffer=64k", "send buffer", "131072 bytes"),
+        ("lcm-udpm", "queue=7", "queue", "7 messages"),
         ("shm-ring", "capacity=65600", "rings", "65600 bytes"),
         ("shm-futex", "capacity=1M", "rings", "1048576 bytes"),
         ("fastdds", "history=33", "history", "33 messages"),

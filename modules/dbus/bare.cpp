@@ -11,30 +11,6 @@ struct End {
     sd_bus_message *taken;
 };
 
-// The socket to the other process serves twice: bare_meet() leaves it alone meanwhile.
-int exchange_socket(const bare *bare) {
-    int pair[2], fd = -1;
-    char control[CMSG_SPACE(sizeof fd)] = {}, byte = 0;
-    iovec bytes{&byte, 1};
-    msghdr frame{};
-    frame.msg_iov = &bytes, frame.msg_iovlen = 1, frame.msg_control = control, frame.msg_controllen = sizeof control;
-    if (!bare->leads) {
-        if (recvmsg(bare->peer, &frame, MSG_CMSG_CLOEXEC) != 1)
-            bare_fail("receive a socket");
-        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&frame)), sizeof fd);
-        return fd;
-    }
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        bare_fail("make a pair of sockets");
-    cmsghdr *const head = CMSG_FIRSTHDR(&frame);
-    head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(head), &pair[1], sizeof fd);
-    if (sendmsg(bare->peer, &frame, 0) != 1)
-        bare_fail("send a socket");
-    close(pair[1]);
-    return pair[0];
-}
-
 void require(int code, const char *what) {
     if (code < 0)
         bare_fail(what);
@@ -44,7 +20,7 @@ void require(int code, const char *what) {
 
 static void *bare_open(const struct bare *bare) {
     auto *self = new End{};
-    const int socket = exchange_socket(bare);
+    const int socket = bare_exchange_socket(bare);
     sd_id128_t id;
     require(sd_bus_new(&self->bus), "make a bus");
     require(sd_bus_set_fd(self->bus, socket, socket), "set a socket");

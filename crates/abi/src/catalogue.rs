@@ -51,6 +51,9 @@ catalogue![
     "redis",
     "nanomsg",
     "aeron",
+    "capnproto",
+    "lcm",
+    "nats",
     "null"
 ];
 

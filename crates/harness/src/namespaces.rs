@@ -9,6 +9,7 @@ use std::{
     process,
 };
 
+use ipcmark_machine::loopback;
 use nix::{
     errno::Errno,
     mount::{MsFlags, mount},
@@ -16,7 +17,6 @@ use nix::{
     sys::{
         prctl,
         signal::Signal,
-        socket::{AddressFamily, SockFlag, SockType, socket},
         wait::{WaitStatus, wait, waitpid},
     },
     unistd::{ForkResult, Gid, Pid, Uid, fork},
@@ -95,7 +95,7 @@ fn furnish(visible: &[PathBuf]) -> io::Result<()> {
         attach("mqueue", "/dev/mqueue", "mqueue", safe)?;
     }
     shown.iter().try_for_each(|(path, file)| show(path, file))?;
-    raise_loopback()
+    loopback::raise()
 }
 
 fn attach(source: &str, target: &str, kind: &str, flags: MsFlags) -> io::Result<()> {
@@ -118,19 +118,6 @@ fn show(path: &Path, directory: &File) -> io::Result<()> {
     let source = format!("/proc/self/fd/{}", directory.as_raw_fd());
     let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
     Ok(mount(Some(source.as_str()), path, None::<&str>, flags, None::<&str>)?)
-}
-
-fn raise_loopback() -> io::Result<()> {
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    // SAFETY: an interface request that is all zeros is a valid one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    (request.ifr_name[0], request.ifr_name[1]) = (b'l' as _, b'o' as _);
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as _;
-    // SAFETY: the descriptor is open, and the request names an interface.
-    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// Returns in a child. This process, the first of its PID namespace, reaps orphans until that child

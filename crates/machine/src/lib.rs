@@ -18,6 +18,7 @@ pub mod hypervisor;
 pub mod inherited;
 pub mod leftovers;
 pub mod limits;
+pub mod loopback;
 pub mod mark;
 pub mod namespaces;
 pub mod open_files;

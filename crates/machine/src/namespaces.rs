@@ -15,6 +15,8 @@ use nix::{
     unistd::{Gid, Uid},
 };
 
+use crate::loopback;
+
 /// Moves this process, which must have one thread, into namespaces of its own. The PID namespace is
 /// that of the children to come; the first of them must call [`furnish`].
 ///
@@ -68,7 +70,7 @@ pub fn furnish(visible: &[PathBuf]) -> Result<(), Error> {
         attach("mqueue", "/dev/mqueue", "mqueue", safe, None)?;
     }
     hidden.iter().try_for_each(|(path, file)| uncover(path, file))?;
-    raise_loopback()
+    loopback::raise().map_err(|e| Error::os("set up", "the loopback interface", e))
 }
 
 /// Where a sandbox mounts something of its own: what lies there outside is hidden within.
@@ -108,22 +110,4 @@ fn attach(
         // As in a chroot whose root is no mount point.
         None => Error::os("part from the system's", "mounts", e),
     })
-}
-
-/// Sets the loopback interface up; it carries 127.0.0.1 by itself.
-fn raise_loopback() -> Result<(), Error> {
-    // SAFETY: plain system calls on a descriptor that is closed again; the request is a zeroed
-    // ifreq with a terminated name.
-    let raised = unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        let mut request: libc::ifreq = std::mem::zeroed();
-        request.ifr_name[0] = b'l' as libc::c_char;
-        request.ifr_name[1] = b'o' as libc::c_char;
-        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        let result = libc::ioctl(socket, libc::SIOCSIFFLAGS, &request);
-        let error = io::Error::last_os_error();
-        libc::close(socket);
-        if result == 0 { Ok(()) } else { Err(error) }
-    };
-    raised.map_err(|e| Error::os("set up", "the loopback interface", e))
 }

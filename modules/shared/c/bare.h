@@ -70,6 +70,32 @@ static inline void bare_meet(const struct bare *bare) {
         bare_fail("meet the other process");
 }
 
+/* The leader makes a pair of sockets and sends one to the other process, by the socket that bare_meet() leaves alone
+ * meanwhile. */
+static inline int bare_exchange_socket(const struct bare *bare) {
+    int pair[2], fd = -1;
+    char control[CMSG_SPACE(sizeof fd)], byte = 0;
+    struct iovec bytes = {&byte, 1};
+    struct msghdr frame;
+    memset(&frame, 0, sizeof frame), memset(control, 0, sizeof control);
+    frame.msg_iov = &bytes, frame.msg_iovlen = 1, frame.msg_control = control, frame.msg_controllen = sizeof control;
+    if (!bare->leads) {
+        if (recvmsg(bare->peer, &frame, MSG_CMSG_CLOEXEC) != 1 || frame.msg_controllen < sizeof control)
+            bare_fail("receive a socket");
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&frame)), sizeof fd);
+        return fd;
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        bare_fail("make a pair of sockets");
+    struct cmsghdr *const head = CMSG_FIRSTHDR(&frame);
+    head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(head), &pair[1], sizeof fd);
+    if (sendmsg(bare->peer, &frame, 0) != 1)
+        bare_fail("send a socket");
+    close(pair[1]);
+    return pair[0];
+}
+
 static inline uint64_t bare_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

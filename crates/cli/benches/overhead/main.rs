@@ -76,6 +76,12 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("nanomsg-ipc", Wait::Spin),
     ("nanomsg-ipc", Wait::Block),
     ("aeron-ipc", Wait::Spin),
+    ("capnp-rpc", Wait::Spin),
+    ("capnp-rpc", Wait::Block),
+    ("lcm-udpm", Wait::Spin),
+    ("lcm-udpm", Wait::Block),
+    ("nats", Wait::Spin),
+    ("nats", Wait::Block),
 ];
 
 fn main() -> ExitCode {

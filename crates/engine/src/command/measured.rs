@@ -286,11 +286,12 @@ impl Reports {
             span: circumstances.span,
             sandboxed: circumstances.sandboxed,
             payload: circumstances.payload,
-            least_mean: match circumstances.load {
-                // Of a trace that is not played to its end other messages count.
-                Load::Trace { messages, bytes, .. } => 0.5 * bytes as f64 / messages as f64,
-                _ => circumstances.payload as f64,
-            },
+            least_mean: self.least_share(circumstances)
+                * match circumstances.load {
+                    // Of a trace that is not played to its end other messages count.
+                    Load::Trace { messages, bytes, .. } => 0.5 * bytes as f64 / messages as f64,
+                    _ => circumstances.payload as f64,
+                },
             loopback_bytes_per_message: self.leader.costs.loopback_bytes as f64 / messages,
             has_network_sockets: self.has_network_sockets,
             apart: circumstances.apart,
@@ -301,6 +302,16 @@ impl Reports {
             },
         };
         evidence.conclusion()
+    }
+
+    /// What goes over an interface at least of the messages counted: one packet of multicast reaches all followers.
+    fn least_share(&self, circumstances: &Circumstances<'_>) -> f64 {
+        if circumstances.n_sends {
+            return 1.0;
+        }
+        let all = circumstances.messages_per_publication.max(1);
+        let followers = (self.followers.len() as u64).clamp(1, all);
+        (all - followers + 1) as f64 / all as f64
     }
 
     /// The leader's process first. A follower that is a thread of it is another end of that process.

@@ -1,0 +1,103 @@
+// Two ends of Cap'n Proto RPC on one connected socket, each with a sink that the other one calls.
+#pragma once
+
+#include "exchange.capnp.h"
+
+#include <memory>
+
+#include <capnp/rpc-twoparty.h>
+#include <kj/async-io.h>
+#include <kj/async-unix.h>
+#include <kj/io.h>
+
+namespace capnproto {
+
+using ipcmark_capnproto::Sink;
+
+// Has one message at a time: the library delivers the next streaming call when this one's promise is kept.
+class Inbox final : public Sink::Server {
+  public:
+    kj::Promise<void> write(WriteContext context) override;
+
+    bool is_full() const { return answer.get() != nullptr; }
+    capnp::Data::Reader message() const { return taken; }
+
+    // Answers the call, which gives its memory back.
+    void empty();
+
+  private:
+    capnp::Data::Reader taken;
+    kj::Own<kj::PromiseFulfiller<void>> answer;
+};
+
+// Functions throw kj::Exception, also where the other end is gone.
+class Link {
+  public:
+    // Owns the socket from now on.
+    Link(int socket, bool leads, bool sleeps);
+    KJ_DISALLOW_COPY(Link);
+
+    // Each end gets the other one's sink; both call it at the same time.
+    void connect();
+
+    // The memory of a new message. One that was begun and not sent is given up.
+    kj::ArrayPtr<kj::byte> begin(size_t len);
+
+    // Calls with the message that was begun.
+    void send();
+
+    // Whether the socket has all that was sent; whether the window of unanswered calls has room for one more; whether
+    // there is a message. They poll once, or sleep until it is true.
+    bool is_flushed() {
+        return await([this] { return client->getCurrentQueueCount() == 0; });
+    }
+    bool has_room() {
+        return await([this] { return is_open; });
+    }
+    bool has_message() {
+        return await([this] { return inbox.is_full(); });
+    }
+
+    capnp::Data::Reader message() const { return inbox.message(); }
+
+    // Gives the memory of the message back, and answers its call.
+    void release();
+
+  private:
+    Link(kj::Own<Inbox> made, int socket, bool leads, bool sleeps);
+
+    template <typename Condition> bool await(Condition holds) {
+        if (!holds() && !sleeps)
+            io->waitScope.poll();
+        while (!holds()) {
+            throw_failure();
+            if (!sleeps)
+                return false;
+            io->unixEventPort.wait();
+            run();
+        }
+        return true;
+    }
+
+    void throw_failure() const;
+    // Runs all that is ready, without looking for more. Whatever makes something ready calls it, so that the event loop
+    // never sleeps on work.
+    void run();
+    void lead();
+    void follow();
+
+    const bool leads, sleeps;
+    const std::shared_ptr<kj::AsyncIoContext> io;
+    kj::Own<kj::AsyncIoStream> stream;
+    Inbox &inbox;
+    Sink::Client own;
+    bool is_open = true;
+    kj::Maybe<kj::Exception> failure;
+    Sink::Client other;
+    kj::Own<capnp::TwoPartyClient> client;
+    kj::Maybe<capnp::StreamingRequest<Sink::WriteParams>> request;
+    // Last, so that no callback outlives what it writes to.
+    kj::Promise<void> window, hang_up;
+};
+
+} // namespace capnproto

@@ -1,0 +1,236 @@
+// nats: messages through a NATS server of the session's own, by its client in C.
+//
+// - Mechanism: natsConnection_Publish to a subject that the other end has subscribed to, a subject for each direction.
+// - Kernel objects: for each end a TCP connection with the server, over the loopback interface; threads of the library,
+//   one of which reads.
+// - Copies a message: four, into and out of two sockets, and those of the library and of the server.
+// - Blocks: in a condition that the library's thread signals, for 100 ms at most.
+// - Fan-out: one publication reaches all that have subscribed.
+// - Limits: the library allocates memory for every message. All ends are on one host.
+#include "server.hpp"
+
+#include "shared/c/address.h"
+#include "shared/cpp/description.hpp"
+#include "shared/cpp/environment.hpp"
+#include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/within.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+#include <nats/nats.h>
+
+namespace nats {
+
+namespace {
+
+constexpr uint32_t MOST_FOLLOWERS = 16;
+constexpr int64_t LONGEST_SLEEP_MS = 100;
+constexpr const char *OBJECT = "nats-server";
+
+struct End {
+    End() = default;
+    End(const End &) = delete;
+    End &operator=(const End &) = delete;
+    ~End();
+
+    Server server;                              // The leader's. It outlives the connection.
+    ipcmark::FlowControl flows[MOST_FOLLOWERS]; // One for each peer.
+    natsConnection *connection = nullptr;
+    natsSubscription *subscription = nullptr;
+    natsMsg *taken = nullptr;
+    bool leads = false;
+    int64_t patience_ms = 0;
+    uint32_t peers = 0, sender = 0; // The peer whose message is taken.
+    std::string sent_to, taken_from;
+};
+
+// Set-up and teardown ----------------------------------------------------------------------------
+
+End::~End() {
+    natsMsg_Destroy(taken);
+    natsSubscription_Destroy(subscription);
+    natsConnection_Destroy(connection);
+}
+
+int fail(const End &end, ipcmark_error *error, const char *operation, natsStatus status) {
+    const bool is_gone = status == NATS_CONNECTION_CLOSED || status == NATS_CONNECTION_DISCONNECTED ||
+                         status == NATS_IO_ERROR || status == NATS_NOT_YET_CONNECTED;
+    const char *const gone =
+        end.leads ? "it has ended, or closed the connection" : "it has ended, and so has the leader";
+    ipcmark_fail(error, operation, OBJECT, is_gone ? gone : natsStatus_GetText(status), nullptr);
+    return is_gone && !end.leads ? IPCMARK_PEER_GONE : IPCMARK_FAILED;
+}
+
+struct FreeOptions {
+    void operator()(natsOptions *options) const { natsOptions_Destroy(options); }
+};
+
+// A message is sent by the thread that publishes, which the library recommends where answers are waited for; by default
+// a thread of its own sends what has come together.
+natsStatus connect(End &end, const std::string &url) {
+    natsOptions *made = nullptr;
+    natsStatus status = natsOptions_Create(&made);
+    const std::unique_ptr<natsOptions, FreeOptions> options(made);
+    if (status == NATS_OK)
+        status = natsOptions_SetURL(made, url.c_str());
+    if (status == NATS_OK)
+        status = natsOptions_SetSendAsap(made, true);
+    if (status == NATS_OK)
+        status = natsOptions_SetAllowReconnect(made, false);
+    return status == NATS_OK ? natsConnection_Connect(&end.connection, made) : status;
+}
+
+// The server has the subscription when it answers what follows it.
+natsStatus subscribe(End &end) {
+    const auto limit = std::chrono::milliseconds(ipcmark::CONNECTED_WITHIN).count();
+    const natsStatus status = natsConnection_SubscribeSync(&end.subscription, end.connection, end.taken_from.c_str());
+    return status == NATS_OK ? natsConnection_FlushTimeout(end.connection, limit) : status;
+}
+
+int join(End &end, const std::string &url, ipcmark_error *error) {
+    ipcmark::forget_variables_of("NATS_");
+    natsStatus status = connect(end, url);
+    if (status != NATS_OK)
+        return fail(end, error, "connect with", status);
+    status = subscribe(end);
+    return status == NATS_OK ? IPCMARK_DONE : fail(end, error, "subscribe with", status);
+}
+
+int lead(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    int result = end.server.start(settings.directory, settings.payload, error);
+    if (result == IPCMARK_DONE)
+        result = join(end, end.server.url(), error);
+    if (result != IPCMARK_DONE)
+        return result;
+    ipcmark_addresses addresses = {"", ""};
+    std::snprintf(addresses.there, sizeof addresses.there, "%s", end.server.url().c_str());
+    return ipcmark_send_addresses(session, &addresses, error);
+}
+
+int follow(End &end, ipcmark_session *session, ipcmark_error *error) {
+    ipcmark_addresses addresses;
+    const int result = ipcmark_receive_addresses(session, &addresses, OBJECT, error);
+    return result == IPCMARK_DONE ? join(end, addresses.there, error) : result;
+}
+
+// A follower's subject tells the leader whose a message is.
+void name_ways(End &end, const ipcmark_settings &settings) {
+    const uint32_t own = settings.subscribers > 1 ? settings.follower : 0;
+    end.sent_to = end.leads ? "there" : "back." + std::to_string(own);
+    end.taken_from = end.leads ? "back.*" : "there";
+}
+
+int finish(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    session->note(session, "send at once", "on");
+    for (uint32_t peer = 0; peer < end.peers; peer++)
+        if (const int result = end.flows[peer].open_bounded(settings, session, error, peer))
+            return result;
+    return session->meet(session, error);
+}
+
+int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
+             ipcmark_error *error) {
+    std::unique_ptr<End> end(new (std::nothrow) End);
+    if (!end)
+        return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
+    end->leads = settings->role == IPCMARK_LEADER;
+    end->patience_ms = settings->wait == IPCMARK_SPIN ? 0 : LONGEST_SLEEP_MS;
+    end->peers = std::min(session->peers, MOST_FOLLOWERS);
+    name_ways(*end, *settings);
+    int result = end->leads ? lead(*end, *settings, session, error) : follow(*end, session, error);
+    if (result == IPCMARK_DONE)
+        result = finish(*end, *settings, session, error);
+    if (result == IPCMARK_DONE)
+        *opened = end.release();
+    return result;
+}
+
+void close_end(void *end) {
+    delete static_cast<End *>(end);
+}
+
+// The hot path -----------------------------------------------------------------------------------
+
+int publish(void *end, void *message, size_t len, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    auto *const last = self.flows + self.peers;
+    if (!std::all_of(self.flows, last, [](ipcmark::FlowControl &flow) { return flow.has_room(); }))
+        return IPCMARK_WOULD_BLOCK;
+    const natsStatus status =
+        natsConnection_Publish(self.connection, self.sent_to.c_str(), message, static_cast<int>(len));
+    if (status != NATS_OK)
+        return fail(self, error, "send to", status);
+    std::for_each(self.flows, last, [](ipcmark::FlowControl &flow) { flow.count_sent(); });
+    return IPCMARK_DONE;
+}
+
+int wait_in_vain(const End &self, ipcmark_error *error) {
+    const auto *const last = self.flows + self.peers;
+    const auto has_closed = [](const ipcmark::FlowControl &flow) { return flow.is_peer_closed(); };
+    if (self.patience_ms == 0 || std::none_of(self.flows, last, has_closed))
+        return IPCMARK_WOULD_BLOCK;
+    ipcmark_fail(error, "exchange messages with", "the other process", "it has left the NATS server", nullptr);
+    return IPCMARK_PEER_GONE;
+}
+
+int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
+    auto &self = *static_cast<End *>(end);
+    const natsStatus status = natsSubscription_NextMsg(&self.taken, self.subscription, self.patience_ms);
+    if (status == NATS_TIMEOUT)
+        return wait_in_vain(self, error);
+    if (status != NATS_OK)
+        return fail(self, error, "receive from", status);
+    const char *const number = std::strchr(natsMsg_GetSubject(self.taken), '.');
+    self.sender = number ? static_cast<uint32_t>(std::strtoul(number + 1, nullptr, 10)) : 0;
+    if (self.sender >= self.peers)
+        return ipcmark_fail(error, "receive from", OBJECT, "its message is of no follower", nullptr);
+    *message = natsMsg_GetData(self.taken);
+    *len = static_cast<size_t>(natsMsg_GetDataLength(self.taken));
+    return IPCMARK_DONE;
+}
+
+int release(void *end, const void *, ipcmark_error *) {
+    auto &self = *static_cast<End *>(end);
+    natsMsg_Destroy(self.taken);
+    self.taken = nullptr;
+    self.flows[self.sender].count_released();
+    return IPCMARK_DONE;
+}
+
+int probe(const ipcmark_transport *, ipcmark_error *error) {
+    return find_server(error);
+}
+
+// The definition ---------------------------------------------------------------------------------
+
+ipcmark_transport describe() {
+    auto transport = ipcmark::describe_transport(
+        "nats", "publish and subscribe through a NATS server of the session's own over TCP, four copies",
+        IPCMARK_SPIN | IPCMARK_BLOCK, IPCMARK_ON_NETWORK);
+    transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
+    transport.max_subscribers = MOST_FOLLOWERS;
+    transport.probe = probe;
+    transport.open = open_end;
+    transport.publish = publish;
+    transport.take = take;
+    transport.release = release;
+    transport.close = close_end;
+    return transport;
+}
+
+const ipcmark_transport subjects = describe();
+const ipcmark_transport *const TRANSPORTS[] = {&subjects};
+
+} // namespace
+
+} // namespace nats
+
+const struct ipcmark_module *ipcmark_module(void) {
+    static const auto module = ipcmark::describe_module("nats", nats_GetVersion, nats::TRANSPORTS);
+    return &module;
+}

@@ -1,0 +1,71 @@
+//! Remote calls and buses for real: Cap'n Proto, LCM, NATS. Carriers, streams, several followers, an end that dies.
+
+use ipcmark_transport::Carrier;
+
+use crate::support::{
+    Verdict, end, ipcmark,
+    listed::{self, Library},
+    only, outcome, run,
+    scene::{FOLLOWER, LEADER},
+};
+
+ipcmark_harness::tests![
+    every_row_takes_its_carrier,
+    a_stream_loses_nothing,
+    one_packet_reaches_all_followers,
+    an_end_that_dies_ends_the_wait_of_the_other,
+    without_a_server_the_list_says_what_to_install,
+];
+
+/// Those that lose nothing.
+const RELIABLE: Library =
+    Library { families: &["capnproto", "nats"], lacking: "neither Cap'n Proto nor NATS is there" };
+
+const LCM: Library = Library { families: &["lcm"], lacking: "the module of LCM is not there" };
+
+const NATS: Library =
+    Library { families: &["nats"], lacking: "the module of NATS, or nats-server, is not there" };
+
+const ALL: Library = Library { families: &["capnproto", "lcm", "nats"], lacking: "none is there" };
+
+fn every_row_takes_its_carrier() -> Verdict {
+    RELIABLE.holds(|rows| {
+        let told = |row: &str| if row == "nats" { Carrier::Network } else { Carrier::Kernel };
+        let variables = [("NATS_DEFAULT_TO_LIB_MSG_DELIVERY", "1")];
+        listed::take_their_carriers(rows, "", &variables, told);
+    })
+}
+
+fn a_stream_loses_nothing() -> Verdict {
+    RELIABLE.holds(listed::streams_lose_nothing)
+}
+
+fn one_packet_reaches_all_followers() -> Verdict {
+    LCM.holds(|rows| {
+        for words in ["-p latency -s 16,64k", "-p fan-out --subscribers 3 -s 64k"] {
+            let words = format!("{words} -w block -n 20 --trials 1 --touch all --format json");
+            let result = run(&format!("run -t {} {words}", rows.join(","))).exits(0).result();
+            for case in result.cases.iter().filter(|_| result.environment.sandbox == "namespaces") {
+                assert_eq!(only(case).session.carrier.found, Carrier::Network, "{words}");
+            }
+        }
+    })
+}
+
+fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
+    ALL.holds(|rows| {
+        listed::ends_may_die(rows, &["spin"], &[LEADER]);
+        listed::ends_may_die(rows, &["block"], &[FOLLOWER]);
+    })
+}
+
+fn without_a_server_the_list_says_what_to_install() -> Verdict {
+    NATS.holds(|_| {
+        let mut command = ipcmark("run -t nats -w spin -s 64 -n 100 --trials 1 --format json");
+        let result = end(command.env("PATH", "/nowhere")).exits(1).result();
+        let (status, reason) = outcome(&result, "nats");
+        assert_eq!(status, "unavailable");
+        assert!(reason.contains("cannot find nats-server: there is no such program"), "{reason}");
+        assert!(reason.contains("apt install nats-server"), "{reason}");
+    })
+}
