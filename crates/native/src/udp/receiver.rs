@@ -18,6 +18,8 @@ use crate::{
 pub struct Receiver {
     /// A line for the first head, then the message, then room for one part more than fits.
     buffer: Buffer,
+    /// Room for the longest part of a message, and a byte by which a longer datagram shows.
+    part: usize,
     /// The others, where there are several.
     spares: Spares,
     assembly: Assembly,
@@ -28,9 +30,12 @@ pub struct Receiver {
 impl Receiver {
     /// Makes the half of a socket with this window.
     pub fn new(settings: &Settings, window: u32) -> Result<Self, Error> {
+        let part = settings.payload.min(DATA) + 1;
+        let len = ALIGNMENT + settings.payload + part;
         Ok(Self {
-            buffer: Buffer::new(ALIGNMENT + settings.payload + DATA),
-            spares: Spares::new(ALIGNMENT + settings.payload + DATA, settings)?,
+            buffer: Buffer::new(len),
+            spares: Spares::new(len, settings)?,
+            part,
             assembly: Assembly { limit: settings.payload, message: 0, received: 0, total: 0 },
             window,
         })
@@ -57,7 +62,7 @@ impl Receiver {
     #[inline]
     pub fn take(&mut self, sockets: &Sockets) -> Result<Step, Error> {
         let at = ALIGNMENT + self.assembly.received;
-        let room = at - HEAD..at + DATA;
+        let room = at - HEAD..at + self.part;
         let mut before = [0; HEAD];
         before.copy_from_slice(&self.buffer[at - HEAD..at]);
         match recv(sockets.data.as_raw_fd(), &mut self.buffer[room], MsgFlags::empty()) {
