@@ -66,6 +66,7 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() -> Verdict
         return skipped;
     }
     let set = "--set uring-uds.sqpoll=on --set uring-pipe.sqpoll=on --set uring-msg-ring.sqpoll=on";
+    let mut system_ns = 0;
     for case in measured(&format!("-t {ALL} -w all -s 64 -n 5 {set}")) {
         assert_eq!(case.status(), Status::Ok, "{case:?}");
         assert_eq!(case.identity.options["sqpoll"], "on");
@@ -74,9 +75,11 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() -> Verdict
         assert!(ring.is_none_or(|ring| ring.contains("polled by the kernel")), "{session:?}");
         for process in &session.processes {
             assert!(process.threads >= Some(2), "{process:?}");
-            assert!(process.system_ns > 0, "{process:?}");
+            system_ns += process.system_ns;
         }
     }
+    // The system counts it by ticks, and there may be none in a short time of one process.
+    assert!(system_ns > 0, "none of them cost the system time");
     Verdict::Holds
 }
 
