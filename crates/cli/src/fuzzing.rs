@@ -9,7 +9,7 @@ use crate::{
     measurement::request::RunRequest,
 };
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_registry::native());
+static REGISTRY: LazyLock<Registry> = LazyLock::new(ipcmark_registry::native);
 
 /// The text of a plan, up to the plan of the run.
 pub fn plan(text: &str) {

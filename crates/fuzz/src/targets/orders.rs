@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{edits, target::Target};
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_registry::native());
+static REGISTRY: LazyLock<Registry> = LazyLock::new(ipcmark_registry::native);
 
 /// The orders of a session.
 static ORDERS: LazyLock<Value> = LazyLock::new(|| {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{edits, target::Target};
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| ipcmark_registry::native());
+static REGISTRY: LazyLock<Registry> = LazyLock::new(ipcmark_registry::native);
 
 static REQUESTS: LazyLock<Value> = LazyLock::new(fuzzing::requests_of_a_session);
 
