@@ -276,7 +276,7 @@ constexpr bool MEMORY = false, NETWORK = true;
 constexpr ipcmark_option_spec IDLE = {"driver-idle", "spin|backoff",
                                       "spin with a processor for each thread, else backoff",
                                       "how the media driver's threads wait"},
-                              TERM = {"term-length", "64k..1G", "64 messages, from 2 MiB to 32 MiB",
+                              TERM = {"term-length", "64k..64M", "64 messages, from 2 MiB to 32 MiB",
                                       "bytes of each of a log's three terms, a power of two"},
                               PACKET = {"mtu", "1408..65504", "8k",
                                         "bytes of a fragment with its head, a multiple of 32"};
