@@ -431,7 +431,9 @@ fn the_list_says_what_each_can_do() {
         let available = entry["available"].as_bool().unwrap();
         assert_eq!(entry["reason"].is_string(), !available, "{entry}");
         assert!(entry["summary"].as_str().is_some_and(|words| !words.is_empty()), "{entry}");
-        assert!(entry["max_payload_bytes"].as_u64().unwrap() >= 4 << 20, "{entry}");
+        // LCM's own limit of a message lies far above what its sockets carry without losing most.
+        let least = if entry["name"] == "lcm-udpm" { 256 << 10 } else { 4 << 20 };
+        assert!(entry["max_payload_bytes"].as_u64().unwrap() >= least, "{entry}");
         assert!(!entry["waits"].as_array().unwrap().is_empty(), "{entry}");
         assert!(!entry["patterns"].as_array().unwrap().is_empty(), "{entry}");
     }
