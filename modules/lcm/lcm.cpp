@@ -5,8 +5,7 @@
 // - Copies a message: three, into the kernel, out of it and out of a callback; one more where it comes in parts.
 // - Blocks: in select(2) of a pipe into which LCM's thread writes, for 5 ms at most.
 // - Fan-out: one publication reaches all that have subscribed.
-// - Limits: messages are lost where a buffer or a queue is full, without an error. With a time to live of 0 all ends
-// are
+// - Limits: messages are lost where a buffer or a queue is full, without an error. The time to live is 0: all ends are
 //   on one host, which needs a route for multicast.
 #include "shared/c/address.h"
 #include "shared/cpp/description.hpp"

@@ -2,10 +2,9 @@
 //
 // - Mechanism: nn_send and nn_recv; a thread of nanomsg in each process reads what comes.
 // - Kernel objects: a Unix stream connection at a socket in the session's directory; nanomsg's thread, with an epoll
-// and
-//   event descriptors.
+//   and event descriptors.
 // - Copies a message: three, into a message of nanomsg's, into the kernel and out of it; one more of what it reads
-// ahead.
+//   ahead.
 // - Blocks: in nn_send and nn_recv, 100 ms at most.
 // - Limits: nanomsg allocates memory for every message. Both ends are on one host.
 #include "shared/c/address.h"
