@@ -12,10 +12,9 @@
 #include "shared/c/address.h"
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/environment.hpp"
-#include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/flows.hpp"
 #include "shared/cpp/within.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -38,14 +37,14 @@ struct End {
     End &operator=(const End &) = delete;
     ~End();
 
-    Server server;                              // The leader's. It outlives the connection.
-    ipcmark::FlowControl flows[MOST_FOLLOWERS]; // One for each peer.
+    Server server; // The leader's. It outlives the connection.
+    ipcmark::Flows<MOST_FOLLOWERS> flows;
     natsConnection *connection = nullptr;
     natsSubscription *subscription = nullptr;
     natsMsg *taken = nullptr;
     bool leads = false;
     int64_t patience_ms = 0;
-    uint32_t peers = 0, sender = 0; // The peer whose message is taken.
+    uint32_t sender = 0; // The peer whose message is taken.
     std::string sent_to, taken_from;
 };
 
@@ -127,10 +126,8 @@ void name_ways(End &end, const ipcmark_settings &settings) {
 
 int finish(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     session->note(session, "send at once", "on");
-    for (uint32_t peer = 0; peer < end.peers; peer++)
-        if (const int result = end.flows[peer].open_bounded(settings, session, error, peer))
-            return result;
-    return session->meet(session, error);
+    const int result = end.flows.open_bounded(settings, session, error);
+    return result == IPCMARK_DONE ? session->meet(session, error) : result;
 }
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
@@ -140,7 +137,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     end->leads = settings->role == IPCMARK_LEADER;
     end->patience_ms = settings->wait == IPCMARK_SPIN ? 0 : LONGEST_SLEEP_MS;
-    end->peers = std::min(session->peers, MOST_FOLLOWERS);
+    end->flows.expect(session->peers);
     name_ways(*end, *settings);
     int result = end->leads ? lead(*end, *settings, session, error) : follow(*end, session, error);
     if (result == IPCMARK_DONE)
@@ -158,21 +155,18 @@ void close_end(void *end) {
 
 int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
-    auto *const last = self.flows + self.peers;
-    if (!std::all_of(self.flows, last, [](ipcmark::FlowControl &flow) { return flow.has_room(); }))
+    if (!self.flows.have_room())
         return IPCMARK_WOULD_BLOCK;
     const natsStatus status =
         natsConnection_Publish(self.connection, self.sent_to.c_str(), message, static_cast<int>(len));
     if (status != NATS_OK)
         return fail(self, error, "send to", status);
-    std::for_each(self.flows, last, [](ipcmark::FlowControl &flow) { flow.count_sent(); });
+    self.flows.count_sent();
     return IPCMARK_DONE;
 }
 
 int wait_in_vain(const End &self, ipcmark_error *error) {
-    const auto *const last = self.flows + self.peers;
-    const auto has_closed = [](const ipcmark::FlowControl &flow) { return flow.is_peer_closed(); };
-    if (self.patience_ms == 0 || std::none_of(self.flows, last, has_closed))
+    if (self.patience_ms == 0 || !self.flows.is_a_peer_closed())
         return IPCMARK_WOULD_BLOCK;
     ipcmark_fail(error, "exchange messages with", "the other process", "it has left the NATS server", nullptr);
     return IPCMARK_PEER_GONE;
@@ -187,7 +181,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
         return fail(self, error, "receive from", status);
     const char *const number = std::strchr(natsMsg_GetSubject(self.taken), '.');
     self.sender = number ? static_cast<uint32_t>(std::strtoul(number + 1, nullptr, 10)) : 0;
-    if (self.sender >= self.peers)
+    if (self.sender >= self.flows.size())
         return ipcmark_fail(error, "receive from", OBJECT, "its message is of no follower", nullptr);
     *message = natsMsg_GetData(self.taken);
     *len = static_cast<size_t>(natsMsg_GetDataLength(self.taken));
@@ -198,7 +192,7 @@ int release(void *end, const void *, ipcmark_error *) {
     auto &self = *static_cast<End *>(end);
     natsMsg_Destroy(self.taken);
     self.taken = nullptr;
-    self.flows[self.sender].count_released();
+    self.flows.count_released(self.sender);
     return IPCMARK_DONE;
 }
 

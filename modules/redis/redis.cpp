@@ -12,10 +12,9 @@
 
 #include "shared/c/address.h"
 #include "shared/cpp/description.hpp"
-#include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/flows.hpp"
 #include "shared/cpp/loaded_version.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
@@ -34,11 +33,10 @@ constexpr Other LEADERS = {"it has ended, or closed the connection", IPCMARK_FAI
 struct End {
     explicit End(const Other &other) : out(other), in(other) {}
 
-    Server server;                              // The leader's. It outlives the connections.
-    ipcmark::FlowControl flows[MOST_FOLLOWERS]; // One for each peer.
-    Connection out, in;                         // Who has subscribed, or waits in BLPOP, can ask for nothing else.
+    Server server; // The leader's. It outlives the connections.
+    ipcmark::Flows<MOST_FOLLOWERS> flows;
+    Connection out, in; // Who has subscribed, or waits in BLPOP, can ask for nothing else.
     bool is_list = false, leads = false, sleeps = false;
-    uint32_t peers = 0;
     size_t payload = 0;
     std::string sent_to, taken_from; // The channel or the list; a leader's channels have numbers behind.
 
@@ -72,7 +70,7 @@ int subscribe(End &end, ipcmark_error *error) {
     if (!end.leads)
         return subscribe_to(end, end.taken_from, error);
     int result = IPCMARK_DONE;
-    for (uint32_t peer = 0; result == IPCMARK_DONE && peer < end.peers; peer++)
+    for (uint32_t peer = 0; result == IPCMARK_DONE && peer < end.flows.size(); peer++)
         result = subscribe_to(end, end.taken_from + std::to_string(peer), error);
     return result;
 }
@@ -124,10 +122,9 @@ int follow(End &end, ipcmark_session *session, ipcmark_error *error) {
 }
 
 int finish(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    for (uint32_t peer = 0; peer < end.peers; peer++)
-        if (const int result = end.flows[peer].open_bounded(settings, session, error, peer))
-            return result;
-    int result = end.sleeps ? IPCMARK_DONE : end.out.stop_sleeping(error);
+    int result = end.flows.open_bounded(settings, session, error);
+    if (result == IPCMARK_DONE && !end.sleeps)
+        result = end.out.stop_sleeping(error);
     if (result == IPCMARK_DONE && !end.sleeps)
         result = end.in.stop_sleeping(error);
     return result == IPCMARK_DONE ? session->meet(session, error) : result;
@@ -142,7 +139,7 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
     end->is_list = *static_cast<const bool *>(transport->context);
     end->leads = leads;
     end->sleeps = settings->wait != IPCMARK_SPIN;
-    end->peers = std::min(session->peers, MOST_FOLLOWERS);
+    end->flows.expect(session->peers);
     end->payload = settings->payload;
     name_ways(*end, *settings);
     int result = leads ? lead(*end, *settings, session, error) : follow(*end, session, error);
@@ -159,25 +156,16 @@ void close_end(void *end) {
 
 // The hot path -----------------------------------------------------------------------------------
 
-bool is_peer_closed(const End &self) {
-    const auto *const end = self.flows + self.peers;
-    return std::any_of(self.flows, end, [](const ipcmark::FlowControl &flow) { return flow.is_peer_closed(); });
-}
-
 int fail_gone(ipcmark_error *error) {
     ipcmark_fail(error, "exchange messages with", "the other process", "it has left the Redis server", nullptr);
     return IPCMARK_PEER_GONE;
-}
-
-bool has_room(End &self) {
-    return std::all_of(self.flows, self.flows + self.peers, [](ipcmark::FlowControl &flow) { return flow.has_room(); });
 }
 
 // PUBLISH is answered with how many got the message, RPUSH with the length of the list.
 int judge_answer(const End &self, const redisReply &answer, ipcmark_error *error) {
     if (answer.type != REDIS_REPLY_INTEGER || answer.integer < 0)
         return self.out.fail_strange(error);
-    const long long fewest = self.is_list ? 1 : self.peers;
+    const long long fewest = self.is_list ? 1 : self.flows.size();
     return answer.integer >= fewest ? IPCMARK_DONE : fail_gone(error);
 }
 
@@ -197,7 +185,7 @@ int read_answers(End &self, ipcmark_error *error) {
 }
 
 int begin_sending(End &self, const void *message, size_t len, ipcmark_error *error) {
-    if (!has_room(self))
+    if (!self.flows.have_room())
         return IPCMARK_WOULD_BLOCK;
     if (self.unanswered >= MOST_UNANSWERED)
         if (const int result = read_answers(self, error))
@@ -219,7 +207,7 @@ int publish(void *end, void *message, size_t len, ipcmark_error *error) {
         return result;
     self.is_sending = false;
     self.unanswered++;
-    std::for_each(self.flows, self.flows + self.peers, [](ipcmark::FlowControl &flow) { flow.count_sent(); });
+    self.flows.count_sent();
     return IPCMARK_DONE;
 }
 
@@ -246,7 +234,7 @@ int deliver(End &self, const void **message, size_t *len, ipcmark_error *error) 
         return self.in.fail_strange(error);
     self.sender = sender_of(self, *reply.element[parts - 2]);
     const redisReply &body = *reply.element[parts - 1];
-    if (self.sender >= self.peers || !is_string(body) || body.len > self.payload)
+    if (self.sender >= self.flows.size() || !is_string(body) || body.len > self.payload)
         return self.in.fail_strange(error);
     self.has_asked = false;
     *message = body.str;
@@ -274,13 +262,13 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     if (result == IPCMARK_DONE)
         return deliver(self, message, len, error);
     // It has slept in vain.
-    return result == IPCMARK_WOULD_BLOCK && self.sleeps && is_peer_closed(self) ? fail_gone(error) : result;
+    return result == IPCMARK_WOULD_BLOCK && self.sleeps && self.flows.is_a_peer_closed() ? fail_gone(error) : result;
 }
 
 int release(void *end, const void *, ipcmark_error *) {
     auto &self = *static_cast<End *>(end);
     self.taken.reset();
-    self.flows[self.sender].count_released();
+    self.flows.count_released(self.sender);
     return IPCMARK_DONE;
 }
 

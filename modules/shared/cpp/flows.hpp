@@ -1,0 +1,45 @@
+// Flow control of an end with each of its peers, all of which one publication reaches.
+#pragma once
+
+#include "shared/cpp/flow_control.hpp"
+
+#include <algorithm>
+
+namespace ipcmark {
+
+// With as many peers as a library may have, at most.
+template <uint32_t MOST> class Flows {
+  public:
+    // Before all else.
+    void expect(uint32_t peers) { count = std::min(peers, MOST); }
+    uint32_t size() const { return count; }
+
+    int open_bounded(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+        for (uint32_t peer = 0; peer < count; peer++)
+            if (const int result = flows[peer].open_bounded(settings, session, error, peer))
+                return result;
+        return IPCMARK_DONE;
+    }
+
+    // True if one more message may be sent to all.
+    bool have_room() {
+        return std::all_of(flows, flows + count, [](FlowControl &flow) { return flow.has_room(); });
+    }
+
+    void count_sent() {
+        std::for_each(flows, flows + count, [](FlowControl &flow) { flow.count_sent(); });
+    }
+
+    void count_released(uint32_t peer) { flows[peer].count_released(); }
+
+    // True if one of them has closed, or died.
+    bool is_a_peer_closed() const {
+        return std::any_of(flows, flows + count, [](const FlowControl &flow) { return flow.is_peer_closed(); });
+    }
+
+  private:
+    FlowControl flows[MOST];
+    uint32_t count = 0;
+};
+
+} // namespace ipcmark
