@@ -116,7 +116,7 @@ fuzz:
 
 # The rings under every interleaving that the memory model allows.
 loom: deps
-	RUSTFLAGS='--cfg loom' $(CARGO) test --locked --release --package ipcmark-native \
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=3 RUSTFLAGS='--cfg loom' $(CARGO) test --locked --release --package ipcmark-native \
 	    --target-dir target/loom --lib loom
 
 # Undefined behaviour in the rings; where the toolchain has no Miri it says so.
@@ -137,6 +137,11 @@ python:
 # Two packages for Debian, a wheel and an archive with the command; licences and a bill of materials in each. ARCH=arm64:
 # of the command alone, for aarch64, cross-built.
 packages: packages-$(or $(ARCH),native)
+
+# Who installs a package does not wait for its build.
+packages-native packages-arm64: export CARGO_PROFILE_RELEASE_OPT_LEVEL = 3
+packages-native packages-arm64: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 4
+packages-native packages-arm64: export CARGO_PROFILE_RELEASE_LTO = thin
 
 packages-native: build
 	@sh scripts/deps.sh packages

@@ -17,7 +17,7 @@ mkdir -p "$kept" "$found"
 RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
     -Cllvm-args=-sanitizer-coverage-trace-compares' \
-CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+CARGO_PROFILE_RELEASE_OPT_LEVEL=3 \
 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
     "$cargo" build --quiet --release --locked --package ipcmark-fuzz --features libfuzzer --bin fuzz \
     --target "$host" --target-dir target/fuzz

@@ -61,6 +61,8 @@ impl Module {
 
 impl Transport for Module {
     type Endpoint = ModuleEnd;
+    const CAN_LOSE: bool = true;
+    const FANS_OUT: bool = true;
 
     fn definition(&self) -> &Definition {
         &self.definition

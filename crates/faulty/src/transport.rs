@@ -83,6 +83,8 @@ fn file(name: &str, role: Role) -> PathBuf {
 
 impl Transport for Faulty {
     type Endpoint = FaultyEnd;
+    const CAN_LOSE: bool = true;
+    const FANS_OUT: bool = true;
 
     fn definition(&self) -> &Definition {
         &self.definition

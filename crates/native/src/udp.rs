@@ -40,6 +40,7 @@ pub struct Udp {
 
 impl Transport for Udp {
     const CYCLES: bool = true;
+    const CAN_LOSE: bool = true;
     type Endpoint = UdpEndpoint;
 
     fn definition(&self) -> &Definition {

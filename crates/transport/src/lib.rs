@@ -54,6 +54,16 @@ pub trait Transport: Send + Sync + 'static {
     /// that loops that change buffers are built for no other transport.
     const CYCLES: bool = false;
 
+    /// Whether messages can be lost at all, with whatever options: that of a transport which is not
+    /// [`reliable`](Capabilities::reliable), or whose ends say [`Endpoint::may_lose`]. A constant, so that loops that look
+    /// for losses are built for no other transport.
+    const CAN_LOSE: bool = false;
+
+    /// Whether one publication can reach several followers: it carries [`Pattern::FanOut`] by itself then, and with it
+    /// [`Pattern::FanIn`]. A constant, so that the loops of a leader of many are built for no other transport; the others
+    /// fan out by a send for each follower.
+    const FANS_OUT: bool = false;
+
     /// What it is and what it can do; constant for the life of the process.
     fn definition(&self) -> &Definition;
 

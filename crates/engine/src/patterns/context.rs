@@ -11,6 +11,10 @@ use crate::wire::{FollowerReport, LeaderReport, Pass, TurnLimit};
 pub(crate) trait PatternLoops {
     /// Its name.
     const PATTERN: Pattern;
+    /// Whether only a transport of which one publication reaches several followers has the leader's part.
+    const LEADS_MANY: bool = false;
+    /// The same of a follower's part.
+    const FOLLOWS_AMONG_MANY: bool = false;
 
     /// The leader's part of a case.
     fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(

@@ -35,6 +35,8 @@ pub(super) struct FanIn;
 
 impl PatternLoops for FanIn {
     const PATTERN: Pattern = Pattern::FanIn;
+    const LEADS_MANY: bool = true;
+    const FOLLOWS_AMONG_MANY: bool = true;
 
     fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         end: &mut E,

@@ -116,6 +116,22 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
     }
 }
 
+impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, RELIABLE> {
+    /// Sends while its end finds places that it has not seen.
+    #[inline(never)]
+    fn look(&mut self, streams: bool) -> Result<(), Error> {
+        let mut sent = 0;
+        while self.end.goes_on(sent, self.len) {
+            match streams && self.answer == FROM_FOLLOWER {
+                true => self.send_unanswered()?,
+                false => _ = self.round_trip(0)?,
+            }
+            sent += 1;
+        }
+        Ok(())
+    }
+}
+
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, RELIABLE> {
     pub(super) fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
         Self {
@@ -147,14 +163,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             seq: self.seq,
             answer: self.answer,
         };
-        let mut sent = 0;
-        while leader.end.goes_on(sent, leader.len) {
-            match streams && leader.answer == FROM_FOLLOWER {
-                true => leader.send_unanswered()?,
-                false => _ = leader.round_trip(0)?,
-            }
-            sent += 1;
-        }
+        leader.look(streams)?;
         self.seq = leader.seq;
         self.working_set = Some(noting.finish());
         self.round_trip(0).map(drop)

@@ -27,7 +27,7 @@ mod stream;
 mod turns;
 mod working_set;
 
-use ipcmark_transport::{Endpoint, Error, Pattern};
+use ipcmark_transport::{Endpoint, Error, Pattern, Transport};
 
 use ipcmark_results::Touch;
 
@@ -43,25 +43,25 @@ pub(crate) use probe::ProbePages;
 /// for each transport.
 macro_rules! patterns {
     ($($pattern:ty),+ $(,)?) => {
-        /// The leader's part of a case.
-        pub(crate) fn lead<E: Endpoint>(
+        /// The leader's part of a case, with an end of this transport.
+        pub(crate) fn lead<T: Transport, E: Endpoint>(
             end: &mut E,
             pass: &Pass,
             context: LoopContext<'_>,
         ) -> Result<LeaderReport, Error> {
-            $(if pass.pattern == <$pattern>::PATTERN {
+            $(if (T::FANS_OUT || !<$pattern>::LEADS_MANY) && pass.pattern == <$pattern>::PATTERN {
                 return specialised!($pattern, lead, end, pass, context);
             })+
             Err(not_measured(pass.pattern))
         }
 
         /// A follower's part of a case; nothing where it has none.
-        pub(crate) fn follow<E: Endpoint>(
+        pub(crate) fn follow<T: Transport, E: Endpoint>(
             end: &mut E,
             pass: &Pass,
             context: LoopContext<'_>,
         ) -> Result<Option<FollowerReport>, Error> {
-            $(if pass.pattern == <$pattern>::PATTERN {
+            $(if (T::FANS_OUT || !<$pattern>::FOLLOWS_AMONG_MANY) && pass.pattern == <$pattern>::PATTERN {
                 return specialised!($pattern, follow, end, pass, context);
             })+
             Err(not_measured(pass.pattern))
@@ -74,11 +74,14 @@ macro_rules! specialised {
     ($pattern:ty, $part:ident, $end:expr, $pass:expr, $context:expr) => {
         match ($pass.touch, $context.reliable) {
             (Touch::Head, true) => <$pattern>::$part::<E, HeadOnly, true>($end, $pass, $context),
-            (Touch::Head, false) => <$pattern>::$part::<E, HeadOnly, false>($end, $pass, $context),
             (Touch::All, true) => <$pattern>::$part::<E, WholeMessage, true>($end, $pass, $context),
-            (Touch::All, false) => {
+            (Touch::Head, false) if T::CAN_LOSE => {
+                <$pattern>::$part::<E, HeadOnly, false>($end, $pass, $context)
+            }
+            (Touch::All, false) if T::CAN_LOSE => {
                 <$pattern>::$part::<E, WholeMessage, false>($end, $pass, $context)
             }
+            (_, false) => Err(cannot_lose()),
         }
     };
 }
@@ -87,7 +90,7 @@ patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut, fan_in:
 
 /// The leader's part of a fan-out of which each follower has an end of its own; such ends have no other pattern, so
 /// that no other loops are built for them.
-pub(crate) fn lead_star<E: Holding>(
+pub(crate) fn lead_star<T: Transport, E: Holding>(
     star: &mut E,
     pass: &Pass,
     context: LoopContext<'_>,
@@ -100,4 +103,10 @@ pub(crate) fn lead_star<E: Holding>(
 
 fn not_measured(pattern: Pattern) -> Error {
     Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")
+}
+
+/// A fault of the transport.
+fn cannot_lose() -> Error {
+    let cause = "its type says that it cannot lose messages (`Transport::CAN_LOSE`)";
+    Error::new("measure", "an unreliable transport", cause)
 }

@@ -125,7 +125,9 @@ pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) ->
         match request {
             Request::Open(opening) => match context.settings(transport, opening) {
                 Ok(Ends { settings, ends }) => match &ends[..] {
-                    [_, _, ..] => serve_case(&Starred { transport, ends }, &settings, context)?,
+                    [_, ..] if settings.role.is_leader() => {
+                        serve_case(&Starred { transport, ends }, &settings, context)?
+                    }
                     _ => serve_case(&Carried { transport, ends }, &settings, context)?,
                 },
                 Err(error) => context.answer(Err(error))?,
@@ -156,10 +158,7 @@ fn serve_case<S: Subject>(
         pin.release_other_threads();
     }
     let setup_ns = start.elapsed().as_nanos() as u64;
-    let configuration = S::configuration(&end).into_iter();
-    let configuration = configuration.map(|(key, value)| (key.into(), value.into())).collect();
-    let opened = Opened { setup_ns, configuration, process: process_name().into() };
-    context.answer(Ok(Reply::Opened(opened)))?;
+    context.answer(Ok(opened(setup_ns, S::configuration(&end))))?;
     while let Some(request) = context.next()? {
         match request {
             Request::Run(pass) => {
@@ -167,11 +166,7 @@ fn serve_case<S: Subject>(
                 context.answer(reply)?;
             }
             Request::Look => {
-                let shared = evidence::shared_mappings();
-                let open = descriptors::all();
-                let network = evidence::has_network_socket(&open);
-                let holdings = before.holdings(&open);
-                context.answer(Ok(Reply::Seen { shared, network, holdings }))?;
+                context.answer(Ok(seen(&before)))?;
             }
             Request::Close => {
                 drop(end);
@@ -181,6 +176,21 @@ fn serve_case<S: Subject>(
         }
     }
     Ok(())
+}
+
+/// An end's answer to its opening.
+fn opened(setup_ns: u64, configuration: BTreeMap<String, String>) -> Reply {
+    let configuration = configuration.into_iter().map(|(key, value)| (key.into(), value.into()));
+    let process = process_name().into();
+    Reply::Opened(Opened { setup_ns, configuration: configuration.collect(), process })
+}
+
+/// What an end's process holds by now.
+fn seen(before: &Before) -> Reply {
+    let open = descriptors::all();
+    let network = evidence::has_network_socket(&open);
+    let shared = evidence::shared_mappings();
+    Reply::Seen { shared, network, holdings: before.holdings(&open) }
 }
 
 /// A transport.
@@ -215,14 +225,14 @@ impl<T: Transport> Subject for Carried<'_, T> {
         let cycles = T::CYCLES && cycling::is_asked_for(settings);
         if settings.role.is_leader() {
             let report = match cycles {
-                true => patterns::lead(&mut Cycling(end), pass, loop_context)?,
-                false => patterns::lead(end, pass, loop_context)?,
+                true => patterns::lead::<T, _>(&mut Cycling(end), pass, loop_context)?,
+                false => patterns::lead::<T, _>(end, pass, loop_context)?,
             };
             return led(report, end);
         }
         let mut report = match cycles {
-            true => patterns::follow(&mut Cycling(end), pass, loop_context)?,
-            false => patterns::follow(end, pass, loop_context)?,
+            true => patterns::follow::<T, _>(&mut Cycling(end), pass, loop_context)?,
+            false => patterns::follow::<T, _>(end, pass, loop_context)?,
         };
         if let Some(report) = report.as_mut().filter(|_| shares_process) {
             // What a process costs stands once: with its leader.
@@ -266,7 +276,7 @@ impl<T: Transport> Subject for Starred<'_, T> {
         let definition = self.transport.definition();
         opening::check_pass(definition, settings, pass)?;
         let loop_context = loop_context(definition, settings, end, context);
-        led(patterns::lead_star(end, pass, loop_context)?, end)
+        led(patterns::lead_star::<T, _>(end, pass, loop_context)?, end)
     }
 }
 

@@ -76,6 +76,8 @@ pub struct End {
 
 impl Transport for Broadcast {
     type Endpoint = End;
+    const CAN_LOSE: bool = true;
+    const FANS_OUT: bool = true;
 
     fn definition(&self) -> &Definition {
         &self.definition

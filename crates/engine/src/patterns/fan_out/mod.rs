@@ -44,6 +44,7 @@ pub(super) struct FanOut;
 
 impl PatternLoops for FanOut {
     const PATTERN: Pattern = Pattern::FanOut;
+    const LEADS_MANY: bool = true;
 
     fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         end: &mut E,
@@ -250,6 +251,19 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
     }
 }
 
+impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, OneByOne, RELIABLE> {
+    /// Sends while its end finds places that it has not seen.
+    #[inline(never)]
+    fn look(&mut self) -> Result<(), Error> {
+        let mut sent = 0;
+        while self.end.goes_on(sent, self.len) {
+            self.round_trip::<false>(0)?;
+            sent += 1;
+        }
+        Ok(())
+    }
+}
+
 impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     Leader<'a, E, T, G, RELIABLE>
 {
@@ -290,11 +304,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             received: self.received,
             silent: self.silent,
         };
-        let mut sent = 0;
-        while leader.end.goes_on(sent, leader.len) {
-            leader.round_trip::<false>(0)?;
-            sent += 1;
-        }
+        leader.look()?;
         (self.seq, self.received) = (leader.seq, leader.received);
         self.followers = std::mem::take(&mut leader.followers);
         self.working_set = Some(noting.finish());
