@@ -4,6 +4,7 @@ mod context;
 mod costs;
 mod cycling;
 mod descriptors;
+mod ends;
 mod evidence;
 mod holdings;
 mod opening;
@@ -12,23 +13,22 @@ mod star;
 
 use std::{collections::BTreeMap, time::Instant};
 
-use ipcmark_transport::{Definition, Endpoint, Error, Role, Settings, Span, Transport};
+use ipcmark_transport::{Definition, Error, Role, Settings, Span, Transport};
 
 pub(crate) use context::SessionPlace;
 pub use context::WorkerContext;
-use cycling::Cycling;
+use ends::{Carried, Carries, OpenEnd, reference};
 use holdings::Before;
 use opening::Ends;
 pub(crate) use opening::{check_opening, check_pass, options};
 pub(crate) use process::{run_workers, status};
-use star::{OnePeer, Star};
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::clock;
 
 use crate::{
-    patterns::{self, Bare, LoopContext, ProbePages, Turn},
-    wire::{Channel, ClockReport, Costs, LeaderReport, Opened, Pass, PathOptions, Reply, Request},
+    patterns::{self, LoopContext, ProbePages, Turn},
+    wire::{Channel, ClockReport, Costs, Opened, PathOptions, Reply, Request},
 };
 
 /// What the workers of a process serve.
@@ -55,7 +55,9 @@ impl WorkerContext {
         while let Some(request) = self.next()? {
             match request {
                 Request::Open(opening) => match self.reference_settings(opening) {
-                    Ok(settings) => serve_case(&Reference, &settings, self)?,
+                    Ok(settings) => {
+                        serve_case(|peers| reference(&settings, peers), &settings, self)?
+                    }
                     Err(error) => self.answer(Err(error))?,
                 },
                 other => self.answer(Err(out_of_turn(&other)))?,
@@ -105,31 +107,23 @@ impl WorkerContext {
     }
 }
 
-/// What a worker opens, runs and closes for a case.
-trait Subject {
-    type End;
-    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error>;
-    fn configuration(end: &Self::End) -> BTreeMap<String, String>;
-    fn run(
-        &self,
-        settings: &Settings,
-        end: &mut Self::End,
-        pass: &Pass,
-        context: &mut WorkerContext,
-    ) -> Result<Reply, Error>;
-}
-
 /// Serves the cases of one transport, one after another, until the command closes the channel.
 pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) -> Result<(), Error> {
+    serve_ends(&Carried(transport), transport.definition(), context)
+}
+
+/// The same, of a transport without its type.
+fn serve_ends(
+    carried: &dyn Carries,
+    definition: &Definition,
+    context: &mut WorkerContext,
+) -> Result<(), Error> {
     while let Some(request) = context.next()? {
         match request {
-            Request::Open(opening) => match context.settings(transport, opening) {
-                Ok(Ends { settings, ends }) => match &ends[..] {
-                    [_, ..] if settings.role.is_leader() => {
-                        serve_case(&Starred { transport, ends }, &settings, context)?
-                    }
-                    _ => serve_case(&Carried { transport, ends }, &settings, context)?,
-                },
+            Request::Open(opening) => match context.settings(definition, opening) {
+                Ok(Ends { settings, ends }) => {
+                    serve_case(|peers| carried.open(&settings, &ends, peers), &settings, context)?;
+                }
                 Err(error) => context.answer(Err(error))?,
             },
             other => context.answer(Err(out_of_turn(&other)))?,
@@ -139,8 +133,8 @@ pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) ->
 }
 
 /// Opens an end, runs what is asked for on it and closes it.
-fn serve_case<S: Subject>(
-    subject: &S,
+fn serve_case<'a>(
+    open: impl FnOnce(&mut SocketRendezvous) -> Result<Box<dyn OpenEnd + 'a>, Error>,
     settings: &Settings,
     context: &mut WorkerContext,
 ) -> Result<(), Error> {
@@ -150,7 +144,7 @@ fn serve_case<S: Subject>(
     Costs::forget_peak_memory();
     let before = Before::now();
     let start = Instant::now();
-    let mut end = match subject.open(settings, &mut context.peers) {
+    let mut end = match open(&mut context.peers) {
         Ok(end) => end,
         Err(error) => return context.answer(Err(error)),
     };
@@ -158,11 +152,11 @@ fn serve_case<S: Subject>(
         pin.release_other_threads();
     }
     let setup_ns = start.elapsed().as_nanos() as u64;
-    context.answer(Ok(opened(setup_ns, S::configuration(&end))))?;
+    context.answer(Ok(opened(setup_ns, end.configuration())))?;
     while let Some(request) = context.next()? {
         match request {
             Request::Run(pass) => {
-                let reply = subject.run(settings, &mut end, &pass, context);
+                let reply = end.run(settings, &pass, context);
                 context.answer(reply)?;
             }
             Request::Look => {
@@ -191,144 +185,6 @@ fn seen(before: &Before) -> Reply {
     let network = evidence::has_network_socket(&open);
     let shared = evidence::shared_mappings();
     Reply::Seen { shared, network, holdings: before.holdings(&open) }
-}
-
-/// A transport.
-struct Carried<'a, T> {
-    transport: &'a T,
-    /// What the end is opened with, where that is not what the case has: one of several in a leader's star.
-    ends: Vec<Settings>,
-}
-
-impl<T: Transport> Subject for Carried<'_, T> {
-    type End = T::Endpoint;
-
-    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error> {
-        self.transport.open(self.ends.first().unwrap_or(settings), peers)
-    }
-
-    fn configuration(end: &Self::End) -> BTreeMap<String, String> {
-        end.configuration()
-    }
-
-    fn run(
-        &self,
-        settings: &Settings,
-        end: &mut Self::End,
-        pass: &Pass,
-        context: &mut WorkerContext,
-    ) -> Result<Reply, Error> {
-        let definition = self.transport.definition();
-        opening::check_pass(definition, settings, pass)?;
-        let shares_process = context.shares_process;
-        let loop_context = loop_context(definition, settings, end, context);
-        let cycles = T::CYCLES && cycling::is_asked_for(settings);
-        if settings.role.is_leader() {
-            let report = match cycles {
-                true => patterns::lead::<T, _>(&mut Cycling(end), pass, loop_context)?,
-                false => patterns::lead::<T, _>(end, pass, loop_context)?,
-            };
-            return led(report, end);
-        }
-        let mut report = match cycles {
-            true => patterns::follow::<T, _>(&mut Cycling(end), pass, loop_context)?,
-            false => patterns::follow::<T, _>(end, pass, loop_context)?,
-        };
-        if let Some(report) = report.as_mut().filter(|_| shares_process) {
-            // What a process costs stands once: with its leader.
-            report.costs = None;
-        }
-        Ok(Reply::Followed(report))
-    }
-}
-
-/// A leader's transport of which each follower has an end of its own.
-struct Starred<'a, T> {
-    transport: &'a T,
-    /// What each of them is opened with.
-    ends: Vec<Settings>,
-}
-
-impl<T: Transport> Subject for Starred<'_, T> {
-    type End = Star<T::Endpoint>;
-
-    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Self::End, Error> {
-        let ends = self.ends.iter().enumerate();
-        let open = |(peer, end): (usize, &Settings)| {
-            self.transport.open(end, &mut OnePeer { peers: &mut *peers, peer })
-        };
-        let ends = ends.map(open).collect::<Result<Vec<T::Endpoint>, Error>>()?;
-        let reliable = self.transport.definition().capabilities.reliable;
-        Ok(Star::new(ends, settings.wait, settings.payload, reliable))
-    }
-
-    fn configuration(end: &Self::End) -> BTreeMap<String, String> {
-        end.configuration()
-    }
-
-    fn run(
-        &self,
-        settings: &Settings,
-        end: &mut Self::End,
-        pass: &Pass,
-        context: &mut WorkerContext,
-    ) -> Result<Reply, Error> {
-        let definition = self.transport.definition();
-        opening::check_pass(definition, settings, pass)?;
-        let loop_context = loop_context(definition, settings, end, context);
-        led(patterns::lead_star::<T, _>(end, pass, loop_context)?, end)
-    }
-}
-
-/// What the loops of an end need to know.
-fn loop_context<'c, E: Endpoint>(
-    definition: &Definition,
-    settings: &Settings,
-    end: &E,
-    context: &'c mut WorkerContext,
-) -> LoopContext<'c> {
-    let capabilities = &definition.capabilities;
-    LoopContext {
-        reliable: capabilities.reliable && !end.may_lose(),
-        alternating: capabilities.alternating,
-        span: capabilities.span,
-        ..context.for_loop(settings)
-    }
-}
-
-/// What a leader found with this end.
-fn led<E: Endpoint>(mut report: LeaderReport, end: &E) -> Result<Reply, Error> {
-    report.parts_per_message = end.parts_per_message();
-    Ok(Reply::Led(Box::new(report)))
-}
-
-/// The reference of a group.
-struct Reference;
-
-impl Subject for Reference {
-    type End = Bare;
-
-    fn open(&self, settings: &Settings, peers: &mut SocketRendezvous) -> Result<Bare, Error> {
-        Bare::open(settings, peers)
-    }
-
-    fn configuration(_: &Bare) -> BTreeMap<String, String> {
-        BTreeMap::new()
-    }
-
-    fn run(
-        &self,
-        settings: &Settings,
-        end: &mut Bare,
-        pass: &Pass,
-        context: &mut WorkerContext,
-    ) -> Result<Reply, Error> {
-        let loop_context = context.for_loop(settings);
-        match settings.role.is_leader() {
-            true => end.lead(pass, loop_context).map(|report| Reply::Led(Box::new(report))),
-            false => end.follow(loop_context).map(|report| Reply::Followed(Some(report))),
-        }
-    }
 }
 
 /// The kernel's name for this process.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt
 
 use ipcmark_results::Load;
 use ipcmark_transport::{
-    Definition, Error, FanOut, MIN_PAYLOAD, MOST_ENDS, OptionSpec, Role, Settings, Transport,
+    Definition, Error, FanOut, MIN_PAYLOAD, MOST_ENDS, OptionSpec, Role, Settings,
 };
 
 use super::{context::WorkerContext, cycling};
@@ -20,12 +20,11 @@ pub(super) struct Ends {
 
 impl WorkerContext {
     /// The settings of the end that is to be opened.
-    pub(super) fn settings<T: Transport>(
+    pub(super) fn settings(
         &self,
-        transport: &T,
+        definition: &Definition,
         opening: Opening,
     ) -> Result<Ends, Error> {
-        let definition = transport.definition();
         check_opening(definition, self.role, &opening)?;
         let options = options(&definition.name, &definition.options, opening.options, &self.paths)?;
         let opening = Opening { options, ..opening };

@@ -1,0 +1,180 @@
+//! The ends that a worker opens: of a transport, of one several times, or of the reference. Outside the loops they have no
+//! type, so that what surrounds the loops is built once; inside they have it.
+
+use std::collections::BTreeMap;
+
+use ipcmark_fdpass::SocketRendezvous;
+use ipcmark_transport::{Definition, Endpoint, Error, Settings, Transport};
+
+use super::{
+    context::WorkerContext,
+    cycling::{self, Cycling},
+    opening,
+    star::{OnePeer, Star},
+};
+use crate::{
+    patterns::{self, Bare, LoopContext},
+    wire::{LeaderReport, Pass, Reply},
+};
+
+/// A transport that ends can be opened of.
+pub(super) trait Carries {
+    /// An end for these settings: a star of ends with settings of their own where a leader sends to each follower, and one
+    /// such end in each of those.
+    fn open(
+        &self,
+        settings: &Settings,
+        ends: &[Settings],
+        peers: &mut SocketRendezvous,
+    ) -> Result<Box<dyn OpenEnd + '_>, Error>;
+}
+
+/// An end that is open; dropped, it is closed.
+pub(super) trait OpenEnd {
+    /// What its library reports that it has set.
+    fn configuration(&self) -> BTreeMap<String, String>;
+    /// This end's part of a pass.
+    fn run(
+        &mut self,
+        settings: &Settings,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error>;
+}
+
+/// A transport.
+pub(super) struct Carried<'a, T>(pub &'a T);
+
+impl<T: Transport> Carries for Carried<'_, T> {
+    fn open(
+        &self,
+        settings: &Settings,
+        ends: &[Settings],
+        peers: &mut SocketRendezvous,
+    ) -> Result<Box<dyn OpenEnd + '_>, Error> {
+        let definition = self.0.definition();
+        if settings.role.is_leader() && !ends.is_empty() {
+            let open = |(peer, end)| self.0.open(end, &mut OnePeer { peers: &mut *peers, peer });
+            let ends = ends.iter().enumerate().map(open).collect::<Result<Vec<_>, Error>>()?;
+            let reliable = definition.capabilities.reliable;
+            let star = Star::new(ends, settings.wait, settings.payload, reliable);
+            return Ok(Box::new(StarOf::<T> { definition, star }));
+        }
+        let end = self.0.open(ends.first().unwrap_or(settings), peers)?;
+        Ok(Box::new(EndOf::<T> { definition, end }))
+    }
+}
+
+/// One end.
+struct EndOf<'a, T: Transport> {
+    definition: &'a Definition,
+    end: T::Endpoint,
+}
+
+impl<T: Transport> OpenEnd for EndOf<'_, T> {
+    fn configuration(&self) -> BTreeMap<String, String> {
+        self.end.configuration()
+    }
+
+    fn run(
+        &mut self,
+        settings: &Settings,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error> {
+        let Self { definition, end } = self;
+        opening::check_pass(definition, settings, pass)?;
+        let shares_process = context.shares_process;
+        let loop_context = loop_context(definition, settings, end.may_lose(), context);
+        let cycles = T::CYCLES && cycling::is_asked_for(settings);
+        if settings.role.is_leader() {
+            let report = match cycles {
+                true => patterns::lead::<T, _>(&mut Cycling(end), pass, loop_context)?,
+                false => patterns::lead::<T, _>(end, pass, loop_context)?,
+            };
+            return Ok(led(report, end.parts_per_message()));
+        }
+        let mut report = match cycles {
+            true => patterns::follow::<T, _>(&mut Cycling(end), pass, loop_context)?,
+            false => patterns::follow::<T, _>(end, pass, loop_context)?,
+        };
+        if let Some(report) = report.as_mut().filter(|_| shares_process) {
+            // What a process costs stands once: with its leader.
+            report.costs = None;
+        }
+        Ok(Reply::Followed(report))
+    }
+}
+
+/// A leader's ends, one for each follower.
+struct StarOf<'a, T: Transport> {
+    definition: &'a Definition,
+    star: Star<T::Endpoint>,
+}
+
+impl<T: Transport> OpenEnd for StarOf<'_, T> {
+    fn configuration(&self) -> BTreeMap<String, String> {
+        self.star.configuration()
+    }
+
+    fn run(
+        &mut self,
+        settings: &Settings,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error> {
+        let Self { definition, star } = self;
+        opening::check_pass(definition, settings, pass)?;
+        let loop_context = loop_context(definition, settings, star.may_lose(), context);
+        let report = patterns::lead_star::<T, _>(star, pass, loop_context)?;
+        Ok(led(report, star.parts_per_message()))
+    }
+}
+
+/// What the loops of an end need to know.
+fn loop_context<'c>(
+    definition: &Definition,
+    settings: &Settings,
+    may_lose: bool,
+    context: &'c mut WorkerContext,
+) -> LoopContext<'c> {
+    let capabilities = &definition.capabilities;
+    LoopContext {
+        reliable: capabilities.reliable && !may_lose,
+        alternating: capabilities.alternating,
+        span: capabilities.span,
+        ..context.for_loop(settings)
+    }
+}
+
+/// What a leader found with an end that sends a message in so many parts.
+fn led(report: LeaderReport, parts_per_message: Option<f64>) -> Reply {
+    Reply::Led(Box::new(LeaderReport { parts_per_message, ..report }))
+}
+
+/// The reference of a group.
+pub(super) fn reference(
+    settings: &Settings,
+    peers: &mut SocketRendezvous,
+) -> Result<Box<dyn OpenEnd>, Error> {
+    Ok(Box::new(Bare::open(settings, peers)?))
+}
+
+impl OpenEnd for Bare {
+    fn configuration(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    fn run(
+        &mut self,
+        settings: &Settings,
+        pass: &Pass,
+        context: &mut WorkerContext,
+    ) -> Result<Reply, Error> {
+        let loop_context = context.for_loop(settings);
+        match settings.role.is_leader() {
+            true => self.lead(pass, loop_context).map(|report| Reply::Led(Box::new(report))),
+            false => self.follow(loop_context).map(|report| Reply::Followed(Some(report))),
+        }
+    }
+}
