@@ -30,6 +30,9 @@ pub struct Ways {
     pub input: File,
     /// Where they go.
     pub output: File,
+    /// True if the pipe keeps each message whole: two ends that read one stream would tear messages apart, and could
+    /// both wait for ever for the rest of theirs.
+    pub in_packets: bool,
 }
 
 /// One end.
@@ -48,7 +51,7 @@ pub struct Plain {
 }
 
 /// Gives each end its ways: the leader makes the pipes, the follower receives its own. With `one_queue` both
-/// directions are the same pipe, the classic mistake.
+/// directions are the same pipe, the classic mistake; messages of more than a page do not fit into it.
 pub fn exchange(
     settings: &Settings,
     peers: &mut dyn Rendezvous,
@@ -58,17 +61,18 @@ pub fn exchange(
         let (_, fds) = peers.receive(0)?;
         let [input, output] = <[OwnedFd; 2]>::try_from(fds)
             .map_err(|_| Error::new("open", "the pipes", "two descriptors were expected"))?;
-        return Ok(Ways { input: input.into(), output: output.into() });
+        return Ok(Ways { input: input.into(), output: output.into(), in_packets: one_queue });
     }
     let copy = |file: &File| file.try_clone().map_err(|error| Error::os("copy", "a pipe", error));
-    let (down, down_in) = pipe()?;
-    let (up, up_in) = if one_queue { (copy(&down)?, copy(&down_in)?) } else { pipe()? };
+    let (down, down_in) = pipe(one_queue)?;
+    let (up, up_in) = if one_queue { (copy(&down)?, copy(&down_in)?) } else { pipe(false)? };
     peers.send(0, b"", &[down.as_fd(), up_in.as_fd()])?;
-    Ok(Ways { input: up, output: down_in })
+    Ok(Ways { input: up, output: down_in, in_packets: one_queue })
 }
 
-fn pipe() -> Result<(File, File), Error> {
-    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)
+fn pipe(in_packets: bool) -> Result<(File, File), Error> {
+    let mode = if in_packets { OFlag::O_DIRECT } else { OFlag::empty() };
+    let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | mode)
         .map_err(|errno| Error::os("create", "a pipe", errno))?;
     Ok((read.into(), write.into()))
 }
@@ -88,9 +92,9 @@ pub fn shared_ways(settings: &Settings) -> Result<Ways, Error> {
     };
     let (down, up) = (fifo("down")?, fifo("up")?);
     Ok(if settings.role.is_leader() {
-        Ways { input: up, output: down }
+        Ways { input: up, output: down, in_packets: false }
     } else {
-        Ways { input: down, output: up }
+        Ways { input: down, output: up, in_packets: false }
     })
 }
 
@@ -142,7 +146,12 @@ impl Plain {
 
     /// How many bytes of the message coming in must be there before the next step.
     fn due(&self) -> usize {
-        if self.read < HEAD { HEAD } else { HEAD + self.inbox_len() }
+        match self.read < HEAD {
+            // The rest of a packet is lost.
+            true if self.ways.in_packets => self.inbox.len(),
+            true => HEAD,
+            false => HEAD + self.inbox_len(),
+        }
     }
 
     /// What to say after an attempt that could not be done: sleeps as the wait asks for.
