@@ -2,20 +2,20 @@
  *
  * A *module* is a shared object that exports one function, ipcmark_module(). It describes one or
  * more *transports*: ways of moving messages between processes. ipcmark measures each between a leader and its
- * followers, in processes of their own. modules/null/null.c is the skeleton, docs/adding-a-transport.md the guide.
+ * followers, in separate processes. modules/null/null.c is the skeleton, docs/adding-a-transport.md the guide.
  *
- * What holds for everything below:
- *  - A module is loaded in three kinds of processes, never in the command itself: one that probes,
- *    the two or more workers of a session, and one that names what killed sessions left.
- *    In each, one thread calls it, one call at a time. The library may start threads of its own.
- *  - Two ends use two separate ways for the two directions: an end never takes what it published.
+ * Rules for everything below:
+ *  - A module is loaded in four kinds of processes, never in the command itself: one that probes, one that
+ *    checks options, the two or more workers of a session, and one that lists the leftovers of killed sessions.
+ *    In each, one thread calls it, one call at a time. The library may start its own threads.
+ *  - Two ends use a separate channel for each direction: an end never takes what it published.
  *  - A message arrives once, in order, whole, with its length. A full queue is WOULD_BLOCK, never a
  *    drop and never an error.
- *  - No exception, longjmp or exit() leaves a function. Nothing is printed, and what the module
- *    itself does between open and close neither allocates nor reads a clock.
+ *  - No exception, longjmp or exit() leaves a function. Nothing is printed. The module's own code
+ *    neither allocates nor reads a clock between open and close.
  *  - Strings are UTF-8 and end with a NUL byte; those of a description live as long as the process.
- *  - Every struct begins with its size. It grows at its tail only, within one version: who reads a
- *    field beyond `size` of what it was given reads what is not there.
+ *  - Every struct begins with its size. Within one version, it grows only at its end: never read a field
+ *    beyond the `size` of the struct that was passed, because it does not exist.
  *  - Bits, flags and reserved fields that are not named here are 0.
  */
 #ifndef IPCMARK_TRANSPORT_H
@@ -29,61 +29,61 @@
 extern "C" {
 #endif
 
-/* Counted up where a module built against an older header could no longer be used. */
+/* Incremented when modules built against an older header can no longer be used. */
 #define IPCMARK_ABI_VERSION 1
 
-/* What a function that returns int returns. */
+/* The result of a function that returns int. */
 enum ipcmark_result {
-    IPCMARK_DONE = 0,        /* It is done. */
-    IPCMARK_WOULD_BLOCK = 1, /* It cannot be done yet: call again with the same arguments. */
-    IPCMARK_FAILED = -1,     /* It cannot be done; the error is filled in. The end is of no use. */
+    IPCMARK_DONE = 0,        /* Done. */
+    IPCMARK_WOULD_BLOCK = 1, /* Not possible yet: call again with the same arguments. */
+    IPCMARK_FAILED = -1,     /* An error, which is filled in. The end can only be closed. */
     IPCMARK_PEER_GONE = -2   /* As FAILED, because the other process is gone. */
 };
-/* How an end waits; bits in a description, exactly one of them in the settings. */
+/* The wait of an end; bits in a description, exactly one of them in the settings. */
 enum ipcmark_wait {
     IPCMARK_SPIN = 1,  /* loan, publish and take never sleep: they return WOULD_BLOCK. */
-    IPCMARK_BLOCK = 2, /* They sleep in the kernel until it is done; they may return WOULD_BLOCK
-                          early. With `wait` present, take never sleeps: ipcmark calls wait. */
+    IPCMARK_BLOCK = 2, /* They sleep in the kernel until done; they may return WOULD_BLOCK early.
+                          With `wait` present, take never sleeps: ipcmark calls wait. */
     IPCMARK_HYBRID = 4 /* As BLOCK, but an end polls for a while before it sleeps. With `wait`
-                          present, ipcmark polls take and then calls wait; else take does both. */
+                          present, ipcmark polls take and then calls wait; otherwise take does both. */
 };
 
 /* The shape of the traffic; bits in a description: ONE_WAY and THROUGHPUT follow from LATENCY, FAN_IN from FAN_OUT. */
 enum ipcmark_pattern {
     IPCMARK_LATENCY = 1,    /* One message out, one message back. */
-    IPCMARK_ONE_WAY = 2,    /* Messages timed on their way. */
-    IPCMARK_THROUGHPUT = 4, /* Messages one way as fast as they go. */
-    IPCMARK_FAN_OUT = 8,    /* What the leader publishes reaches every follower. */
-    IPCMARK_FAN_IN = 16     /* The leader takes what every follower publishes. */
+    IPCMARK_ONE_WAY = 2,    /* Messages timed from one process to the other. */
+    IPCMARK_THROUGHPUT = 4, /* Messages in one direction, as fast as possible. */
+    IPCMARK_FAN_OUT = 8,    /* Every follower receives the leader's messages. */
+    IPCMARK_FAN_IN = 16     /* The leader receives every follower's messages. */
 };
 
 /* Bits in a description. */
 enum ipcmark_flag {
-    IPCMARK_LOANS = 1,         /* The room on loan and the message taken are the very memory that the
+    IPCMARK_LOANS = 1,         /* The room on loan and the taken message are the same memory that the
                                   other end reads and writes: nothing is copied. */
     IPCMARK_CROSSES_HOSTS = 2, /* The ends can be on different hosts. */
     IPCMARK_UNRELIABLE = 4,    /* A message may be lost. No call sleeps longer than 10 ms. */
     IPCMARK_ALTERNATING = 8,   /* The ends must take turns: request, reply, request, ... */
-    IPCMARK_NO_HOP = 16,       /* An end takes back what it published (null only). */
+    IPCMARK_NO_HOP = 16,       /* An end takes back its own messages (null only). */
     IPCMARK_SAME_PROCESS = 32, /* A message goes from thread to thread of one process. */
-    IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family. */
-    IPCMARK_IN_MEMORY = 128,   /* Memory that both processes map carries the messages, or */
-    IPCMARK_ON_NETWORK = 256,  /* a network interface, or a buffer of the kernel: */
-    IPCMARK_IN_KERNEL = 512,   /* another carrier found marks the row. */
-    IPCMARK_ONE_END = 1024     /* A process can have one end open, for it uses what a process has once. */
+    IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family at a time. */
+    IPCMARK_IN_MEMORY = 128,   /* The declared carrier: memory that both processes map, */
+    IPCMARK_ON_NETWORK = 256,  /* a network interface, */
+    IPCMARK_IN_KERNEL = 512,   /* or a kernel buffer. If another one is found, the row is marked. */
+    IPCMARK_ONE_END = 1024     /* A process can have only one end, because ends use a per-process resource. */
 };
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
 
-/* Why something failed: "cannot {operation} {object}: {cause}; {remedy}". ipcmark gives it, cleared,
- * for one call; the module fills it in, best with ipcmark_fail(), and keeps no pointer. */
+/* A failure: "cannot {operation} {object}: {cause}; {remedy}". ipcmark passes it, cleared, for one
+ * call; the module fills it in, preferably with ipcmark_fail(), and keeps no pointer to it. */
 struct ipcmark_error {
     uint32_t size;
     int32_t number;     /* An errno, or 0. */
     char operation[64]; /* "create" */
     char object[192];   /* "the message queue /x" */
-    char cause[512];    /* What the library says; if empty, the text of `number`. */
-    char remedy[256];   /* What helps: a command, where there is one. May be "". */
+    char cause[512];    /* The library's message; if empty, the text of `number`. */
+    char remedy[256];   /* The remedy: a command, where there is one. May be "". */
 };
 
 /* Fills in an error and returns IPCMARK_FAILED. Any text may be NULL. */
@@ -102,8 +102,8 @@ static inline int ipcmark_fail_errno(struct ipcmark_error *error, const char *op
     return error->number = number, ipcmark_fail(error, operation, object, "", remedy);
 }
 
-/* Writes zeros into every page of fresh memory, so that the measured loop takes no page fault: a
- * memset does not, for compilers make of it and malloc a calloc that touches nothing. */
+/* Writes zeros into every page of fresh memory, so that the measured loop takes no page fault.
+ * memset is not enough: compilers turn malloc and memset into calloc, which touches nothing. */
 static inline void ipcmark_touch(void *memory, size_t len) {
     volatile unsigned char *bytes = (volatile unsigned char *)memory;
     for (size_t at = 0; at < len; at += 1024)
@@ -112,52 +112,52 @@ static inline void ipcmark_touch(void *memory, size_t len) {
         bytes[len - 1] = 0;
 }
 
-/* What users can set of a transport. */
+/* An option of a transport. */
 struct ipcmark_option_spec {
-    const char *key, *accepts;      /* Accepted: words, numbers as 1..64k, FILE or DIR, with '|'. */
-    const char *standard, *summary; /* What it is where nobody sets it; one line: what it does. */
+    const char *key, *accepts;      /* Accepted values: words, numbers as 1..64k, FILE or DIR, with '|'. */
+    const char *standard, *summary; /* The default; the effect, in one line. */
 };
 
 struct ipcmark_option {
-    const char *key, *value; /* As it was set: checked; numbers in plain digits, paths absolute. */
+    const char *key, *value; /* The value set, checked: numbers in plain digits, absolute paths. */
 };
 
-/* What an end is opened with: the same on every end but for the role. Gone when open returns. */
+/* The settings of an end; all ends share them, except the role. Invalid after open returns. */
 struct ipcmark_settings {
     uint32_t size;
     uint32_t role;         /* enum ipcmark_role */
     uint32_t follower;     /* A follower's number from 0; a leader's is 0. */
-    uint32_t wait;         /* One bit of enum ipcmark_wait, one of those the transport has. */
-    uint64_t payload;      /* The largest message, in bytes, that this end will carry. */
-    uint32_t subscribers;  /* How many followers there are. */
-    uint32_t option_count; /* How many of the transport's options the user has set. */
+    uint32_t wait;         /* One bit of enum ipcmark_wait that the transport supports. */
+    uint64_t payload;      /* The largest message in bytes. */
+    uint32_t subscribers;  /* The number of followers. */
+    uint32_t option_count; /* The number of options that the user has set. */
     const struct ipcmark_option *options;
-    const char *name;      /* At most 40 letters, digits and '-' that nothing else on the machine
-                              has: the start of the name of everything that is made. */
-    const char *directory; /* A directory of this session alone, for what needs a path. */
-    const char *address;   /* Where ends on other hosts reach this one; NULL: all are on this one. */
+    const char *name;      /* At most 40 letters, digits and '-', unique on the machine: the prefix of
+                              the names of all objects that are created. */
+    const char *directory; /* A directory of this session alone, for objects that need a path. */
+    const char *address;   /* The address for ends on other hosts; NULL if all are on this one. */
 };
 
-/* The way to the other ends while this one opens, and nothing after. The leader has one peer for
- * each follower, numbered as they are; a follower has one, the leader, with the number 0. Frames
- * arrive in order: at most 4096 bytes and 16 descriptors each. Call as session->send(session, ...).
- * They return DONE, or FAILED or PEER_GONE with the error filled in, which open may hand on. */
+/* The channel to the other ends, valid only while this one opens. The leader has one peer for each
+ * follower, with the same number; a follower has one, the leader, with the number 0. Frames arrive in
+ * order, with at most 4096 bytes and 16 descriptors each. Call as session->send(session, ...).
+ * The calls return DONE, or FAILED or PEER_GONE with the error filled in, which open may return. */
 struct ipcmark_session {
     uint32_t size;
-    uint32_t peers; /* How many peers there are. */
-    /* Sends a frame to a peer. Bytes and descriptors stay the module's. */
+    uint32_t peers; /* The number of peers. */
+    /* Sends a frame to a peer. The module keeps the bytes and descriptors. */
     int (*send)(struct ipcmark_session *session, uint32_t peer, const void *bytes, size_t len, const int *fds,
                 size_t fd_count, struct ipcmark_error *error);
-    /* Sleeps until a frame of a peer is there. On entry *len and *fd_count say how much fits, else
-     * it is an error, on return how much came. fds may be NULL if fd_count is. Descriptors are the
-     * module's from now on, and close on exec. */
+    /* Sleeps until a frame of a peer arrives. On entry *len and *fd_count are the room, on return the
+     * amount received; a larger frame is an error. fds may be NULL if fd_count is NULL. The module
+     * owns the descriptors, which close on exec. */
     int (*receive)(struct ipcmark_session *session, uint32_t peer, void *bytes, size_t *len, int *fds, size_t *fd_count,
                    struct ipcmark_error *error);
-    /* Waits until every end has come to the same point. */
+    /* Waits until every end has reached the same point. */
     int (*meet)(struct ipcmark_session *session, struct ipcmark_error *error);
     /* Writes a setting of the library into the result, copied: note(session, "pool", "16 x 4 MiB"). */
     void (*note)(struct ipcmark_session *session, const char *key, const char *value);
-    /* Says that, with the options set, messages may be lost: as IPCMARK_UNRELIABLE, for this end. */
+    /* Declares that messages may be lost with these options: as IPCMARK_UNRELIABLE, for this end. */
     void (*may_lose)(struct ipcmark_session *session);
 };
 
@@ -170,77 +170,77 @@ struct ipcmark_transport {
     uint64_t max_payload;     /* The largest message in bytes; ipcmark sends 16 bytes to 4 MiB. */
     uint32_t waits;           /* Bits of enum ipcmark_wait */
     uint32_t patterns;        /* Bits of enum ipcmark_pattern */
-    uint32_t max_subscribers; /* How many followers one leader can have: 1 or more. */
-    uint32_t option_count;    /* How many of `options` there are. */
+    uint32_t max_subscribers; /* The most followers of one leader: 1 or more. */
+    uint32_t option_count;    /* The length of `options`. */
     const void *context;      /* Per-transport data, opaque to ipcmark. */
 
-    /* Whether it can run on this machine: DONE, or FAILED with a cause and, as remedy, what to
-     * install or to set. Optional: without it, it can run where the module can be loaded. Called in
-     * a process of its own, outside the sandbox: be quick, start nothing, leave nothing. */
+    /* Checks if it can run on this machine: DONE, or FAILED with a cause and, as remedy, the package to
+     * install or the setting to change. Optional: without it, it can run where the module can be loaded.
+     * Called in a separate process, outside the sandbox: be quick, start nothing, leave nothing. */
     int (*probe)(const struct ipcmark_transport *transport, struct ipcmark_error *error);
 
-    /* Opens one end and stores it in *end: the module's, of any type. Called once a case in the
-     * leader and in every follower, at the same time. Makes, fills and touches every buffer. It
-     * must not hang where another end fails: only session's functions may wait for ever.
-     * DONE, FAILED or PEER_GONE; unless DONE, everything made is undone and close is not called. */
+    /* Opens one end and stores it in *end: owned by the module, of any type. Called once per case in the
+     * leader and in every follower, at the same time. Creates, fills and touches every buffer. It must
+     * not hang if another end fails: only the session's functions may wait without a limit.
+     * DONE, FAILED or PEER_GONE; unless DONE, everything is undone and close is not called. */
     int (*open)(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
                 struct ipcmark_session *session, void **end, struct ipcmark_error *error);
 
     /* Hands a message of `len` bytes, 16 or more, over to the other end. `message` is the room of
-     * the last loan, which is the module's again once DONE; without loan it is a buffer of ipcmark's
-     * that is touched, page-aligned, the same every time, and may be written again once DONE.
-     * WOULD_BLOCK may leave a part of the work done: the next call, with the same arguments, goes
-     * on there; a take may come in between. */
+     * the last loan, which the module owns again once DONE; without loan it is ipcmark's buffer:
+     * touched, page-aligned, the same every time, and writable again once DONE.
+     * WOULD_BLOCK may leave part of the work done: the next call, with the same arguments, continues
+     * there; a take may come in between. */
     int (*publish)(void *end, void *message, size_t len, struct ipcmark_error *error);
 
-    /* Receives the next message in place: its address in *message and its length in *len. It is the
-     * module's, and stays as it is until release, or without release until the next take or close.
-     * One is taken at a time; one may be on loan or half published meanwhile. */
+    /* Receives the next message in place: its address in *message and its length in *len. The module
+     * owns it and keeps it unchanged until release, or without release until the next take or close.
+     * One message is taken at a time; one may be on loan or partly published meanwhile. */
     int (*take)(void *end, const void **message, size_t *len, struct ipcmark_error *error);
 
-    /* Gives everything back, whatever state the end is in: after an error, in the middle of a message, with the other
-     * process dead. Never hangs. Leaves no file, queue, segment or child, but what a library needs that starts once. */
+    /* Releases everything, in any state: after an error, in the middle of a message, with the other process dead.
+     * Never hangs. Leaves no file, queue, segment or child, except what a library starts once and needs. */
     void (*close)(void *end);
 
-    /* Optional: gets room for one message of exactly `len` bytes, at most the payload of the
-     * settings, with undefined content: *room is the module's, the caller's to write until it calls
+    /* Optional: gets room for one message of exactly `len` bytes, at most the payload of the settings,
+     * with undefined content: the module owns *room, and the caller may write it until it calls
      * publish. One is on loan at a time; close takes it back. DONE, WOULD_BLOCK or an error. */
     int (*loan)(void *end, size_t len, void **room, struct ipcmark_error *error);
 
-    /* Optional: gives the room of the message taken back. Never sleeps. DONE or an error. */
+    /* Optional: gives back the room of the taken message. Never sleeps. DONE or an error. */
     int (*release)(void *end, const void *message, struct ipcmark_error *error);
 
-    /* Optional, with BLOCK or HYBRID only: sleeps until take may find a message, at most `timeout_ns`. DONE also if
-     * not sure, WOULD_BLOCK after the timeout, or an error. What arrived since the last take ends it at once. */
+    /* Optional, with BLOCK or HYBRID only: sleeps until take may find a message, at most `timeout_ns`. DONE, also if
+     * unsure, WOULD_BLOCK after the timeout, or an error. A message since the last take makes it return at once. */
     int (*wait)(void *end, uint64_t timeout_ns, struct ipcmark_error *error);
     const struct ipcmark_option_spec *options; /* May be NULL. */
-    /* Optional: whether what was set can be used: files that it names, and how options go together.
-     * Called in a process of its own before anything is measured. DONE or FAILED. */
+    /* Optional: checks that the options set are usable: the files that they name, and their combination.
+     * Called in a separate process before anything is measured. DONE or FAILED. */
     int (*check)(const struct ipcmark_transport *transport, const struct ipcmark_option *options, uint32_t option_count,
                  struct ipcmark_error *error);
-    uint64_t memory_limit; /* With IPCMARK_IN_MEMORY: the kernel carries larger messages; 0: none. */
+    uint64_t memory_limit; /* With IPCMARK_IN_MEMORY: the kernel carries larger messages; 0: no limit. */
 };
 
 /* A shared object that offers transports. */
 struct ipcmark_module {
     uint32_t size;
     uint32_t abi_version; /* IPCMARK_ABI_VERSION; size and this are read first, in every version. */
-    const char *family;   /* Whose the transports are: "zeromq". Letters as in a name. */
-    /* Optional: the version of the library as it is loaded, after probe: "4.3.4", valid for the
+    const char *family;   /* The family of the transports: "zeromq". Letters as in a name. */
+    /* Optional: the version of the loaded library, called after probe: "4.3.4", valid for the
      * process's lifetime. */
     const char *(*library_version)(void);
     const struct ipcmark_transport *const *transports; /* transport_count addresses */
     uint32_t transport_count;
     uint32_t reserved;
-    /* Optional: calls file(list, path) for each file right in /dev/shm, /tmp or /var/tmp that killed
-     * sessions can have left under names of the library's own; those that begin with a session's name
-     * ipcmark knows. It removes what this user owns and nobody has open. In a process of its own. */
+    /* Optional: calls file(list, path) for each file directly in /dev/shm, /tmp or /var/tmp that killed
+     * sessions may have left under the library's own names; ipcmark finds names that begin with a session's
+     * name itself. It removes files that this user owns and no process has open. In a separate process. */
     int (*leftovers)(void (*file)(void *list, const char *path), void *list, struct ipcmark_error *error);
 };
 
 #define IPCMARK_EXPORT __attribute__((visibility("default")))
-/* The one symbol of a module, called once: it only returns the address of what lives as long as the
- * process: no work, no failure. In C++ write `struct` before its type's name. */
+/* The only symbol of a module, called once: it only returns the address of a description that lives as
+ * long as the process, does no work and cannot fail. In C++ write `struct` before its type's name. */
 IPCMARK_EXPORT const struct ipcmark_module *ipcmark_module(void);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-//! Is advice right? Random questions, each answered by `ipcmark advise`; then all rows are measured again, four times as
-//! long, and the choice is compared with the best row of that second run which meets the conditions.
+//! The quality of advice: random questions, each answered by `ipcmark advise`. Then all rows are measured again, four
+//! times as long, and the choice is compared with the best row of that second run that meets the conditions.
 //!
-//! Run it with `make regret`, on a machine that does nothing else; about ten minutes. The questions follow from a seed,
-//! which is printed and can be given: `SEED=7 make regret`.
+//! Run it with `make regret`, on a machine that does nothing else; it takes about ten minutes. The questions follow
+//! from a seed, which is printed and can be set: `SEED=7 make regret`.
 
 use std::{path::Path, process::Command};
 
@@ -14,11 +14,11 @@ use rand_chacha::{
 
 const QUESTIONS: usize = 20;
 
-/// The choice may be behind the best row by so much.
+/// The largest acceptable regret: the choice may be this much behind the best row.
 const GOAL: f64 = 0.1;
 
 fn main() {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|word| word == "--bench") {
         return;
     }
@@ -33,7 +33,7 @@ fn main() {
     println!("{good} of {} answers are within 10 % of the best", known.len());
 }
 
-/// Asks one question; how far its choice is behind. None where nothing met the conditions.
+/// Asks one question and returns the regret of the choice. None if nothing met the conditions.
 fn answered(random: &mut ChaCha8Rng) -> Option<f64> {
     let question = question(random);
     let words = words(&question);
@@ -54,7 +54,7 @@ fn answered(random: &mut ChaCha8Rng) -> Option<f64> {
     regret
 }
 
-/// How far the choice is behind the best of a better run, and the sentence that says so.
+/// The regret of the choice against the best row of the longer run, and a sentence about it.
 fn regret(
     question: &Question,
     chosen: &Candidate,
@@ -111,11 +111,11 @@ fn words(question: &Question) -> Vec<String> {
     words
 }
 
-/// Measures what could answer.
+/// Measures the candidates.
 fn measure(words: &[String], budget: &str, to: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ipcmark"));
     command.arg("advise").args(words).args(["--budget", budget, "-o"]).arg(to);
     let output = command.output().expect("the command starts");
-    // Nothing may meet the conditions: its result is written all the same.
+    // Possibly nothing meets the conditions: the result is written all the same.
     assert!(to.exists(), "{}", String::from_utf8_lossy(&output.stderr));
 }

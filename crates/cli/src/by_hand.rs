@@ -34,7 +34,7 @@ pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
     lead_within(place, run, None)
 }
 
-/// The same, where the followers have so long to come.
+/// The same, with a limit on the time that the followers have to connect.
 pub(crate) fn lead_within(
     place: &LeaderPlace,
     run: &RunArguments,
@@ -47,7 +47,7 @@ pub(crate) fn lead_within(
     ended
 }
 
-/// The address of a leader that listens there.
+/// The address at which this leader listens.
 pub(crate) fn address_of(place: &LeaderPlace) -> Result<LeaderAddress, String> {
     leader_address(&place.socket, &place.allow_user, &place.listen, &place.secret)
 }
@@ -88,7 +88,7 @@ fn with_follower<T>(
 ) -> Result<T, String> {
     let FollowerArguments { socket, allow_user, connect, secret, .. } = arguments;
     let leader = leader_address(socket, allow_user, connect, secret)?;
-    // Its keepers find the modules that this finds.
+    // The keepers find the modules that this finds.
     let registry = registry::look(&arguments.module, &[])?.registry;
     let paths = transport_options::local_paths(&arguments.set, &registry)?;
     let pinning = arguments.cpu.map_or(Pinning::Auto, |cpu| Pinning::Cpus(vec![cpu]));
@@ -106,12 +106,13 @@ fn with_follower<T>(
     Ok(serve(&follower))
 }
 
-/// Removes the directory of the default socket, unless it is in use by another command and so not empty.
+/// Removes the directory of the default socket. That fails, as it should, if another command uses the
+/// directory, as it is not empty then.
 fn leave() {
     let _ = std::fs::remove_dir(own_directory());
 }
 
-/// The status to end with after a leader; nothing where another one is to be served.
+/// The exit status after a leader; None if another leader is to be served.
 fn ending(
     served: Result<Served, Error>,
     forever: bool,
@@ -172,7 +173,8 @@ fn own_directory() -> PathBuf {
     }
 }
 
-/// The socket of a leader and its followers of one user, in a directory that nobody else can write to.
+/// The default socket of one user's leader and followers, in a directory that only this user can write
+/// to.
 fn own_socket() -> Result<PathBuf, Error> {
     let (user, directory) = (getuid().as_raw(), own_directory());
     let failed = |error| Error::os("create", directory.display().to_string(), error);

@@ -1,4 +1,4 @@
-//! From the words of the command line to the command that they name.
+//! Maps the words of the command line to the command that they name.
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -12,13 +12,14 @@ use crate::{
     output,
 };
 
-/// The exit status where the command line cannot be obeyed.
+/// The exit status for an invalid command line.
 const WRONG_COMMAND_LINE: u8 = 2;
 
 const ABOUT: &str = "How long a hop between two processes takes on this machine, through every \
     mechanism worth choosing, and what it costs in CPU";
 
-/// Does what the words, the program's name first, ask for; the exit status.
+/// Executes the command in `words`, which start with the program's name, and returns the exit
+/// status.
 pub(crate) fn obey(words: &[OsString]) -> ExitCode {
     if let Some(status) = completion::answered(words, all) {
         return status;
@@ -63,7 +64,7 @@ fn all() -> clap::Command {
         .subcommands(commands)
 }
 
-/// Shows help and version as asked for; says what is wrong with the flags otherwise.
+/// Shows help or version if the user asked for it; otherwise says what is wrong with the flags.
 fn refuse(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     match error.kind() {

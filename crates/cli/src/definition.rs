@@ -1,4 +1,4 @@
-//! What a command of `ipcmark` is: its name, its flags, and what it does.
+//! The definition of a command of `ipcmark`: its name, its flags, and its function.
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -8,27 +8,27 @@ use crate::guide::Guide;
 
 /// A command, as its file defines it.
 pub(crate) struct Definition {
-    /// The word for it on the command line.
+    /// Its word on the command line.
     pub name: &'static str,
-    /// What it does, in a line of the help.
+    /// Its summary, one line in the help.
     pub summary: &'static str,
-    /// What its help says beside its flags.
+    /// The text of its help besides the flags.
     pub guide: Guide,
     /// Adds its flags.
     pub flags: fn(clap::Command) -> clap::Command,
-    /// Does it.
+    /// Runs it.
     pub run: fn(&Invocation<'_>) -> Outcome,
 }
 
-/// The exit status, or why the command line cannot be obeyed.
+/// The exit status, or the reason why the command line is rejected.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// A command line that cannot be obeyed, before anything was measured.
+/// A command line that is rejected before anything is measured.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Its flags are wrong, or ask for help.
+    /// The flags are wrong, or request help.
     Flags(clap::Error),
-    /// What they ask for is refused, in a sentence.
+    /// The request is refused, with a sentence.
     Refused(String),
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct NoFlags {}
 pub(crate) struct Invocation<'a> {
     /// All commands and their flags.
     pub all: &'a clap::Command,
-    /// What the help of each says.
+    /// The definitions of all commands.
     pub definitions: &'static [Definition],
-    /// Its name and the words behind it.
+    /// The command's name and the words after it.
     pub words: &'a [OsString],
-    /// The flags found in them.
+    /// The parsed flags.
     pub flags: &'a ArgMatches,
 }
 
@@ -54,7 +54,7 @@ impl Invocation<'_> {
         Ok(A::from_arg_matches(self.flags)?)
     }
 
-    /// The same, with `more` flags in front of the user's, which override them.
+    /// The same, with `more` flags before the user's, which override them.
     pub(crate) fn arguments_after<A: FromArgMatches>(
         &self,
         more: Vec<OsString>,

@@ -1,17 +1,17 @@
-//! The distances of a pair of processors, and how they share the time.
+//! The distances of a pair of processors, and their shares of the time.
 
 use ipcmark_machine::pair::PERIOD_NS;
 use ipcmark_results::stats::{Distance, Distances};
 
-/// Signs of the line that shows the distances over time.
+/// The characters of the line that shows the distances over time.
 const SIGNS: usize = 60;
 
-/// How the distances of a pair share the time.
+/// The distances of a pair and their shares of the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Division {
     /// The distances, the nearest first.
     pub distances: Vec<Distance>,
-    /// Times a second at which the distance changes.
+    /// The number of distance changes per second.
     pub changes_per_second: f64,
     /// The most frequent distance of each part of the time: 1 is the nearest, `x` apart, `?` none.
     pub over_time: String,
@@ -31,13 +31,13 @@ impl Division {
         }
     }
 
-    /// The part of the time in which the processors did not run at the same time.
+    /// The share of the time in which the processors did not run at the same time.
     pub(crate) fn apart(&self) -> f64 {
         let apart = self.distances.iter().filter(|distance| distance.apart);
         apart.map(|distance| distance.share_of_probes).sum()
     }
 
-    /// How often each distance is seen, near ones first: `61 ns 42 %, apart 3 %`.
+    /// Each distance with its frequency, near ones first: `61 ns 42 %, apart 3 %`.
     pub(crate) fn words(&self) -> String {
         let each =
             |distance: &Distance| format!("{distance} {}", percent(distance.share_of_probes));
@@ -45,7 +45,7 @@ impl Division {
     }
 }
 
-/// A share as people read it.
+/// Formats a share for people.
 pub(crate) fn percent(share: f64) -> String {
     match 100.0 * share {
         0.0 => "0 %".into(),
@@ -56,7 +56,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Changes between probes that have a distance; what has none is passed over.
+/// The number of changes between probes with a distance; probes without one are skipped.
 fn changes(places: &[Option<usize>]) -> f64 {
     let known: Vec<usize> = places.iter().copied().flatten().collect();
     known.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64

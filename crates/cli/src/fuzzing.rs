@@ -1,4 +1,4 @@
-//! What users and their files can ask for, as functions of texts: the fuzz targets in `crates/fuzz` call them.
+//! Input of users and their files, as functions of texts, for the fuzz targets in `crates/fuzz`.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::{
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(ipcmark_registry::native);
 
-/// The text of a plan, up to the plan of the run.
+/// Parses the text of a plan, up to the plan of the run.
 pub fn plan(text: &str) {
     let Ok(file) = PlanFile::parse("a plan".into(), text) else { return };
     let Ok(words) = file.words(&|_| false) else { return };
@@ -21,7 +21,7 @@ pub fn plan(text: &str) {
     assert!(plan.measurable() <= plan.len());
 }
 
-/// What stands behind `--sizes`, and in a file of sizes.
+/// Parses the value of `--sizes`, and the content of a file of sizes.
 pub fn sizes(text: &str) {
     for sizes in [Sizes::parse(text), Sizes::of_list(text)] {
         let Ok(Sizes(sizes)) = sizes else { continue };

@@ -1,18 +1,18 @@
-//! What the help of a command and its page for `man` say beside its flags: the same words in both.
+//! The text of a command's help and `man` page besides its flags; both use the same words.
 
-/// What a command's help says beside its flags.
+/// The text of a command's help besides its flags.
 pub(crate) struct Guide {
-    /// What it does, beyond its summary: a paragraph, or nothing.
+    /// More about the command than its summary: a paragraph, or empty.
     pub about: &'static str,
-    /// Command lines, each with what it does, or nothing where that is plain.
+    /// Example command lines, each with an explanation, which is empty if none is needed.
     pub examples: &'static [(&'static str, &'static str)],
-    /// What its exit statuses mean.
+    /// The meaning of its exit statuses.
     pub exit: &'static str,
-    /// Commands that are looked at next.
+    /// Related commands to read about next.
     pub see_also: &'static [&'static str],
 }
 
-/// What the help of `ipcmark` itself says.
+/// The text of the help of `ipcmark` itself.
 pub(crate) const MAIN: Guide = Guide {
     about: "",
     examples: &[
@@ -26,7 +26,7 @@ pub(crate) const MAIN: Guide = Guide {
 };
 
 impl Guide {
-    /// The words behind the flags in the help.
+    /// The text after the flags in the help.
     pub(crate) fn text(&self) -> String {
         let mut parts = Vec::new();
         if !self.about.is_empty() {
@@ -54,7 +54,8 @@ impl Guide {
         page + &format!(".SH SEE ALSO\n{}\n", others.join(", "))
     }
 
-    /// A line an example; what it does stands in a column of its own, or above one that is too long for that.
+    /// One line per example, with its explanation in a column of its own, or above a command that is too long
+    /// for that.
     fn lines(&self, indent: &str) -> String {
         let widths = self.examples.iter().map(|(command, _)| command.chars().count());
         let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
@@ -70,15 +71,15 @@ impl Guide {
     }
 }
 
-/// What stands behind the flags of a command within another, as a section of its page.
+/// The text after the flags of a subcommand, as a section of its page.
 pub(crate) fn notes(help: &str) -> String {
     format!(".SH NOTES\n.nf\n{}\n.fi\n", escaped(help))
 }
 
-/// The longest command line that has what it does beside it.
+/// The longest command line with its explanation on the same line.
 const WIDEST: usize = 58;
 
-/// Text as groff prints it: no line is a request, and no sign an escape.
+/// Text escaped for groff: no line is a request, and no character an escape.
 fn escaped(text: &str) -> String {
     let line = |line: &str| {
         let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");

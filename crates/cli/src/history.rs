@@ -6,7 +6,7 @@ use ipcmark_history::{Added, History, Labels, default_path};
 use ipcmark_report::row_names;
 use ipcmark_results::RunResult;
 
-/// The file that is named, or the usual one.
+/// The named file, or the default one.
 pub(crate) fn path(named: Option<&Path>) -> Result<PathBuf, String> {
     named.map(PathBuf::from).or_else(default_path).ok_or_else(|| {
         "cannot find the history: neither XDG_DATA_HOME nor HOME is set; name a file with --file"
@@ -14,7 +14,7 @@ pub(crate) fn path(named: Option<&Path>) -> Result<PathBuf, String> {
     })
 }
 
-/// Opens the usual history to add to it. The error is a sentence.
+/// Opens the default history for writing. The error is a sentence.
 pub(crate) fn open() -> Result<History, String> {
     History::write(&path(None)?)
 }
@@ -28,7 +28,7 @@ pub(crate) fn add(
     history.add(result, &row_names(result), &machine(result), labels)
 }
 
-/// The machine in words, where nobody has named it.
+/// The machine in words, unless the user has named it.
 fn machine(result: &RunResult) -> String {
     let place = &result.environment;
     let unit = if place.cpus_usable == 1 { "processor" } else { "processors" };

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the run ends once what it has measured is safe.
+//! Ctrl-C and SIGTERM: the run ends once its measurements are saved.
 
 use std::{
     io,
@@ -18,11 +18,11 @@ use signal_hook::{
     low_level::pipe,
 };
 
-/// Signals that end a run. An alarm is a time limit that was set before the command was executed. Signals
-/// that were ignored stay ignored: nohup, and a shell's background job.
+/// Signals that end a run. An alarm is a time limit that was set before the command was executed. Ignored
+/// signals stay ignored, as under nohup and in a shell's background job.
 const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGALRM];
 
-/// Tells when the user wants to stop, and by which signal.
+/// Reports that the user wants to stop, and by which signal.
 pub(crate) struct Interrupts {
     /// Readable from the first signal on.
     pub readable: UnixStream,
@@ -45,13 +45,13 @@ impl Interrupts {
         Ok(Self { readable, signal })
     }
 
-    /// The signal that came, if one did.
+    /// The received signal, if there is one.
     pub(crate) fn signal(&self) -> Option<u8> {
         let signal = self.signal.load(Ordering::Relaxed);
         u8::try_from(signal).ok().filter(|signal| *signal != 0)
     }
 
-    /// The exit status of a command that a signal ended, as shells report one.
+    /// The exit status of a command that a signal ended, as shells report it.
     pub(crate) fn exit_status(&self) -> ExitCode {
         ExitCode::from(128 + self.signal().unwrap_or(SIGINT as u8))
     }

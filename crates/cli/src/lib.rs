@@ -1,5 +1,5 @@
-//! `ipcmark`: how long a hop between two processes takes on this machine, through every mechanism
-//! worth choosing, and what it costs.
+//! `ipcmark`: the time of a hop between two processes on this machine, through every mechanism
+//! worth choosing, and its cost.
 
 mod arguments;
 mod by_hand;
@@ -31,12 +31,12 @@ use ipcmark_abi::{Found, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_machine::inherited;
 
-/// The whole life of the process.
+/// Runs the whole process.
 pub fn main() -> ExitCode {
     inherited::with_known_state(part)
 }
 
-/// The command itself, or the part of it that it has started as a process.
+/// Runs the command itself, or the part of it for which it was started as a child process.
 fn part() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1).and_then(|word| word.to_str()) {

@@ -1,4 +1,4 @@
-//! The standard streams: a reader who closes its end early is not an error.
+//! The standard streams: a reader that closes its end early is not an error.
 
 use std::{
     borrow::Cow,
@@ -9,13 +9,13 @@ use std::{
 
 use ipcmark_report::{Terminal, ascii};
 
-/// No terminal is taken to be narrower.
+/// Narrower terminals are treated as this wide.
 pub(crate) const LEAST_COLUMNS: usize = 40;
 
-/// Columns where neither the terminal nor `COLUMNS` tells.
+/// The columns if neither the terminal nor `COLUMNS` gives them.
 pub(crate) const DEFAULT_COLUMNS: usize = 100;
 
-/// Prints to standard output; false where that failed.
+/// Prints to standard output; false if that fails.
 #[must_use]
 pub(crate) fn print(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
@@ -28,13 +28,13 @@ pub(crate) fn print(text: &str) -> bool {
     }
 }
 
-/// Prints what people read to standard output, as the locale allows; false where that failed.
+/// Prints text for people to standard output, as the locale allows; false if that fails.
 #[must_use]
 pub(crate) fn show(text: &str) -> bool {
     print(&shown(text))
 }
 
-/// The same; the exit status says whether that worked.
+/// The same; returns the exit status.
 pub(crate) fn shown_all(text: &str) -> ExitCode {
     if show(text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -44,8 +44,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if is_ascii() { ascii(text).into() } else { text.into() }
 }
 
-/// True if the locale has no UTF-8. Where the environment names none, as in many containers, whoever reads the output
-/// mostly has one.
+/// True if the locale has no UTF-8. If the environment names no locale, as in many containers, the reader's terminal
+/// usually supports UTF-8.
 fn is_ascii() -> bool {
     let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
     let locale = named.into_iter().find(|locale| !locale.is_empty());
@@ -55,12 +55,13 @@ fn is_ascii() -> bool {
     })
 }
 
-/// Prints to standard output; the exit status says whether that worked.
+/// Prints to standard output and returns the exit status.
 pub(crate) fn printed(text: &str) -> ExitCode {
     if print(text) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Writes an error or a note to standard error. Where that fails, the exit status still tells.
+/// Writes an error or a note to standard error. If that fails, the exit status still shows the
+/// error.
 pub(crate) fn say(what: impl Display) {
     let text = shown(&format!("ipcmark: {what}")).into_owned();
     let lines = match terminal_size::terminal_size_of(io::stderr()) {
@@ -70,7 +71,7 @@ pub(crate) fn say(what: impl Display) {
     let _ = writeln!(io::stderr(), "{lines}");
 }
 
-/// A text whose lines break between words, for a terminal would break within them.
+/// A text with its lines broken between words, because a terminal would break within words.
 fn wrapped(text: &str, columns: usize) -> String {
     let options = textwrap::Options::new(columns.max(LEAST_COLUMNS))
         .break_words(false)
@@ -79,23 +80,23 @@ fn wrapped(text: &str, columns: usize) -> String {
     lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Writes the help to standard error, where it was not asked for.
+/// Writes the help to standard error, for a user who did not request it.
 pub(crate) fn show_help(text: &str) {
     let _ = write!(io::stderr(), "{}", shown(text));
 }
 
-/// Writes part of a line of progress to standard error, where there is something to write.
+/// Writes a part of a line of progress to standard error.
 pub(crate) fn announce(text: &str) {
     let _ = write!(io::stderr(), "{}", shown(text));
 }
 
-/// Writes an error to standard error; the exit status of a command that failed.
+/// Writes an error to standard error and returns the exit status of a failed command.
 pub(crate) fn failed(what: impl Display) -> ExitCode {
     say(what);
     ExitCode::FAILURE
 }
 
-/// How tables look where standard output goes.
+/// The properties of standard output that tables depend on.
 pub(crate) fn terminal() -> Terminal {
     let is_terminal = io::stdout().is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

@@ -1,5 +1,5 @@
-//! A card as a picture of pixels, drawn by a program that the user has: a library for it, with text, would make the build of
-//! the command by more than a minute longer and the command by 5 MB larger.
+//! A card as a PNG, drawn by a program that the user has. A library for it, with text, would lengthen the build by more
+//! than a minute and enlarge the command by 5 MB.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use std::{
 /// Width and height of the card.
 const SIZE: [u32; 2] = [1200, 630];
 
-/// A program that draws, and its words for a file to read and one to write.
+/// A program that draws, and its arguments for the input and output files.
 struct Painter {
     name: &'static str,
     words: fn(&Path, &Path) -> Vec<OsString>,
@@ -40,7 +40,7 @@ fn browser(svg: &Path, png: &Path) -> Vec<OsString> {
     let profile = svg.with_file_name("profile");
     let mut all: Vec<OsString> =
         ["--headless", "--disable-gpu", "--hide-scrollbars"].map(OsString::from).into();
-    // A browser refuses to be root's in a sandbox; what it shows is the command's own drawing, without scripts.
+    // A browser refuses to run sandboxed as root; the page is the command's own drawing, without scripts.
     if nix::unistd::geteuid().is_root() {
         all.push("--no-sandbox".into());
     }
@@ -76,7 +76,7 @@ pub(crate) fn png(svg: &str) -> Result<Vec<u8>, String> {
     }))
 }
 
-/// The picture that a program drew; none where there is no such program.
+/// The picture that a program drew; None if there is no such program.
 fn drawn(painter: &Painter, svg: &Path, png: &Path) -> Option<Result<Vec<u8>, String>> {
     let mut command = Command::new(painter.name);
     command.args((painter.words)(svg, png)).stdin(Stdio::null());

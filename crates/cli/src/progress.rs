@@ -1,5 +1,5 @@
-//! The line of progress: what is being measured, how far the run is, how long it still takes. On standard error,
-//! and only on a terminal.
+//! The line of progress: the current measurement, the progress of the run, and the remaining time. It goes to
+//! standard error, and only to a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Steps of the bar.
+/// The steps of the bar.
 const STEPS: u64 = 1000;
 
-/// The line of a run.
+/// The line of progress of one run.
 pub(crate) struct Progress {
     bar: ProgressBar,
     began: Instant,
@@ -25,29 +25,30 @@ impl Progress {
         Self { bar, began: Instant::now() }
     }
 
-    /// This is being measured now, and the run is so far, from 0 to 1.
+    /// Shows the current measurement and the progress of the run from 0 to 1.
     pub(crate) fn show(&mut self, what: &str, done: f64) {
         self.bar.set_position((done * STEPS as f64) as u64);
         let message = match left(self.began.elapsed(), done) {
-            // The end of a line that is too long is cut.
+            // The end of a line that is too long is cut off.
             Some(left) => format!("{} left, {what}", words(left)),
             None => what.to_owned(),
         };
         self.bar.set_message(output::shown(&message).into_owned());
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// How long a run still takes, from what it took until now; nothing while that tells too little.
+/// The estimated remaining time of a run, from the elapsed time; None while too little is done for
+/// an estimate.
 pub(crate) fn left(elapsed: Duration, done: f64) -> Option<Duration> {
     (done > 0.02).then(|| elapsed.mul_f64((1.0 - done).max(0.0) / done))
 }
 
-/// A time that is left, in words.
+/// The remaining time in words.
 pub(crate) fn words(left: Duration) -> String {
     match left.as_secs() + 1 {
         seconds @ 0..100 => format!("{seconds} s"),

@@ -12,11 +12,11 @@ use ipcmark_registry::known;
 
 use crate::output;
 
-/// The transports, and whether every module that was named offers some.
+/// The transports; `is_whole` is true if every named module offers some.
 pub(crate) struct Transports {
     pub registry: Registry,
     is_whole: bool,
-    /// The variable of the environment by which keepers find the same modules, and its value.
+    /// The environment variable through which keepers find the same modules, and its value.
     inherited: (&'static str, String),
 }
 
@@ -24,18 +24,18 @@ impl Transports {
     /// Makes keepers that start from now on find these transports, and not those of another list.
     pub(crate) fn hand_on(&self) {
         let (variable, value) = &self.inherited;
-        // SAFETY: whoever calls it has one thread, so nobody reads the environment meanwhile.
+        // SAFETY: every caller has only one thread, so nothing reads the environment meanwhile.
         unsafe { std::env::set_var(variable, value) };
     }
 
-    /// The exit status of what was done with them: no success where a module that was named is refused.
+    /// The final exit status: a failure if a named module was refused.
     pub(crate) fn status(&self, done: ExitCode) -> ExitCode {
         if self.is_whole || done != ExitCode::SUCCESS { done } else { ExitCode::FAILURE }
     }
 }
 
-/// Looks for modules and lists everything that `words` choose, nothing standing for all, while the command has one
-/// thread. An error is one of the command line.
+/// Looks for modules and lists every transport that `words` select; no words select all. The command must have
+/// only one thread. An error is one of the command line.
 pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, String> {
     for file in named {
         File::open(file).map_err(|e| format!("cannot read the module {}: {e}", file.display()))?;
@@ -57,8 +57,8 @@ pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, St
     Ok(transports)
 }
 
-/// Whether these are whole names, each of a transport that the command knows by itself. A glob or a family can also
-/// mean what only a module can tell.
+/// True if these are whole names of transports that the command knows by itself. A glob or a family can also select
+/// transports that only a module knows.
 fn are_known(words: &[String]) -> bool {
     let known = known();
     let is_known =
@@ -66,7 +66,7 @@ fn are_known(words: &[String]) -> bool {
     !words.is_empty() && words.iter().all(is_known)
 }
 
-/// Says why modules that were named cannot be used; whether all can.
+/// Reports why named modules cannot be used; true if all can.
 fn complain_of_refused(named: &[PathBuf], found: &Found) -> bool {
     let named: Vec<PathBuf> = named.iter().filter_map(|file| fs::canonicalize(file).ok()).collect();
     let is_named = |path: &Path| named.iter().any(|named| named == path);

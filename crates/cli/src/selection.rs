@@ -1,25 +1,25 @@
-//! Which transports a user means.
+//! The selection of transports by the user.
 
 use glob::Pattern;
 use ipcmark_engine::Registry;
 
-/// Transports chosen, and which of them by their own name.
+/// The selected transports, and those that were selected by their own name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// Places in the registry, ascending, each once.
+    /// Indices in the registry, ascending, each once.
     pub transports: Vec<usize>,
-    /// Those that were named in full: that they run is part of what was asked for.
+    /// Those that were named in full: the run fails if they cannot run.
     pub by_name: Vec<usize>,
 }
 
-/// Chooses by names, globs, families and `all`; nothing stands for all.
+/// Selects by names, globs, families and `all`; no words select all.
 pub(crate) fn select(words: &[String], registry: &Registry) -> Result<Selection, String> {
     let mut selection = Selection { transports: Vec::new(), by_name: Vec::new() };
     let all = ["all".to_owned()];
     for word in if words.is_empty() { &all[..] } else { words } {
         let word = word.trim();
         let matches = matching(word, registry)?;
-        // A name that is a family's too (iceoryx2) means the one transport.
+        // A name that is also a family's (iceoryx2) selects the one transport.
         match matches.iter().find(|at| registry[**at].definition().name == word) {
             Some(at) => {
                 selection.by_name.push(*at);
@@ -33,7 +33,7 @@ pub(crate) fn select(words: &[String], registry: &Registry) -> Result<Selection,
     Ok(selection)
 }
 
-/// The places of what a name, a glob, a family or `all` means.
+/// The indices of the transports that a name, a glob, a family or `all` selects.
 pub(crate) fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, String> {
     let definitions = || registry.iter().map(|candidate| candidate.definition()).enumerate();
     let places = |wanted: &dyn Fn(&str, &str) -> bool| -> Vec<usize> {
@@ -58,7 +58,7 @@ fn unknown<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     let near: Vec<&str> =
         near.iter().take(3).filter(|(score, _)| *score > 0.7).map(|(_, name)| *name).collect();
-    // One letter too many, missing, wrong or in another's place.
+    // One letter added, missing, wrong or transposed.
     let is_slip = |name: &&&str| strsim::osa_distance(&lower, name) <= 1;
     let slips: Vec<&&str> = names.iter().filter(is_slip).collect();
     match (&slips[..], near.is_empty()) {

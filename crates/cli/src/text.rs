@@ -1,4 +1,4 @@
-//! Lines for a terminal: broken at its width, and painted where it shows colours.
+//! Lines for a terminal: wrapped to its width, and coloured if it shows colours.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,11 @@ use textwrap::{Options, WordSplitter, core::display_width, wrap};
 
 use crate::output;
 
-/// The fewest columns for a text behind its start; where there are fewer it stands below.
+/// The fewest columns for a text after its start; with fewer, the text begins on the next line.
 const LEAST_ROOM: usize = 16;
 
-/// A text behind a start, its further lines below its first word; below the start where there is no room.
+/// A text after a start, with its further lines aligned to its first word; on the lines below the start
+/// if there is no room.
 pub(crate) fn hanging(start: &str, text: &str, terminal: Terminal) -> Vec<String> {
     let width = terminal.width.max(output::LEAST_COLUMNS);
     let (start, text) = (shown(start, terminal), shown(text, terminal));
@@ -26,7 +27,7 @@ pub(crate) fn hanging(start: &str, text: &str, terminal: Terminal) -> Vec<String
 }
 
 fn broken(first: &str, below: &str, text: &str, width: usize) -> Vec<String> {
-    // A name or a command that broke at a hyphen could not be copied.
+    // A name or a command that is split at a hyphen could not be copied.
     let options = Options::new(width).word_splitter(WordSplitter::NoHyphenation);
     let options = options.initial_indent(first).subsequent_indent(below);
     wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
@@ -36,14 +37,14 @@ fn shown(text: &str, terminal: Terminal) -> Cow<'_, str> {
     if terminal.ascii { ascii(text).into() } else { text.into() }
 }
 
-/// What stands out.
+/// For emphasis.
 pub(crate) const BOLD: &str = "\x1b[1m";
-/// What is well.
+/// For a good state.
 pub(crate) const GREEN: &str = "\x1b[32m";
-/// What is not.
+/// For a bad state.
 pub(crate) const RED: &str = "\x1b[31m";
 
-/// A text in a colour, or in bold, where the terminal shows it.
+/// A text in a colour or in bold, if the terminal shows it.
 pub(crate) fn paint(text: &str, color: &str, terminal: Terminal) -> String {
     if terminal.color { format!("{color}{text}\x1b[0m") } else { text.to_owned() }
 }

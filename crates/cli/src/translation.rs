@@ -1,28 +1,28 @@
-//! What a command line of another benchmark means to `ipcmark run`.
+//! The translation of another benchmark's command line to `ipcmark run`.
 
 use ipcmark_transport::Wait;
 
 use crate::arguments::{run::RunArguments, values::WaitWord};
 
-/// Flags of `ipcmark run` that mean the same as a command line of another benchmark.
+/// Flags of `ipcmark run` that are equivalent to a command line of another benchmark.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Translation {
     /// The flags.
     pub words: Vec<String>,
-    /// Its settings, apart from the flags because a path among them may hold a comma.
+    /// Its settings, separate from the flags because a path among them may contain a comma.
     pub settings: Vec<String>,
-    /// True if its transports are all that the benchmark has, none of them named by the user.
+    /// True if its transports are all that the benchmark has, and the user named none of them.
     pub has_all: bool,
-    /// Transports that can only poll, and do whatever is said of how the others wait.
+    /// Transports that can only poll, whatever wait is set for the others.
     pub polled: &'static [&'static str],
 }
 
-/// Flags that say how often everything is repeated.
+/// Flags that set the number of repetitions.
 const REPETITIONS: [&str; 3] = ["--trials", "--budget", "--precision"];
 
 impl Translation {
-    /// The flags that every tool has, the transports first, with what was written behind `--`, which comes
-    /// last and so overrides. All of them measure once.
+    /// The flags that every tool has, the transports first, then the words after `--`, which come last and
+    /// so override. All of them measure once.
     pub(crate) fn new(flags: &[(&str, &str)], rest: &[String]) -> Self {
         let flags = flags.iter().filter(|(flag, _)| !has_list(rest, flag));
         let flags = flags.map(|(flag, value)| format!("--{flag}={value}"));
@@ -32,13 +32,14 @@ impl Translation {
         Self { words, settings: Vec::new(), has_all: false, polled: &[] }
     }
 
-    /// The same, of all that the benchmark has: what is not available is shown, and no error.
+    /// The same for all transports of the benchmark: unavailable ones are shown, and are not
+    /// errors.
     pub(crate) fn of_all(self) -> Self {
         let has_all = self.words.first().is_some_and(|word| word.starts_with("--transports="));
         Self { has_all, ..self }
     }
 
-    /// The flags of `ipcmark run`. An error is in what was written behind `--`.
+    /// The flags of `ipcmark run`. An error is in the words after `--`.
     pub(crate) fn arguments(self) -> Result<RunArguments, clap::Error> {
         let mut arguments = RunArguments::of_words(&self.words)?;
         arguments.has_all = self.has_all;
@@ -53,10 +54,10 @@ impl Translation {
     }
 }
 
-/// Flags whose values add up where they are written twice.
+/// Flags whose values accumulate when they are repeated.
 const LISTS: [(&str, &str); 2] = [("transports", "-t"), ("waits", "-w")];
 
-/// True if a flag with a list is among these words.
+/// True if `words` contain a flag that takes a list.
 fn has_list(words: &[String], flag: &str) -> bool {
     let short = LISTS.iter().find(|(long, _)| *long == flag).map(|(_, short)| *short);
     short.is_some_and(|short| {

@@ -1,4 +1,4 @@
-//! What users set of transports: `--set zeromq.high-water-mark=100`.
+//! The transport options that users set: `--set zeromq.high-water-mark=100`.
 
 use std::{
     collections::BTreeMap,
@@ -10,13 +10,13 @@ use ipcmark_transport::OptionSpec;
 
 use crate::selection;
 
-/// Keys and values by a transport's place in the registry.
+/// Keys and values by a transport's index in the registry.
 pub(crate) type Options = BTreeMap<usize, BTreeMap<String, String>>;
 
 /// Reads every `TRANSPORT.KEY=VALUE`, where the transport is a name, a glob or a family, and checks
-/// it against what the transports declare. What a name, glob or family brings in and has no such
-/// option stays as it is, unless none has it; so does a row that does not take the value, where the
-/// family has the name of a transport that does.
+/// it against the options that the transports declare. Selected transports without such an option
+/// are left as they are, unless none has it. The same holds for a row that does not accept the
+/// value, if the family has the name of a transport that does.
 pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, String> {
     let mut options = Options::new();
     for word in words {
@@ -32,7 +32,7 @@ pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, Str
                     taken = true;
                     set(&mut options, at, key, checked, word)?;
                 }
-                // A family called like its first transport, whose other rows take less.
+                // A family with the name of its first transport, whose other rows accept less.
                 Err(why) if is_named && !is_meant(at) => refused = Some(why),
                 Err(why) => return Err(format!("in --set {word}: {why}")),
             }
@@ -48,7 +48,7 @@ pub(crate) fn read(words: &[String], registry: &Registry) -> Result<Options, Str
     Ok(options)
 }
 
-/// What these name that stand before the keys; an empty word where one is no setting.
+/// The part before the key of each setting; an empty word if a setting is malformed.
 pub(crate) fn named(words: &[String]) -> impl Iterator<Item = &str> {
     words.iter().map(|word| split(word).map_or("", |(transport, ..)| transport))
 }
@@ -97,7 +97,7 @@ fn unknown(transport: &str, key: &str, registry: &Registry) -> String {
     }
 }
 
-/// The files and directories among the values: what a transport is going to read.
+/// The files and directories among the values, which the transports will read.
 pub(crate) fn paths(options: &Options, registry: &Registry) -> Vec<PathBuf> {
     let each = options.iter().flat_map(|(at, options)| options.iter().map(move |o| (at, o)));
     let paths = each.filter(|(at, (key, value))| {
@@ -106,7 +106,7 @@ pub(crate) fn paths(options: &Options, registry: &Registry) -> Vec<PathBuf> {
     paths.map(|(_, (_, value))| Path::new(value).to_owned()).collect()
 }
 
-/// What a follower's user sets: files and directories of its host, by transport and key.
+/// The settings of a follower's user: files and directories of its host, by transport and key.
 pub(crate) fn local_paths(
     words: &[String],
     registry: &Registry,

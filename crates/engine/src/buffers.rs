@@ -1,9 +1,9 @@
-//! Buffers that an end changes with every message: how many there are, and where there can be none.
+//! Buffers that an endpoint changes with every message: their number, and the cases in which they are impossible.
 
 use ipcmark_transport::{BUFFERS, COLD, Definition, FanOut, MOST_BUFFER_BYTES, Pattern};
 
-/// How many buffers of so many bytes each a word asks for; an error says why there cannot be so many. As many as the
-/// last-level cache holds are cold: there are as many of the other way, and those of the other end beside them.
+/// The number of buffers of `payload` bytes that `word` asks for, or the reason why it is impossible. `COLD` means
+/// as many as the last-level cache holds: the other direction has as many, and so has the other endpoint.
 pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Result<u64, String> {
     let count = match (word, cache_bytes) {
         (COLD, None) => return Err(UNKNOWN_CACHE.into()),
@@ -18,7 +18,8 @@ pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Res
     }
 }
 
-/// The bytes of so many buffers of so many bytes, each way in each process, where so many are left.
+/// The bytes that `count` buffers of `payload` bytes take, each way in each process; an error where fewer are
+/// available.
 pub(crate) fn bytes(
     count: u64,
     payload: usize,
@@ -40,7 +41,7 @@ pub(crate) fn bytes(
 const UNKNOWN_CACHE: &str =
     "the system does not tell the size of its last-level cache; ask for a number of buffers";
 
-/// Why the rows of a transport and a pattern cannot have buffers that change; none where they can.
+/// The reason why rows of this transport and pattern cannot change buffers; none if they can.
 pub(crate) fn obstacle(definition: &Definition, pattern: Pattern) -> Option<String> {
     if !definition.options.contains(&BUFFERS) {
         return Some(own_memory(definition));
@@ -52,7 +53,7 @@ pub(crate) fn obstacle(definition: &Definition, pattern: Pattern) -> Option<Stri
     })
 }
 
-/// Options that say how many messages a transport's own memory holds.
+/// Options that set how many messages a transport's own memory holds.
 const DEPTHS: [&str; 3] = ["capacity", "depth", "history"];
 
 fn own_memory(definition: &Definition) -> String {

@@ -1,5 +1,5 @@
-//! What a leader can ask of a follower's worker, and what a worker can reply, as functions of bytes: the fuzz targets
-//! in `crates/fuzz` call them.
+//! A leader's requests to a follower's worker, and a worker's replies, as functions of bytes, called by the fuzz
+//! targets in `crates/fuzz`.
 
 use std::{collections::BTreeMap, io::Write, path::PathBuf, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::{
     worker,
 };
 
-/// The time that a session is given: every report covers so much at most.
+/// The time that a session is given: the maximum that a report may cover.
 const GIVEN: Duration = Duration::from_secs(1);
 
-/// Messages of a channel, sent as one list or as the bytes of frames.
+/// The messages received from a channel, given as one JSON list or as the bytes of frames.
 fn received<In: serde::de::DeserializeOwned>(bytes: &[u8]) -> Vec<In> {
     let frames = match serde_json::from_slice(bytes) {
         Ok(Value::Array(messages)) => messages.iter().flat_map(frame).collect(),
@@ -46,7 +46,8 @@ fn frame(message: &Value) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..], body.as_bytes()].concat()
 }
 
-/// Requests to a follower's worker of this transport, up to the end that would be opened and the pass over it.
+/// Processes requests to a follower's worker of this transport, up to the endpoint that would be opened and the
+/// pass over it.
 pub fn requests(bytes: &[u8], transport: &dyn AnyTransport) {
     let mut open: Option<Settings> = None;
     for request in received::<Request>(bytes) {
@@ -62,7 +63,7 @@ pub fn requests(bytes: &[u8], transport: &dyn AnyTransport) {
     }
 }
 
-/// The settings of the end that would be opened; no path in them is the leader's.
+/// The settings of the endpoint that would be opened; no path in them is the leader's.
 fn settings(transport: &dyn AnyTransport, opening: Opening) -> Option<Settings> {
     let (definition, role) = (transport.definition(), Role::Follower(0));
     worker::check_opening(definition, role, &opening).ok()?;
@@ -82,7 +83,7 @@ fn settings(transport: &dyn AnyTransport, opening: Opening) -> Option<Settings> 
     })
 }
 
-/// Replies of the workers of a session, up to the row of the result.
+/// Processes replies of a session's workers, up to the row of the result.
 pub fn replies(bytes: &[u8]) {
     let mut row = RowReports {
         opened: Vec::new(),
@@ -109,7 +110,7 @@ pub fn replies(bytes: &[u8]) {
             _ => {}
         }
     }
-    // As a session has them, one of each worker and the leader's first.
+    // As in a session: one from each worker, the leader's first.
     row.measured.sort_by_key(|reply| !matches!(reply, Reply::Led(_)));
     let Ok(reports) = Reports::of(row) else { return };
     let (_, _, share) = (reports.placed_samples(), reports.blocks(), reports.idle_share());
@@ -131,18 +132,18 @@ pub fn replies(bytes: &[u8]) {
         load: Load::Closed,
     };
     let Ok(measurement) = reports.measurement(&circumstances) else { return };
-    // One with a figure that is no number makes a row that has failed.
+    // A measurement with a non-finite figure becomes a failed row.
     drop(measurement.check());
     assert!(serde_json::to_string(&measurement).is_ok(), "what was measured can be written");
 }
 
-/// A request of each kind that has a reply.
+/// A request of each kind that is answered.
 fn asked() -> Vec<Request> {
     let session = requests_of_a_session();
     serde_json::from_value(session).expect("they are requests")
 }
 
-/// What a leader asks of a worker.
+/// A leader's requests to a worker.
 pub fn requests_of_a_session() -> Value {
     let opening = Opening {
         number: 1,
@@ -176,7 +177,7 @@ pub fn requests_of_a_session() -> Value {
     ])
 }
 
-/// What a leader and a follower reply.
+/// The replies of a leader and a follower.
 pub fn replies_of_a_session() -> Value {
     let opened = || Opened {
         setup_ns: 1000,

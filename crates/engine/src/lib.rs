@@ -1,11 +1,10 @@
-//! The engine: sessions of a leader and its followers, the sandbox around them, the loops that are
-//! measured, the clock, the recorder and the costs. It knows no transport by name.
+//! The engine: sessions of a leader and its followers, their sandbox, the measured loops, the clock, the recorder
+//! and the costs. It knows no transport by name.
 //!
-//! The command makes a [`Plan`] of a [`PlanRequest`] and hands it to [`run`]. For each session that starts
-//! a *keeper*, a fresh copy of the executable told so by [`KEEPER_COMMAND`], which makes the
-//! namespaces and forks the *workers*; the executable must call [`keep`] with the same transports
-//! when it finds that word. The command itself takes no part in a measurement: it sleeps until a
-//! worker reports, a deadline passes or the user interrupts.
+//! The command makes a [`Plan`] from a [`PlanRequest`] and passes it to [`run`]. For each session it starts a
+//! *keeper*: a fresh copy of the executable, started with [`KEEPER_COMMAND`]. The keeper creates the namespaces and
+//! forks the *workers*; on that word the executable must call [`keep`] with the same transports. The command itself
+//! takes no part in a measurement: it sleeps until a worker reports, a deadline passes or the user interrupts.
 
 mod buffers;
 mod command;

@@ -1,4 +1,4 @@
-//! A transport as the engine keeps it: without its type on the outside, with it in the loops.
+//! A transport as the engine keeps it: type-erased outside, with its concrete type in the loops.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,29 @@ use ipcmark_transport::{
 
 use crate::worker::{self, WorkerContext};
 
-/// A transport of any type. Everything dynamic happens once a session; the loops inside
-/// [`AnyTransport::serve`] are built for the transport's own type.
+/// A transport of any type. Dynamic dispatch happens once a session; the loops inside [`AnyTransport::serve`] are
+/// built for the transport's own type.
 pub trait AnyTransport: Send + Sync {
-    /// What it is and what it can do.
+    /// The transport's definition and capabilities.
     fn definition(&self) -> &Definition;
-    /// Whether what a user has set of its options can be used.
+    /// Checks the option values that a user has set.
     fn check(&self, options: &BTreeMap<String, String>) -> Result<(), Error>;
-    /// Whether it can run here.
+    /// Checks whether the transport can run here.
     fn probe(&self) -> Availability;
     /// Serves a session as one of its workers, until the command is gone.
     #[doc(hidden)]
     fn serve(&self, context: &mut WorkerContext) -> Result<(), Error>;
-    /// What killed sessions of these names can have left beyond names that begin with theirs.
+    /// Resources that killed sessions with these names may have left under names that do not begin with a session's
+    /// name.
     fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error>;
-    /// The library that is asked for leftovers, once for all transports of it.
+    /// The library that is asked for leftovers, once for all of its transports.
     fn library(&self) -> &str;
 }
 
-/// The transports of a command, in the order in which they are listed.
+/// The transports of a command, in listing order.
 pub type Registry = Vec<Box<dyn AnyTransport>>;
 
-/// Makes a [`AnyTransport`] of each transport of a list.
+/// Turns each transport of a list into an [`AnyTransport`].
 pub struct Register;
 
 struct Registered<T>(T);

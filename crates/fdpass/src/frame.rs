@@ -22,12 +22,12 @@ use nix::{
 /// The longest frame in bytes.
 pub const MAX_FRAME_BYTES: usize = 4096;
 
-/// The most descriptors in one frame: enough for the workers of one process, which are sixteen followers
-/// with three each and their leader.
+/// The most descriptors in one frame: enough for the workers of one process, that is sixteen followers with
+/// three each and their leader.
 pub const MAX_FRAME_FDS: usize = 80;
 
-/// One byte before each frame: without it the record of an empty frame could not be told from the end of
-/// the connection.
+/// One byte before each frame: without it, the record of an empty frame would look like the end of the
+/// connection.
 const PREFIX: usize = 1;
 
 /// One end of a connection that carries frames.
@@ -35,10 +35,10 @@ const PREFIX: usize = 1;
 pub struct FrameSocket(OwnedFd);
 
 impl FrameSocket {
-    /// Two connected ends, closed on exec.
+    /// Creates two connected ends, closed on exec.
     ///
     /// # Errors
-    /// The system has no descriptor or memory left.
+    /// The system is out of descriptors or memory.
     pub fn pair() -> Result<(Self, Self), Error> {
         let (a, b) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
@@ -46,19 +46,18 @@ impl FrameSocket {
         Ok((Self(a), Self(b)))
     }
 
-    /// Another descriptor of the same end.
+    /// Duplicates the descriptor of this end.
     ///
     /// # Errors
-    /// The process has no descriptor left.
+    /// The process is out of descriptors.
     pub fn try_clone(&self) -> Result<Self, Error> {
         self.0.try_clone().map(Self).map_err(|e| Error::scarce("copy", "a socket", e))
     }
 
-    /// Makes `receive` fail once nothing has come, and `send` once nothing has gone, for `limit`; zero lifts
-    /// the limit.
+    /// Makes `receive` and `send` fail after `limit` without progress; zero lifts the limit.
     ///
     /// # Errors
-    /// The descriptor is no socket.
+    /// The descriptor is not a socket.
     pub fn set_timeout(&self, limit: Duration) -> Result<(), Error> {
         let limit = TimeVal::new(limit.as_secs() as _, limit.subsec_micros() as _);
         setsockopt(&self.0, sockopt::ReceiveTimeout, &limit)
@@ -89,10 +88,10 @@ impl FrameSocket {
             .map_err(|errno| failed("send", errno))
     }
 
-    /// Receives one frame, sleeping until it is there or the timeout has passed.
+    /// Receives one frame, sleeping until it arrives or the timeout has passed.
     ///
     /// # Errors
-    /// The other end is closed, the timeout has passed, or a frame came that did not fit.
+    /// The other end is closed, the timeout has passed, or a frame exceeded the limits.
     pub fn receive(&self) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
         let mut record = vec![0; PREFIX + MAX_FRAME_BYTES];
         let (read, is_cut_off, fds) =
@@ -110,13 +109,13 @@ impl FrameSocket {
 
     /// Ends the connection for every descriptor of this end.
     pub fn close(&self) {
-        // One that has ended already needs nothing.
+        // An error only means that it has ended already.
         let _ = shutdown(self.0.as_raw_fd(), Shutdown::Both);
     }
 }
 
 impl From<OwnedFd> for FrameSocket {
-    /// The end behind a descriptor that was inherited or received.
+    /// The end of an inherited or received descriptor.
     fn from(fd: OwnedFd) -> Self {
         Self(fd)
     }
@@ -142,19 +141,19 @@ fn failed(operation: &str, errno: Errno) -> Error {
     }
 }
 
-/// Room for the control messages of a record, aligned as the kernel wants them: more than the most descriptors
-/// that it passes at once, which are 253.
+/// Room for the control messages of a record, aligned for the kernel: more than the most descriptors that it
+/// passes at once, which is 253.
 type Control = [u64; 160];
 
-/// Receives one record: its length, whether something of it was cut off, and its descriptors. They are taken
-/// even then: those that have arrived are this process's to close.
+/// Receives one record: its length, true if it was truncated, and its descriptors. A truncated record's
+/// descriptors are taken too: those that arrived are open in this process, which must close them.
 fn receive_record(
     socket: &OwnedFd,
     record: &mut [u8],
 ) -> Result<(usize, bool, Vec<OwnedFd>), Errno> {
     let mut part = libc::iovec { iov_base: record.as_mut_ptr().cast(), iov_len: record.len() };
     let mut control: Control = [0; 160];
-    // SAFETY: a message header of zeros is an empty one.
+    // SAFETY: a message header of zeros is empty and valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
     header.msg_control = control.as_mut_ptr().cast();
@@ -162,18 +161,18 @@ fn receive_record(
     let (fd, flags) = (socket.as_raw_fd(), libc::MSG_CMSG_CLOEXEC);
     // SAFETY: the header points to the record and to the control buffer, with their lengths.
     let read = retry(|| Errno::result(unsafe { libc::recvmsg(fd, &raw mut header, flags) }))?;
-    // SAFETY: the kernel has filled the header and the control buffer, which is still there.
+    // SAFETY: the kernel has filled the header and the control buffer, which is still alive.
     let fds = unsafe { take_descriptors(&header) };
     let is_cut_off = header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0;
     Ok((read as usize, is_cut_off || fds.len() > MAX_FRAME_FDS, fds))
 }
 
 /// # Safety
-/// The header is one that `recvmsg` has filled, and its descriptors were not taken before.
+/// `recvmsg` has filled the header, and its descriptors were not taken before.
 unsafe fn take_descriptors(header: &libc::msghdr) -> Vec<OwnedFd> {
     let mut fds = Vec::new();
-    // SAFETY: the macros walk within the control buffer of the header, as the kernel has filled it; each
-    // descriptor in it was made for this process, and nobody else has it.
+    // SAFETY: the macros stay within the control buffer of the header, as the kernel has filled it; each
+    // descriptor in it was created for this process and has no other owner.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(header);
         while !message.is_null() {
@@ -247,14 +246,14 @@ mod tests {
         let zero = File::open("/dev/zero").unwrap();
         assert!(one.send(&[0; MAX_FRAME_BYTES + 1], &[]).is_err());
         assert!(one.send(b"", &[zero.as_fd(); MAX_FRAME_FDS + 1]).is_err());
-        // A stranger's record obeys no limit of ours.
+        // An untrusted peer's record obeys none of our limits.
         let long = vec![0; PREFIX + MAX_FRAME_BYTES + 1];
         nix::sys::socket::send(one.0.as_raw_fd(), &long, MsgFlags::empty()).unwrap();
         let error = other.receive().unwrap_err().to_string();
         assert!(error.contains("longer than"), "{error}");
     }
 
-    /// Those that had arrived of too many stayed open for ever.
+    /// Regression: the descriptors that arrived from such a frame stayed open.
     #[test]
     fn descriptors_of_a_frame_with_too_many_are_closed() {
         let (one, other) = FrameSocket::pair().unwrap();

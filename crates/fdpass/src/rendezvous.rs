@@ -9,29 +9,29 @@ use ipcmark_transport::{Error, Rendezvous};
 
 use crate::FrameSocket;
 
-/// A [`Rendezvous`] over one [`FrameSocket`] a peer.
+/// A [`Rendezvous`] over one [`FrameSocket`] per peer.
 #[derive(Debug)]
 pub struct SocketRendezvous(Vec<FrameSocket>);
 
 impl SocketRendezvous {
-    /// Over these sockets, in the order of the peers.
+    /// A rendezvous over these sockets, in the order of the peers.
     pub fn new(peers: Vec<FrameSocket>) -> Self {
         Self(peers)
     }
 
-    /// Two of one peer each, connected with one another.
+    /// Two rendezvous with one peer each, connected to each other.
     ///
     /// # Errors
-    /// The system has no descriptor or memory left.
+    /// The system is out of descriptors or memory.
     pub fn pair() -> Result<(Self, Self), Error> {
         let (one, other) = FrameSocket::pair()?;
         Ok((Self(vec![one]), Self(vec![other])))
     }
 
-    /// Others of the same sockets: what comes is taken by whoever receives first.
+    /// Duplicates the sockets: each frame goes to the first duplicate that receives.
     ///
     /// # Errors
-    /// The process has no descriptor left.
+    /// The process is out of descriptors.
     pub fn try_clone(&self) -> Result<Self, Error> {
         self.0.iter().map(FrameSocket::try_clone).collect::<Result<_, _>>().map(Self)
     }
@@ -39,12 +39,12 @@ impl SocketRendezvous {
     /// Makes a peer that stays silent for `limit` an error; zero lifts the limit.
     ///
     /// # Errors
-    /// A descriptor is no socket.
+    /// A descriptor is not a socket.
     pub fn set_timeout(&self, limit: Duration) -> Result<(), Error> {
         self.0.iter().try_for_each(|socket| socket.set_timeout(limit))
     }
 
-    /// The socket of a peer, to wait for its next frame beside other things.
+    /// The socket of a peer, to wait for its next frame together with other events.
     pub fn socket(&self, peer: usize) -> &FrameSocket {
         &self.0[peer]
     }

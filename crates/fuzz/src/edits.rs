@@ -1,9 +1,9 @@
-//! A valid JSON document with edits that the bytes of an input choose. Bytes alone hardly ever make a document that
+//! A valid JSON document with edits that the bytes of an input choose. Raw bytes hardly ever make a document that
 //! gets past its parser.
 
 use serde_json::{Value, json};
 
-/// The first byte says what the others are: a text of their own, or edits of the document.
+/// The first byte selects the meaning of the others: a raw text, or edits of the document.
 pub fn document(base: &Value, data: &[u8]) -> Vec<u8> {
     match data.split_first() {
         Some((0, text)) => text.to_vec(),
@@ -12,7 +12,7 @@ pub fn document(base: &Value, data: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Four bytes an edit: where, two of them, what, and a number.
+/// Applies edits of four bytes each: two for the position, one for the kind, and one number.
 fn edited(base: &Value, edits: &[u8]) -> Value {
     let mut document = base.clone();
     for edit in edits.chunks_exact(4).take(16) {
@@ -31,7 +31,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Changes the value that comes after so many others; true once that is done.
+/// Changes the value after `left` others; true once that is done.
 fn change(value: &mut Value, left: &mut usize, what: u8, number: u8) -> bool {
     if *left == 0 {
         replace(value, what, number);
@@ -70,7 +70,7 @@ fn replace(value: &mut Value, what: u8, number: u8) {
     };
 }
 
-/// Makes a list longer or shorter, takes a field away, or cuts a text.
+/// Makes a list longer or shorter, removes a field, or cuts a text.
 fn resize(value: &mut Value, number: u8) {
     let number = usize::from(number);
     match value {
@@ -85,7 +85,7 @@ fn resize(value: &mut Value, number: u8) {
     }
 }
 
-/// Gives the values of a list or of fields to their neighbours.
+/// Rotates the values of a list or of fields.
 fn rotate(value: &mut Value, number: u8) {
     match value {
         Value::Array(items) if !items.is_empty() => {

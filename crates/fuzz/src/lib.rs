@@ -1,5 +1,5 @@
-//! Fuzz targets: functions of any bytes that must neither panic nor hang, one file each in `targets/`. libFuzzer calls
-//! them in `make fuzz`; a test calls them with every input that is kept in `corpus/`.
+//! Fuzz targets: functions of arbitrary bytes that must neither panic nor hang, one file each in `targets/`. libFuzzer
+//! calls them in `make fuzz`; a test calls them with every input in `corpus/`.
 
 mod edits;
 mod target;

@@ -2,8 +2,8 @@
 
 /// A fuzz target, as its file defines it.
 pub struct Target {
-    /// The word for it, and the name of its folder in `corpus/`.
+    /// Its name, and the name of its folder in `corpus/`.
     pub name: &'static str,
-    /// Takes any bytes.
+    /// Takes arbitrary bytes.
     pub run: fn(&[u8]),
 }

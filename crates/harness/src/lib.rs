@@ -1,10 +1,10 @@
-//! The harness of the tests that start processes: each test runs in a process of its own and, where the
+//! The harness for tests that start processes: each test runs in a process of its own and, where the
 //! system allows it, in mount, IPC, PID and network namespaces of its own.
 //!
-//! Such a test sees nobody else's files, daemons, ports or `ipcmark clean`, and nothing survives it: the
-//! PID namespace ends with its process, and the temporary file systems with the namespaces. It can be
-//! killed at any time, by Ctrl-C too. Where namespaces are refused the harness says so once and runs the
-//! tests one after the other, as they would disturb each other.
+//! Such a test sees no other test's files, daemons, ports or `ipcmark clean`, and nothing survives it:
+//! the PID namespace ends with its process, and the temporary file systems with the namespaces. It can
+//! be killed at any time, by Ctrl-C too. If namespaces are refused, the harness says so once and runs
+//! the tests one after the other, because they would disturb each other.
 //!
 //! A test target with `harness = false` lists its tests:
 //!
@@ -43,7 +43,7 @@ pub fn main(tests: Vec<Test>) -> ExitCode {
     run(tests, None)
 }
 
-/// The same, with so many tests at once: for tests that wait more than they work.
+/// The same, with `count` tests at once: for tests that mostly wait.
 pub fn main_at_once(tests: Vec<Test>, count: usize) -> ExitCode {
     run(tests, Some(count))
 }
@@ -75,7 +75,7 @@ pub fn isolate() {
     }
 }
 
-/// Whether tests get namespaces of their own; says so where they do not.
+/// True if tests get namespaces of their own; otherwise prints the reason.
 fn isolates() -> bool {
     match play::probe() {
         Ok(()) => true,
@@ -90,7 +90,7 @@ fn note(refusal: &str) {
     eprintln!("note: these tests share this machine's files and processes: {refusal}");
 }
 
-/// Whether this test runs in namespaces of its own.
+/// True if this test runs in namespaces of its own.
 pub fn is_isolated() -> bool {
     namespaces::is_inside()
 }

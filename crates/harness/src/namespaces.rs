@@ -1,4 +1,4 @@
-//! Namespaces of a test, and what is mounted in them.
+//! The namespaces of a test, and the mounts in them.
 
 use std::{
     env,
@@ -24,18 +24,19 @@ use nix::{
 
 use crate::visible::HIDDEN;
 
-/// The variable that is set within.
+/// The environment variable that is set inside.
 const INSIDE: &str = "IPCMARK_TEST_NAMESPACES";
 
-/// Whether this process is in namespaces of a test.
+/// True if this process is in namespaces of a test.
 pub fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
-/// Returns in a new process in new namespaces. This process, which must have one thread, waits for it
-/// and ends with its exit status. What cannot be made is an error, in the process that called.
+/// Returns in a new process in new namespaces. This process, which must have only one thread, waits
+/// for it and exits with its status. If the namespaces cannot be made, the error is returned in the
+/// calling process.
 ///
-/// `visible` are paths in hidden places that stay where they are.
+/// `visible` are paths in hidden places that remain accessible.
 pub fn enter(visible: &[PathBuf]) -> Result<(), String> {
     separate().map_err(|e| format!("cannot make namespaces: {e}"))?;
     let (told, tell) = io::pipe().map_err(|e| format!("cannot make a pipe: {e}"))?;
@@ -60,7 +61,7 @@ pub fn enter(visible: &[PathBuf]) -> Result<(), String> {
     }
 }
 
-/// Makes the namespaces; the PID namespace is that of the children to come.
+/// Makes the namespaces; the PID namespace applies to future children.
 fn separate() -> io::Result<()> {
     let spaces = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWIPC
@@ -71,7 +72,7 @@ fn separate() -> io::Result<()> {
     }
     let (uid, gid) = (Uid::current(), Gid::current());
     unshare(spaces | CloneFlags::CLONE_NEWUSER)?;
-    // An ordinary user stays who it is.
+    // An ordinary user keeps its user and group id.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
@@ -81,7 +82,7 @@ pub fn die_with_parent() -> io::Result<()> {
     Ok(prctl::set_pdeathsig(Some(Signal::SIGKILL))?)
 }
 
-/// Mounts what the test gets for itself.
+/// Mounts the test's own file systems.
 fn furnish(visible: &[PathBuf]) -> io::Result<()> {
     attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let shown: Vec<(&PathBuf, File)> =
@@ -106,13 +107,13 @@ fn attach(source: &str, target: &str, kind: &str, flags: MsFlags) -> io::Result<
     })
 }
 
-/// Holds on to a path by a descriptor, before the path is hidden.
+/// Opens a path, so that it stays reachable by its descriptor once the path is hidden.
 fn reach(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path)
 }
 
-/// Shows a directory that has been hidden where it was.
+/// Mounts a hidden directory at its original path again.
 fn show(path: &Path, directory: &File) -> io::Result<()> {
     fs::create_dir_all(path)?;
     let source = format!("/proc/self/fd/{}", directory.as_raw_fd());
@@ -121,9 +122,9 @@ fn show(path: &Path, directory: &File) -> io::Result<()> {
 }
 
 /// Returns in a child. This process, the first of its PID namespace, reaps orphans until that child
-/// ends; all others are killed with it.
+/// ends; its own end then kills all others.
 fn hold() {
-    // SAFETY: this process has one thread, so nobody reads the environment meanwhile.
+    // SAFETY: this process has one thread, so nothing reads the environment meanwhile.
     unsafe { env::set_var(INSIDE, "1") };
     // SAFETY: this process has one thread.
     match unsafe { fork() } {
@@ -143,7 +144,7 @@ fn reap(child: Pid) -> nix::Result<WaitStatus> {
     }
 }
 
-/// The exit status that tells of `status`, as a shell does.
+/// The exit status for `status`, as in a shell.
 fn code(status: nix::Result<WaitStatus>) -> i32 {
     match status {
         Ok(WaitStatus::Exited(_, code)) => code,

@@ -1,4 +1,4 @@
-//! The process of a test: this executable again, told by a variable which test to run.
+//! The process of a test: this executable again; a variable names the test to run.
 
 use std::{
     env,
@@ -28,24 +28,25 @@ const SHARED: &str = "IPCMARK_TEST_SHARED";
 /// A variable that names the file to which each test adds its seconds, its seconds of processor time and its name.
 const TIMES: &str = "IPCMARK_TEST_TIMES";
 
-/// A variable that is set where a test that fails once has failed.
+/// A variable that makes a test fail at its first failure, without a second attempt.
 const STRICT: &str = "IPCMARK_TEST_STRICT";
 
-/// The exit status of a test that was skipped; the last line that it wrote says why.
+/// The exit status of a skipped test; the last line of its output is the reason.
 const SKIPPED: u8 = 77;
 
-/// A test that takes longer, in seconds, hangs.
+/// The watchdog's time in seconds: a test that takes longer hangs.
 const WATCHDOG: u32 = 1200;
 
-/// The name of the test that this process is to run, if it is the process of one.
+/// The name of the test to run, if this process is that of a test.
 pub fn part() -> Option<String> {
     let name = env::var(NAME).ok()?;
-    // SAFETY: this process has one thread, so nobody reads the environment meanwhile, and runs no handlers.
+    // SAFETY: this process has one thread, so nothing reads the environment meanwhile, and it runs no
+    // handlers.
     unsafe {
         env::remove_var(NAME);
-        // Temporary files belong where the namespaces have a place for them.
+        // Temporary files must be in a directory that the namespaces provide.
         env::remove_var("TMPDIR");
-        // A shell starts what runs in the background with these ignored, and so would be what a test starts.
+        // A shell starts background jobs with these ignored, and the processes of a test would inherit that.
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -77,12 +78,12 @@ pub fn body(tests: Vec<Test>, name: &str) -> ExitCode {
             eprintln!("{why}");
             ExitCode::FAILURE
         }
-        // The hook has told of the panic.
+        // The hook has already reported the panic.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Whether the system allows the namespaces; the error says why not.
+/// Ok if the system allows the namespaces; the error is the reason why not.
 pub fn probe() -> Result<(), String> {
     let (status, output, _) = run("", true).map_err(|e| format!("cannot start a process: {e}"))?;
     if status.success() {
@@ -93,8 +94,8 @@ pub fn probe() -> Result<(), String> {
     Err(output.trim().to_owned())
 }
 
-/// Runs a test in a process of its own; unless `STRICT` is set, a second time if it fails, which is said with
-/// the whole output of the first. One that hangs is not run again.
+/// Runs a test in a process of its own. Unless `STRICT` is set, a test that fails is run a second time, which
+/// is reported with the whole output of the first. A test that hangs is not run again.
 pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
     match attempt(name, captures) {
         Err(Fault::Fails(output)) if env::var_os(STRICT).is_none() => {
@@ -109,7 +110,7 @@ pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
     }
 }
 
-/// How a test did not hold.
+/// The way in which a test failed.
 enum Fault {
     Fails(String),
     Hangs(String),
@@ -148,7 +149,7 @@ fn attempt(name: &str, captures: bool) -> Result<Completion, Fault> {
     }
 }
 
-/// Adds a line to the file that lists what the tests took, if one is asked for.
+/// Adds a line with the test's times to the file for that, if one is set.
 fn note_time(name: &str, time: Duration, work: Duration) -> io::Result<()> {
     let Some(file) = env::var_os(TIMES) else { return Ok(()) };
     let mut file = File::options().create(true).append(true).open(file)?;
@@ -156,7 +157,8 @@ fn note_time(name: &str, time: Duration, work: Duration) -> io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// The exit status, the output and the processor time of the test, with the processes that it waited for.
+/// The exit status, the output and the processor time of the test, including the processes that it waited
+/// for.
 fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String, Duration)> {
     let mut output = File::from(memfd_create("output", MFdFlags::MFD_CLOEXEC)?);
     let mut command = Command::new(env::current_exe()?);
@@ -164,7 +166,7 @@ fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String, Duration)>
     if captures {
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
     }
-    // SAFETY: between fork and exec a plain system call is made.
+    // SAFETY: only a plain system call is made between fork and exec.
     unsafe { command.pre_exec(die_with_parent) };
     let (status, work) = wait(&command.spawn()?)?;
     let mut bytes = Vec::new();
@@ -173,13 +175,13 @@ fn run(name: &str, captures: bool) -> io::Result<(ExitStatus, String, Duration)>
     Ok((status, String::from_utf8_lossy(&bytes).into_owned(), work))
 }
 
-/// Waits for a child that nobody else waits for.
+/// Waits for a child that nothing else waits for.
 fn wait(child: &Child) -> io::Result<(ExitStatus, Duration)> {
     let mut status = 0;
-    // SAFETY: all zeros are a `rusage`.
+    // SAFETY: all zeros are a valid `rusage`.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both places are ours, and the child has not been waited for.
+        // SAFETY: both locations are ours, and the child has not been waited for.
         if unsafe { libc::wait4(child.id().cast_signed(), &mut status, 0, &mut usage) } != -1 {
             break;
         }

@@ -2,14 +2,14 @@
 
 use libtest_mimic::Failed;
 
-/// A test: it fails by panicking.
+/// A test; it fails by panicking or by its verdict.
 pub struct Test {
     pub(crate) name: String,
     pub(crate) body: Box<dyn FnOnce() -> Verdict + Send>,
 }
 
 impl Test {
-    /// The test of this name.
+    /// A test with this name.
     pub fn new<V: Into<Verdict>>(
         name: impl Into<String>,
         body: impl FnOnce() -> V + Send + 'static,
@@ -17,7 +17,7 @@ impl Test {
         Self { name: name.into(), body: Box::new(|| body().into()) }
     }
 
-    /// The same test, as one of a group.
+    /// The same test, as a member of a group.
     #[must_use]
     pub fn of(self, group: &str) -> Self {
         Self { name: format!("{group}::{}", self.name), ..self }
@@ -26,11 +26,11 @@ impl Test {
 
 /// The outcome of a test that did not panic.
 pub enum Verdict {
-    /// It holds.
+    /// It passes.
     Holds,
-    /// It cannot be found out on this machine, and why.
+    /// It cannot be decided on this machine, with the reason.
     Skipped(String),
-    /// It does not hold, and why.
+    /// It fails, with the reason.
     Fails(String),
 }
 

@@ -1,15 +1,15 @@
-//! What tests need of the places that their namespaces hide.
+//! The paths in hidden places that tests need.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-/// The places where a test has a temporary file system of its own.
+/// The directories where a test has a temporary file system of its own.
 pub const HIDDEN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// The paths below a hidden place that tests read or write: the checkout, the build, modules, programs.
-/// None lies within another.
+/// The paths below a hidden directory that tests read or write: the checkout, the build, modules,
+/// programs. None lies within another.
 pub fn paths() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = wanted().filter(|path| is_hidden(path)).collect();
     all.sort();
@@ -19,7 +19,7 @@ pub fn paths() -> Vec<PathBuf> {
 
 fn wanted() -> impl Iterator<Item = PathBuf> {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(PathBuf::from);
-    // The executable lies in BUILD/PROFILE/deps.
+    // The executable is in BUILD/PROFILE/deps.
     let build = env::current_exe().ok().and_then(|exe| exe.ancestors().nth(3).map(PathBuf::from));
     let listed = ["IPCMARK_MODULE_PATH", "PATH"].into_iter().filter_map(env::var_os);
     let listed = listed.flat_map(|list| env::split_paths(&list).collect::<Vec<_>>());

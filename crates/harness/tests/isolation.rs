@@ -1,5 +1,5 @@
-//! What the harness promises, seen from outside: it runs this executable again with tests that make
-//! names, leave processes behind, fail and are skipped.
+//! The harness's guarantees, tested from outside: this runs its executable again with tests that
+//! make names, leave processes behind, fail and are skipped.
 
 use std::{
     env, fs,
@@ -9,10 +9,10 @@ use std::{
 
 use ipcmark_harness::{Test, Verdict, is_isolated};
 
-/// Set where a test that fails once has failed.
+/// Makes a test fail at its first failure, without a second attempt.
 const STRICT: &str = "IPCMARK_TEST_STRICT";
 
-/// Set in the environment of the executable that is looked at.
+/// Set in the environment of the executable under test.
 const INNER: &str = "IPCMARK_TEST_INNER";
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn inner() -> Vec<Test> {
     ]
 }
 
-/// The same names in every test: they would clash if tests saw each other.
+/// Makes the same names in every test: they would clash if tests saw each other.
 fn makes_names() {
     for place in ["/tmp", "/var/tmp", "/dev/shm"] {
         fs::create_dir(Path::new(place).join("ipcmark-harness")).unwrap();
@@ -58,7 +58,7 @@ fn is_alone() {
     }
 }
 
-/// A process that neither its parent nor a signal to the group ends.
+/// Leaves a process that survives its parent and a signal to the group.
 fn leaves_a_process() {
     let line = format!("(exec -a {} sleep 1000) &", marker());
     Command::new("setsid").args(["bash", "-c", &line]).status().unwrap();
@@ -73,7 +73,7 @@ fn is_killed() {
     nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
 }
 
-/// The first run leaves a file where the second finds it.
+/// The first run leaves a file that the second finds.
 fn fails_once() {
     let mark = mark();
     let is_second = mark.exists();
@@ -95,7 +95,7 @@ fn outer() -> Vec<Test> {
     ]
 }
 
-/// Runs the inner tests of this name; all of them where it is empty. What fails has failed.
+/// Runs the inner tests of this name, or all if it is empty. A failed test is not run again.
 fn run(name: &str) -> Output {
     command(name).env(STRICT, "1").output().unwrap()
 }
@@ -177,7 +177,7 @@ fn the_outcome_is_told() {
     assert!(all.contains("4 failed"), "all run, whatever fails: {all}");
 }
 
-/// As in many containers: the limit on namespaces is 0 for whatever is started below.
+/// As in many containers: the limit on namespaces is 0 for everything started below.
 fn refused_namespaces() -> Verdict {
     let setup = "for kind in user mnt pid ipc net; do \
                  echo 0 > /proc/sys/user/max_${kind}_namespaces || exit 1; done";

@@ -1,4 +1,4 @@
-//! The parts of a result as they lie in the file: JSON, deflated.
+//! The parts of a result as stored in the file: JSON, deflated.
 
 use std::io::{Read, Write};
 
@@ -6,25 +6,25 @@ use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use ipcmark_results::{Case, MAX_FILE_BYTES, RunResult, parse};
 use serde::Serialize;
 
-/// A part of a result, packed.
+/// A part of a result, compressed.
 pub(crate) fn packed<T: Serialize>(part: &T) -> Vec<u8> {
     let text = serde_json::to_vec(part).expect("the model has text keys and plain values only");
     let mut packer = DeflateEncoder::new(Vec::new(), Compression::default());
     packer.write_all(&text).and_then(|()| packer.finish()).expect("memory takes everything")
 }
 
-/// A result without its cases. It is checked as a result file is.
+/// A result without its cases. It is checked like a result file.
 pub(crate) fn head(part: &[u8]) -> Result<RunResult, String> {
     parse(&inflated(part)?)
 }
 
-/// A case, checked as those of a result file are.
+/// A case, checked like those of a result file.
 pub(crate) fn case(part: &[u8]) -> Result<Case, String> {
     let case: Case = serde_json::from_slice(&inflated(part)?).map_err(|e| e.to_string())?;
     case.check().map(|()| case)
 }
 
-/// The content of a part: a few bytes can be packed that unpack to any number.
+/// The decompressed content of a part, bounded: a few bytes can decompress to any size.
 fn inflated(part: &[u8]) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     let read = DeflateDecoder::new(part).take(MAX_FILE_BYTES + 1).read_to_end(&mut text);

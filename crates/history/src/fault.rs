@@ -33,7 +33,7 @@ pub(crate) fn told(operation: &str, path: &Path, cause: &str, remedy: &str) -> S
     format!("cannot {operation} the history {}: {cause}; {remedy}", path.display())
 }
 
-/// What SQLite says, on one line.
+/// SQLite's message, on one line.
 fn plain(error: &Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }

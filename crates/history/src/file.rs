@@ -1,4 +1,4 @@
-//! The file: found, opened and checked.
+//! The history file: located, opened and checked.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ use crate::{
     tables,
 };
 
-/// How long a program that is writing is waited for.
+/// The time to wait for another program that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An open history.
@@ -24,7 +24,7 @@ pub struct History {
     pub(crate) path: PathBuf,
 }
 
-/// The file that is used where none is named: in `$XDG_DATA_HOME`, or `~/.local/share`. None where neither is known.
+/// The default file: in `$XDG_DATA_HOME`, or `~/.local/share`. None if neither is known.
 pub fn default_path() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data =
@@ -44,7 +44,7 @@ impl History {
         Ok(history)
     }
 
-    /// Opens a history to add to it, and makes it where there is none. The error is a sentence.
+    /// Opens a history to add to it, and creates it if there is none. The error is a sentence.
     pub fn write(path: &Path) -> Result<Self, String> {
         if !is_there(path, "write")? {
             make_directory(path)?;
@@ -54,7 +54,7 @@ impl History {
         let connection = &history.connection;
         let failed = |error| sentence("write", path, &error);
         if tables::is_empty(connection).map_err(failed)? {
-            // Another program can have made the tables meanwhile: then they are checked.
+            // Another program may have created the tables meanwhile: then they are checked.
             let made = tables::create(connection);
             if made.is_err() && tables::is_empty(connection).map_err(failed)? {
                 made.map_err(failed)?;
@@ -70,7 +70,7 @@ impl History {
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         for (setting, on) in [
-            // Whoever wrote the file may be no friend.
+            // The file may come from an untrusted source.
             (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
             (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
             (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
@@ -87,10 +87,10 @@ impl History {
     }
 }
 
-/// True if a file is there that may be opened: SQLite would wait for the writer of a FIFO.
+/// True if a file exists that may be opened: for a FIFO, SQLite would wait for a writer.
 fn is_there(path: &Path, operation: &str) -> Result<bool, String> {
     match check_file(path) {
-        // Where even its directory is not there.
+        // Not even its directory exists.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         found => found.map_err(|e| told(operation, path, &e.to_string(), "or use another --file")),
     }

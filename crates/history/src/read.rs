@@ -1,4 +1,4 @@
-//! Runs and cases read.
+//! Reading runs and cases.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rusqlite::Row;
 
 use crate::{content, fault::told, file::History};
 
-/// What the file says of a run.
+/// A run's entry in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Its number in the file.
@@ -20,31 +20,31 @@ pub struct Stored {
     pub complete: bool,
     /// The name of its machine.
     pub machine: String,
-    /// The commit of what was measured.
+    /// The commit that was measured.
     pub commit: Option<String>,
-    /// The words that were given for it.
+    /// The user's label for it.
     pub label: Option<String>,
     /// The version of ipcmark.
     pub version: String,
     /// The versions of the libraries, with their families.
     pub libraries: Vec<(String, String)>,
-    /// Number of its cases.
+    /// The number of its cases.
     pub cases: u64,
 }
 
 /// A row that at least one run has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseRow {
-    /// Its name, as formats for other tools have it.
+    /// Its name, as in the formats for other tools.
     pub name: String,
     /// Its transport.
     pub transport: String,
-    /// Number of runs that have it.
+    /// The number of runs that have it.
     pub runs: u64,
 }
 
 impl History {
-    /// Every run, in the order of time. The error is a sentence.
+    /// Every run, in order of time. The error is a sentence.
     pub fn runs(&self) -> Result<Vec<Stored>, String> {
         let text = "SELECT run, id, started_at, complete, machine, commit_id, label, version,
                            (SELECT count(*) FROM cases WHERE cases.run = runs.run)

@@ -1,4 +1,4 @@
-//! The tables of the file, and the check that a file has these and nothing else.
+//! The tables of the file, and the check that a file has exactly these.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::fault::{sentence, told};
 /// Marks a database as a history: "ipcm".
 const APPLICATION: i32 = 0x6970_636d;
 
-/// The form of the tables. A file of another form is refused.
+/// The version of the tables. A file of another version is refused.
 const VERSION: i32 = 1;
 
-/// The tables. Their text is also what a file is checked against.
+/// The tables. A file's schema is checked against these texts.
 const TABLES: [(&str, &str); 3] = [
     (
         "runs",
@@ -50,7 +50,8 @@ const TABLES: [(&str, &str); 3] = [
     ("cases_by_name", "CREATE INDEX cases_by_name ON cases (name)"),
 ];
 
-/// Makes the tables in a file that has none; in one transaction, so that nobody sees half of them.
+/// Creates the tables in a file that has none; in one transaction, so that no reader sees half of
+/// them.
 pub(crate) fn create(connection: &Connection) -> Result<()> {
     let texts = TABLES.map(|(_, text)| text).join(";\n");
     connection.execute_batch(&format!(
@@ -62,15 +63,15 @@ pub(crate) fn create(connection: &Connection) -> Result<()> {
     ))
 }
 
-/// True if a database has nothing in it.
+/// True if a database is empty.
 pub(crate) fn is_empty(connection: &Connection) -> Result<bool> {
     let count: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(count == 0 && number(connection, "application_id")? == 0)
 }
 
-/// Refuses a database that is no history of this form, in a sentence. A view or a trigger in it could do anything,
-/// and take for ever: everything in it must be what [`create`] makes.
+/// Refuses a database that is not a history of this version, in a sentence. A view or a trigger in it could do
+/// anything, or run for ever: everything in it must be as [`create`] makes it.
 pub(crate) fn check(connection: &Connection, operation: &str, path: &Path) -> Result<(), String> {
     let failed = |error| sentence(operation, path, &error);
     let refused = |cause: String, remedy| Err(told(operation, path, &cause, remedy));
@@ -108,7 +109,7 @@ fn number(connection: &Connection, pragma: &str) -> Result<i32> {
 }
 
 fn is_whole(connection: &Connection) -> Result<bool> {
-    // Indexes that SQLite makes of its own have no text.
+    // Indexes that SQLite creates itself have no text.
     let mut found = connection
         .prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")?;
     let mut rows = found.query([])?;

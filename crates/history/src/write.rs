@@ -1,4 +1,4 @@
-//! Results added.
+//! Adding results.
 
 use ipcmark_results::{Case, Figure, Row, RunResult, to_json};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{content::packed, fault::told, file::History};
 
-/// What a user says of a run; what is not said stays as it was.
+/// The user's labels of a run; labels that are not given stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// The commit of what was measured.
+    /// The commit that was measured.
     pub commit: Option<String>,
     /// Any words.
     pub label: Option<String>,
@@ -17,18 +17,18 @@ pub struct Labels {
     pub machine: Option<String>,
 }
 
-/// What became of a result.
+/// The outcome of adding a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is new.
     New,
     /// It was there already.
     Known,
-    /// It took the place of the incomplete result of the same run.
+    /// It replaced the incomplete result of the same run.
     Completed,
 }
 
-/// A run that is there already.
+/// A run that is already in the file.
 struct Known {
     run: i64,
     hash: String,
@@ -36,8 +36,8 @@ struct Known {
 }
 
 impl History {
-    /// Adds a result, whose cases have these names, or sets the labels of one that is there. `machine` is the name of
-    /// its machine where the labels have none. The error is a sentence.
+    /// Adds a result whose cases have these names, or sets the labels of an existing one. `machine` is its machine's
+    /// name, unless the labels have one. The error is a sentence.
     pub fn add(
         &mut self,
         result: &RunResult,
@@ -47,7 +47,7 @@ impl History {
     ) -> Result<Added, String> {
         let failed = self.failed("write");
         let result = &*result.settled();
-        // What comes second waits for the first here, and not after it has read.
+        // Immediate: a second writer waits for the first here, and not after it has read.
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior).map_err(&failed)?;
         let hash = hash(result);
@@ -86,7 +86,8 @@ fn known(transaction: &Transaction, result: &RunResult) -> rusqlite::Result<Opti
     transaction.query_row(text, key, read).optional()
 }
 
-/// Puts a result in, in the place of the run `old`, whose labels it keeps; its number.
+/// Inserts a result, or replaces that of the run `old` and keeps its labels; returns the run's
+/// number.
 fn insert(
     transaction: &Transaction,
     result: &RunResult,

@@ -1,11 +1,12 @@
-//! The imports of C and C++: which file includes which. A header and a source with one name are one file.
+//! The imports of C and C++: the includes of each file. A header and a source with the same name count as
+//! one file.
 
 use crate::{
     graph::Graph,
     sources::{Sources, folder},
 };
 
-/// The folders that compilers are told to look in.
+/// The folders in which compilers are told to search.
 const ROOTS: [&str; 2] = ["modules", "include"];
 
 /// The imports among all C and C++ files.
@@ -26,7 +27,7 @@ pub fn imports(sources: &Sources) -> Graph {
 #[derive(Debug, PartialEq, Eq)]
 struct Include<'t> {
     name: &'t str,
-    /// In quotes: looked for beside the file first.
+    /// True if it is in quotes: then it is first searched for in the file's own folder.
     is_quoted: bool,
 }
 
@@ -35,7 +36,7 @@ fn find<'s>(sources: &'s Sources, path: &str, include: &Include) -> Option<&'s s
     beside.into_iter().chain(ROOTS).find_map(|folder| sources.find(folder, include.name))
 }
 
-/// A file without its ending.
+/// A path without its extension.
 fn unit(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(unit, _)| unit)
 }
@@ -51,8 +52,8 @@ fn included(line: &str) -> Option<Include<'_>> {
     Some(Include { name, is_quoted })
 }
 
-/// The text with a blank for each comment and each raw string, where `#include` could stand at the start of a line and
-/// mean nothing.
+/// The text with a blank for each comment and each raw string, in which an `#include` at the start of a line has no
+/// effect.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -69,7 +70,7 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// The length of the comment, string or character at the start of `text`, and whether it is kept.
+/// The length of the comment, string or character at the start of `text`, and true if it is kept.
 fn piece(text: &str, before: &str) -> (usize, bool) {
     let until = |end: &str, from: usize| {
         text[from..].find(end).map_or(text.len(), |at| from + at + end.len())
@@ -96,7 +97,8 @@ fn is_digit_separator(text: &str, before: &str) -> bool {
     text.starts_with('\'') && follows && before.ends_with(|c: char| c.is_ascii_hexdigit())
 }
 
-/// The length of the string or character literal at the start of `text`; it ends with its line at the latest.
+/// The length of the string or character literal at the start of `text`; it ends at the end of the line at
+/// the latest.
 fn quoted(text: &str) -> usize {
     let mut is_escaped = false;
     let quote = text.chars().next();

@@ -1,4 +1,4 @@
-//! Which file imports which, and the circles among them.
+//! The graph of imports among files, and its cycles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ pub struct Circle {
 }
 
 impl Graph {
-    /// Adds that a file imports a name from another. A file may import itself.
+    /// Adds that a file imports a name from another. A file's imports from itself are ignored.
     pub fn add(&mut self, from: &str, to: &str, name: &str) {
         if from != to {
             let names =
@@ -38,7 +38,7 @@ impl Graph {
         self.edges.get(from).is_some_and(|imports| imports.contains_key(to))
     }
 
-    /// The imports of both graphs.
+    /// The union of both graphs.
     pub fn and(mut self, other: Self) -> Self {
         for (from, imports) in other.edges {
             for (to, names) in imports {
@@ -48,7 +48,7 @@ impl Graph {
         self
     }
 
-    /// The circles, each with all files that can be reached from each other.
+    /// The cycles, each with all files that reach each other.
     pub fn circles(&self) -> Vec<Circle> {
         let mut done = BTreeSet::new();
         let mut circles = Vec::new();

@@ -1,5 +1,5 @@
-//! Checks that no two source files of the repository import each other, in Rust, C and C++, directly or through
-//! others: `make lint` runs it.
+//! Checks that no two source files of the repository import each other, directly or through others, in Rust, C
+//! and C++. `make lint` runs it.
 
 mod c;
 mod graph;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The circles, or that nothing was looked at.
+/// The cycles, or an error if no import was found.
 fn findings(graph: &Graph) -> Vec<String> {
     if graph.is_empty() {
         return vec!["no file imports another: this is not the root of the repository".into()];

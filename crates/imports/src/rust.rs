@@ -1,8 +1,8 @@
-//! The imports of Rust: which file of a crate takes names from which other.
+//! The imports of Rust: for each file of a crate, the other files from which it takes names.
 //!
-//! A path counts wherever it stands: in a `use`, in code, and in the arguments of a macro. It is followed through
-//! re-exports to the file that has the name, so a file that only declares modules and re-exports their names imports
-//! none of them. Items for tests do not count.
+//! A path counts anywhere: in a `use`, in code, and in the arguments of a macro. It is followed through re-exports
+//! to the file that defines the name, so a file that only declares modules and re-exports their names imports none
+//! of them. Items for tests do not count.
 
 mod scan;
 mod tree;
@@ -21,7 +21,7 @@ pub fn imports(sources: &Sources) -> Graph {
     graph
 }
 
-/// The root files of all crates: where Cargo looks for them by itself, and where a `Cargo.toml` says that they are.
+/// The root files of all crates: those at Cargo's default locations, and those that a `Cargo.toml` names.
 fn roots(sources: &Sources) -> BTreeSet<String> {
     let found = sources.with_ending(&["rs"]).filter(|path| is_root(path)).map(str::to_owned);
     let named = sources.with_ending(&["toml"]).flat_map(|manifest| named_roots(sources, manifest));

@@ -6,17 +6,18 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Endings of the files that are read. `toml` tells where a crate's roots are.
+/// The extensions of the files that are read. `toml` is for manifests, which name the roots of
+/// crates.
 const ENDINGS: [&str; 7] = ["rs", "toml", "c", "h", "cc", "cpp", "hpp"];
 
-/// The text of every source file, by its path from the root, with `/` between its parts.
+/// The text of every source file, by its path from the root, with `/` as the separator.
 #[derive(Debug, Default)]
 pub struct Sources {
     texts: BTreeMap<String, String>,
 }
 
 impl Sources {
-    /// Reads all sources below a root, except in hidden folders and those that a build makes.
+    /// Reads all sources below a root, except in hidden folders and build outputs.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut sources = Self::default();
         let mut folders = vec![root.to_owned()];
@@ -50,14 +51,14 @@ impl Sources {
         self.texts.get(path).map(String::as_str)
     }
 
-    /// Paths of the files with one of the endings.
+    /// Paths of the files with one of the extensions.
     pub fn with_ending(&self, endings: &[&str]) -> impl Iterator<Item = &str> {
         let has_ending =
             move |path: &&str| endings.iter().any(|ending| path.ends_with(&format!(".{ending}")));
         self.texts.keys().map(String::as_str).filter(has_ending)
     }
 
-    /// The file at `path`, seen from `folder`, if it is one of the sources.
+    /// The file at `path`, relative to `folder`, if it is one of the sources.
     pub fn find(&self, folder: &str, path: &str) -> Option<&str> {
         let path = normal(&PathBuf::from(folder).join(path));
         self.texts.get_key_value(&path).map(|(path, _)| path.as_str())

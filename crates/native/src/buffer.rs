@@ -1,4 +1,4 @@
-//! Memory of an end's own for messages: one buffer, or several that it uses one after the other.
+//! An end's own memory for messages: one buffer, or several in rotation.
 
 use std::{
     mem,
@@ -7,17 +7,17 @@ use std::{
 
 use ipcmark_transport::{BUFFERS, Error, MOST_BUFFER_BYTES, Settings};
 
-/// What messages are aligned to: a cache line.
+/// The alignment of messages: a cache line.
 pub const ALIGNMENT: usize = 64;
 
-/// A step that meets every page of any size.
+/// A step that touches every page of any size.
 const PAGE: usize = 4096;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
 
-/// Zeroed, aligned bytes of which every page is already in memory.
+/// Zeroed, aligned bytes whose pages are all in memory already.
 pub struct Buffer(Vec<Line>);
 
 impl Buffer {
@@ -26,7 +26,7 @@ impl Buffer {
         let mut buffer = Self(vec![Line([0; ALIGNMENT]); len.div_ceil(ALIGNMENT)]);
         for byte in buffer.iter_mut().step_by(PAGE) {
             // SAFETY: `byte` is a valid reference. The write is volatile because the compiler may
-            // turn allocating and zeroing into memory that is mapped at its first use only.
+            // replace allocating and zeroing by memory that is mapped at its first use only.
             unsafe { std::ptr::write_volatile(byte, 0) };
         }
         buffer
@@ -38,7 +38,7 @@ impl Deref for Buffer {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: lines lie one after the other, are all bytes and have no padding.
+        // SAFETY: lines are contiguous, consist of bytes only and have no padding.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * ALIGNMENT) }
     }
 }
@@ -47,21 +47,21 @@ impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         let len = self.0.len() * ALIGNMENT;
-        // SAFETY: as in `deref`; any byte is a valid part of a line.
+        // SAFETY: as in `deref`; any byte is valid in a line.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), len) }
     }
 }
 
-/// The buffers that an end does not use at the moment, of several that it uses one after the other.
+/// The buffers that an end rotates through, except the one in use.
 pub struct Spares {
-    /// In no order of addresses: what fetches the next lines ahead is not to guess which buffer comes next.
+    /// Not in address order, so that the hardware prefetcher cannot predict the next buffer.
     buffers: Vec<Buffer>,
     next: usize,
 }
 
 impl Spares {
-    /// All but one of the buffers that the settings ask for, each of at least `len` bytes: more than a message, where a
-    /// system call may bring more.
+    /// One buffer fewer than the settings ask for, each of at least `len` bytes: more than a message where a system
+    /// call may return more.
     pub fn new(len: usize, settings: &Settings) -> Result<Self, Error> {
         let count = settings.number(BUFFERS.key.as_ref()).unwrap_or(1).saturating_sub(1);
         if count.saturating_mul(len as u64) > 2 * MOST_BUFFER_BYTES {
@@ -76,7 +76,7 @@ impl Spares {
         Ok(Self { buffers, next: 0 })
     }
 
-    /// Puts the next one in the place of the one in use, which is returned; none where there is only one.
+    /// Replaces the buffer in use by the next one; returns the previous one, or `None` if there is only one.
     #[inline]
     pub fn exchange(&mut self, used: &mut Buffer) -> Option<&Buffer> {
         let at = self.next;
@@ -86,7 +86,7 @@ impl Spares {
     }
 }
 
-/// Fisher and Yates, by the low-quality numbers of a linear congruential generator, which will do: no two runs differ.
+/// Fisher-Yates shuffle. The numbers of a linear congruential generator are good enough, and the same in every run.
 fn shuffle(buffers: &mut [Buffer]) {
     let mut number = 1_u64;
     for at in (1..buffers.len()).rev() {

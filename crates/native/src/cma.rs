@@ -1,13 +1,13 @@
-//! `cma`: cross-memory attach. The receiver copies the message straight out of the sender's private memory.
+//! `cma`: cross-memory attach. The receiver copies the message directly from the sender's private memory.
 //!
-//! - Mechanism: the sender writes the message into one of its slots, ordinary private memory, and puts a notice of its
-//!   address, length and number into a ring in shared memory; the receiver copies it with one `process_vm_readv` and then
-//!   releases the notice, which gives the slot back: there are as many notices as slots.
-//! - Kernel objects: a memory file for the notices, sealed, without a name; a futex while an end sleeps. Copies a message:
-//!   one, by the kernel, from the sender's buffer into the receiver's.
-//! - Blocks: on a futex, as `shm-futex`; polled, a notice takes no system call.
-//! - Limits: the kernel must let the processes trace one another (Yama, capabilities, seccomp), and both must be in one PID
-//!   namespace.
+//! - Mechanism: the sender writes the message into one of its slots, ordinary private memory, and puts a notice with
+//!   its address, length and number into a ring in shared memory. The receiver copies the message with one
+//!   `process_vm_readv` and then releases the notice, which frees the slot: there are as many notices as slots.
+//! - Kernel objects: a sealed memory file without a name for the notices; a futex while an end sleeps.
+//! - Copies per message: one, by the kernel, from the sender's buffer into the receiver's.
+//! - Blocks: on a futex, as `shm-futex`; polling for a notice takes no system call.
+//! - Limits: the kernel must let the processes trace each other (Yama, capabilities, seccomp), and both must be in one
+//!   PID namespace.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -34,7 +34,7 @@ mod permission;
 
 use copy::{OBJECT, OPERATION, copy};
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
     "depth",
     "2..1024",
@@ -49,22 +49,22 @@ pub struct Cma;
 pub struct CmaEndpoint {
     notices: Duplex<Futex>,
     peer: libc::pid_t,
-    /// Messages of this end until the other one has copied them.
+    /// Messages of this end until the peer has copied them.
     slots: Vec<Buffer>,
     next: usize,
     /// Length of the message on loan.
     len: usize,
     sent: u64,
     received: u64,
-    /// The message taken.
+    /// The taken message.
     incoming: Buffer,
     taken: usize,
     payload: usize,
     _traceable: Traceable,
 }
 
-/// Where a message lies. It comes from the other process: only the length and the number can be checked, for an address
-/// means something there alone, and the kernel checks it.
+/// The address, length and number of a message. It comes from the peer: only length and number can be checked here,
+/// because the address is valid only in the peer, where the kernel checks it.
 #[derive(Clone, Copy)]
 struct Notice {
     address: u64,
@@ -84,7 +84,7 @@ impl Notice {
         bytes
     }
 
-    /// Copies it out of shared memory first: what was checked there could change.
+    /// Copies the bytes out of shared memory before checking them, because the peer could change them there.
     #[inline]
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; Self::BYTES] = bytes.try_into().ok()?;
@@ -92,7 +92,7 @@ impl Notice {
         Some(Self { address: word(0)?, len: word(1)?, number: word(2)? })
     }
 
-    /// The length, if the notice is that of this message.
+    /// The length, if the notice has this number and a valid length.
     #[inline]
     fn len(&self, number: u64, payload: usize) -> Option<usize> {
         let len = usize::try_from(self.len).ok()?;
@@ -115,7 +115,7 @@ impl Transport for Cma {
         let payload = settings.payload;
         let slots: Vec<Buffer> = (0..depth(settings)).map(|_| Buffer::new(payload)).collect();
         let traceable = Traceable::allow();
-        // The number lies there until both ends have met, which they do once each has read the other's.
+        // The number stays in place until both ends have met, after each has read the other's.
         let proof = Box::new(random::number()?);
         let peer = introduce(peers, &proof)?;
         let notices = open_notices(settings, peers, slots.len())?;
@@ -135,13 +135,13 @@ impl Transport for Cma {
     }
 }
 
-/// How many messages a sender has room for.
+/// The number of messages that a sender has room for.
 fn depth(settings: &Settings) -> usize {
     let usual = ((64 << 10) / settings.payload).clamp(4, 64);
     settings.number("depth").map_or(usual, |depth| depth as usize)
 }
 
-/// The two rings of the notices: a record of each takes the least that a record can, so that a ring holds exactly `depth`.
+/// Opens the two rings of notices. Each notice takes the smallest record size, so that a ring holds exactly `depth`.
 fn open_notices(
     settings: &Settings,
     peers: &mut dyn Rendezvous,
@@ -155,8 +155,8 @@ fn open_notices(
     Duplex::open(&settings, peers, region, Futex::new(settings.wait))
 }
 
-/// Exchanges process ids. What the other end says may be the id of any process, whose memory nobody must be made to read:
-/// it must be one of this executable, and have a number that nobody can guess where the other end says that it lies.
+/// Exchanges process ids. The peer could send the id of any process, whose memory must not be read on its behalf. So
+/// the process must run this executable and hold an unguessable number at the address that the peer sent.
 fn introduce(peers: &mut dyn Rendezvous, proof: &u64) -> Result<libc::pid_t, Error> {
     let own = Address::own();
     let at = (&raw const *proof).expose_provenance() as u64;
@@ -179,7 +179,7 @@ fn introduce(peers: &mut dyn Rendezvous, proof: &u64) -> Result<libc::pid_t, Err
 }
 
 impl Endpoint for CmaEndpoint {
-    /// A notice on loan is one of `depth`, so the message of so many before has been copied.
+    /// A loaned notice implies a free slot: the message `depth` notices earlier has been copied.
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.len = len;
@@ -249,7 +249,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::waiting(&[Wait::Spin, Wait::Block, Wait::Hybrid]),
 };
 
-/// `cma`, as it stands in the list.
+/// The entry of `cma` in the list of transports.
 pub const TRANSPORT: Cma = Cma;
 
 #[cfg(all(test, not(loom)))]

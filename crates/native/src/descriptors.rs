@@ -17,17 +17,17 @@ use crate::{
     limits,
 };
 
-/// What a pipe holds when nobody asks for more.
+/// The default capacity of a pipe in bytes.
 const DEFAULT_CAPACITY: usize = 64 << 10;
 
 /// The two descriptors of one end.
 ///
-/// Writing to a pipe that nobody reads raises SIGPIPE, and there is no flag for `write` against it:
-/// a process that opens an end ignores the signal, as every Rust program does from its start.
+/// Writing to a pipe without a reader raises SIGPIPE, and `write` has no flag against it: a process that opens
+/// an end ignores the signal, as every Rust program does from its start.
 pub struct Descriptors {
-    /// Where this end reads.
+    /// The descriptor that this end reads from.
     pub read: OwnedFd,
-    /// Where this end writes.
+    /// The descriptor that this end writes to.
     pub write: OwnedFd,
 }
 
@@ -49,7 +49,7 @@ impl Link for Descriptors {
     }
 }
 
-/// Makes the calls on a descriptor return at once (`spin`) or sleep (`block`).
+/// Makes calls on a descriptor return at once (`spin`) or sleep (`block`).
 pub fn set_wait(fd: BorrowedFd<'_>, wait: Wait, object: &str) -> Result<(), Error> {
     let change = || {
         let mut flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
@@ -59,7 +59,7 @@ pub fn set_wait(fd: BorrowedFd<'_>, wait: Wait, object: &str) -> Result<(), Erro
     change().map(drop).map_err(|errno| Error::os("set the flags of", object, errno))
 }
 
-/// What a pipe holds.
+/// The capacity of a pipe.
 pub const CAPACITY: OptionSpec = OptionSpec::new(
     "capacity",
     "4k..64M",
@@ -67,11 +67,11 @@ pub const CAPACITY: OptionSpec = OptionSpec::new(
     "bytes that each pipe holds (F_SETPIPE_SZ)",
 );
 
-/// What users can set.
+/// The options.
 pub static OPTIONS: [OptionSpec; 2] = [CAPACITY, BUFFERS];
 
-/// Lets a pipe hold a whole frame, as far as the system allows it to this user: beyond `fs.pipe-max-size` one needs
-/// CAP_SYS_RESOURCE. What it does not hold goes through it in several parts, so a refusal is no error.
+/// Enlarges a pipe to hold a whole frame, if the system allows it: beyond `fs.pipe-max-size` it takes
+/// CAP_SYS_RESOURCE. A frame that does not fit passes in several parts, so a refusal is no error.
 pub fn fit_capacity(pipe: impl AsFd, settings: &Settings) {
     let wanted = settings.payload + HEAD;
     if let Some(bytes) = settings.number("capacity") {
@@ -79,7 +79,7 @@ pub fn fit_capacity(pipe: impl AsFd, settings: &Settings) {
     } else if wanted > DEFAULT_CAPACITY {
         let most = limits::read("fs/pipe-max-size").unwrap_or(DEFAULT_CAPACITY);
         let ask = |bytes: usize| fcntl(pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(bytes as i32));
-        // The frame of a payload of a power of two is larger than one: the kernel rounds it up to the next.
+        // The frame of a power-of-two payload is larger than that power: the kernel rounds it up to the next.
         let _ = ask(wanted).or_else(|_| ask(wanted.min(most)));
     }
 }

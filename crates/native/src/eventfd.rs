@@ -1,12 +1,12 @@
-//! `eventfd`: the ring in POSIX shared memory, an eventfd for each direction as the notice.
+//! `eventfd`: the ring in POSIX shared memory, with an eventfd per direction as the notice.
 //!
 //! - Mechanism: the sender puts the message into the ring and writes 1 to the eventfd of its
 //!   direction; the receiver reads 1 from it for each message (`EFD_SEMAPHORE`).
-//! - Kernel objects: two eventfds; one POSIX shared memory, unlinked as soon as it is made. Copies a
-//!   message: none; eight bytes go through the kernel each way.
+//! - Kernel objects: two eventfds; one POSIX shared memory object, unlinked as soon as it is created.
+//! - Copies per message: none; eight bytes pass through the kernel in each direction.
 //! - Blocks: in `read`; `spin` reads without blocking (`EFD_NONBLOCK`), so each poll is a system
-//!   call; `hybrid` polls so and then sleeps in `poll`. A sender whose ring is full sleeps on a futex.
-//! - Limits: those of the ring: 64 KiB or four of the largest messages a direction.
+//!   call; `hybrid` polls the same way and then sleeps in `poll`. A sender whose ring is full sleeps on a futex.
+//! - Limits: those of the ring: 64 KiB or four of the largest messages per direction.
 
 use std::{
     io,
@@ -26,7 +26,7 @@ use crate::shared::{
 };
 
 const OBJECT: &str = "the eventfd";
-/// So long `hybrid` sleeps at most in one go.
+/// The longest sleep of `hybrid` in one call.
 const LONGEST_MS: i32 = 100;
 
 /// The transport.
@@ -36,7 +36,7 @@ pub struct Eventfd;
 pub struct Eventfds {
     incoming: OwnedFd,
     outgoing: OwnedFd,
-    /// Whether a read blocks until there is something.
+    /// True if a read blocks until there is a message.
     blocking: bool,
 }
 
@@ -84,13 +84,13 @@ impl Eventfds {
 
 fn create(wait: Wait) -> Result<OwnedFd, Error> {
     let mut flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_SEMAPHORE;
-    // A property of the eventfd, so of both ends' descriptors of it.
+    // The flag belongs to the eventfd, so it holds for both ends' descriptors.
     flags.set(EfdFlags::EFD_NONBLOCK, wait != Wait::Block);
     let fd = EventFd::from_value_and_flags(0, flags);
     fd.map(OwnedFd::from).map_err(|errno| Error::os("create", "an eventfd", errno))
 }
 
-/// Done, or `WouldBlock` where there was nothing or a signal came.
+/// `Done`, or `WouldBlock` if the call would block or a signal interrupted it.
 #[inline]
 fn step(result: isize, operation: &str) -> Result<Step, Error> {
     if result > 0 {
@@ -107,7 +107,7 @@ impl Notice for Eventfds {
     fn send(&mut self, _: &Producer) -> Result<Step, Error> {
         let one = 1_u64;
         let fd = self.outgoing.as_raw_fd();
-        // SAFETY: an eventfd is written eight bytes, which `one` has.
+        // SAFETY: a write to an eventfd takes eight bytes, the size of `one`.
         step(unsafe { libc::write(fd, (&raw const one).cast(), size_of_val(&one)) }, "write to")
     }
 
@@ -115,7 +115,7 @@ impl Notice for Eventfds {
     fn poll(&mut self) -> Result<Step, Error> {
         let mut count = 0_u64;
         let fd = self.incoming.as_raw_fd();
-        // SAFETY: an eventfd is read eight bytes, which `count` has.
+        // SAFETY: a read from an eventfd returns eight bytes, the size of `count`.
         let read = unsafe { libc::read(fd, (&raw mut count).cast(), size_of_val(&count)) };
         step(read, "read from")
     }
@@ -125,8 +125,8 @@ impl Notice for Eventfds {
         if !self.blocking {
             let fd = self.incoming.as_raw_fd();
             let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            // Whatever ends it, the read then says what there is.
-            // SAFETY: one entry, which is there.
+            // The result does not matter: the read below tells if a message is there.
+            // SAFETY: one entry, which is valid.
             unsafe { libc::poll(&mut wanted, 1, LONGEST_MS) };
         }
         self.poll()
@@ -140,5 +140,5 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `eventfd`, as it stands in the list.
+/// The entry of `eventfd` in the list of transports.
 pub const TRANSPORT: Eventfd = Eventfd;

@@ -2,8 +2,8 @@
 //!
 //! - Mechanism: as `pipe`, but the ends find each other by a name in the file system.
 //! - Kernel objects: two FIFOs in the session's directory, removed as soon as both ends are open.
-//! - Copies a message: two, into the pipe and out of it.
-//! - Spin: the descriptors do not block, an empty or full FIFO answers EAGAIN. Block: `read` and
+//! - Copies per message: two, into the pipe and out of it.
+//! - Spin: the descriptors do not block; an empty or full FIFO returns EAGAIN. Block: `read` and
 //!   `write` sleep.
 //! - Limits: those of `pipe`, handled in the same way.
 
@@ -55,9 +55,8 @@ impl Transport for Fifo {
     }
 }
 
-/// Opens both FIFOs without ever sleeping in `open`: reading ends first, for they can be opened
-/// without a writer; then writing ends, for which there is a reader by then. Between the steps the
-/// two ends meet.
+/// Opens both FIFOs without ever sleeping in `open`: first the reading ends, which open without a writer,
+/// then the writing ends, which by then have a reader. The two ends meet between the steps.
 fn connect(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {
     let [to_follower, to_leader] =
         ["0", "1"].map(|n| settings.directory.join(format!("{}-{n}", settings.name)));
@@ -79,7 +78,7 @@ fn open(path: &Path, direction: OFlag) -> Result<OwnedFd, Error> {
         .map_err(|errno| Error::os("open", path.display().to_string(), errno))
 }
 
-/// A FIFO's name, removed when it goes out of scope.
+/// The name of a FIFO, removed on drop.
 struct Name(PathBuf);
 
 impl Name {
@@ -105,7 +104,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `fifo`, as it stands in the list.
+/// The entry of `fifo` in the list of transports.
 pub const TRANSPORT: Fifo = Fifo;
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! What every transport through a queue of the kernel shares: the cut of a message into what one
-//! system call carries, and its reassembly.
+//! Framing, shared by all transports over a kernel queue: splits a message into parts that one
+//! system call carries, and reassembles it.
 //!
-//! A message travels as a *frame*: its length in eight bytes, then the payload, both lying one
-//! after the other in the buffer, so that a frame that fits goes out with one call and comes in
-//! with one. What does not fit is continued where the last call stopped: a byte stream takes as
-//! many bytes as it has room for, a queue of packets one packet's worth. The parts need no heads of
-//! their own, for the queue keeps their order and loses none. The receiver puts each part right
-//! behind the one before it.
+//! A message travels as a *frame*: its length in eight bytes, then the payload, contiguous in the
+//! buffer, so that a frame that fits is sent with one call and received with one. A larger frame
+//! continues where the last call stopped: a byte stream takes as many bytes as it has room for, a
+//! queue of packets takes one packet. The parts need no headers, because the queue keeps their
+//! order and loses none. The receiver appends each part to the one before it.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +14,28 @@ use nix::errno::Errno;
 
 use crate::buffer::{ALIGNMENT, Buffer, Spares};
 
-/// Bytes of the length before a payload.
+/// The size in bytes of the length before a payload.
 pub const HEAD: usize = 8;
 
-/// What lies before a frame, so that its payload is aligned.
+/// The padding before a frame that aligns its payload.
 const PAD: usize = ALIGNMENT - HEAD;
 
-/// Moves bytes of a frame through the kernel, each call being one system call.
+/// Moves bytes of a frame through the kernel, with one system call per method call.
 pub trait Link {
-    /// Sends of the `frame` what one call can from the byte `from` on; returns how many bytes of
-    /// the frame that were. It may overwrite what lies before `from`: that was sent already.
+    /// Sends as much of the `frame` as one call can, from the byte `from` on; returns the number of
+    /// bytes sent. It may overwrite the bytes before `from`, which are already sent.
     fn write(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno>;
 
-    /// Receives into `frame` from the byte `from` on; returns how many bytes came, 0 if the other
-    /// end is closed. It leaves what lies before `from` as it was.
+    /// Receives into `frame` from the byte `from` on; returns the number of bytes received, 0 if the
+    /// other end is closed. It leaves the bytes before `from` unchanged.
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno>;
 
-    /// How many bytes the buffer to receive in must have beyond those of the largest frame.
+    /// The bytes that the receive buffer needs beyond the largest frame.
     fn slack(&self) -> usize {
         0
     }
 
-    /// What the kernel has made of it, for the result.
+    /// The settings that the kernel applied, for the result.
     fn configuration(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
@@ -45,26 +44,26 @@ pub trait Link {
 /// One end of a transport whose messages travel as frames through a [`Link`].
 pub struct Framed<L> {
     link: L,
-    /// What the link is called in errors.
+    /// The name of the link in errors.
     object: &'static str,
     /// The largest payload.
     limit: usize,
     outgoing: Buffer,
     /// Length of the message on loan.
     len: usize,
-    /// How many bytes of its frame are sent.
+    /// The number of bytes of its frame that are sent.
     sent: usize,
     incoming: Buffer,
-    /// Received and not yet released are the bytes `start..end` of the incoming frame; the message
-    /// taken is at their start. A byte stream may bring a part of the next message behind it.
+    /// The bytes `start..end` of the incoming frame are received and not yet released; the taken
+    /// message is at their start. A byte stream may append part of the next message.
     start: usize,
     end: usize,
-    /// Length of the message taken.
+    /// Length of the taken message.
     taken: usize,
-    /// Messages that were sent, and the parts that they went out in.
+    /// The number of messages sent, and of the parts that carried them.
     messages: u64,
     parts: u64,
-    /// Where the end has several buffers, those that messages will be written into and read from.
+    /// Further buffers that messages will be written into and read from, if the end has several.
     sources: Spares,
     targets: Spares,
 }
@@ -80,7 +79,7 @@ impl<L: Link> Framed<L> {
         Self::with_room(link, object, settings, 0)
     }
 
-    /// Makes an end whose buffers to send from have so many bytes.
+    /// Makes an end whose send buffers have `room` bytes.
     fn with_room(
         link: L,
         object: &'static str,
@@ -118,13 +117,13 @@ impl<L: Link> Framed<L> {
         &mut self.link
     }
 
-    /// Shows the link the buffers that messages are sent from and received in. Where the end has one of each, they stay
-    /// where they are.
+    /// Passes the link the buffers that messages are sent from and received in. If the end has one of each, their
+    /// addresses never change.
     pub fn with_buffers<R>(&mut self, see: impl FnOnce(&mut L, [&Buffer; 2]) -> R) -> R {
         see(&mut self.link, [&self.outgoing, &self.incoming])
     }
 
-    /// The length of the message at the start of what was received, if it is there as a whole.
+    /// The length of the message at the start of the received bytes, if it is complete.
     #[inline]
     fn complete(&self) -> Result<Option<usize>, Error> {
         let received = &self.incoming[PAD + self.start..PAD + self.end];
@@ -136,7 +135,7 @@ impl<L: Link> Framed<L> {
         Ok((payload.len() >= len).then_some(len))
     }
 
-    /// Receives with one call behind what is there already.
+    /// Receives with one call, behind the bytes already received.
     #[inline]
     fn fill(&mut self) -> Result<Step, Error> {
         if self.start > 0 {
@@ -152,7 +151,7 @@ impl<L: Link> Framed<L> {
         }
     }
 
-    /// Makes room behind the beginning of a message that came with the end of the one before it.
+    /// Moves the received beginning of the next message to the front, to make room behind it.
     #[cold]
     fn move_to_front(&mut self) {
         self.incoming.copy_within(PAD + self.start..PAD + self.end, PAD);
@@ -233,7 +232,7 @@ impl<L: Link> Endpoint for Framed<L> {
         self.sources.exchange(&mut self.outgoing);
     }
 
-    /// The beginning of a message that came with the end of the one before goes along.
+    /// Copies the received beginning of the next message into the new buffer.
     fn next_target(&mut self) {
         let Some(before) = self.targets.exchange(&mut self.incoming) else { return };
         let begun = &before[PAD + self.start..PAD + self.end];
@@ -251,7 +250,7 @@ impl<L: Link> Endpoint for Framed<L> {
     }
 }
 
-/// What becomes of a call that failed: nothing is lost if it has to be made again.
+/// The step or error of a failed call: nothing is lost if the call must be repeated.
 #[inline]
 pub fn refused(errno: Errno, operation: &'static str, object: &'static str) -> Result<Step, Error> {
     match errno {

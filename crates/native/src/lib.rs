@@ -1,4 +1,4 @@
-//! The transports that the operating system offers, one file each.
+//! The transports of the operating system, one file each.
 
 mod buffer;
 mod descriptors;
@@ -45,7 +45,7 @@ use ipcmark_transport::Collect;
 
 macro_rules! transports {
     ($($module:ident),+ $(,)?) => {
-        /// Hands every transport of the operating system to `collect`: the one explicit list.
+        /// Hands every transport of the operating system to `collect`: the only list of them.
         pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
             vec![$(collect.item($module::TRANSPORT)),+]
         }
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// The name of a transport, whether it says that its buffers can be changed, and whether it has the option.
+    /// Collects the name of each transport, its `CYCLES`, and true if it has the option.
     struct Cycling;
 
     impl Collect for Cycling {

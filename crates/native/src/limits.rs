@@ -10,7 +10,7 @@ pub fn read(name: &str) -> Option<usize> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether the kernel has what the file below /proc/sys stands for.
+/// Available if the kernel has this file below /proc/sys.
 pub fn probe(name: &str, reason: &str) -> Availability {
     match read(name) {
         Some(_) => Availability::Available { version: None },

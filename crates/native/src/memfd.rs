@@ -1,9 +1,9 @@
-//! `memfd`: the ring in an anonymous file of memory, with a futex to sleep on.
+//! `memfd`: the ring in an anonymous memory file, with a futex to sleep on.
 //!
-//! - Mechanism: as `shm-futex` and `shm-ring`; only the memory is made by `memfd_create`, sealed
-//!   against any change of its size, so that neither end can take the ground from under the other.
-//! - Kernel objects: one memory file that never has a name; a futex while an end sleeps. Copies a
-//!   message: none.
+//! - Mechanism: as `shm-futex` and `shm-ring`; but the memory comes from `memfd_create` and is
+//!   sealed against size changes, so that neither end can truncate the other's mapping.
+//! - Kernel objects: one memory file that never has a name; a futex while an end sleeps.
+//! - Copies per message: none.
 //! - Blocks: on a futex, as `shm-futex`.
 //! - Limits: memory alone; `/dev/shm` and its size do not matter.
 
@@ -43,5 +43,5 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `memfd`, as it stands in the list.
+/// The entry of `memfd` in the list of transports.
 pub const TRANSPORT: Memfd = Memfd;

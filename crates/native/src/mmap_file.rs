@@ -1,12 +1,13 @@
 //! `mmap-file`: the ring in a mapped file of a real file system, with a futex to sleep on.
 //!
-//! - Mechanism: as `shm-futex` and `shm-ring`; only the memory is the page cache of a file under
-//!   `/var/tmp`, the place for temporary files on a disk. The kernel writes its pages back from time
-//!   to time, and the first write to a page after that takes a page fault.
-//! - Kernel objects: one file without a name (`O_TMPFILE`; where the file system has none, a file
-//!   unlinked as soon as it is made); a futex while an end sleeps. Copies a message: none.
+//! - Mechanism: as `shm-futex` and `shm-ring`; but the memory is the page cache of a file under
+//!   `/var/tmp`, the directory for temporary files on disk. The kernel writes its pages back from
+//!   time to time, and the next write to such a page takes a page fault.
+//! - Kernel objects: one file without a name (`O_TMPFILE`; if the file system lacks it, a file
+//!   unlinked as soon as it is created); a futex while an end sleeps.
+//! - Copies per message: none.
 //! - Blocks: on a futex, as `shm-futex`.
-//! - Limits: free space where `/var/tmp` lies. If that is a memory file system, so is the file.
+//! - Limits: free space on the file system of `/var/tmp`. If that is in memory, so is the file.
 
 use std::{
     fs::{File, OpenOptions},
@@ -71,7 +72,7 @@ fn nameless() -> Result<File, IoError> {
     options().custom_flags(libc::O_TMPFILE).open(DIRECTORY)
 }
 
-/// What file systems and kernels without `O_TMPFILE` say.
+/// True for the errors of file systems and kernels without `O_TMPFILE`.
 fn has_no_nameless(error: &IoError) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT))
 }
@@ -99,7 +100,7 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `mmap-file`, as it stands in the list.
+/// The entry of `mmap-file` in the list of transports.
 pub const TRANSPORT: MmapFile = MmapFile;
 
 #[cfg(all(test, not(loom)))]

@@ -1,8 +1,8 @@
-//! `null`: no hop at all. An end takes back what it published, so a round trip costs what the
-//! harness itself costs.
+//! `null`: no hop at all. An end takes back its own messages, so the round trip is the cost of the
+//! harness.
 //!
-//! - Mechanism: a buffer of the process's own; nothing reaches the other process.
-//! - Kernel objects: none. Copies a message: none. Blocks: never. Limits: none.
+//! - Mechanism: a buffer of the process itself; nothing reaches the other process.
+//! - Kernel objects: none. Copies per message: none. Blocks: never. Limits: none.
 
 use std::borrow::Cow;
 
@@ -88,5 +88,5 @@ static DEFINITION: Definition = Definition {
     },
 };
 
-/// `null`, as it stands in the list.
+/// The entry of `null` in the list of transports.
 pub const TRANSPORT: Null = Null;

@@ -1,4 +1,4 @@
-//! The process of the other end.
+//! The process at the other end.
 
 use std::{fs, os::unix::fs::MetadataExt};
 
@@ -6,33 +6,33 @@ use ipcmark_transport::Error;
 use libc::pid_t;
 use nix::errno::Errno;
 
-/// The thread of the other end, by numbers that name it to the kernel.
+/// The kernel's numbers for the thread at the other end.
 #[derive(Clone, Copy)]
 pub struct Address {
     /// Its process.
     pub pid: pid_t,
     /// The thread that opened the end.
     pub tid: pid_t,
-    /// The number of the namespace in which these mean this thread; 0 where it cannot be known.
+    /// The PID namespace in which these numbers are valid; 0 if unknown.
     pub namespace: u64,
 }
 
 impl Address {
-    /// This thread's.
+    /// The address of the calling thread.
     pub fn own() -> Self {
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
-        // SAFETY: these only return a number.
+        // SAFETY: these calls only return a number.
         let (pid, tid) = unsafe { (libc::getpid(), libc::gettid()) };
         Self { pid, tid, namespace }
     }
 
-    /// The frame that carries it.
+    /// Encodes the address as a frame.
     pub fn to_bytes(self) -> [u8; 16] {
         let thread = u64::from(self.pid as u32) | u64::from(self.tid as u32) << 32;
         (u128::from(thread) | u128::from(self.namespace) << 64).to_ne_bytes()
     }
 
-    /// What a frame carries.
+    /// Decodes the address from a frame.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let bytes = bytes.try_into().map_err(|_| {
             Error::new("receive", "the number of the other thread", "the frame has a wrong length")
@@ -41,7 +41,7 @@ impl Address {
         Ok(Self { pid: all as pid_t, tid: (all >> 32) as pid_t, namespace: (all >> 64) as u64 })
     }
 
-    /// In another namespace the same numbers mean a stranger, which the operation would hit.
+    /// Refuses a peer in another PID namespace: here, its numbers would identify an unrelated process.
     pub fn check_namespace(&self, peer: &Address, operation: &str) -> Result<(), Error> {
         if self.namespace == peer.namespace {
             return Ok(());
@@ -51,7 +51,7 @@ impl Address {
             .remedy("run both ends in one PID namespace"))
     }
 
-    /// Whether its process runs this executable, as every end does.
+    /// True if its process runs this executable, as every end does.
     pub fn is_this_program(&self) -> Result<bool, Error> {
         let failed = |e| Error::os("look at", format!("process {}", self.pid), e);
         let (own, its) = (fs::metadata("/proc/self/exe"), format!("/proc/{}/exe", self.pid));
@@ -60,18 +60,17 @@ impl Address {
     }
 }
 
-/// Whether a process runs; one that is on its way out, or that has ended and is not waited for, does
-/// not.
+/// True if a process runs; false if it is exiting, or has ended and is not yet waited for.
 pub fn is_alive(process: pid_t) -> bool {
-    // SAFETY: signal 0 only asks.
+    // SAFETY: signal 0 only checks for existence.
     let found = unsafe { libc::kill(process, 0) } == 0 || Errno::last() == Errno::EPERM;
     let stat = || fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     process > 0 && found && !has_ended(&stat())
 }
 
-/// Whether a line of `/proc/<process>/stat` is that of a process that will do nothing more.
+/// True if a line of `/proc/<process>/stat` belongs to a process that is exiting or has ended.
 fn has_ended(stat: &str) -> bool {
-    // As the kernel calls it in `PF_EXITING`: set before the process gives up its files.
+    // `PF_EXITING` in the kernel: set before the process closes its files.
     const EXITING: u64 = 4;
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let mut fields = fields.split_whitespace();

@@ -1,13 +1,13 @@
 //! `pipe`: two unnamed pipes.
 //!
 //! - Mechanism: `write` into one pipe, `read` from the other; one pipe for each direction.
-//! - Kernel objects: two pipes; the leader makes them and hands the follower its two ends.
-//! - Copies a message: two, into the pipe and out of it.
-//! - Spin: the descriptors do not block, an empty or full pipe answers EAGAIN. Block: `read` and
+//! - Kernel objects: two pipes; the leader creates them and sends the follower its two ends.
+//! - Copies per message: two, into the pipe and out of it.
+//! - Spin: the descriptors do not block; an empty or full pipe returns EAGAIN. Block: `read` and
 //!   `write` sleep.
 //! - Limits: a pipe holds 64 KiB. For larger payloads it is enlarged to hold one message, up to
-//!   fs.pipe-max-size (1 MiB as a rule), so that a writer waits as seldom as the system lets it;
-//!   what still does not fit goes through in several turns.
+//!   fs.pipe-max-size (usually 1 MiB), so that a writer waits as seldom as the system allows; a
+//!   message that still does not fit passes in several parts.
 
 use std::{borrow::Cow, os::fd::AsFd};
 
@@ -47,7 +47,7 @@ impl Transport for Pipe {
     }
 }
 
-/// Makes the pipes in the leader and hands the follower its ends.
+/// Creates the pipes in the leader and sends the follower its ends.
 pub fn pipes(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {
     if settings.role.is_leader() { lead(settings, peers) } else { follow(peers) }
 }
@@ -76,7 +76,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `pipe`, as it stands in the list.
+/// The entry of `pipe` in the list of transports.
 pub const TRANSPORT: Pipe = Pipe;
 
 #[cfg(test)]

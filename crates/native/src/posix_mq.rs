@@ -1,14 +1,14 @@
 //! `posix-mq`: two POSIX message queues.
 //!
-//! - Mechanism: `mq_send` into one queue, `mq_receive` from the other; one queue each direction.
+//! - Mechanism: `mq_send` into one queue, `mq_receive` from the other; one queue per direction.
 //! - Kernel objects: two message queues. On Linux a queue is a descriptor, so the leader removes
-//!   the names at once and hands the descriptors over: nothing outlives a crash.
-//! - Copies a message: two, into the kernel's message and out of it.
-//! - Spin: the descriptors do not block, an empty or full queue answers EAGAIN. Block: both calls
+//!   the names at once and sends the descriptors: nothing remains after a crash.
+//! - Copies per message: two, into the kernel's message and out of it.
+//! - Spin: the descriptors do not block; an empty or full queue returns EAGAIN. Block: both calls
 //!   sleep. A closed queue does not wake the other end, so an end sends an empty message before it
-//!   closes; an end that is killed cannot.
-//! - Limits: fs.mqueue.msgsize_max (8 KiB as a rule) bytes a message: larger ones are cut.
-//!   fs.mqueue.msg_max (10) messages a queue, fewer where RLIMIT_MSGQUEUE asks for it.
+//!   closes; a killed end cannot.
+//! - Limits: fs.mqueue.msgsize_max (usually 8 KiB) bytes per message: larger ones are split.
+//!   fs.mqueue.msg_max (10) messages per queue, fewer where RLIMIT_MSGQUEUE requires it.
 
 use std::{
     borrow::Cow,
@@ -33,7 +33,7 @@ use crate::{
 
 const OBJECT: &str = "the message queue";
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [
     OptionSpec::new(
         "depth",
@@ -73,14 +73,14 @@ impl Transport for PosixMq {
         Framed::new(link, OBJECT, settings)
     }
 
-    /// A process killed between making a queue and removing its name leaves it.
+    /// A process killed between creating a queue and removing its name leaves the queue behind.
     fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
         let queues = sessions.iter().flat_map(|session| names(session));
         Ok(queues.map(Leftover::MessageQueue).collect())
     }
 }
 
-/// The names of a session's two queues, while they have names.
+/// The names of a session's two queues, which exist only briefly.
 fn names(session: &str) -> [String; 2] {
     [format!("/{session}-0"), format!("/{session}-1")]
 }
@@ -99,18 +99,18 @@ fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error
     Ok(Queues { read, write, part })
 }
 
-/// Bytes of one message of the queue: the whole frame, or as much as the system allows.
+/// The size of one queue message in bytes: the whole frame, or as much as the system allows.
 fn part(settings: &Settings) -> usize {
     let most = limits::read("fs/mqueue/msgsize_max").unwrap_or(8192);
     (settings.payload + HEAD).min(most)
 }
 
-/// Makes a queue of as many messages as this user may have, and removes its name again.
+/// Creates a queue with as many messages as this user may have, and removes its name again.
 fn create(name: &str, part: usize, wait: Wait) -> Result<OwnedFd, Error> {
     let mut slots = limits::read("fs/mqueue/msg_max").unwrap_or(10);
     loop {
         match open(name, slots, part, wait) {
-            // The user's memory for queues is used up: a shorter queue needs less of it.
+            // The user's memory for queues is used up: a shorter queue needs less.
             Err(Errno::EMFILE) if slots > 1 => slots /= 2,
             Err(errno) => return Err(cannot_create(name, errno)),
             Ok(queue) => return Ok(queue),
@@ -143,7 +143,7 @@ fn cannot_create(name: &str, errno: Errno) -> Error {
 pub struct Queues {
     read: OwnedFd,
     write: OwnedFd,
-    /// Bytes of one message of the queue.
+    /// The size of one queue message in bytes.
     part: usize,
 }
 
@@ -160,7 +160,7 @@ impl Link for Queues {
     #[inline]
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let room = &mut frame[from..];
-        // SAFETY: the room is valid memory of its length; no priority is asked for.
+        // SAFETY: the room is valid memory of its length; no priority is requested.
         let count = unsafe {
             let (at, len) = (room.as_mut_ptr().cast(), room.len());
             libc::mq_receive(self.read.as_raw_fd(), at, len, std::ptr::null_mut())
@@ -168,7 +168,7 @@ impl Link for Queues {
         Errno::result(count).map(|count| count as usize)
     }
 
-    /// `mq_receive` refuses less room than the queue's largest message.
+    /// The queue's largest message: `mq_receive` refuses a smaller buffer.
     fn slack(&self) -> usize {
         self.part
     }
@@ -177,8 +177,8 @@ impl Link for Queues {
 impl Drop for Queues {
     fn drop(&mut self) {
         let long_ago = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: an empty message from a valid address; with a time in the past a full queue does
-        // not wait.
+        // SAFETY: an empty message from a valid address; because the timeout is in the past, a full queue
+        // does not block.
         unsafe { libc::mq_timedsend(self.write.as_raw_fd(), [].as_ptr(), 0, 0, &long_ago) };
     }
 }
@@ -192,7 +192,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `posix-mq`, as it stands in the list.
+/// The entry of `posix-mq` in the list of transports.
 pub const TRANSPORT: PosixMq = PosixMq;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Numbers that nobody can guess.
+//! Unguessable numbers.
 
 use ipcmark_transport::Error;
 

@@ -1,11 +1,12 @@
-//! `scm-rights`: one sealed memory file a message, handed over by its descriptor.
+//! `scm-rights`: one sealed memory file per message, handed over by its descriptor.
 //!
-//! - Mechanism: the sender makes a memory file, writes the message into it, seals it and sends its descriptor over a Unix
-//!   packet socket (`SCM_RIGHTS`); the receiver looks at the seals and the size, reads the file or maps it, and closes it.
-//! - Kernel objects: a socket pair; a memory file (`memfd_create`) for each message on its way, which never has a name.
-//! - Copies a message: two, into the file and out of it; a receiver that maps it saves the second.
-//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recvmsg` and `sendmsg` sleep.
-//! - Limits: descriptors on their way count against `ulimit -n` of the user; messages on their way against memory.
+//! - Mechanism: the sender creates a memory file, writes the message into it, seals it and sends its descriptor over a
+//!   Unix packet socket (`SCM_RIGHTS`); the receiver checks the seals and the size, reads or maps the file, and closes
+//!   it.
+//! - Kernel objects: a socket pair; a nameless memory file (`memfd_create`) for each message in flight.
+//! - Copies per message: two, into the file and out of it; a receiver that maps the file saves the second.
+//! - Spin: the descriptor does not block; an empty or full queue returns EAGAIN. Block: `recvmsg` and `sendmsg` sleep.
+//! - Limits: descriptors in flight count against `ulimit -n` of the user; messages in flight against memory.
 
 use std::{
     borrow::Cow,
@@ -28,10 +29,10 @@ use file::Mapping;
 
 const OBJECT: &str = "the Unix packet socket";
 
-/// Messages that are larger wait in a socket with the smallest buffer there is: what they take of memory is in no buffer.
+/// Above this size, the socket gets the smallest possible buffer: the memory of the messages does not count in it.
 const LARGE: usize = 64 << 10;
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [
     OptionSpec::new(
         "receive",
@@ -56,12 +57,12 @@ pub struct ScmRightsEndpoint {
     outgoing: Buffer,
     /// Length of the message on loan.
     len: usize,
-    /// Its file, from when it is made until the socket has taken it.
+    /// The file of that message, from its creation until the socket has accepted it.
     ready: Option<OwnedFd>,
-    /// Whether messages are mapped rather than read.
+    /// True if messages are mapped rather than read.
     maps: bool,
     incoming: Buffer,
-    /// The message taken, where it is mapped.
+    /// The taken message, if it is mapped.
     mapped: Option<Mapping>,
     taken: usize,
     payload: usize,
@@ -79,12 +80,12 @@ impl Transport for ScmRights {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<ScmRightsEndpoint, Error> {
-        // What goes through the socket is a descriptor, whatever the message is long.
+        // Only a descriptor passes through the socket, independent of the message's length.
         let small = Settings { payload: packet::BYTES, ..settings.clone() };
         let socket = uds::pair(SockType::SeqPacket, &small, peers, OBJECT)?;
         let payload = settings.payload;
         if payload > LARGE && settings.number("send-buffer").is_none() {
-            // The kernel makes of it the least that it allows.
+            // The kernel raises it to the minimum that it allows.
             let _ = setsockopt(&socket, SndBuf, &1);
         }
         peers.meet()?;
@@ -179,7 +180,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::waiting(&[Wait::Spin, Wait::Block]),
 };
 
-/// `scm-rights`, as it stands in the list.
+/// The entry of `scm-rights` in the list of transports.
 pub const TRANSPORT: ScmRights = ScmRights;
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! `shm-futex`: the ring of `shm-ring`, with a futex to sleep on.
 //!
-//! - Mechanism: the receiver looks into the ring; where that is empty it says so in a word of shared
-//!   memory, looks again and sleeps on that word. The sender reads the word after each message and
-//!   calls the kernel only where somebody sleeps.
-//! - Kernel objects: one POSIX shared memory, unlinked as soon as it is made; a futex (no object of
-//!   its own, a queue in the kernel while somebody sleeps). Copies a message: none.
-//! - Blocks: in `FUTEX_WAIT`, 100 ms at most in one go. Polled only, it is `shm-ring`.
-//! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
+//! - Mechanism: the receiver checks the ring; if it is empty, the receiver says so in a word of shared
+//!   memory, checks again and sleeps on that word. The sender reads the word after each message and
+//!   calls the kernel only if the receiver sleeps.
+//! - Kernel objects: one POSIX shared memory object, unlinked as soon as it is created; a futex (not an
+//!   object, but a queue in the kernel while an end sleeps).
+//! - Copies per message: none.
+//! - Blocks: in `FUTEX_WAIT`, at most 100 ms per call. With polling alone, it is `shm-ring`.
+//! - Limits: 64 KiB or four of the largest messages per direction, whichever is more.
 
 use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 
@@ -47,5 +48,5 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `shm-futex`, as it stands in the list.
+/// The entry of `shm-futex` in the list of transports.
 pub const TRANSPORT: ShmFutex = ShmFutex;

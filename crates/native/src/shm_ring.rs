@@ -1,11 +1,12 @@
-//! `shm-ring`: a lock-free ring of messages for each direction in POSIX shared memory, polled.
+//! `shm-ring`: a lock-free ring of messages per direction in POSIX shared memory, polled.
 //!
 //! - Mechanism: the sender writes the message into the ring in place and moves its index; the
-//!   receiver polls that index and reads the message where it lies. Indices on cache lines of their
-//!   own; each end reads the other one's only when its copy of it does not suffice.
-//! - Kernel objects: one POSIX shared memory, unlinked as soon as it is made. Copies a message: none.
+//!   receiver polls that index and reads the message in place. Each index has its own cache lines;
+//!   an end reads the other's index only if its copy does not suffice.
+//! - Kernel objects: one POSIX shared memory object, unlinked as soon as it is created.
+//! - Copies per message: none.
 //! - Blocks: never; `shm-futex` is the same ring with a sleep.
-//! - Limits: 64 KiB or four of the largest messages a direction, whichever is more.
+//! - Limits: 64 KiB or four of the largest messages per direction, whichever is more.
 
 use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 
@@ -46,5 +47,5 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `shm-ring`, as it stands in the list.
+/// The entry of `shm-ring` in the list of transports.
 pub const TRANSPORT: ShmRing = ShmRing;

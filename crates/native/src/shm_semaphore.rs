@@ -1,12 +1,13 @@
-//! `shm-semaphore`: the ring in POSIX shared memory, process-shared semaphores as the notice.
+//! `shm-semaphore`: the ring in POSIX shared memory, with process-shared semaphores as the notice.
 //!
 //! - Mechanism: the sender puts the message into the ring and posts the semaphore of its direction;
-//!   the receiver takes one down for each message.
-//! - Kernel objects: one POSIX shared memory, unlinked as soon as it is made; the two semaphores lie
-//!   in it (`sem_init`), so no named semaphore is left behind. Copies a message: none.
-//! - Blocks: in `sem_wait`, a futex in the C library. A sender whose ring is full sleeps on a futex
-//!   of ours.
-//! - Limits: those of the ring: 64 KiB or four of the largest messages a direction.
+//!   the receiver decrements it once per message.
+//! - Kernel objects: one POSIX shared memory object, unlinked as soon as it is created; it contains
+//!   both semaphores (`sem_init`), so no named semaphore is left behind.
+//! - Copies per message: none.
+//! - Blocks: in `sem_wait`, a futex in the C library. A sender whose ring is full sleeps on our own
+//!   futex.
+//! - Limits: those of the ring: 64 KiB or four of the largest messages per direction.
 
 use std::{io, ptr::NonNull};
 
@@ -23,7 +24,7 @@ use crate::shared::{
 };
 
 const OBJECT: &str = "the semaphore in shared memory";
-/// From one semaphore to the other: cache lines of its own for each.
+/// The distance between the semaphores: separate cache lines for each.
 const DISTANCE: usize = 128;
 
 /// The transport.
@@ -59,15 +60,15 @@ impl Transport for ShmSemaphore {
 }
 
 impl Semaphores {
-    /// The semaphores behind the rings; the leader makes them, before the ends meet.
+    /// The semaphores behind the rings; the leader initialises them, before the ends meet.
     fn new(region: &Region, at: usize, is_leader: bool) -> Result<Self, Error> {
         let (one, other) = (region.at(at).cast(), region.at(at + DISTANCE).cast());
         if !is_leader {
             return Ok(Self { incoming: one, outgoing: other });
         }
         for semaphore in [one, other] {
-            // SAFETY: aligned, within the region, and used by nobody until the ends have met. It is
-            // never destroyed: it goes with its memory.
+            // SAFETY: aligned, within the region, and unused until the ends have met. It is never
+            // destroyed: it disappears with its memory.
             if unsafe { libc::sem_init(semaphore.as_ptr(), 1, 0) } < 0 {
                 return Err(Error::last_os("make", OBJECT));
             }
@@ -76,7 +77,7 @@ impl Semaphores {
     }
 }
 
-/// Done, or `WouldBlock` where there was nothing or a signal came.
+/// `Done`, or `WouldBlock` if the call would block or a signal interrupted it.
 #[inline]
 fn step(result: i32, operation: &str) -> Result<Step, Error> {
     if result == 0 {
@@ -91,7 +92,7 @@ fn step(result: i32, operation: &str) -> Result<Step, Error> {
 impl Notice for Semaphores {
     #[inline]
     fn send(&mut self, _: &Producer) -> Result<Step, Error> {
-        // SAFETY: made at open, in memory that lives as long as the end.
+        // SAFETY: initialised at open, in memory that lives as long as the end.
         step(unsafe { libc::sem_post(self.outgoing.as_ptr()) }, "post")
     }
 
@@ -115,5 +116,5 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `shm-semaphore`, as it stands in the list.
+/// The entry of `shm-semaphore` in the list of transports.
 pub const TRANSPORT: ShmSemaphore = ShmSemaphore;

@@ -1,14 +1,15 @@
-//! `shm-slot`: one message a direction in POSIX shared memory, the flag in the same cache line as a
-//! small payload.
+//! `shm-slot`: one message per direction in POSIX shared memory, with the flag in the same cache line
+//! as a small payload.
 //!
 //! - Mechanism: the sender writes the payload and then, in the same line, one word with its length,
-//!   number and place, and with what it has done with of the other direction; the receiver polls that
-//!   word. In a ping-pong both directions use one line, which passes to and fro with up to 48 bytes
-//!   of payload: one transfer a message, the least that a hop can cost.
-//! - Kernel objects: one POSIX shared memory, unlinked as soon as it is made; a futex while an end
-//!   sleeps. Copies a message: none.
-//! - Blocks: on a futex; the other end wakes it after it has changed its word.
-//! - Limits: one message a direction; the next one waits until that is released *and* the other end
+//!   sequence number and room, and with the messages of the other direction that it has released; the
+//!   receiver polls that word. In a ping-pong both directions use one line, which moves back and forth
+//!   with up to 48 bytes of payload: one transfer per message, the least that a hop can cost.
+//! - Kernel objects: one POSIX shared memory object, unlinked as soon as it is created; a futex while
+//!   an end sleeps.
+//! - Copies per message: none.
+//! - Blocks: on a futex; the other end wakes it after changing its word.
+//! - Limits: one message per direction; the next one waits until that is released *and* the other end
 //!   has said so, which it does with its next message or its next `take`.
 
 use std::{hint::spin_loop, ptr::NonNull, slice};
@@ -20,13 +21,13 @@ use ipcmark_transport::{
 
 use crate::shared::{self, futex::Bell, posix, region::Region, slot::Ledger, sync::AtomicU64};
 
-/// Where the two words lie, in one cache line; before them lie the bells.
+/// The offset of the two words, in one cache line; the bells are before them.
 const WORDS: usize = 1024;
-/// Where the travelling room lies: behind the words, aligned for a payload of any type.
+/// The offset of the travelling room: behind the words, aligned for a payload of any type.
 const TRAVELLING: usize = WORDS + 2 * size_of::<AtomicU64>();
 
-/// How often an end looks before it pauses. Between two hardware threads of one core a pause is as long as half a round
-/// trip, and what comes just after a look waits for the next one: of 1, 4, 7, 9, 15 and 31 looks, 4 took the least.
+/// The number of checks before an end pauses. Between two hardware threads of one core a pause takes half a round trip,
+/// and an update just after a check waits for the next one: of 1, 4, 7, 9, 15 and 31 checks, 4 was fastest.
 const LOOKS: u32 = 4;
 
 /// The transport.
@@ -40,15 +41,15 @@ pub struct ShmSlotEndpoint {
     travelling: NonNull<u8>,
     ledger: Ledger,
     wait: Wait,
-    /// The message on loan; empty where none is.
+    /// The message on loan; empty if there is none.
     loaned: Message,
-    /// The message taken; empty where none is.
+    /// The taken message; empty if there is none.
     taken: Message,
-    /// What everything lies in.
+    /// The memory of everything above.
     _region: Region,
 }
 
-/// Where a message lies.
+/// The location of a message.
 #[derive(Clone, Copy)]
 struct Message {
     room: NonNull<u8>,
@@ -60,7 +61,7 @@ impl Message {
     const NONE: Self = Self { room: NonNull::dangling(), len: 0 };
 }
 
-/// What one end writes: its word, its own room, and the bell that it sleeps on.
+/// The memory that one end writes, that is its word and its own room, and the bell that it sleeps on.
 struct Side {
     word: NonNull<AtomicU64>,
     room: NonNull<u8>,
@@ -79,7 +80,7 @@ impl Side {
 
     #[inline]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: aligned and within the region, which the end keeps; used atomically only.
+        // SAFETY: aligned and within the region, which the end keeps; only used atomically.
         unsafe { self.word.as_ref() }
     }
 
@@ -90,8 +91,8 @@ impl Side {
     }
 }
 
-/// From one room to the next. Half a page off: of two words at the same place in their pages, some
-/// processors take the load of one to depend on the store to the other.
+/// The distance between rooms, with an extra half page: for two words at the same offset in their pages,
+/// some processors assume that the load of one depends on the store to the other.
 fn distance(payload: usize) -> usize {
     (TRAVELLING - WORDS + payload).next_multiple_of(4096) + 2048
 }
@@ -134,8 +135,8 @@ impl Transport for ShmSlot {
 }
 
 impl ShmSlotEndpoint {
-    /// Repeats an attempt as the wait says. Whatever an end waits for, a message or room, it is the
-    /// other end's word that tells.
+    /// Repeats an attempt according to the wait. An end that waits for a message or for room always waits
+    /// for the other end's word.
     #[inline(always)]
     fn wait_for(
         &mut self,
@@ -153,7 +154,7 @@ impl ShmSlotEndpoint {
         }
     }
 
-    /// Goes on as long as an end may that does not only poll.
+    /// Continues to wait, for the waits that do not only poll.
     #[inline(never)]
     fn wait_longer(
         &mut self,
@@ -170,8 +171,8 @@ impl ShmSlotEndpoint {
         attempt(self)
     }
 
-    /// Before it waits an end says what it has released: the other one may be waiting for that. In a
-    /// ping-pong the answer has said it already.
+    /// Tells the other end which messages are released, before this end waits: the other may be waiting for
+    /// that. In a ping-pong the answer has said it already.
     #[inline(always)]
     fn acknowledge(&mut self) {
         if self.ledger.acknowledge(self.mine.word()) {
@@ -197,11 +198,11 @@ impl ShmSlotEndpoint {
     /// A message in the travelling room, or else in one end's own.
     #[inline(always)]
     fn place(&self, travels: bool, own: NonNull<u8>, len: usize) -> Message {
-        // Not a choice of one of two addresses, for which both would be waited for: what the processor is sure to guess.
+        // Not a selection of one of two addresses, which would wait for both, but a branch that the processor predicts.
         if travels { Message { room: self.travelling, len } } else { in_its_own(own, len) }
     }
 
-    /// Whether a message lies in the travelling room.
+    /// True if a message lies in the travelling room.
     #[inline(always)]
     fn travels(&self, message: Message) -> bool {
         message.room == self.travelling
@@ -232,8 +233,8 @@ impl Endpoint for ShmSlotEndpoint {
 
     #[inline(always)]
     fn room(&mut self) -> &mut [u8] {
-        // SAFETY: within the room, as `loan` was asked for no more than the payload; this end's
-        // alone from `loan`, when the other end had done with it, until `publish` ends the loan.
+        // SAFETY: within the room, because `loan` was called with at most the payload; exclusive to this end
+        // from `loan`, after the other end released it, until `publish` ends the loan.
         unsafe { slice::from_raw_parts_mut(self.loaned.room.as_ptr(), self.loaned.len) }
     }
 
@@ -253,8 +254,8 @@ impl Endpoint for ShmSlotEndpoint {
 
     #[inline(always)]
     fn message(&self) -> &[u8] {
-        // SAFETY: the length was found to be at most the payload; the other end leaves the room
-        // alone until it hears of `release`.
+        // SAFETY: the length was checked to be at most the payload; the other end does not touch the room
+        // until it sees `release`.
         unsafe { slice::from_raw_parts(self.taken.room.as_ptr(), self.taken.len) }
     }
 
@@ -273,5 +274,5 @@ static DEFINITION: Definition = shared::definition(
     &[],
 );
 
-/// `shm-slot`, as it stands in the list.
+/// The entry of `shm-slot` in the list of transports.
 pub const TRANSPORT: ShmSlot = ShmSlot;

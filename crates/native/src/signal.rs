@@ -1,12 +1,13 @@
-//! `signal`: the ring in POSIX shared memory, real-time signals with a value as the notice.
+//! `signal`: the ring in POSIX shared memory, with real-time signals as the notice.
 //!
-//! - Mechanism: the sender puts the message into the ring and queues a real-time signal, its value
-//!   the number of the message, for the very thread that receives; the receiver has that signal
-//!   blocked and takes it with `sigtimedwait`: no handler runs. One signal a message, in order.
-//! - Kernel objects: the thread's queue of signals; one POSIX shared memory, unlinked as soon as it
-//!   is made. Copies a message: none; the value goes through the kernel.
-//! - Blocks: in `sigtimedwait`, 100 ms at most in one go; `spin` calls it with a time of zero, so
-//!   each poll is a system call. A sender whose ring is full sleeps on a futex.
+//! - Mechanism: the sender puts the message into the ring and queues a real-time signal to exactly the
+//!   receiving thread, with the message's sequence number as its value; the receiver has that signal
+//!   blocked and takes it with `sigtimedwait`: no handler runs. One signal per message, in order.
+//! - Kernel objects: the thread's queue of signals; one POSIX shared memory object, unlinked as soon as
+//!   it is created.
+//! - Copies per message: none; the value passes through the kernel.
+//! - Blocks: in `sigtimedwait`, at most 100 ms per call; `spin` calls it with a zero timeout, so each
+//!   poll is a system call. A sender whose ring is full sleeps on a futex.
 //! - Limits: `ulimit -i` (signals queued for a user's processes) and those of the ring. Both ends
 //!   must be in one PID namespace, and an end stays on the thread that opened it.
 
@@ -24,11 +25,11 @@ use crate::shared::{
     ring::{Consumer, Producer},
 };
 
-/// The longest sleep in one go.
+/// The longest sleep in one call.
 const LONGEST: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const ZERO: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// The signal: in the middle of the real-time signals, for libraries take theirs from both ends.
+/// The signal number: in the middle of the real-time signals, because libraries take theirs from both ends.
 fn number() -> i32 {
     libc::SIGRTMIN() + (libc::SIGRTMAX() - libc::SIGRTMIN()) / 2
 }
@@ -74,9 +75,9 @@ impl Transport for Signal {
     }
 }
 
-/// Checks that the thread is one of this executable that has the signal blocked, as every end has before it sends its
-/// address. What it says may be the number of any: to one that has not the signal is deadly, and the first process of the
-/// system takes some for an order.
+/// Checks that the thread belongs to this executable and has the signal blocked, as every end does before it sends its
+/// address. The peer could send the number of any thread: a thread that has not blocked the signal would be killed,
+/// and process 1 treats some signals as commands.
 fn check_thread(address: &Address, signal: i32) -> Result<(), Error> {
     let Address { pid, tid, .. } = address;
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"))
@@ -95,12 +96,12 @@ fn blocks(status: &str, signal: i32) -> bool {
     mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
-/// The signal, blocked in this thread as long as this lives.
+/// The signal, blocked in this thread for the lifetime of this value.
 struct Blocked {
     set: libc::sigset_t,
-    /// Whether it was blocked before.
+    /// True if it was blocked before.
     before: bool,
-    /// Blocked in this thread and in no other, so it must not move.
+    /// Prevents a move to another thread: the signal is blocked in this thread only.
     _stays: std::marker::PhantomData<*const ()>,
 }
 
@@ -124,12 +125,12 @@ impl Blocked {
         Ok(Self { set, before, _stays: std::marker::PhantomData })
     }
 
-    /// Takes the next signal, if one comes within `time`.
+    /// Takes the next signal, if one arrives within `time`.
     #[inline]
     fn take(&self, time: &libc::timespec) -> Option<libc::siginfo_t> {
-        // SAFETY: plain numbers, for which zeros are a value.
+        // SAFETY: plain numbers, for which zeros are valid.
         let mut info = unsafe { mem::zeroed() };
-        // SAFETY: all three are there for the call. Any failure means that no signal came.
+        // SAFETY: all three are valid during the call. Any failure means that no signal arrived.
         let number = unsafe { libc::sigtimedwait(&self.set, &mut info, time) };
         (number > 0).then_some(info)
     }
@@ -139,18 +140,18 @@ impl Drop for Blocked {
     fn drop(&mut self) {
         while self.take(&ZERO).is_some() {}
         if !self.before {
-            // SAFETY: the set was made at open.
+            // SAFETY: the set was initialised at open.
             unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &self.set, ptr::null_mut()) };
         }
     }
 }
 
-/// A signal that comes when the end is closed and the mask restored would end the process: that is
-/// its default. So it is ignored, once for the process; blocked, it is queued all the same.
+/// Ignores the signal, once per process: one that arrives after the end has closed and restored the mask
+/// would terminate the process by default. An ignored signal is still queued while it is blocked.
 fn ignore_late_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: a null pointer asks for the present action only; ignoring runs no code of ours.
+        // SAFETY: a null pointer only queries the present action; ignoring runs no code of ours.
         unsafe {
             let mut present: libc::sigaction = mem::zeroed();
             libc::sigaction(number(), ptr::null(), &mut present);
@@ -161,10 +162,10 @@ fn ignore_late_signals() {
     });
 }
 
-/// Where nothing may be queued, a sender would wait for ever.
+/// Fails if no signals may be queued: a sender would wait forever.
 fn check_limit() -> Result<(), Error> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is what the call writes.
+    // SAFETY: the call writes into `limit`.
     if unsafe { libc::getrlimit(libc::RLIMIT_SIGPENDING, &mut limit) } == 0 && limit.rlim_cur == 0 {
         let error = Error::new("queue", "signals", "the limit of queued signals is 0");
         return Err(error.remedy("raise it: ulimit -i 1024"));
@@ -172,7 +173,7 @@ fn check_limit() -> Result<(), Error> {
     Ok(())
 }
 
-/// What `rt_tgsigqueueinfo` reads: the kernel's `siginfo_t` for a queued signal on 64-bit Linux.
+/// The input of `rt_tgsigqueueinfo`: the kernel's `siginfo_t` for a queued signal on 64-bit Linux.
 #[repr(C)]
 struct Queued {
     signo: i32,
@@ -188,11 +189,11 @@ struct Queued {
 const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
 
 impl Signals {
-    /// Whether this is the notice of the next message; a stranger's signal is dropped.
+    /// `Done` if this is the notice of the next message; a signal from another sender is dropped.
     #[inline]
     fn accept(&mut self, info: Option<libc::siginfo_t>) -> Step {
         let Some(info) = info else { return Step::WouldBlock };
-        // SAFETY: a signal of any code has these bytes; they count only where the code fits.
+        // SAFETY: a signal of any code has these bytes; they are used only if the code matches.
         let (pid, value) = unsafe { (info.si_pid(), info.si_value().sival_ptr as usize as u32) };
         let next = self.received.wrapping_add(1);
         if info.si_code != libc::SI_QUEUE || pid != self.peer.pid || value != next {
@@ -211,7 +212,7 @@ impl Notice for Signals {
         let value = u64::from(next);
         let info = Queued { signo, errno: 0, code, gap: 0, pid, uid: 0, value, rest: [0; 12] };
         let Address { pid, tid, .. } = self.peer;
-        // SAFETY: `info` is what the call reads. To one thread, for only that one has it blocked.
+        // SAFETY: the call reads `info`. It targets one thread, because only that one has the signal blocked.
         let sent = unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signo, &info) };
         if sent < 0 {
             return not_sent();
@@ -233,7 +234,7 @@ impl Notice for Signals {
     }
 }
 
-/// A full queue is to be tried again.
+/// The step or error of a failed send: a full queue means try again.
 #[cold]
 fn not_sent() -> Result<Step, Error> {
     const OPERATION: &str = "send a signal to";
@@ -252,19 +253,19 @@ static DEFINITION: Definition = {
         &[Wait::Spin, Wait::Block, Wait::Hybrid],
         &duplex::OPTIONS,
     );
-    // A thread waits for one number of a signal, whichever end it is of.
+    // All ends on one thread would share one signal number.
     definition.capabilities.one_end = true;
     definition
 };
 
-/// `signal`, as it stands in the list.
+/// The entry of `signal` in the list of transports.
 pub const TRANSPORT: Signal = Signal;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    /// The signal was sent to whichever thread the other end named.
+    /// Regression: the signal was sent to any thread that the other end named.
     #[test]
     fn only_a_thread_that_waits_for_the_signal_is_sent_it() {
         let own = Address::own();

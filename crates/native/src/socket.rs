@@ -1,4 +1,4 @@
-//! One socket for both directions: what the transports over sockets share.
+//! One socket for both directions, shared by the transports over sockets.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +17,9 @@ use crate::frame::Link;
 pub struct Socket {
     /// The descriptor.
     pub fd: OwnedFd,
-    /// The most bytes that go out with one call.
+    /// The most bytes that one call sends.
     pub part: usize,
-    /// Whether closing the socket does not tell the other end, so that an empty packet must.
+    /// True if closing the socket does not notify the other end, so that an empty packet must.
     pub farewell: bool,
 }
 
@@ -49,8 +49,8 @@ impl Drop for Socket {
     }
 }
 
-/// What a socket's buffers hold, as the system counts it: with its own bookkeeping, so twice as much
-/// as was asked for.
+/// The sizes of a socket's buffers, as the system reports them: including its own bookkeeping, so twice
+/// the requested size.
 pub fn buffers(socket: &impl AsFd) -> BTreeMap<String, String> {
     let bytes = |size: Result<usize, Errno>| size.ok().map(|size| format!("{size} bytes"));
     let sizes = [
@@ -60,18 +60,18 @@ pub fn buffers(socket: &impl AsFd) -> BTreeMap<String, String> {
     sizes.into_iter().filter_map(|(key, size)| Some((key.to_owned(), size?))).collect()
 }
 
-/// Lets the socket hold `bytes` on their way out, as far as the system allows it to this user.
+/// Lets the socket hold `bytes` of outgoing data, if the system allows this user so much.
 pub fn fit_send_buffer(socket: impl AsFd, bytes: usize) {
     fit(&socket, bytes, sockopt::SndBuf, sockopt::SndBufForce);
 }
 
-/// Lets the socket hold `bytes` that have come in, as far as the system allows it to this user.
+/// Lets the socket hold `bytes` of incoming data, if the system allows this user so much.
 pub fn fit_receive_buffer(socket: impl AsFd, bytes: usize) {
     fit(&socket, bytes, sockopt::RcvBuf, sockopt::RcvBufForce);
 }
 
-/// The system doubles what is asked for, for its own bookkeeping, and reports the double. It cuts
-/// what is too much without saying so; who may exceed its limit tries that first.
+/// Enlarges a buffer. The system doubles the requested size for its own bookkeeping, and reports the double.
+/// It silently reduces a size above its limit; a user who may exceed the limit tries that first.
 fn fit<N, F>(socket: &impl AsFd, bytes: usize, normal: N, force: F)
 where
     N: SetSockOpt<Val = usize> + GetSockOpt<Val = usize> + Copy,
@@ -93,7 +93,7 @@ where
     }
 }
 
-/// Sets both buffers to what the user wants of them.
+/// Sets both buffers to the sizes in the options.
 pub fn set_buffers(socket: impl AsFd, settings: &Settings) {
     if let Some(bytes) = settings.number(SEND_BUFFER.key.as_ref()) {
         set(&socket, bytes as usize, sockopt::SndBuf, sockopt::SndBufForce);
@@ -103,7 +103,7 @@ pub fn set_buffers(socket: impl AsFd, settings: &Settings) {
     }
 }
 
-/// What a socket holds on its way out.
+/// The size of a socket's send buffer.
 pub const SEND_BUFFER: OptionSpec = OptionSpec::new(
     "send-buffer",
     "4k..64M",
@@ -111,8 +111,8 @@ pub const SEND_BUFFER: OptionSpec = OptionSpec::new(
     "bytes on their way out that the socket holds (SO_SNDBUF)",
 );
 
-/// What a socket holds that has come in. A window smaller than a segment of the loopback interface,
-/// of 64 KiB, would make TCP wait for its timer with every message.
+/// The size of a socket's receive buffer. A window smaller than a segment of the loopback interface
+/// (64 KiB) would make TCP wait for its timer with every message.
 pub const RECEIVE_BUFFER: OptionSpec = OptionSpec::new(
     "receive-buffer",
     "64k..64M",

@@ -1,18 +1,18 @@
 //! Keys of System V objects, which have no names.
 //!
-//! A key follows from the name of its session, which is written down before the session begins. So what a
-//! killed session left can be found, and nothing else is ever taken for it; and neither end tells the other
-//! which object to use, or to remove.
+//! A key is derived from the name of its session, which is recorded before the session begins. So the
+//! leftovers of a killed session can be found, and nothing else is mistaken for them; and neither end
+//! tells the other which object to use or to remove.
 
 use libc::key_t;
 
-/// The letter `i`, for whoever looks at a list of them.
+/// The letter `i`, to recognise the keys in a listing.
 const FIRST_BYTE: u32 = 0x6900_0000;
 
 /// The key of one of a session's objects.
 pub fn key(session: &str, number: u8) -> key_t {
     let bytes = session.bytes().chain([number]);
-    // FNV-1a: the same in every version of ipcmark, for one may clean up after another.
+    // FNV-1a: the same in every version of ipcmark, because another version may clean up.
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

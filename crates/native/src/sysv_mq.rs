@@ -1,16 +1,16 @@
 //! `sysv-mq`: two System V message queues.
 //!
-//! - Mechanism: `msgsnd` into one queue, `msgrcv` from the other; one queue for each direction.
-//! - Kernel objects: two message queues, made by the leader under keys that follow from the session's
-//!   name. They are no descriptors and outlive their processes: each end removes the queue that it
-//!   reads when it closes, and both if the other end is dead; what two killed ends left is found by
-//!   its keys.
-//! - Copies a message: two, into the kernel's message and out of it.
+//! - Mechanism: `msgsnd` into one queue, `msgrcv` from the other; one queue per direction.
+//! - Kernel objects: two message queues, created by the leader under keys derived from the session's
+//!   name. They are not descriptors and outlive their processes: each end removes the queue that it
+//!   reads when it closes, and both if the other end is dead; the queues of two killed ends are found
+//!   by their keys.
+//! - Copies per message: two, into the kernel's message and out of it.
 //! - Spin: IPC_NOWAIT. Block: both calls sleep. Nothing wakes a reader whose writer is gone, so an
-//!   end sends an empty message before it closes; an end that is killed cannot.
-//! - Limits: kernel.msgmax (8 KiB as a rule) bytes a message: larger ones are cut. kernel.msgmnb
-//!   (16 KiB) bytes in a queue. The type that a message of the queue has to have carries the length
-//!   of ours.
+//!   end sends an empty message before it closes; a killed end cannot.
+//! - Limits: kernel.msgmax (usually 8 KiB) bytes per message: larger ones are split. kernel.msgmnb
+//!   (16 KiB) bytes in a queue. The mandatory type of a queue message carries the length of our
+//!   message.
 
 use std::borrow::Cow;
 
@@ -28,13 +28,13 @@ use crate::{
 
 const OBJECT: &str = "the message queue";
 
-/// The type lies where the frame's length lies.
+/// The type has the place of the frame's length.
 const _: () = assert!(size_of::<c_long>() == HEAD);
 
-/// The type of every message of the queue that does not begin one of ours.
+/// The type of every queue message that continues one of ours.
 const CONTINUED: c_long = 1;
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [
     OptionSpec::new(
         "queue-bytes",
@@ -78,7 +78,7 @@ impl Transport for SysvMq {
     }
 }
 
-/// The keys of a session's two queues: the one that the leader writes to, then the one that it reads.
+/// The keys of a session's two queues: the leader's outgoing one, then its incoming one.
 fn keys(session: &str) -> [key_t; 2] {
     [system_v::key(session, 0), system_v::key(session, 1)]
 }
@@ -91,7 +91,7 @@ fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error
 }
 
 fn follow(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Error> {
-    // The leader's number comes when the queues are there.
+    // The leader sends its number after creating the queues.
     let peer = receive_number(peers)?;
     let [to, fro] = keys(&settings.name);
     let (incoming, outgoing) = (Queue::open(to)?, Queue::open(fro)?);
@@ -99,7 +99,7 @@ fn follow(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Queues, Err
     Ok(Queues::new(incoming, outgoing, peer, settings))
 }
 
-/// Tells the other end the number of this process.
+/// Sends the process id to the other end.
 fn send_number(peers: &mut dyn Rendezvous) -> Result<(), Error> {
     peers.send(0, std::process::id().to_string().as_bytes(), &[])
 }
@@ -113,12 +113,12 @@ fn receive_number(peers: &mut dyn Rendezvous) -> Result<pid_t, Error> {
 /// A message queue.
 struct Queue {
     id: c_int,
-    /// Whether it is removed when it goes out of scope.
+    /// True if the queue is removed on drop.
     remove: bool,
 }
 
 impl Queue {
-    /// Makes a queue under a key that nothing has.
+    /// Creates a queue under an unused key.
     fn create(key: key_t, settings: &Settings) -> Result<Self, Error> {
         let queue = Self::get(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
             .map_err(|errno| cannot_create(key, errno))?;
@@ -128,7 +128,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Opens a queue that is there.
+    /// Opens an existing queue.
     fn open(key: key_t) -> Result<Self, Error> {
         Self::get(key, 0).map_err(|errno| Error::os("open", described(key), errno))
     }
@@ -141,7 +141,7 @@ impl Queue {
 
     fn resize(&self, bytes: u64) -> nix::Result<()> {
         // SAFETY: all zeros is a valid description, which the first call fills in and the second
-        // takes its size from.
+        // reads the size from.
         unsafe {
             let mut description: libc::msqid_ds = std::mem::zeroed();
             Errno::result(libc::msgctl(self.id, libc::IPC_STAT, &mut description))?;
@@ -154,7 +154,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         if self.remove {
-            // SAFETY: removing takes no argument.
+            // SAFETY: removal takes no argument.
             unsafe { libc::msgctl(self.id, libc::IPC_RMID, std::ptr::null_mut()) };
         }
     }
@@ -185,9 +185,9 @@ fn cannot_resize(errno: Errno) -> Error {
 pub struct Queues {
     incoming: Queue,
     outgoing: Queue,
-    /// Process of the other end.
+    /// The process at the other end.
     peer: pid_t,
-    /// Bytes of one message of the queue.
+    /// The size of one queue message in bytes.
     part: usize,
     flags: c_int,
 }
@@ -203,8 +203,8 @@ impl Queues {
 }
 
 impl Link for Queues {
-    /// A message of the queue has its type right before its text: the length at the frame's start
-    /// is the first one's type, and the type of a later one takes the place of bytes already sent.
+    /// A queue message has its type directly before its text: for the first one, that is the length at the
+    /// frame's start; for later ones, the type overwrites bytes already sent.
     #[inline]
     fn write(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let text = from.max(HEAD);
@@ -217,7 +217,7 @@ impl Link for Queues {
         Errno::result(result).map_err(removed).map(|_| text + count - from)
     }
 
-    /// Beyond the frame's start the type is received over bytes that are put back afterwards.
+    /// After the frame's start, the received type overwrites bytes that are restored afterwards.
     #[inline]
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let text = from.max(HEAD);
@@ -234,7 +234,7 @@ impl Link for Queues {
     }
 }
 
-/// What stands before the text, in this machine's byte order; a frame's length is little-endian.
+/// The type before the text, in this machine's byte order; a frame's length is little-endian.
 #[inline]
 fn type_of(message: &[u8]) -> c_long {
     let mut bytes = [0; HEAD];
@@ -247,15 +247,15 @@ fn set_type(message: &mut [u8], kind: c_long) {
     message[..HEAD].copy_from_slice(&kind.to_ne_bytes());
 }
 
-/// A queue that the other end removed while we slept is EIDRM, one removed before is EINVAL.
+/// Maps both errors of a removed queue to one: EIDRM if it was removed during the sleep, EINVAL if before.
 #[cold]
 fn removed(errno: Errno) -> Errno {
     if errno == Errno::EINVAL { Errno::EIDRM } else { errno }
 }
 
 impl Drop for Queues {
-    /// What the other end has not read yet stays for it to read; it removes that queue when it
-    /// closes. If it is dead, nobody else would.
+    /// Unread messages stay for the other end to read; it removes their queue when it closes. If it is
+    /// dead, this end removes that queue too.
     fn drop(&mut self) {
         let farewell = CONTINUED;
         // SAFETY: the message is a type without text.
@@ -275,7 +275,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `sysv-mq`, as it stands in the list.
+/// The entry of `sysv-mq` in the list of transports.
 pub const TRANSPORT: SysvMq = SysvMq;
 
 #[cfg(test)]

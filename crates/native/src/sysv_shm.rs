@@ -1,9 +1,10 @@
 //! `sysv-shm`: the ring in System V shared memory, with a futex to sleep on.
 //!
-//! - Mechanism: as `shm-futex` and `shm-ring`; only the memory is made by `shmget`.
-//! - Kernel objects: one segment under a key that follows from the session's name, marked for removal
-//!   as soon as both ends have attached it: it lives as long as somebody has it attached. A futex
-//!   while an end sleeps. Copies a message: none.
+//! - Mechanism: as `shm-futex` and `shm-ring`; but `shmget` creates the memory.
+//! - Kernel objects: one segment under a key derived from the session's name, marked for removal as
+//!   soon as both ends have attached it: it lives as long as a process has it attached. A futex while
+//!   an end sleeps.
+//! - Copies per message: none.
 //! - Blocks: on a futex, as `shm-futex`.
 //! - Limits: `kernel.shmmax` (bytes), `kernel.shmall` (pages), `kernel.shmmni` (segments).
 
@@ -52,7 +53,7 @@ impl Transport for SysvShm {
     }
 }
 
-/// The segment has its key until the follower has attached it, or cannot.
+/// Keeps the segment's key until the follower has attached the segment, or failed to.
 fn lead(key: key_t, len: usize, peers: &mut dyn Rendezvous) -> Result<Region, Error> {
     let segment = Segment::create(key, len)?;
     let region = attach(segment.0, len)?;
@@ -73,7 +74,7 @@ fn follow(key: key_t, len: usize, peers: &mut dyn Rendezvous) -> Result<Region, 
     Ok(region)
 }
 
-/// A segment that is marked for removal when this is dropped.
+/// A segment that is marked for removal on drop.
 struct Segment(i32);
 
 impl Segment {
@@ -102,14 +103,14 @@ impl Drop for Segment {
 }
 
 fn attach(id: i32, len: usize) -> Result<Region, Error> {
-    // SAFETY: a new mapping at an address of the kernel's choice.
+    // SAFETY: a new mapping at an address that the kernel chooses.
     let base = unsafe { libc::shmat(id, ptr::null(), 0) };
     if base as isize == -1 {
         return Err(Error::last_os("attach", format!("the System V segment {id}")));
     }
     let base = NonNull::new(base.cast()).expect("a mapping never begins at 0");
     let size = size(id).inspect_err(|_| {
-        // SAFETY: attached above, and not handed to anybody.
+        // SAFETY: attached above, and not passed on.
         unsafe { detach(base, len) };
     })?;
     if size < len {
@@ -118,14 +119,14 @@ fn attach(id: i32, len: usize) -> Result<Region, Error> {
         let cause = format!("it has {size} bytes instead of {len}");
         return Err(Error::new("attach", format!("the System V segment {id}"), cause));
     }
-    // SAFETY: attached just now, of `len` bytes at least, and `detach` gives it back.
+    // SAFETY: just attached, of at least `len` bytes, and `detach` releases it.
     Ok(unsafe { Region::adopt(base, len, detach) })
 }
 
 fn size(id: i32) -> Result<usize, Error> {
-    // SAFETY: plain numbers, for which zeros are a value.
+    // SAFETY: plain numbers, for which zeros are valid.
     let mut state: libc::shmid_ds = unsafe { std::mem::zeroed() };
-    // SAFETY: `state` is what `IPC_STAT` writes.
+    // SAFETY: `IPC_STAT` writes into `state`.
     if unsafe { libc::shmctl(id, libc::IPC_STAT, &mut state) } < 0 {
         return Err(Error::last_os("look at", format!("the System V segment {id}")));
     }
@@ -133,7 +134,7 @@ fn size(id: i32) -> Result<usize, Error> {
 }
 
 unsafe fn detach(base: NonNull<u8>, _: usize) {
-    // SAFETY: attached at `base`, and nobody points there any more.
+    // SAFETY: attached at `base`, and no pointer to it remains.
     unsafe { libc::shmdt(base.as_ptr().cast()) };
 }
 
@@ -148,5 +149,5 @@ static DEFINITION: Definition = shared::definition(
     &duplex::OPTIONS,
 );
 
-/// `sysv-shm`, as it stands in the list.
+/// The entry of `sysv-shm` in the list of transports.
 pub const TRANSPORT: SysvShm = SysvShm;

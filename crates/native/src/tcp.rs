@@ -1,13 +1,13 @@
-//! `tcp`: a TCP connection over the loopback, without Nagle's delay.
+//! `tcp`: a TCP connection over the loopback interface, without Nagle's delay.
 //!
 //! - Mechanism: `send` and `recv` on one connection.
-//! - Kernel objects: a connection. The leader listens on a free port until the follower is there.
-//! - Copies a message: two, into the kernel's buffers and out of them.
-//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//! - Kernel objects: a connection. The leader listens on a free port until the follower has connected.
+//! - Copies per message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block; an empty or full queue returns EAGAIN. Block: `recv` and
 //!   `send` sleep.
-//! - Limits: none on a message; what the buffers do not hold goes through in several turns. Their
-//!   sizes are left to the kernel, which lets them grow with the traffic: a size that is set turns
-//!   that off, and without privileges it cannot be set to what the kernel grants by itself.
+//! - Limits: none per message; a message larger than the buffers passes in several parts. Their sizes
+//!   are left to the kernel, which enlarges them with the traffic: setting a size turns that off, and
+//!   without privileges it cannot be set as high as the kernel goes by itself.
 
 use std::{
     borrow::Cow,
@@ -31,11 +31,11 @@ use crate::{
 
 const OBJECT: &str = "the TCP connection";
 
-/// How long a stranger who connects and says nothing can hold up the leader, and how long the
+/// The longest time that a foreign connection without data can delay the leader, and that the
 /// follower tries to connect.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 4] = [
     SEND_BUFFER,
     RECEIVE_BUFFER,
@@ -81,7 +81,7 @@ fn lead(address: IpAddr, peers: &mut dyn Rendezvous) -> Result<TcpStream, Error>
     let address = listener.local_addr().map_err(failed)?;
     let token = random::number()?;
     peers.send(0, format!("{address} {token}").as_bytes(), &[])?;
-    // Once the follower says that it is connected, accepting it does not wait.
+    // The follower reports that it is connected, so accepting it does not wait.
     peers.receive(0)?;
     listener.set_nonblocking(true).map_err(failed)?;
     loop {
@@ -92,7 +92,7 @@ fn lead(address: IpAddr, peers: &mut dyn Rendezvous) -> Result<TcpStream, Error>
     }
 }
 
-/// Whether the other side of a connection is the follower: it alone knows the token.
+/// True if the other side of a connection is the follower: only the follower knows the token.
 fn knows(mut stream: &TcpStream, token: u64) -> bool {
     let mut answer = [0; 8];
     let mut hear = || -> std::io::Result<()> {
@@ -115,7 +115,7 @@ fn follow(peers: &mut dyn Rendezvous) -> Result<TcpStream, Error> {
     Ok(stream)
 }
 
-/// Reads the address and the token that the leader wrote.
+/// Parses the leader's address and token.
 fn parse(frame: &[u8]) -> Option<(SocketAddr, u64)> {
     let (address, token) = std::str::from_utf8(frame).ok()?.split_once(' ')?;
     Some((address.parse().ok()?, token.parse().ok()?))
@@ -134,7 +134,7 @@ static DEFINITION: Definition = Definition {
     },
 };
 
-/// `tcp`, as it stands in the list.
+/// The entry of `tcp` in the list of transports.
 pub const TRANSPORT: Tcp = Tcp;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the unit tests of the transports share: two ends in two threads of one process.
+//! Shared by the unit tests of the transports: two ends in two threads of one process.
 
 pub mod queue;
 
@@ -18,8 +18,8 @@ use ipcmark_transport::{
     Availability, Endpoint, Error, MIN_PAYLOAD, Role, SessionName, Settings, Step, Transport, Wait,
 };
 
-/// Whether this system lacks what a test needs, and says so: the default seccomp profiles of containers leave out
-/// io_uring.
+/// True if this system lacks a requirement of a test, and prints it: the default seccomp profiles of containers
+/// block io_uring.
 pub fn lacks(availability: Availability) -> bool {
     let Availability::Unavailable { reason, .. } = availability else { return false };
     eprintln!("not tested: {reason}");
@@ -42,7 +42,7 @@ pub fn settings(wait: Wait, payload: usize) -> Settings {
     Settings { role, wait, payload, subscribers, name, directory, address: None, options }
 }
 
-/// Opens both ends in a thread each and runs `leader` and `follower` on them there.
+/// Opens each end in its own thread and runs `leader` and `follower` on them there.
 pub fn with_ends<T: Transport>(
     transport: &T,
     settings: &Settings,
@@ -62,18 +62,18 @@ pub fn with_ends<T: Transport>(
         });
         let _guard = EndsTogether(failed).of_this_thread();
         let opened = transport.open(settings, &mut one);
-        // A follower that still waits for a leader that failed learns of it.
+        // Tells a follower that still waits if the leader has failed.
         drop(one);
         leader(opened.expect("the leader opens"));
     });
 }
 
 thread_local! {
-    /// Whether the other end of this thread's pair has failed.
+    /// True if the other end of this thread's pair has failed.
     static FAILED: RefCell<Arc<AtomicBool>> = RefCell::default();
 }
 
-/// Tells the other end of a pair when this one fails: it would wait for ever.
+/// Tells the other end of a pair when this one fails: otherwise it would wait forever.
 struct EndsTogether(Arc<AtomicBool>);
 
 impl EndsTogether {
@@ -90,7 +90,7 @@ impl Drop for EndsTogether {
     }
 }
 
-/// A file or a directory of a test: it is removed, however the test ends.
+/// A file or a directory of a test, removed however the test ends.
 pub struct Left(pub PathBuf);
 
 impl Drop for Left {
@@ -104,7 +104,7 @@ pub fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) {
     let failed = FAILED.with_borrow(Arc::clone);
     while attempt().expect("no error") == Step::WouldBlock {
         assert!(!failed.load(Ordering::Relaxed), "the other end failed");
-        // Tests run on few processors: who polls must let the other thread run.
+        // Tests run on few processors: a polling thread must let the other one run.
         thread::yield_now();
     }
 }
@@ -117,7 +117,7 @@ pub fn send(end: &mut impl Endpoint, len: usize, seed: usize) {
     complete(|| end.publish());
 }
 
-/// Receives `len` bytes and compares each of them with what [`send`] wrote.
+/// Receives `len` bytes and compares each of them with the bytes that [`send`] wrote.
 pub fn receive(end: &mut impl Endpoint, len: usize, seed: usize) {
     complete(|| end.take());
     assert_eq!(end.message().len(), len);
@@ -130,7 +130,7 @@ pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 251 + at + seed * 7) as u8).collect()
 }
 
-/// Sends messages of these lengths to and fro, every byte checked.
+/// Sends messages of these lengths back and forth, and checks every byte.
 pub fn ping_pong<T: Transport>(transport: &T, wait: Wait, payload: usize, lengths: &[usize]) {
     with_ends(
         transport,
@@ -150,7 +150,7 @@ pub fn ping_pong<T: Transport>(transport: &T, wait: Wait, payload: usize, length
     );
 }
 
-/// Sends messages of these lengths from the leader to the follower as fast as they go.
+/// Sends messages of these lengths from the leader to the follower as fast as possible.
 pub fn one_way<T: Transport>(transport: &T, wait: Wait, payload: usize, lengths: &[usize]) {
     with_ends(
         transport,

@@ -1,5 +1,5 @@
-//! Whether the kernel lets one process trace another, as reading its memory and taking its descriptors need, and what a
-//! process must say for that.
+//! Checks if the kernel lets one process trace another, as required to read its memory and take its descriptors, and
+//! gives the permission that a process must grant for that.
 
 use std::{
     fs,
@@ -10,26 +10,26 @@ use ipcmark_transport::Availability;
 
 use crate::limits;
 
-/// What helps where the system refuses it.
+/// The remedy if the system refuses it.
 pub const REMEDY: &str =
     "allow ptrace: kernel.yama.ptrace_scope below 2, or --cap-add SYS_PTRACE for a container";
 
-/// Where Yama, if the kernel has it, keeps who may trace whom.
+/// The file in which Yama, if the kernel has it, keeps its tracing policy.
 const YAMA: &str = "kernel/yama/ptrace_scope";
 
 /// The bit of CAP_SYS_PTRACE in a set of capabilities.
 const SYS_PTRACE: u64 = 1 << 19;
 
-/// Ends of this process that others must be able to trace.
+/// The number of ends of this process that others must be able to trace.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 
-/// The word of a process that others may trace it, as long as this lives. Yama (`ptrace_scope` 1) asks for it;
-/// elsewhere the kernel does not know the option. A process can name one other only, and an end of a fan-out has
+/// Permission for others to trace this process, for the lifetime of this value. Yama (`ptrace_scope` 1) requires it;
+/// elsewhere the kernel does not know the option. A process can name only one tracer, and an end of a fan-out needs
 /// several: so it names all, which leaves the kernel's usual rule, that a process may trace those of its own user.
 pub struct Traceable;
 
 impl Traceable {
-    /// Allows it.
+    /// Grants the permission.
     pub fn allow() -> Self {
         if OPEN.fetch_add(1, Ordering::Relaxed) == 0 {
             name_tracer(libc::PR_SET_PTRACER_ANY);
@@ -47,12 +47,12 @@ impl Drop for Traceable {
 }
 
 fn name_tracer(tracer: libc::c_ulong) {
-    // SAFETY: no memory is passed. Where there is no Yama it fails, and nothing is needed.
+    // SAFETY: no memory is passed. Without Yama it fails, and is not needed.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer) };
 }
 
-/// Whether it can be expected to work: what a process has from its parent and the system refuses is known here, as is
-/// why the call that a transport needs is refused. What an end is allowed of the other is known when both are there.
+/// The expected availability: known here are the capabilities of the process, the system's policy, and the reason if
+/// the required call is refused. The permissions between two ends are known only when both exist.
 pub fn probe(call_refused: impl FnOnce() -> Option<String>) -> Availability {
     let refused = scope(limits::read(YAMA), effective_capabilities());
     match refused.map(str::to_owned).or_else(call_refused) {
@@ -61,7 +61,7 @@ pub fn probe(call_refused: impl FnOnce() -> Option<String>) -> Availability {
     }
 }
 
-/// Why Yama refuses it to everybody, or to a process with these capabilities.
+/// The reason why Yama refuses tracing to all processes, or to one with these capabilities.
 fn scope(scope: Option<usize>, capabilities: u64) -> Option<&'static str> {
     match scope {
         Some(3..) => Some("no process may trace another (kernel.yama.ptrace_scope is 3)"),

@@ -1,15 +1,15 @@
-//! `udp`: datagrams over the loopback; a message that is lost stays lost.
+//! `udp`: datagrams over the loopback interface; a lost message stays lost.
 //!
 //! - Mechanism: `send` and `recv` on connected UDP sockets.
 //! - Kernel objects: two sockets at each end: one for messages, one for credits.
-//! - Copies a message: two, into the kernel's buffers and out of them.
-//! - Spin: the descriptors do not block. Block: `recv` sleeps 5 ms at most, twice that by a coarse
-//!   clock of the kernel, so that a loss is never waited on for ever.
-//! - Limits: a datagram has at most 65507 bytes: messages are cut into parts, and a message of
-//!   which a part is missing is never delivered. The receive buffer is enlarged to hold a whole
-//!   message where the system lets us (net.core.rmem_max, or more with CAP_NET_ADMIN). Of a message
-//!   that is larger than what was granted, the sender sends a window and goes on as the receiver
-//!   tells it how far it is; it gives the message up where nothing is heard for about 200 ms.
+//! - Copies per message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptors do not block. Block: `recv` sleeps at most 5 ms, or twice that with a
+//!   coarse kernel clock, so that no end waits forever for a lost message.
+//! - Limits: a datagram has at most 65507 bytes: messages are split into parts, and a message with a
+//!   missing part is never delivered. The receive buffer is enlarged to hold a whole message if the
+//!   system allows it (net.core.rmem_max, or more with CAP_NET_ADMIN). Of a message larger than the
+//!   granted buffer, the sender sends one window and continues as the receiver reports its progress;
+//!   it drops the message after about 200 ms without a report.
 
 mod part;
 mod receiver;
@@ -29,12 +29,12 @@ use sockets::{OBJECT, Sockets};
 
 use crate::socket::{RECEIVE_BUFFER, SEND_BUFFER, fit_receive_buffer, set_buffers};
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 3] = [SEND_BUFFER, RECEIVE_BUFFER, BUFFERS];
 
 /// The transport.
 pub struct Udp {
-    /// The largest receive buffer that is asked for.
+    /// The largest receive buffer that is requested.
     buffer: usize,
 }
 
@@ -133,7 +133,7 @@ static DEFINITION: Definition = Definition {
     },
 };
 
-/// `udp`, as it stands in the list.
+/// The entry of `udp` in the list of transports.
 pub const TRANSPORT: Udp = Udp { buffer: usize::MAX };
 
 #[cfg(test)]

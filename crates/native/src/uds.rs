@@ -1,4 +1,4 @@
-//! Pairs of Unix domain sockets: what `uds-stream`, `uds-seqpacket` and `uds-dgram` share.
+//! Pairs of Unix domain sockets, shared by `uds-stream`, `uds-seqpacket` and `uds-dgram`.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -13,18 +13,18 @@ use crate::{
     socket::{SEND_BUFFER, fit_send_buffer, set_buffers},
 };
 
-/// The largest packet that is sent. The kernel holds 16 KiB of a packet in one piece and 17 pages
-/// beside it; what is larger needs a larger piece in one, which it may not find on a machine that
-/// has run for long (ENOBUFS).
+/// The largest packet that is sent. The kernel holds 16 KiB of a packet in one contiguous piece and 17
+/// more pages; a larger packet needs a larger contiguous piece, which may be unavailable on a machine
+/// that has run for long (ENOBUFS).
 const MAX_PACKET: usize = 64 << 10;
 
-/// What the kernel counts of the send buffer for itself in a packet.
+/// The kernel's overhead in the send buffer for a packet.
 const PACKET_OVERHEAD: usize = 64;
 
-/// What users can set.
+/// The options.
 pub static OPTIONS: [OptionSpec; 2] = [SEND_BUFFER, BUFFERS];
 
-/// Makes the pair in the leader and hands one socket to the follower.
+/// Creates the pair in the leader and sends one socket to the follower.
 pub fn pair(
     kind: SockType,
     settings: &Settings,
@@ -44,7 +44,7 @@ pub fn pair(
     Ok(own)
 }
 
-/// Between Unix sockets the sender's buffer alone counts.
+/// Creates the pair. Between Unix sockets, only the sender's buffer counts.
 fn make(kind: SockType, settings: &Settings) -> nix::Result<(OwnedFd, OwnedFd)> {
     let pair = socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
     for socket in [&pair.0, &pair.1] {
@@ -54,7 +54,7 @@ fn make(kind: SockType, settings: &Settings) -> nix::Result<(OwnedFd, OwnedFd)> 
     Ok(pair)
 }
 
-/// The largest packet that goes through this socket.
+/// The largest packet that passes through this socket.
 pub fn packet(socket: impl AsFd) -> usize {
     let room = getsockopt(&socket, SndBuf).unwrap_or(MAX_PACKET);
     room.saturating_sub(PACKET_OVERHEAD).clamp(HEAD, MAX_PACKET)

@@ -1,15 +1,15 @@
 //! `uds-dgram`: a pair of Unix domain datagram sockets.
 //!
-//! - Mechanism: `send` and `recv` of datagrams on one end of a socket pair; each direction has a
-//!   queue of its own. Between Unix sockets datagrams are neither lost nor reordered.
-//! - Kernel objects: a socket pair; the leader makes it and hands the follower one end.
-//! - Copies a message: two, into the kernel's buffers and out of them.
-//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//! - Mechanism: `send` and `recv` of datagrams on one end of a socket pair; each direction has its
+//!   own queue. Between Unix sockets datagrams are neither lost nor reordered.
+//! - Kernel objects: a socket pair; the leader creates it and sends the follower one end.
+//! - Copies per message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block; an empty or full queue returns EAGAIN. Block: `recv` and
 //!   `send` sleep. Closing a datagram socket does not wake the other end, so an end sends an empty
-//!   datagram before it closes; an end that is killed cannot.
+//!   datagram before it closes; a killed end cannot.
 //! - Limits: a datagram must fit the sender's buffer and, from 84 KiB on, needs kernel memory in
-//!   one large piece. So messages are cut into datagrams of 64 KiB. The buffer is enlarged to one
-//!   message where the system lets us (net.core.wmem_max, or more with CAP_NET_ADMIN).
+//!   one large piece. So messages are split into datagrams of 64 KiB. The buffer is enlarged to one
+//!   message if the system allows it (net.core.wmem_max, or more with CAP_NET_ADMIN).
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `uds-dgram`, as it stands in the list.
+/// The entry of `uds-dgram` in the list of transports.
 pub const TRANSPORT: UdsDgram = UdsDgram;
 
 #[cfg(test)]

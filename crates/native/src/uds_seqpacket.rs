@@ -1,14 +1,14 @@
-//! `uds-seqpacket`: a pair of Unix domain sockets that keep packets apart.
+//! `uds-seqpacket`: a pair of Unix domain sockets with packet boundaries.
 //!
 //! - Mechanism: `send` and `recv` of whole packets on one end of a socket pair; each direction has
-//!   a queue of its own, connected and in order.
-//! - Kernel objects: a socket pair; the leader makes it and hands the follower one end.
-//! - Copies a message: two, into the kernel's buffers and out of them.
-//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//!   its own queue, connected and in order.
+//! - Kernel objects: a socket pair; the leader creates it and sends the follower one end.
+//! - Copies per message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block; an empty or full queue returns EAGAIN. Block: `recv` and
 //!   `send` sleep.
 //! - Limits: a packet must fit the sender's buffer and, from 84 KiB on, needs kernel memory in one
-//!   large piece. So messages are cut into packets of 64 KiB. The buffer is enlarged to one message
-//!   where the system lets us (net.core.wmem_max, or more with CAP_NET_ADMIN).
+//!   large piece. So messages are split into packets of 64 KiB. The buffer is enlarged to one message
+//!   if the system allows it (net.core.wmem_max, or more with CAP_NET_ADMIN).
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `uds-seqpacket`, as it stands in the list.
+/// The entry of `uds-seqpacket` in the list of transports.
 pub const TRANSPORT: UdsSeqpacket = UdsSeqpacket;
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! `uds-stream`: a pair of Unix domain stream sockets.
 //!
-//! - Mechanism: `send` and `recv` on one end of a socket pair; each direction has a queue of its
-//!   own.
-//! - Kernel objects: a socket pair; the leader makes it and hands the follower one end.
-//! - Copies a message: two, into the kernel's buffers and out of them.
-//! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and
+//! - Mechanism: `send` and `recv` on one end of a socket pair; each direction has its own queue.
+//! - Kernel objects: a socket pair; the leader creates it and sends the follower one end.
+//! - Copies per message: two, into the kernel's buffers and out of them.
+//! - Spin: the descriptor does not block; an empty or full queue returns EAGAIN. Block: `recv` and
 //!   `send` sleep.
-//! - Limits: what is on its way counts against the sender's buffer (about 208 KiB). It is enlarged
-//!   to one message where the system lets us (net.core.wmem_max, or more with CAP_NET_ADMIN), so
-//!   that a writer waits seldom; what does not fit goes through in several turns.
+//! - Limits: bytes in flight count against the sender's buffer (about 208 KiB). It is enlarged to one
+//!   message if the system allows it (net.core.wmem_max, or more with CAP_NET_ADMIN), so that a writer
+//!   waits seldom; a message that does not fit passes in several parts.
 
 use std::borrow::Cow;
 
@@ -52,7 +51,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `uds-stream`, as it stands in the list.
+/// The entry of `uds-stream` in the list of transports.
 pub const TRANSPORT: UdsStream = UdsStream;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! `uring-msg-ring`: the ring in shared memory, a message from one io_uring to the other as the notice.
+//! `uring-msg-ring`: the ring in shared memory, with messages from one io_uring to the other as the notice.
 //!
 //! - Mechanism: the sender puts the message into the ring in shared memory; a request (`IORING_OP_MSG_RING`) posts a
-//!   completion with the number of the message into the receiver's completion queue.
-//! - Kernel objects: two rings an end, one to receive in and one to submit with; a sealed memory file without a name.
-//! - Copies a message: none; a completion of 16 bytes a notice.
+//!   completion with the sequence number of the message into the receiver's completion queue.
+//! - Kernel objects: two io_urings per end, one to receive and one to submit; a sealed memory file without a name.
+//! - Copies per message: none; a completion of 16 bytes per notice.
 //! - Blocks: in `io_uring_enter` until there is a completion; `spin` polls the completion queue in user memory. A
 //!   sender whose ring is full sleeps on a futex.
-//! - Limits: the kernel must let the processes trace one another, for each takes the descriptor of the other's ring
+//! - Limits: the kernel must let the processes trace each other, because each takes the descriptor of the other's ring
 //!   (`pidfd_getfd`): io_uring's descriptors do not pass through sockets.
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -32,10 +32,10 @@ use crate::{
     },
 };
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [SQPOLL, duplex::CAPACITY];
 
-/// What it needs of io_uring.
+/// The required io_uring operations.
 const OPERATIONS: [Operation; 1] =
     [Operation { code: opcode::MsgRingData::CODE, name: "IORING_OP_MSG_RING", since: "5.18" }];
 
@@ -47,13 +47,13 @@ pub struct UringMsgRing;
 
 /// The rings of an end.
 pub struct Rings {
-    /// What requests are submitted with. No other process has it.
+    /// The ring that submits requests. No other process has it.
     submits: IoUring,
-    /// What notices come in. The other process has it, so nothing is ever submitted with it.
+    /// The ring that receives notices. The other process has it, so this end never submits to it.
     receives: IoUring,
-    /// The other end's.
+    /// The other end's receiving ring.
     peer: OwnedFd,
-    /// Whether the kernel has the last request.
+    /// True if the kernel has the last request.
     posted: bool,
     sent: u64,
     received: u64,
@@ -81,7 +81,7 @@ impl Transport for UringMsgRing {
     ) -> Result<Duplex<Rings>, Error> {
         let len = duplex::size(settings)?;
         let region = Region::share(settings.role, peers, len, || sealed("ipcmark-msg-ring", len))?;
-        // No message takes less than a line.
+        // Every message takes at least one line.
         let notices = (len / 2 / LINE).next_power_of_two().min(MOST_NOTICES);
         let rings = Rings::open(settings, notices as u32, peers)?;
         Duplex::open(settings, peers, region, rings)
@@ -89,7 +89,7 @@ impl Transport for UringMsgRing {
 }
 
 impl Rings {
-    /// Rings with room for so many notices, and the other end's.
+    /// Opens rings with room for `room` notices, and takes the other end's.
     fn open(settings: &Settings, room: u32, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let traceable = Traceable::allow();
         let receives = setup::ring_of_notices(room)?;
@@ -104,7 +104,7 @@ impl Rings {
         })
     }
 
-    /// The next notice, which must be that of the next message: the other process could post any.
+    /// Takes the next notice, which must be that of the next message: the other process could post any.
     #[inline]
     fn take(&mut self) -> Result<Step, Error> {
         let Some(entry) = self.receives.completion().next() else { return Ok(Step::WouldBlock) };
@@ -115,11 +115,11 @@ impl Rings {
         Ok(Step::Done)
     }
 
-    /// Enters the kernel for completions only: whatever stands in the submission queue, which the other process can
-    /// map, is not submitted.
+    /// Enters the kernel for completions only: entries in the submission queue, which the other process can map, are
+    /// not submitted.
     fn enter(&self, wanted: u32) -> Result<(), Error> {
         let flags = EnterFlags::GETEVENTS.bits();
-        // SAFETY: nothing is submitted, and there are no further arguments.
+        // SAFETY: nothing is submitted, and there are no other arguments.
         match unsafe { self.receives.submitter().enter::<libc::sigset_t>(0, wanted, flags, None) } {
             Ok(_) => Ok(()),
             Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) => Ok(()),
@@ -127,18 +127,18 @@ impl Rings {
         }
     }
 
-    /// Posts the next notice. A request that the kernel has no memory for at the moment is submitted again.
+    /// Posts the next notice. A request that the kernel currently has no memory for is submitted again.
     #[inline]
     fn post(&mut self) -> Result<Step, Error> {
         if self.posted && !self.push() {
-            // The kernel's thread has not taken the requests before.
+            // The kernel's thread has not yet taken the earlier requests.
             return self.submit().map(|_| Step::WouldBlock);
         }
         self.posted = self.submit()? == Step::Done;
         if !self.posted {
             return Ok(Step::WouldBlock);
         }
-        // A completion tells of a failure only.
+        // Only failures post a completion.
         let failure = self.submits.completion().next();
         match failure {
             None => Ok(Step::Done),
@@ -146,12 +146,12 @@ impl Rings {
         }
     }
 
-    /// Queues the request for the next notice, if there is room.
+    /// Queues the request for the next notice; false if the queue is full.
     #[inline]
     fn push(&mut self) -> bool {
         let request = opcode::MsgRingData::new(Fd(self.peer.as_raw_fd()), 0, self.sent, None);
         let request = request.build().flags(Flags::SKIP_SUCCESS);
-        // SAFETY: the request has no memory.
+        // SAFETY: the request refers to no memory.
         let pushed = unsafe { self.submits.submission().push(&request) }.is_ok();
         self.sent += u64::from(pushed);
         pushed
@@ -165,8 +165,8 @@ impl Rings {
         }
     }
 
-    /// What becomes of a notice that was not posted. The kernel keeps those for which the queue has no room, as long as
-    /// it has memory. The kernel's thread may have posted later ones meanwhile, so with it there is no second attempt.
+    /// The step or error for a notice that was not posted. The kernel keeps notices that do not fit into the queue, as
+    /// long as it has memory. The kernel's thread may have posted later ones meanwhile, so with it there is no retry.
     #[cold]
     fn not_posted(&mut self, result: i32) -> Result<Step, Error> {
         let errno = Errno::from_raw(-result);
@@ -215,7 +215,7 @@ static DEFINITION: Definition = shared::definition(
     &OPTIONS,
 );
 
-/// `uring-msg-ring`, as it stands in the list.
+/// The entry of `uring-msg-ring` in the list of transports.
 pub const TRANSPORT: UringMsgRing = UringMsgRing;
 
 #[cfg(all(test, not(loom)))]

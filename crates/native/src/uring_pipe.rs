@@ -3,10 +3,10 @@
 //! - Mechanism: `IORING_OP_WRITE_FIXED` into one pipe, `IORING_OP_READ_FIXED` from the other; pipes and buffers are
 //!   registered with the ring.
 //! - Kernel objects: two pipes; a ring for each end.
-//! - Copies a message: two, into the pipe and out of it.
+//! - Copies per message: two, into the pipe and out of it.
 //! - Spin: polls the completion queue in user memory. Block: sleeps in `io_uring_enter` until there is a completion.
-//! - Limits: those of `pipe`; the system must allow io_uring, and so much locked memory that buffers can be registered:
-//!   where it does not, they are not.
+//! - Limits: those of `pipe`; the system must allow io_uring. Without enough locked memory, buffers are not
+//!   registered.
 
 use std::{
     borrow::Cow,
@@ -35,10 +35,10 @@ use crate::{
 
 const OBJECT: &str = "the pipe";
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [SQPOLL, descriptors::CAPACITY];
 
-/// What it needs of io_uring.
+/// The required io_uring operations.
 const OPERATIONS: [Operation; 5] = [
     Operation { code: opcode::ReadFixed::CODE, name: "IORING_OP_READ_FIXED", since: "5.1" },
     Operation { code: opcode::WriteFixed::CODE, name: "IORING_OP_WRITE_FIXED", since: "5.1" },
@@ -47,13 +47,13 @@ const OPERATIONS: [Operation; 5] = [
     CANCEL,
 ];
 
-/// The places of the pipes in the ring, and of the buffers.
+/// The indices of the pipes and the buffers in the ring.
 const READ: Fixed = Fixed(0);
 const WRITE: Fixed = Fixed(1);
 const OUTGOING: u16 = 0;
 const INCOMING: u16 = 1;
 
-/// A pipe has no position.
+/// The offset for a pipe, which has no position.
 const NOWHERE: u64 = u64::MAX;
 
 /// The transport.
@@ -64,7 +64,7 @@ pub struct UringPipes {
     // Fields drop in this order.
     requests: Requests,
     pipes: Descriptors,
-    /// Whether the buffers are registered.
+    /// True if the buffers are registered.
     fixed: bool,
 }
 
@@ -89,8 +89,8 @@ impl UringPipes {
         }
     }
 
-    /// Registers the buffers, which saves the kernel looking up their pages at each request. Where the system allows
-    /// too little locked memory for that, requests do without.
+    /// Registers the buffers, so that the kernel does not look up their pages at each request. If the system allows
+    /// too little locked memory for that, requests use unregistered buffers.
     fn register_buffers(&mut self, buffers: [&Buffer; 2]) -> Result<(), Error> {
         let parts = buffers.map(|buffer| libc::iovec {
             iov_base: buffer.as_ptr().cast_mut().cast(),
@@ -110,14 +110,14 @@ impl Link for UringPipes {
     #[inline]
     fn write(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let request = || self.write_request(&frame[from..]);
-        // SAFETY: the end's own buffer, which is written when the message has been sent, and dropped after the ring.
+        // SAFETY: the end's own buffer, which is not written until the message is sent, and is dropped after the ring.
         unsafe { self.requests.attempt(Kind::Send, request) }
     }
 
     #[inline]
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let request = || self.read_request(&mut frame[from..]);
-        // SAFETY: the end's own buffer, of which nobody uses what has not come; it is dropped after the ring.
+        // SAFETY: the end's own buffer, whose unreceived part has no other user; it is dropped after the ring.
         unsafe { self.requests.attempt(Kind::Receive, request) }
     }
 
@@ -152,7 +152,7 @@ impl Transport for UringPipe {
     ) -> Result<Self::Endpoint, Error> {
         let pipes = pipe::pipes(settings, peers)?;
         for fd in [&pipes.read, &pipes.write] {
-            // A request to a descriptor that does not block would fail where it can wait.
+            // On a non-blocking descriptor, a request would fail instead of waiting.
             descriptors::set_wait(fd.as_fd(), Wait::Block, OBJECT)?;
         }
         let requests = Requests::new(settings)?;
@@ -174,7 +174,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `uring-pipe`, as it stands in the list.
+/// The entry of `uring-pipe` in the list of transports.
 pub const TRANSPORT: UringPipe = UringPipe;
 
 #[cfg(test)]

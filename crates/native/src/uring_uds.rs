@@ -2,7 +2,7 @@
 //!
 //! - Mechanism: `IORING_OP_SEND` and `IORING_OP_RECV` on one end of a socket pair that is registered with the ring.
 //! - Kernel objects: a socket pair; a ring for each end.
-//! - Copies a message: two, into the kernel's buffers and out of them.
+//! - Copies per message: two, into the kernel's buffers and out of them.
 //! - Spin: polls the completion queue in user memory. Block: sleeps in `io_uring_enter` until there is a completion.
 //! - Limits: those of `uds-stream`; the system must allow io_uring.
 
@@ -31,17 +31,17 @@ use crate::{
 
 const OBJECT: &str = "the Unix stream socket";
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [SQPOLL, socket::SEND_BUFFER];
 
-/// What it needs of io_uring.
+/// The required io_uring operations.
 const OPERATIONS: [Operation; 3] = [
     Operation { code: opcode::Send::CODE, name: "IORING_OP_SEND", since: "5.6" },
     Operation { code: opcode::Recv::CODE, name: "IORING_OP_RECV", since: "5.6" },
     CANCEL,
 ];
 
-/// The place of the socket in the ring.
+/// The index of the socket in the ring.
 const SOCKET: Fixed = Fixed(0);
 
 /// The transport.
@@ -58,11 +58,11 @@ impl Link for UringSocket {
     #[inline]
     fn write(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let bytes = &frame[from..];
-        // The kernel goes on with what a socket took a part of only.
+        // The kernel continues after a partial send.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let request =
             || opcode::Send::new(SOCKET, bytes.as_ptr(), bytes.len() as u32).flags(flags).build();
-        // SAFETY: the end's own buffer, which is written when the message has been sent, and dropped after the ring.
+        // SAFETY: the end's own buffer, which is not written until the message is sent, and is dropped after the ring.
         unsafe { self.requests.attempt(Kind::Send, request) }
     }
 
@@ -70,7 +70,7 @@ impl Link for UringSocket {
     fn read(&self, frame: &mut [u8], from: usize) -> Result<usize, Errno> {
         let bytes = &mut frame[from..];
         let request = || opcode::Recv::new(SOCKET, bytes.as_mut_ptr(), bytes.len() as u32).build();
-        // SAFETY: the end's own buffer, of which nobody uses what has not been received, and dropped after the ring.
+        // SAFETY: the end's own buffer, whose unreceived part has no other user; it is dropped after the ring.
         unsafe { self.requests.attempt(Kind::Receive, request) }
     }
 
@@ -97,7 +97,7 @@ impl Transport for UringUds {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
-        // A request to a descriptor that does not block would fail where it can wait.
+        // On a non-blocking descriptor, a request would fail instead of waiting.
         let blocking = Settings { wait: Wait::Block, ..settings.clone() };
         let fd = uds::pair(SockType::Stream, &blocking, peers, OBJECT)?;
         let requests = Requests::new(settings)?;
@@ -115,7 +115,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `uring-uds`, as it stands in the list.
+/// The entry of `uring-uds` in the list of transports.
 pub const TRANSPORT: UringUds = UringUds;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! `vmsplice`: the sender's own pages in a pipe, read out of it by the receiver.
+//! `vmsplice`: the sender's own pages in a pipe, from which the receiver reads.
 //!
-//! - Mechanism: `vmsplice` puts references to the pages of a message into a pipe, `read` copies out of them; one pipe for
+//! - Mechanism: `vmsplice` puts references to the pages of a message into a pipe, `read` copies from them; one pipe for
 //!   each direction.
-//! - Kernel objects: two pipes; the leader makes them and hands the follower its two ends.
-//! - Copies a message: one, by the receiver's `read`.
-//! - Spin: an empty or full pipe answers EAGAIN. Block: `read` and `vmsplice` sleep.
-//! - Limits: a page counts as a whole in a pipe, which holds 16 of them (64 KiB) or is enlarged as that of `pipe` is. A
-//!   page must not be written again before it was read, so the sender has more of them than its pipe holds.
+//! - Kernel objects: two pipes; the leader creates them and sends the follower its two ends.
+//! - Copies per message: one, by the receiver's `read`.
+//! - Spin: an empty or full pipe returns EAGAIN. Block: `read` and `vmsplice` sleep.
+//! - Limits: a page counts as a whole in a pipe, which holds 16 pages (64 KiB) or is enlarged like that of `pipe`. A
+//!   page must not be written again before it was read, so the sender has more pages than its pipe holds.
 
 use std::{
     borrow::Cow,
@@ -35,7 +35,7 @@ use pages::{Pages, page_size};
 
 const OBJECT: &str = "the pipe";
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 1] = [descriptors::CAPACITY];
 
 /// The transport.
@@ -47,14 +47,14 @@ pub struct VmspliceEndpoint {
     write: OwnedFd,
     incoming: Framed<Incoming>,
     pages: Pages,
-    /// How many bytes of the frame on loan are in the pipe.
+    /// The number of bytes of the loaned frame that are in the pipe.
     sent: usize,
     flags: libc::c_uint,
     messages: u64,
     parts: u64,
 }
 
-/// The pipe that an end reads.
+/// The pipe that an end reads from.
 struct Incoming(OwnedFd);
 
 impl Link for Incoming {
@@ -100,7 +100,7 @@ fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Descriptors, 
     let make = || {
         let pipe =
             pipe2(OFlag::O_CLOEXEC).map_err(|errno| Error::scarce("create", OBJECT, errno))?;
-        // The head of a frame lies at the end of a page's first line.
+        // The header of a frame is at the end of a page's first line.
         let settings = Settings { payload: settings.payload + pages::LEAD, ..settings.clone() };
         descriptors::fit_capacity(&pipe.1, &settings);
         Ok::<_, Error>(pipe)
@@ -185,7 +185,7 @@ static DEFINITION: Definition = Definition {
     capabilities: Capabilities::usual(),
 };
 
-/// `vmsplice`, as it stands in the list.
+/// The entry of `vmsplice` in the list of transports.
 pub const TRANSPORT: Vmsplice = Vmsplice;
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
 
     crate::testing::queue::reliable_queue!(super::TRANSPORT);
 
-    /// Each message comes as it was when it was sent, though the sender writes the next ones at once.
+    /// Each message arrives unchanged, although the sender writes the next ones at once.
     #[test]
     fn no_page_is_written_while_it_lies_in_the_pipe() {
         for wait in [Wait::Spin, Wait::Block] {

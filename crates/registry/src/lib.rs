@@ -1,7 +1,7 @@
-//! The transports of the command, with the measured loops that are built for each of them.
+//! The transports of the command, with the measured loops that are compiled for each of them.
 //!
-//! The loops of the engine are generic: they become machine code here, once for every type of transport. So this crate
-//! alone takes the time of that, is compiled while those of the command's other work are, and is optimized in
+//! The loops of the engine are generic: they are instantiated here, once for every type of transport. So only this
+//! crate takes that compile time, it is compiled in parallel with the command's other crates, and it is optimized in
 //! development builds too.
 
 use ipcmark_abi::Found;
@@ -12,13 +12,14 @@ pub fn native() -> Registry {
     ipcmark_native::transports(&mut Register)
 }
 
-/// The transports that the command knows by itself, of modules too, none of which is looked for.
+/// The transports that the command knows by itself, including those of modules; no module is
+/// searched for.
 pub fn known() -> Registry {
     of(&Found::default())
 }
 
-/// Those of the operating system, then those of the modules that were found; of two transports with one name the first
-/// counts.
+/// The transports of the operating system, then those of the modules that were found; of two transports with the same
+/// name, the first wins.
 pub fn of(found: &Found) -> Registry {
     let mut registry = native();
     for candidate in ipcmark_abi::modules(&mut Register, found) {

@@ -1,8 +1,8 @@
-//! The buffers that an application writes messages into and reads them from, where a transport copies them.
+//! The application's buffers that messages are written into and read from, where a transport copies them.
 
 use crate::OptionSpec;
 
-/// The option of every transport that copies messages from and into memory of the end itself.
+/// The option of every transport that copies messages from and into the end's own memory.
 pub const BUFFERS: OptionSpec = OptionSpec::new(
     "buffers",
     "1..1M|cold",
@@ -11,8 +11,8 @@ pub const BUFFERS: OptionSpec = OptionSpec::new(
      cold: as many as the last-level cache holds, so that all of them together exceed it",
 );
 
-/// The word for as many buffers as the last-level cache holds.
+/// The option's value for as many buffers as the last-level cache holds.
 pub const COLD: &str = "cold";
 
-/// The most bytes of the buffers of one way of an end.
+/// The most bytes of all buffers of one direction of an end.
 pub const MOST_BUFFER_BYTES: u64 = 1 << 30;

@@ -1,4 +1,4 @@
-//! What a transport is and what it can do.
+//! The definition of a transport: its name, options and capabilities.
 
 use std::{borrow::Cow, fmt};
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{option::OptionSpec, payload::MAX_PAYLOAD};
 
-/// How a receiver waits for a message, and a sender for room.
+/// The wait of a receiver for a message, and of a sender for room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// Polls without ever sleeping: a core is busy all the time.
+    /// Polls without ever sleeping: keeps a core busy all the time.
     Spin,
-    /// Sleeps in the kernel until the message is there.
+    /// Sleeps in the kernel until the message arrives.
     Block,
     /// Polls [`HYBRID_POLLS`](crate::HYBRID_POLLS) times, then sleeps.
     Hybrid,
@@ -22,42 +22,42 @@ pub enum Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Ping-pong: one message out, one message back, round trips are timed.
+    /// Ping-pong: one message out, one message back. Round trips are timed.
     Latency,
     /// Messages timed from one process to the other, each answered or at a given rate.
     OneWay,
-    /// A stream: messages one way as fast as they go.
+    /// A stream: messages in one direction, as fast as possible.
     Throughput,
-    /// One leader, several followers; the round trip ends with the last answer.
+    /// One leader, several followers. The round trip ends with the last answer.
     FanOut,
-    /// Streams of several followers to one leader, which takes them as they come.
+    /// Streams of several followers to one leader, which takes messages in order of arrival.
     FanIn,
 }
 
 impl Pattern {
-    /// Whether messages stream, so that what a single one takes is not known.
+    /// True if messages stream, so that the time of a single one is unknown.
     pub fn is_stream(self) -> bool {
         matches!(self, Self::Throughput | Self::FanIn)
     }
 }
 
-/// How one publication reaches several followers.
+/// The mechanism by which one publication reaches several followers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FanOut {
-    /// By the transport itself.
+    /// The transport itself delivers to all.
     Native,
-    /// By a send to each, through an end of its own: what a program must do where the transport knows only two ends.
+    /// One send to each follower, through a separate end: required where the transport connects only two ends.
     NSends,
 }
 
-/// The most followers where each has an end of its own in the leader.
+/// The most followers where the leader has a separate end for each.
 pub const MOST_ENDS: u32 = 64;
 
-/// How far a message travels. Rows of different spans never stand in one ranking.
+/// The distance that a message travels. One ranking never mixes rows of different spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Span {
-    /// Nowhere: an end takes back what it published. Only the harness is measured.
+    /// Nowhere: an end takes back its own messages. Only the harness is measured.
     None,
     /// From thread to thread of one process.
     Thread,
@@ -65,45 +65,45 @@ pub enum Span {
     Process,
 }
 
-/// The title of shared memory (`memfd_create`) that only says where messages lie, of a transport that carries them another
-/// way: it is no evidence of a carrier.
+/// The name of shared memory (`memfd_create`) that only tells where messages lie, in a transport that carries them by
+/// other means: it is no evidence of a carrier.
 pub const NOTICES: &str = "ipcmark-notices";
 
-/// What carries a message from one end to the other.
+/// The medium that carries a message from one end to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carrier {
-    /// Memory that both processes map.
+    /// Memory mapped by both processes.
     SharedMemory,
     /// A network interface.
     Network,
-    /// A queue or buffer of the kernel: a pipe, a Unix domain socket, a message queue.
+    /// A kernel queue or buffer: a pipe, a Unix domain socket, a message queue.
     Kernel,
     /// One process's own memory.
     Process,
 }
 
-/// What a transport says that carries its messages. The result says what it really was, and the row is marked where
-/// that is something else.
+/// The carrier that a transport declares. The result names the carrier that was observed, and marks the row if the two
+/// differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeclaredCarrier {
-    /// Nothing: its library chooses.
+    /// None declared: the library chooses.
     Unstated,
-    /// The same for every message.
+    /// The same carrier for every message.
     Always(Carrier),
-    /// It depends on the size of a message.
+    /// The carrier depends on the size of a message.
     BySize {
-        /// Bytes of the largest message that the first carries.
+        /// The size in bytes of the largest message that `small` carries.
         up_to: usize,
-        /// What carries messages of up to that size.
+        /// The carrier of messages up to that size.
         small: Carrier,
-        /// What carries larger ones.
+        /// The carrier of larger messages.
         large: Carrier,
     },
 }
 
 impl DeclaredCarrier {
-    /// What is said to carry messages of so many bytes.
+    /// The declared carrier of messages of `payload` bytes.
     pub fn of(self, payload: usize) -> Option<Carrier> {
         match self {
             Self::Unstated => None,
@@ -114,46 +114,46 @@ impl DeclaredCarrier {
     }
 }
 
-/// What a transport can do.
+/// The capabilities of a transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The waits it has, the ones a default run measures.
+    /// The supported waits; a default run measures these.
     pub waits: Cow<'static, [Wait]>,
-    /// The patterns that it is made for: `latency`, `fan-out`. The others follow from them: see [`Self::carries`].
+    /// The patterns that the transport supports directly: `latency`, `fan-out`. [`Self::carries`] derives the others.
     pub patterns: Cow<'static, [Pattern]>,
     /// The largest message in bytes.
     pub max_payload: usize,
-    /// Whether [`Endpoint::room`](crate::Endpoint::room) and
-    /// [`Endpoint::message`](crate::Endpoint::message) are the very memory the other end reads and
+    /// True if [`Endpoint::room`](crate::Endpoint::room) and
+    /// [`Endpoint::message`](crate::Endpoint::message) are the same memory that the other end reads and
     /// writes, so that a message is handed over without a copy.
     pub loans: bool,
-    /// How many followers one end of a leader can have.
+    /// The number of followers that one end of a leader can have.
     pub max_subscribers: u32,
-    /// Whether the two ends can be on different hosts.
+    /// True if the two ends can be on different hosts.
     pub crosses_hosts: bool,
-    /// Whether a message once published always arrives while both ends live. An unreliable
-    /// transport never sleeps longer than [`MAX_SLEEP`](crate::MAX_SLEEP) in one call.
+    /// True if every published message arrives while both ends live. An unreliable transport never
+    /// sleeps longer than [`MAX_SLEEP`](crate::MAX_SLEEP) in one call.
     pub reliable: bool,
-    /// Whether the ends must take turns (request, reply, request, …), so that one end cannot
+    /// True if the ends must take turns (request, reply, request, …), so that one end cannot
     /// publish two messages in a row.
     pub alternating: bool,
-    /// How far a message travels.
+    /// The distance that a message travels.
     pub span: Span,
-    /// Whether its names in the system are fixed, so that without a sandbox one session of its
+    /// True if its names in the system are fixed, so that without a sandbox only one session of its
     /// family can run at a time.
     pub exclusive: bool,
-    /// Whether a process can have one end of it only, for both use what a process has once.
+    /// True if a process can have only one end, because each end uses a resource that a process has once.
     pub one_end: bool,
 }
 
 impl Capabilities {
-    /// What most transports can do: one follower on the same host, waits `spin` and `block`, the pattern `latency`, every
-    /// message arrives, at any time, copied. A transport changes what it does otherwise.
+    /// The capabilities of most transports: one follower on the same host, waits `spin` and `block`, the pattern
+    /// `latency`, reliable, not alternating, copying. A transport overrides only its differences.
     pub const fn usual() -> Self {
         Self::waiting(&[Wait::Spin, Wait::Block])
     }
 
-    /// How one publication reaches several followers, if it can.
+    /// The mechanism by which one publication reaches several followers, if there is one.
     pub fn fan_out(&self) -> Option<FanOut> {
         let has_two_ends = self.patterns.contains(&Pattern::Latency) && self.span == Span::Process;
         match self.patterns.contains(&Pattern::FanOut) {
@@ -165,7 +165,7 @@ impl Capabilities {
         }
     }
 
-    /// How many followers one leader can have in this pattern.
+    /// The number of followers that one leader can have in this pattern.
     pub fn most_subscribers(&self, pattern: Pattern) -> u32 {
         match (pattern, self.fan_out()) {
             (Pattern::FanOut, Some(FanOut::NSends)) => MOST_ENDS,
@@ -173,27 +173,27 @@ impl Capabilities {
         }
     }
 
-    /// Whether it can carry a pattern. What does ping-pong between two ends can be timed one way, and streams and fans out,
-    /// by a send for each follower, unless its ends take turns with each message. What reaches several followers by itself
-    /// also takes what several publish.
+    /// True if the transport can carry a pattern. Ping-pong between two ends implies one-way timing and, unless the
+    /// ends take turns with each message, streams and fan-out by a send to each follower. A native fan-out, whose
+    /// publication reaches several followers, implies fan-in.
     pub fn carries(&self, pattern: Pattern) -> bool {
         let has_two_ends = self.patterns.contains(&Pattern::Latency) && self.span != Span::None;
         match pattern {
             Pattern::Latency => self.patterns.contains(&pattern),
             Pattern::FanOut => self.fan_out().is_some(),
-            // The answers of followers that one publication reaches share a way back.
+            // The answers of followers that one publication reaches share one return path.
             Pattern::FanIn => self.fan_out() == Some(FanOut::Native),
             Pattern::OneWay => has_two_ends,
             Pattern::Throughput => has_two_ends && !self.alternating,
         }
     }
 
-    /// All patterns that it can carry.
+    /// All patterns that the transport can carry.
     pub fn carried(&self) -> impl Iterator<Item = Pattern> {
         Pattern::ALL.iter().copied().filter(|pattern| self.carries(*pattern))
     }
 
-    /// The same with these waits.
+    /// The usual capabilities, with these waits.
     pub const fn waiting(waits: &'static [Wait]) -> Self {
         Self {
             waits: Cow::Borrowed(waits),
@@ -211,36 +211,36 @@ impl Capabilities {
     }
 }
 
-/// All that is said of a transport in advance: every fact of it stands here once.
+/// The static description of a transport. Each fact stands here once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Lower case, words joined by `-`: `uds-stream`.
+    /// Lower-case words joined by `-`: `uds-stream`.
     pub name: Cow<'static, str>,
-    /// Whose it is: `os` for the operating system, else the library.
+    /// `os` for transports of the operating system, else the library.
     pub family: Cow<'static, str>,
-    /// One line: mechanism and copies.
+    /// One line: the mechanism and its copies.
     pub summary: Cow<'static, str>,
-    /// What carries its messages.
+    /// The declared carrier of its messages.
     pub carrier: DeclaredCarrier,
-    /// What users can set of it. What they set has been checked when it comes with the settings of an end.
+    /// The options that users can set. The values in the settings of an end have been checked.
     pub options: Cow<'static, [OptionSpec]>,
-    /// What it can do.
+    /// The capabilities.
     pub capabilities: Capabilities,
 }
 
-/// Whether a transport can run on this machine.
+/// The result of a probe: available on this machine or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It can, with this version of its library where it has one.
+    /// Available, with the version of its library where it has one.
     Available {
         /// The library's own version text.
         version: Option<String>,
     },
-    /// It cannot.
+    /// Not available.
     Unavailable {
-        /// What is missing.
+        /// The missing part.
         reason: String,
-        /// What to install or to set, as a command where there is one.
+        /// The package to install or the setting to change, as a command where there is one.
         install: Option<String>,
     },
 }
@@ -248,10 +248,10 @@ pub enum Availability {
 macro_rules! words {
     ($type:ident: $($variant:ident = $word:literal),+) => {
         impl $type {
-            /// Every value, in the order in which people are shown them.
+            /// Every value, in display order.
             pub const ALL: &[$type] = &[$($type::$variant),+];
 
-            /// The word for it in flags, tables and files.
+            /// The word for the value in flags, tables and files.
             pub fn as_str(self) -> &'static str {
                 match self { $($type::$variant => $word),+ }
             }

@@ -1,8 +1,8 @@
-//! Errors that say what was done, to what, why it failed and what helps.
+//! Errors with operation, object, cause and remedy.
 
 use std::{fmt, io};
 
-/// What went wrong: the operation, the object, the cause and, where one is likely, the remedy.
+/// A failure: the operation, the object, the cause and, where one is likely, the remedy.
 ///
 /// It is one pointer wide, so that results of the hot path stay in registers.
 pub struct Error(Box<Fault>);
@@ -17,7 +17,7 @@ struct Fault {
 }
 
 impl Error {
-    /// An error with a cause of our own or of a library's: `cannot {operation} {object}: {cause}`.
+    /// An error whose cause is our text or a library's: `cannot {operation} {object}: {cause}`.
     pub fn new(
         operation: impl Into<String>,
         object: impl Into<String>,
@@ -33,7 +33,7 @@ impl Error {
         }))
     }
 
-    /// An error that the operating system reported.
+    /// An error reported by the operating system.
     pub fn os(
         operation: impl Into<String>,
         object: impl Into<String>,
@@ -45,8 +45,8 @@ impl Error {
         new
     }
 
-    /// An error of a call that makes descriptors, memory, files or processes, with the remedy where the system
-    /// has or allows no more.
+    /// An error of a call that creates descriptors, memory, files or processes, with a remedy if the system has run
+    /// out or a limit was reached.
     pub fn scarce(
         operation: impl Into<String>,
         object: impl Into<String>,
@@ -66,7 +66,7 @@ impl Error {
         Self::os(operation, object, error)
     }
 
-    /// The other end is gone.
+    /// The peer has closed its end.
     #[cold]
     pub fn peer_gone(operation: impl Into<String>, object: impl Into<String>) -> Self {
         let mut new = Self::new(operation, object, "the other process closed its end");
@@ -74,37 +74,36 @@ impl Error {
         new
     }
 
-    /// Adds what the reader can do about it.
+    /// Adds the remedy.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = Some(remedy.into());
         self
     }
 
-    /// Operation, object and cause, as they stand in the sentence.
+    /// Operation, object and cause, as they appear in the message.
     pub fn parts(&self) -> [&str; 3] {
         let fault = &*self.0;
         [&fault.operation, &fault.object, &fault.cause]
     }
 
-    /// What the reader can do about it.
+    /// The remedy, if there is one.
     pub fn remedy_text(&self) -> Option<&str> {
         self.0.remedy.as_deref()
     }
 
-    /// Whether it only says that the other end is gone: the reason then lies there.
+    /// True if the error only says that the peer is gone: the cause is then in the peer.
     pub fn is_peer_gone(&self) -> bool {
         self.0.peer_gone
     }
 
-    /// The system's error number, where the system reported the error.
+    /// The system's error number, if the system reported the error.
     pub fn os_error(&self) -> Option<i32> {
         self.0.os_error
     }
 }
 
-/// What the system lacks: Linux's number and words for it, for this crate calls no system itself, and the
-/// remedy.
+/// Shortages: Linux's error number and text (constants, because this crate makes no system calls), and the remedy.
 const SHORTAGES: [(i32, &str, &str); 6] = [
     (
         7,
@@ -122,7 +121,7 @@ fn shortage_remedy(os_error: i32) -> Option<&'static str> {
     SHORTAGES.iter().find(|(number, ..)| *number == os_error).map(|(_, _, remedy)| *remedy)
 }
 
-/// The remedy where a text says, in the system's words, that descriptors, memory or processes are short.
+/// The remedy, if the text contains the system's message for a shortage of descriptors, memory or processes.
 pub fn remedy_in(text: &str) -> Option<&'static str> {
     SHORTAGES.iter().find(|(_, words, _)| text.contains(words)).map(|(_, _, remedy)| *remedy)
 }

@@ -1,18 +1,18 @@
-//! What killed sessions leave that cannot be found by the session's name.
+//! Objects that killed sessions leave behind and that the session's name does not identify.
 
 use std::{fmt, path::PathBuf};
 
-/// Something that a killed session can have left elsewhere than in its directory and, under names that
-/// begin with its own, in the places for temporary files. It need not be there.
+/// An object that a killed session may have left outside its directory, except those whose names begin with the
+/// session's in the directories for temporary files. It need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leftover {
-    /// A file of a library's own in `/dev/shm`, `/tmp` or `/var/tmp`; in use if a process has it open.
+    /// A file of a library in `/dev/shm`, `/tmp` or `/var/tmp`; in use if a process has it open.
     File(PathBuf),
-    /// A POSIX message queue: its names cannot be listed where `/dev/mqueue` is not mounted.
+    /// A POSIX message queue: queue names cannot be listed where `/dev/mqueue` is not mounted.
     MessageQueue(String),
-    /// A System V message queue under a key that only this session has.
+    /// A System V message queue whose key only this session uses.
     SystemVQueue(i32),
-    /// A System V segment under a key that only this session has.
+    /// A System V segment whose key only this session uses.
     SystemVSegment(i32),
 }
 

@@ -1,19 +1,19 @@
 //! The contract between ipcmark and a *transport*: one way of moving messages between processes.
 //!
-//! A transport says what it is ([`Definition`]), whether it can run here ([`Transport::probe`]) and
-//! opens one end of itself ([`Transport::open`]). An [`Endpoint`] is that end: it moves messages and
-//! does nothing else. The clock, pacing, sequence numbers and checks belong to the engine.
+//! A transport describes itself ([`Definition`]), reports if it can run here ([`Transport::probe`]) and
+//! opens one of its ends ([`Transport::open`]). An [`Endpoint`] is that end: it only moves messages.
+//! The clock, pacing, sequence numbers and checks belong to the engine.
 //!
-//! What every transport must hold, each point tested by the conformance suite:
+//! Requirements on every transport, each tested by the conformance suite:
 //!
-//! - two ends in two processes, with two separate ways for the two directions: an end never takes a
+//! - two ends in two processes, with a separate channel for each direction: an end never takes a
 //!   message that it published itself;
 //! - a message arrives once, in order, whole, with the length it was published with, for every
 //!   length from [`MIN_PAYLOAD`] to the `payload` the ends were opened with;
 //! - a full queue is [`Step::WouldBlock`], never a drop and never an error;
-//! - nothing is allocated, logged, timed or locked by our code between open and close;
-//! - after close no file, queue or segment stays; after a crash none that has neither the session's name
-//!   nor is named by [`Transport::leftovers`].
+//! - our code allocates, logs, times and locks nothing between open and close;
+//! - after close no file, queue or segment remains; after a crash, only those that carry the session's name
+//!   or are listed by [`Transport::leftovers`].
 
 mod buffers;
 mod definition;
@@ -49,32 +49,32 @@ pub trait Transport: Send + Sync + 'static {
     /// One process's end.
     type Endpoint: Endpoint;
 
-    /// Whether its ends copy messages from and into buffers of their own, of which there can be several: it has the
-    /// option [`BUFFERS`] then, and [`Endpoint::next_source`] and [`Endpoint::next_target`] do something. A constant, so
+    /// True if its ends copy messages from and into their own buffers, of which there can be several. It then has the
+    /// option [`BUFFERS`], and implements [`Endpoint::next_source`] and [`Endpoint::next_target`]. A constant, so
     /// that loops that change buffers are built for no other transport.
     const CYCLES: bool = false;
 
-    /// Whether messages can be lost at all, with whatever options: that of a transport which is not
-    /// [`reliable`](Capabilities::reliable), or whose ends say [`Endpoint::may_lose`]. A constant, so that loops that look
-    /// for losses are built for no other transport.
+    /// True if messages can be lost with some options: the transport is not [`reliable`](Capabilities::reliable), or
+    /// its ends can return true from [`Endpoint::may_lose`]. A constant, so that loops that look for losses are built
+    /// for no other transport.
     const CAN_LOSE: bool = false;
 
-    /// Whether one publication can reach several followers: it carries [`Pattern::FanOut`] by itself then, and with it
-    /// [`Pattern::FanIn`]. A constant, so that the loops of a leader of many are built for no other transport; the others
-    /// fan out by a send for each follower.
+    /// True if one publication can reach several followers: it then carries [`Pattern::FanOut`] natively, and
+    /// [`Pattern::FanIn`] too. A constant, so that the loops of a leader with many followers are built for no other
+    /// transport; the others fan out by a send to each follower.
     const FANS_OUT: bool = false;
 
-    /// What it is and what it can do; constant for the life of the process.
+    /// Its name, options and capabilities; constant for the life of the process.
     fn definition(&self) -> &Definition;
 
-    /// Whether what a user has set of its options can be used: files that they name, and how they go
-    /// together. Each has been checked against its specification. Asked before anything is measured.
+    /// Checks that the options set by the user are usable: the files that they name, and their combination.
+    /// Each has been checked against its specification. Called before anything is measured.
     fn check(&self, _options: &BTreeMap<String, String>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether it can run on this machine now. Called in the command: it must be quick, start
-    /// nothing and leave nothing.
+    /// Reports if it can run on this machine now. Called in the command's process: it must be quick,
+    /// start nothing and leave nothing.
     fn probe(&self) -> Availability {
         Availability::Available { version: None }
     }
@@ -82,24 +82,24 @@ pub trait Transport: Send + Sync + 'static {
     /// Opens one end. Called once in the leader and once in every follower, at the same time; the
     /// ends exchange addresses and descriptors through `peers`.
     ///
-    /// Every buffer is made, filled with zeros and touched here, so that the measured loop takes no
-    /// page fault. A name in the file system lives no longer than the exchange needs it.
+    /// It creates every buffer, fills it with zeros and touches it, so that the measured loop takes no
+    /// page fault. A name in the file system exists no longer than the exchange needs it.
     fn open(
         &self,
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error>;
 
-    /// What killed sessions of these names can have left elsewhere than in their directories and, under
-    /// names that begin with their own, in `/dev/shm`, `/dev/mqueue`, `/tmp` and `/var/tmp`. A library
-    /// that makes up names adds those of any dead session. It only names them: the engine removes what
-    /// this user owns and nobody uses.
+    /// The objects that killed sessions of these names may have left outside their directories, except those
+    /// whose names begin with the session's in `/dev/shm`, `/dev/mqueue`, `/tmp` and `/var/tmp`. A library that
+    /// generates names adds those of any dead session. It only lists them: the engine removes those that this
+    /// user owns and no process uses.
     fn leftovers(&self, _sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
         Ok(Vec::new())
     }
 
-    /// The library that is asked for leftovers: transports of one library leave the same, and one of them
-    /// is asked for all.
+    /// The library to ask for leftovers: transports of one library report the same leftovers, so only one of
+    /// them is asked.
     fn library(&self) -> &str {
         &self.definition().name
     }
@@ -111,7 +111,7 @@ pub trait Transport: Send + Sync + 'static {
 /// dynamic call into the measured loop. So a crate that offers transports offers a function that
 /// hands each of them to a collector, which can build code for exactly that type.
 pub trait Collect {
-    /// What becomes of a transport.
+    /// The item made from a transport.
     type Item;
     /// Makes the item of one transport.
     fn item<T: Transport>(&mut self, transport: T) -> Self::Item;

@@ -1,5 +1,5 @@
 //! Names of runs and sessions. They become parts of paths and of names of kernel objects, and they
-//! come from other processes: a value of these types is checked, however it was made.
+//! come from other processes: every constructor of these types checks its value.
 
 use std::{fmt, ops::Deref, str::FromStr};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The start of every name that ipcmark makes in the system.
+/// The prefix of every name that ipcmark creates in the system.
 const PREFIX: &str = "ipcmark-";
 
 /// The longest name of a session in bytes: short enough for every table of the system.
@@ -19,17 +19,17 @@ const MAX_NAME_BYTES: usize = 40;
 pub struct RunId(u32);
 
 impl RunId {
-    /// The id of this number.
+    /// The id with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// The start of the names of everything that the run makes: `ipcmark-0123abcd`.
+    /// The prefix of the names of all objects of the run: `ipcmark-0123abcd`.
     pub fn prefix(self) -> String {
         format!("{PREFIX}{self}")
     }
 
-    /// The name of the run's session of this number.
+    /// The name of the run's session with this number.
     pub fn session(self, number: u64) -> SessionName {
         SessionName(format!("{PREFIX}{self}-{number}"))
     }
@@ -68,16 +68,16 @@ impl From<RunId> for String {
     }
 }
 
-/// The name of one session: letters, digits and `-`, at most 40 of them, a letter or digit first.
+/// The name of one session: at most 40 letters, digits and `-`, starting with a letter or digit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SessionName(String);
 
 impl SessionName {
-    /// The name of these characters.
+    /// The name with this text.
     ///
     /// # Errors
-    /// It has a character that a name may not have, or too many.
+    /// The text has a forbidden character, or is too long.
     pub fn new(text: impl Into<String>) -> Result<Self, Error> {
         let text = text.into();
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -1,26 +1,25 @@
-//! The options of a transport: what users can set of it, and what they can set it to.
+//! The options of a transport: keys, accepted values and defaults.
 
 use std::{borrow::Cow, fs::File, path::Path};
 
-/// One option of a transport, as it declares it.
+/// One option of a transport, as the transport declares it.
 ///
-/// What it accepts is written as people read it: alternatives joined by `|`, each a word, a range of
-/// whole numbers (`1..64k`, `k` and `M` being binary), `FILE` or `DIR`.
+/// The accepted values are written for people: alternatives joined by `|`, each a word, a range of
+/// whole numbers (`1..64k`, where `k` and `M` are binary), `FILE` or `DIR`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionSpec {
     /// Lower-case words joined by `-`: `high-water-mark`.
     pub key: Cow<'static, str>,
-    /// What it can be set to: `on|off`, `1..1000`, `auto|4k..16M`, `DIR`.
+    /// The accepted values: `on|off`, `1..1000`, `auto|4k..16M`, `DIR`.
     pub accepts: Cow<'static, str>,
-    /// What it is where nobody sets it, as text: a value that it accepts, or words that say how the
-    /// transport chooses.
+    /// The default, as text: an accepted value, or words that say how the transport chooses.
     pub standard: Cow<'static, str>,
-    /// One line: what it does.
+    /// The effect, in one line.
     pub summary: Cow<'static, str>,
 }
 
 impl OptionSpec {
-    /// An option that stands in a transport's own file.
+    /// An option declared in a transport's own file.
     pub const fn new(
         key: &'static str,
         accepts: &'static str,
@@ -35,8 +34,8 @@ impl OptionSpec {
         }
     }
 
-    /// The value as a transport gets it: a number in plain digits, a path from the root. The error
-    /// says what is wrong with it.
+    /// The value as a transport receives it: a number in plain digits, an absolute path. The error
+    /// says why the value is not accepted.
     pub fn check(&self, value: &str) -> Result<String, String> {
         let mut reason = format!("'{value}' is not one of {}", self.accepts);
         for alternative in self.accepts.split('|') {
@@ -49,17 +48,17 @@ impl OptionSpec {
         Err(reason)
     }
 
-    /// True if it can be set to the path of something that the transport reads.
+    /// True if the option accepts the path of something that the transport reads.
     pub fn takes_path(&self) -> bool {
         self.accepts.split('|').any(is_path_kind)
     }
 
-    /// True if a value is one of the words that it can be set to.
+    /// True if the value is one of the accepted words.
     pub fn is_word(&self, value: &str) -> bool {
         self.accepts.split('|').any(|word| word == value && !is_path_kind(word))
     }
 
-    /// True if a value is the path of something that must be there for the transport to read.
+    /// True if the value is the path of something that must exist for the transport to read.
     pub fn is_path(&self, value: &str) -> bool {
         value.starts_with('/') && self.takes_path()
     }
@@ -69,7 +68,7 @@ fn is_path_kind(alternative: &str) -> bool {
     alternative == "FILE" || alternative == "DIR"
 }
 
-/// The value, if this alternative is the one meant; an error where it is meant and cannot be.
+/// The value, if it matches this alternative; an error if it matches but is not valid.
 fn matched(alternative: &str, value: &str) -> Result<Option<String>, String> {
     match alternative {
         "FILE" => path(value, false).map(Some),

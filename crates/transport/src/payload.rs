@@ -1,6 +1,6 @@
-//! How small and how large a message can be.
+//! The limits of a message's size.
 
-/// The smallest message in bytes: the head that the engine writes into each.
+/// The smallest message in bytes: the header that the engine writes into each.
 pub const MIN_PAYLOAD: usize = 16;
 
 /// The largest message in bytes that ipcmark sends.

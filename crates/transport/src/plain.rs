@@ -1,8 +1,8 @@
-//! Text of others, made harmless: a reason may carry whatever a library wrote.
+//! Makes text from outside safe to print: a reason may contain anything that a library wrote.
 
-/// The text on one line, with nothing in it that a terminal obeys: white space becomes a blank, sequences
-/// that set colours are left out; other control characters and marks that change the direction of writing
-/// or the width of the character before them, or that nobody sees, are spelled out.
+/// The text on one line, without anything that a terminal interprets: white space becomes a blank, and colour
+/// sequences are removed. Other control characters, marks that change the direction of writing or the width of
+/// the preceding character, and invisible characters are escaped.
 pub fn plain(text: &str) -> String {
     let text = without_colours(text.trim());
     let mut plain = String::with_capacity(text.len());
@@ -16,7 +16,7 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// The sequences that libraries write most, `ESC [ numbers m`, say nothing.
+/// Removes `ESC [ numbers m`, the most frequent sequences in library output: they carry no information.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let mut kept = parts.next().unwrap_or_default().to_owned();

@@ -1,16 +1,16 @@
-//! How the ends of a transport find each other while they open.
+//! The exchange between the ends of a transport while they open.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::Error;
 
-/// A way to the other ends that is there before the transport is.
+/// A channel to the other ends that exists before the transport does.
 ///
 /// The leader has one peer for each follower, numbered from 0; a follower has one, the leader, with
-/// the number 0. Frames arrive in order. Receiving sleeps until a frame is there; a peer that is
+/// the number 0. Frames arrive in order. Receiving sleeps until a frame arrives; a peer that is
 /// gone, or that does not answer within the case's deadline, is an error.
 pub trait Rendezvous {
-    /// How many peers there are.
+    /// The number of peers.
     fn peers(&self) -> usize;
 
     /// Sends a frame of at most 4096 bytes and at most 16 descriptors to a peer. Fails where
@@ -22,7 +22,7 @@ pub trait Rendezvous {
 }
 
 impl dyn Rendezvous + '_ {
-    /// Waits until every peer has come to the same point: sends an empty frame to each and receives
+    /// Waits until every peer has reached the same point: sends an empty frame to each and receives
     /// one from each.
     pub fn meet(&mut self) -> Result<(), Error> {
         for peer in 0..self.peers() {

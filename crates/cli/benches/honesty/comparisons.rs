@@ -10,21 +10,22 @@ use ipcmark_transport::Wait;
 
 use crate::runs::{Question, Runs};
 
-/// Rings of shared memory that differ in the name of their memory only.
+/// Transports over shared memory that differ only in how they name their memory.
 const SPINNING: &[&str] = &["memfd", "mmap-file", "shm-ring", "sysv-shm"];
 const SLEEPING: &[&str] = &["memfd", "mmap-file", "shm-futex", "sysv-shm"];
 
-/// What is compared with itself.
+/// The transports whose trials are compared with trials of the same transport.
 const COMPARED: &[&str] =
     &["memfd", "mmap-file", "pipe", "shm-ring", "shm-slot", "sysv-shm", "uds-stream"];
 
-/// Pairs of a comparison: as few as can tell, and as many as 3 % need at a deviation of 3 % and of 5 %.
+/// The numbers of pairs in a comparison: the fewest that can decide, and the numbers that 3 % needs at
+/// a deviation of 3 % and of 5 %.
 const PAIRS: [usize; 3] = [8, 22, 55];
 
-/// Comparisons of a run with itself, at least.
+/// The fewest comparisons of a run with itself.
 const COMPARISONS: usize = 300;
 
-/// How far the middle 90 % of the trials of a row lie apart.
+/// Prints the spread of the middle 90 % of a row's trials.
 pub(crate) fn spread(runs: &Runs) {
     let question = Question {
         names: &["shm-ring"],
@@ -44,13 +45,13 @@ pub(crate) fn spread(runs: &Runs) {
     );
 }
 
-/// From the 5th to the 95th percentile, in percent of the 5th.
+/// The distance from the 5th to the 95th percentile, in percent of the 5th.
 fn width(times: &[f64]) -> f64 {
     let at = |q| percentile(times, q).unwrap_or(f64::NAN);
     (at(0.95) / at(0.05) - 1.0) * 100.0
 }
 
-/// How often two rows of one mechanism share a rank.
+/// Prints the share of pairs of rows of one mechanism that share a rank.
 pub(crate) fn ties(runs: &Runs) {
     for (wait, names) in [(Wait::Spin, SPINNING), (Wait::Block, SLEEPING)] {
         let (mut shared, mut all) = (0, 0);
@@ -75,7 +76,7 @@ pub(crate) fn ties(runs: &Runs) {
     }
 }
 
-/// Neighbouring trials of a row, as if they were of two programs.
+/// Compares neighbouring trials of a row as if they came from two programs.
 pub(crate) fn verdicts(runs: &Runs) {
     let of_row = COMPARISONS.div_ceil(COMPARED.len());
     let trials = (2 * PAIRS[0] * of_row) as u32;
@@ -111,7 +112,8 @@ pub(crate) fn verdicts(runs: &Runs) {
     }
 }
 
-/// The logarithms of the ratios of neighbouring trials; every second pair turned round, as A B B A would be.
+/// The logarithms of the ratios of neighbouring trials. Every second ratio is inverted, as in the order A B
+/// B A.
 fn log_ratios(row: &Row) -> Vec<f64> {
     let locations = row.locations();
     let pairs = locations.chunks_exact(2).enumerate();
@@ -122,7 +124,7 @@ fn log_ratios(row: &Row) -> Vec<f64> {
     pairs.filter_map(ratio).collect()
 }
 
-/// The verdicts of comparisons of so many pairs, each confirmed by the next ones.
+/// The verdicts of comparisons of `pairs` pairs each. The next comparison confirms each difference.
 fn compared(rows: &[Vec<f64>], pairs: usize, slower: f64) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for ratios in rows {
@@ -137,7 +139,7 @@ fn compared(rows: &[Vec<f64>], pairs: usize, slower: f64) -> Vec<Verdict> {
     verdicts
 }
 
-/// Whether 400 pairs of neighbouring blocks tell that one side is 10 % slower.
+/// Tests if 400 pairs of neighbouring blocks show that one side is 10 % slower.
 pub(crate) fn sleeping(runs: &Runs) {
     const PAIRS: usize = 400;
     let question = Question {

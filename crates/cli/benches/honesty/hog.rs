@@ -1,4 +1,4 @@
-//! A busy loop on one processor, while it lives.
+//! A busy loop on one processor that runs until it is dropped.
 
 use std::{
     sync::{

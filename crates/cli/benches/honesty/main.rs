@@ -1,12 +1,12 @@
-//! How far the figures can be trusted on this machine: idle, and beside a busy loop on one of its processors.
+//! The precision of the figures on this machine: idle, and with a busy loop on one of its processors.
 //!
-//! - spread: trials of one row, as they were and at the reference distance;
-//! - ties: how often rows of one mechanism share a rank;
-//! - verdicts: false ones among comparisons of rows with themselves, and slow-downs that are found where every second
-//!   time is made longer by that much;
-//! - sleeping: what pairs of blocks tell apart where the ends sleep.
+//! - spread: trials of one row, raw and at the reference distance;
+//! - ties: the share of pairs of rows of one mechanism that share a rank;
+//! - verdicts: the share of false verdicts when rows are compared with themselves, and the share of slowdowns found
+//!   when every second time is made longer by that much;
+//! - sleeping: the differences that pairs of blocks show where the ends sleep.
 //!
-//! Run it with `make honesty`, on a machine that does nothing else. What it prints stands in docs/methodology.md.
+//! Run it with `make honesty`, on a machine that does nothing else. docs/methodology.md quotes the output.
 
 mod comparisons;
 mod hog;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
         ipcmark_engine::keep(&runs::registry());
     }
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }

@@ -11,7 +11,7 @@ pub(crate) fn registry() -> Registry {
     ipcmark_registry::native()
 }
 
-/// What is measured.
+/// The rows to measure.
 pub(crate) struct Question<'a> {
     pub names: &'a [&'a str],
     pub wait: Wait,
@@ -20,7 +20,7 @@ pub(crate) struct Question<'a> {
     pub seed: u64,
 }
 
-/// The engine with its transports.
+/// The registry of the transports to run.
 pub(crate) struct Runs(Registry);
 
 impl Runs {
@@ -28,7 +28,7 @@ impl Runs {
         Self(registry())
     }
 
-    /// Measures 64 bytes.
+    /// Measures a payload of 64 bytes.
     pub(crate) fn measure(&self, question: &Question<'_>) -> RunResult {
         let place = |name: &&str| {
             let at = self.0.iter().position(|known| known.definition().name == *name);

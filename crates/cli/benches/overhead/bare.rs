@@ -1,5 +1,5 @@
-//! Bare loops: two forked processes and nothing but the system calls, with the one clock reading a
-//! round trip that the engine makes too.
+//! Bare loops: two forked processes that make only the system calls, with one clock reading per
+//! round trip, as in the engine.
 
 use std::{hint::spin_loop, process::exit, time::Duration};
 
@@ -39,7 +39,8 @@ impl Mechanism {
     }
 }
 
-/// One way each: what the leader writes to and reads from; the follower has them the other way.
+/// The descriptors of each side, as (write to, read from): the follower's are the reverse of the
+/// leader's.
 pub(crate) struct Ways {
     pub leader: (i32, i32),
     pub follower: (i32, i32),
@@ -94,8 +95,8 @@ pub(crate) fn run(
         follower => {
             pin(0);
             let p50 = lead(ways.leader, send, receive);
-            // SAFETY: ends and buries the child, and closes the leader's own descriptors; numbers
-            // of System V queues are no descriptors, and closing those fails harmlessly.
+            // SAFETY: kills and reaps the child, and closes the leader's own descriptors. System V
+            // queue ids are not descriptors; closing them fails harmlessly.
             unsafe {
                 libc::kill(follower, libc::SIGKILL);
                 libc::waitpid(follower, std::ptr::null_mut(), 0);
@@ -139,7 +140,7 @@ fn follow(
     receive: impl Fn(i32, &mut [u8]) -> bool,
 ) -> f64 {
     let mut message = [1_u8; PAYLOAD + 8];
-    // SAFETY: asks for the parent's number only.
+    // SAFETY: only asks for the parent's process id.
     let parent = unsafe { libc::getppid() };
     loop {
         let mut polls = 0_u32;
@@ -159,12 +160,13 @@ fn follow(
 
 pub(crate) fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the result.
+    // SAFETY: a valid location for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The `n`-th processor that this process may use, as the engine chooses on a machine of two.
+/// Pins this process to the `n`-th usable processor, as the engine chooses on a machine with two
+/// processors.
 pub(crate) fn pin(n: usize) {
     // SAFETY: sets of this process's own; numbers within the set.
     unsafe {
@@ -179,9 +181,9 @@ pub(crate) fn pin(n: usize) {
     }
 }
 
-/// Lets this process run everywhere again.
+/// Lets this process run on every processor again.
 pub(crate) fn unpin() {
-    // SAFETY: a set of this process's own; the kernel leaves out what does not exist.
+    // SAFETY: a set of this process's own; the kernel ignores processors that do not exist.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut set));
@@ -222,7 +224,7 @@ fn mq_receive(queue: i32, bytes: &mut [u8]) -> bool {
 
 pub(crate) fn pipes(flags: i32) -> Ways {
     let (mut to, mut fro) = ([0; 2], [0; 2]);
-    // SAFETY: valid places for two descriptors each.
+    // SAFETY: valid locations for two descriptors each.
     unsafe {
         check(libc::pipe2(to.as_mut_ptr(), flags | libc::O_CLOEXEC));
         check(libc::pipe2(fro.as_mut_ptr(), flags | libc::O_CLOEXEC));
@@ -233,7 +235,7 @@ pub(crate) fn pipes(flags: i32) -> Ways {
 pub(crate) fn sockets(flags: i32) -> Ways {
     let mut ends = [0; 2];
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags;
-    // SAFETY: a valid place for two descriptors.
+    // SAFETY: a valid location for two descriptors.
     unsafe { check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())) };
     Ways { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) }
 }

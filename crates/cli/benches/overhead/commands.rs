@@ -1,4 +1,4 @@
-//! Single cases through the command itself, as a user would start it.
+//! Single cases through the command itself, as a user starts it.
 
 use std::{
     fs, mem,
@@ -10,22 +10,23 @@ use std::{
 use ipcmark_results::RunResult;
 use ipcmark_transport::Wait;
 
-/// The command.
+/// The path of the command.
 const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
 
-/// What a command that answers at once costs.
+/// The time and memory of a command that only prints.
 pub(crate) struct Answer {
     pub ms: f64,
     pub peak_mib: f64,
 }
 
-/// Runs the command with these words, its output thrown away.
+/// Runs the command with these arguments and discards its output.
 pub(crate) fn answer(words: &[&str]) -> Answer {
     let begun = Instant::now();
     let (out, err) = (Stdio::null(), Stdio::null());
     let command = Command::new(IPCMARK).args(words).stdout(out).stderr(err).spawn();
     let pid = command.expect("the command starts").id() as libc::pid_t;
-    // SAFETY: zeros are valid for it; the child is this process's own, and nobody else waits for it.
+    // SAFETY: zeros are a valid `rusage`; the child is this process's own, and nothing else waits
+    // for it.
     let usage = unsafe {
         let mut usage: libc::rusage = mem::zeroed();
         assert_eq!(libc::wait4(pid, &mut 0, 0, &mut usage), pid, "the command ends");

@@ -1,4 +1,5 @@
-//! Bare loops of mechanisms that pass pages, descriptors or addresses, where a `write` and a `read` are not all.
+//! Bare loops of mechanisms that pass pages, descriptors or addresses, which need more than a `write` and a
+//! `read`.
 
 use std::{
     cell::Cell,
@@ -19,10 +20,11 @@ type Loop = fn(Wait) -> f64;
 pub(crate) const LOOPS: [(&str, Loop); 3] =
     [("cma", cma), ("scm-rights", scm_rights), ("vmsplice", vmsplice)];
 
-/// Memory that both processes share after the fork, or have a copy of each.
+/// Memory that both processes share after the fork (MAP_SHARED), or of which each has a copy
+/// (MAP_PRIVATE).
 fn pages(count: usize, sharing: i32) -> *mut u8 {
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, sharing | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping at an address of the kernel's choice; all its pages are touched.
+    // SAFETY: a new mapping at an address that the kernel chooses; all its pages are touched.
     unsafe {
         let at =
             libc::mmap(ptr::null_mut(), count * PAGE, access, flags | libc::MAP_POPULATE, -1, 0);
@@ -32,11 +34,11 @@ fn pages(count: usize, sharing: i32) -> *mut u8 {
 }
 
 fn unmap(at: *mut u8, count: usize) {
-    // SAFETY: made by `pages`, and used no more.
+    // SAFETY: `pages` made it, and it is no longer used.
     unsafe { libc::munmap(at.cast(), count * PAGE) };
 }
 
-/// The sender's own pages in a pipe: more of them than it holds, one after the other.
+/// Passes the sender's own pages through a pipe. It cycles through more pages than the pipe holds.
 fn vmsplice(wait: Wait) -> f64 {
     const COUNT: usize = 20;
     let (memory, next) = (pages(COUNT, libc::MAP_PRIVATE), Cell::new(0));
@@ -45,7 +47,7 @@ fn vmsplice(wait: Wait) -> f64 {
     let p50 = bare::run(
         bare::pipes(if spins { libc::O_NONBLOCK } else { 0 }),
         |pipe, bytes| {
-            // SAFETY: one of the pages; what is written there has been read long ago.
+            // SAFETY: one of the pages; the receiver has read its old content long ago.
             let sent = unsafe {
                 let page = memory.add(next.get() * PAGE);
                 page.write_volatile(bytes[0]);
@@ -61,12 +63,13 @@ fn vmsplice(wait: Wait) -> f64 {
     p50
 }
 
-/// A sealed memory file a message, its descriptor over a packet socket; looked at and read.
+/// Makes one sealed memory file per message and sends its descriptor over a packet socket. The
+/// receiver checks the size and reads the file.
 fn scm_rights(wait: Wait) -> f64 {
     let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | flags;
-    // SAFETY: a valid place for two descriptors.
+    // SAFETY: a valid location for two descriptors.
     unsafe { check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())) };
     let ways = Ways { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) };
     bare::run(ways, send_file, receive_file)
@@ -76,7 +79,7 @@ fn scm_rights(wait: Wait) -> f64 {
 fn with_packet<R>(control: &mut [u64; 3], call: impl FnOnce(&mut libc::msghdr) -> R) -> R {
     let mut word = PAYLOAD as u64;
     let mut part = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
-    // SAFETY: plain numbers and pointers, for which zeros are a value.
+    // SAFETY: plain numbers and pointers, for which zeros are valid.
     let mut packet: libc::msghdr = unsafe { mem::zeroed() };
     (packet.msg_iov, packet.msg_iovlen) = (&mut part, 1);
     (packet.msg_control, packet.msg_controllen) = (control.as_mut_ptr().cast(), 24 as _);
@@ -107,7 +110,7 @@ fn send_file(socket: i32, bytes: &[u8]) -> bool {
 }
 
 fn receive_file(socket: i32, bytes: &mut [u8]) -> bool {
-    // SAFETY: as above; what is received comes from `send_file`.
+    // SAFETY: as above; everything received comes from `send_file`.
     unsafe {
         let received = with_packet(&mut [0; 3], |packet| {
             let count = libc::recvmsg(socket, packet, libc::MSG_CMSG_CLOEXEC);
@@ -123,7 +126,8 @@ fn receive_file(socket: i32, bytes: &mut [u8]) -> bool {
     }
 }
 
-/// What a direction of `cma` has in shared memory: how many messages there are, who sends them, whether the receiver sleeps.
+/// The shared memory of one direction of `cma`: the number of messages, the sender's process id, and a flag while the
+/// receiver sleeps.
 #[repr(C, align(128))]
 struct Notice {
     number: AtomicU32,
@@ -131,12 +135,14 @@ struct Notice {
     asleep: AtomicU32,
 }
 
-/// The receiver copies out of the sender's memory, which lies at one address in both since the fork.
+/// The receiver copies out of the sender's memory, which has the same address in both processes
+/// since the fork.
 fn cma(wait: Wait) -> f64 {
     let (shared, memory) = (pages(1, libc::MAP_SHARED), pages(1, libc::MAP_PRIVATE));
-    // SAFETY: zeros are a value, aligned, and there as long as the loop runs.
+    // SAFETY: zeros are valid, the memory is aligned, and it lives as long as the loop runs.
     let notices: &[Notice; 2] = unsafe { &*shared.cast() };
-    // SAFETY: allows what a parent may not do of a child where Yama asks; elsewhere it fails.
+    // SAFETY: allows the child to read this process's memory under Yama, which otherwise allows
+    // only the reverse; elsewhere it fails.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let (seen, sender) = (Cell::new(0), Cell::new(0));
     let ways = Ways { leader: (0, 1), follower: (1, 0) };
@@ -171,7 +177,7 @@ fn cma(wait: Wait) -> f64 {
             }
             let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: PAYLOAD };
             let remote = libc::iovec { iov_base: memory.cast(), iov_len: PAYLOAD };
-            // SAFETY: the buffer has these bytes.
+            // SAFETY: the buffer is at least this long.
             unsafe { libc::process_vm_readv(sender.get(), &local, 1, &remote, 1, 0) > 0 }
         },
     );
@@ -181,7 +187,7 @@ fn cma(wait: Wait) -> f64 {
 }
 
 fn futex(word: &AtomicU32, operation: i32, value: u32) {
-    // SAFETY: the word is there; no time limit.
+    // SAFETY: the word is valid; no time limit.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

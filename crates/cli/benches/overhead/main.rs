@@ -1,18 +1,18 @@
-//! What ipcmark itself adds, as ratios measured side by side in one run, medians over several
-//! rounds. Run it with `cargo bench`, on a machine that does nothing else.
+//! ipcmark's own overhead, as ratios measured side by side in one run, medians over several rounds.
+//! Run it with `cargo bench`, on a machine that does nothing else.
 //!
 //! - (a) each system call transport through the engine against a bare loop of the same calls;
 //! - (b) `shm-slot` against the floor, and 4 MiB against 64 B where payloads are handed over in
 //!   place;
-//! - (c) what the harness itself costs a round trip;
+//! - (c) the harness's own cost per round trip;
 //! - (d) the memory of a leader after 10⁴ and after 10⁷ round trips;
-//! - (e) what the C contract costs a round trip: `null-module` against `null`;
+//! - (e) the cost of the C contract per round trip: `null-module` against `null`;
 //! - (f) libraries through the engine against bare programs of the same calls, where `make overhead`
 //!   has built them;
 //! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`;
 //! - (h) a stream through the engine against a bare stream of the same system calls;
 //! - (i) a message one way against half of a round trip;
-//! - (j) what it takes until the command answers, and its memory.
+//! - (j) the time until the command answers, and its memory.
 
 mod bare;
 mod commands;
@@ -34,13 +34,13 @@ use ipcmark_transport::Wait;
 use measured::{Engine, median};
 use slices::{AtDistance, Slices};
 
-/// Rounds of each comparison; odd, so that the median is one of them.
+/// The rounds of each comparison; odd, so that the median is one of them.
 const ROUNDS: usize = 11;
 
-/// Slices at one distance that say something of it.
+/// The fewest slices at one distance for a figure.
 const FEWEST_SLICES: usize = 11;
 
-/// What is compared with a bare program.
+/// The transports and waits that have a bare program to compare with.
 const PROGRAMS: &[(&str, Wait)] = &[
     ("zeromq-ipc", Wait::Spin),
     ("zeromq-ipc", Wait::Block),
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
         _ => {}
     }
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }
@@ -122,12 +122,12 @@ const SECTIONS: [(&str, Section); 12] = [
     ("j", start_and_memory),
 ];
 
-/// Whether a section was asked for by its letter (`cargo bench -- f`), or none was.
+/// True if a section was requested by its letter (`cargo bench -- f`), or none was.
 fn is_wanted(letter: &str) -> bool {
     is_among(letter, words().filter(|word| word.len() == 1))
 }
 
-/// Whether a library's row was asked for by its name (`cargo bench -- f ucx-shm`), or none was.
+/// True if a library's row was requested by its name (`cargo bench -- f ucx-shm`), or none was.
 fn is_wanted_row(name: &str) -> bool {
     is_among(name, words().filter(|word| word.len() > 1))
 }
@@ -136,13 +136,13 @@ fn words() -> impl Iterator<Item = String> {
     std::env::args().skip(1).filter(|word| !word.starts_with('-'))
 }
 
-/// Whether these have it, or there are none.
+/// True if `words` contains `wanted` or is empty.
 fn is_among(wanted: &str, words: impl Iterator<Item = String>) -> bool {
     let words: Vec<String> = words.collect();
     words.is_empty() || words.iter().any(|word| word == wanted)
 }
 
-/// (a) At most 1.02.
+/// (a) The limit is 1.02.
 fn against_bare_loops(engine: &Engine) {
     println!("(a) round trip of 64 B through the engine ÷ bare loop of the same system calls");
     for mechanism in Mechanism::ALL {
@@ -153,7 +153,7 @@ fn against_bare_loops(engine: &Engine) {
     }
 }
 
-/// One of them, in both waits.
+/// Compares one transport with its bare loop, in both waits.
 fn against(engine: &Engine, name: &str, bare: impl Fn(Wait) -> f64) {
     for wait in [Wait::Block, Wait::Spin] {
         let ratios = (0..ROUNDS).map(|round| {
@@ -163,7 +163,7 @@ fn against(engine: &Engine, name: &str, bare: impl Fn(Wait) -> f64) {
     }
 }
 
-/// Ours ÷ theirs. Which side goes first alternates: a drift favours neither.
+/// Our time ÷ theirs. The order alternates, so that a drift favours neither.
 fn paired(round: usize, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) -> f64 {
     if round.is_multiple_of(2) {
         let theirs = theirs();
@@ -173,13 +173,13 @@ fn paired(round: usize, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) -> f64
     }
 }
 
-/// (b) At most 1.15 for the slot.
+/// (b) The limit is 1.15 for the slot.
 fn against_the_floor(engine: &Engine) {
     println!(
         "\n(b) round trip of 32 B, spinning ÷ floor: clock-free blocks by the probes around them"
     );
     for name in ["shm-slot", "shm-ring"] {
-        // A run of which no block lies between two equal probes has no such figure.
+        // A run has no such figure if none of its blocks lies between two equal probes.
         let ratios = (0..ROUNDS)
             .filter_map(|_| engine.latency(name, Wait::Spin, 32, Touch::Head).floor_multiple);
         let limit = if name == "shm-slot" { "1.15" } else { "-" };
@@ -187,14 +187,14 @@ fn against_the_floor(engine: &Engine) {
     }
 }
 
-/// (b) At most 1.15.
+/// (b) The limit is 1.15.
 fn on_its_own_line(_: &Engine) {
     println!(
         "\n(b) round trip of 32 B, spinning ÷ floor on the same cache line: slices of 5 ms in turn"
     );
     let found = ipcmark_native::transports(&mut Slices("shm-slot"));
     for AtDistance { floor_ns, ratios } in found.into_iter().flatten().flatten() {
-        // A moment between two distances.
+        // Fewer slices come from a transition between two distances.
         if ratios.len() >= FEWEST_SLICES {
             let name = format!("shm-slot, floor {floor_ns:.0} ns, {} slices", ratios.len());
             show(&name, "1.15", ratios);
@@ -202,7 +202,7 @@ fn on_its_own_line(_: &Engine) {
     }
 }
 
-/// (b) At most 2.
+/// (b) The limit is 2.
 fn in_place(engine: &Engine) {
     println!("\n(b) round trip of 4 MiB ÷ 64 B, spinning, heads touched (p50)");
     for name in ["shm-slot", "shm-ring"] {
@@ -214,7 +214,7 @@ fn in_place(engine: &Engine) {
     }
 }
 
-/// (c)
+/// (c) No limit.
 fn the_harness(engine: &Engine) {
     println!("\n(c) round trip of null: the harness alone, in ns");
     let rounds: Vec<_> =
@@ -224,7 +224,7 @@ fn the_harness(engine: &Engine) {
     show("one clock reading", "-", rounds.iter().map(|r| r.clock).collect());
 }
 
-/// (d) The same.
+/// (d) The limit is 1.05.
 fn the_memory(engine: &Engine) {
     println!("\n(d) peak memory of the leader at 10⁷ ÷ at 10⁴ round trips of null");
     let ratios = (0..3).map(|_| {
@@ -233,7 +233,7 @@ fn the_memory(engine: &Engine) {
     show("null", "1.05", ratios.collect());
 }
 
-/// (e)
+/// (e) No limit.
 fn the_contract(engine: &Engine) {
     println!(
         "\n(e) round trip of null-module less that of null: four calls of the C contract, in ns"
@@ -245,7 +245,7 @@ fn the_contract(engine: &Engine) {
     show("clock-free (mean)", "-", less.collect());
 }
 
-/// (f) At most 1.03.
+/// (f) The limit is 1.03.
 fn against_bare_programs(engine: &Engine) {
     println!("\n(f) round trip of 64 B through the engine ÷ bare program of the same calls (p50)");
     for (name, wait) in PROGRAMS.iter().filter(|(name, _)| is_wanted_row(name)) {
@@ -266,7 +266,7 @@ fn against_bare_programs(engine: &Engine) {
     }
 }
 
-/// (g) At most 1.05.
+/// (g) The limit is 1.05.
 fn by_hand(_: &Engine) {
     println!("\n(g) round trip of 64 B by hand ÷ in a run of one command (p50)");
     for (name, wait) in [
@@ -285,7 +285,7 @@ fn by_hand(_: &Engine) {
     }
 }
 
-/// (h) At least 0.95, as messages a second.
+/// (h) At least 0.95, in messages per second.
 fn streams_against_bare(engine: &Engine) {
     println!(
         "\n(h) messages a second of a stream through the engine ÷ bare stream of the same system calls"
@@ -307,7 +307,7 @@ fn streams_against_bare(engine: &Engine) {
     }
 }
 
-/// (i) Within a tenth of 1.
+/// (i) Within 10 % of 1.
 fn one_way_against_half(engine: &Engine) {
     println!("\n(i) message one way ÷ half of a round trip, spinning (p50)");
     for (name, payload) in
@@ -321,7 +321,7 @@ fn one_way_against_half(engine: &Engine) {
     }
 }
 
-/// (j) Help within 10 ms, the list with all modules within 100 ms; memory no more than it was.
+/// (j) Help within 10 ms, the list with all modules within 100 ms; no more memory than before.
 fn start_and_memory(engine: &Engine) {
     println!("\n(j) until the command answers, in ms, and the most memory it had, in MiB");
     for (words, limit) in [(&["--help"], "10"), (&["list"], "100")] {

@@ -6,17 +6,17 @@ use ipcmark_engine::{Length, Observer, Plan, PlanRequest, Registry, RunOptions, 
 use ipcmark_results::{Role, RunResult, Touch, Trial};
 use ipcmark_transport::{Error, Pattern, Wait};
 
-/// How long a case is measured.
+/// The measured time of a case.
 const TIME: Duration = Duration::from_millis(200);
 
-/// The engine with its transports.
+/// The registry of the transports to run.
 pub(crate) struct Engine(Registry);
 
-/// A case's round trip and what it is compared with, in ns.
+/// A case's round trip and the figures to compare it with, in ns.
 pub(crate) struct Latency {
     pub p50: f64,
     pub clock_free_mean: f64,
-    /// Each clock-free block divided by the probes around it, where most blocks were measured at one distance.
+    /// Each clock-free block divided by the probes around it, if most blocks were measured at one distance.
     pub floor_multiple: Option<f64>,
     pub clock: f64,
     /// The processors of leader and follower.
@@ -43,14 +43,14 @@ impl Engine {
         }
     }
 
-    /// What a message takes of a stream, in ns.
+    /// The time per message of a stream, in ns.
     pub(crate) fn message_ns(&self, name: &str, wait: Wait, payload: usize) -> f64 {
         let length = Length::Time(TIME);
         let result = self.measure_as(Pattern::Throughput, name, wait, payload, Touch::Head, length);
         only(&result).clock_free_mean_ns
     }
 
-    /// The median of messages one way, in ns.
+    /// The median time of a message one way, in ns.
     pub(crate) fn one_way_p50_ns(&self, name: &str, payload: usize) -> f64 {
         let length = Length::Time(TIME);
         let result =
@@ -58,7 +58,7 @@ impl Engine {
         only(&result).times_ns.p50 as f64
     }
 
-    /// The most memory that the leader had by the end of so many round trips.
+    /// The leader's peak memory after `round_trips` round trips.
     pub(crate) fn leader_peak_bytes(&self, name: &str, round_trips: u64) -> f64 {
         let length = Length::RoundTrips(round_trips);
         let result = self.measure(name, Wait::Spin, 64, Touch::Head, length);
@@ -121,7 +121,7 @@ impl Observer for Silent {
     }
 }
 
-/// The middle of sorted values.
+/// The middle one of sorted values.
 pub(crate) fn median(sorted: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }

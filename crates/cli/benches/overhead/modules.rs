@@ -1,4 +1,4 @@
-//! The transports to compare: those of the operating system, and the skeleton of a module.
+//! The transports to compare: those of the operating system, and a module skeleton.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,11 +7,12 @@ use std::{
 
 use ipcmark_abi::Found;
 
-/// Looks at the skeleton, compiled as `make modules` does, and tells the keepers to come.
+/// Loads the skeleton, compiled as by `make modules`, and passes it on to future keepers through
+/// the environment.
 pub(crate) fn look() -> Found {
     let found = Found::look(&[skeleton()]);
     let (variable, value) = found.to_inherit();
-    // SAFETY: this process has one thread as yet, so nobody reads the environment meanwhile.
+    // SAFETY: this process has only one thread so far, so nothing reads the environment meanwhile.
     unsafe { std::env::set_var(variable, value) };
     found
 }

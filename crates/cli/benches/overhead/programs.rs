@@ -1,10 +1,10 @@
-//! The bare programs of the modules: a library's calls by hand, without ipcmark.
+//! Bare programs for the modules: a library's calls without ipcmark.
 
 use std::{path::PathBuf, process::Command};
 
 use ipcmark_transport::Wait;
 
-/// Where `make overhead` has built them.
+/// The directory into which `make overhead` builds them.
 const DIRECTORY_VARIABLE: &str = "IPCMARK_BARE_DIR";
 
 /// The bare program of a transport, if it was built.
@@ -13,7 +13,7 @@ pub(crate) fn program(transport: &str) -> Option<PathBuf> {
     Some(directory.join(format!("bare-{transport}"))).filter(|program| program.exists())
 }
 
-/// The median round trip of a bare program, in ns, between the same two processors as ours.
+/// The median round trip of a bare program, in ns, on the same two processors as ours.
 pub(crate) fn round_trip_p50_ns(
     program: &PathBuf,
     wait: Wait,

@@ -1,6 +1,6 @@
 //! A transport against the floor on its own cache line: two forked processes that alternate slices of bare round trips
-//! and of round trips through the transport. The floor's word lies behind the message in the line that carries it, so
-//! that neither where the line lies nor which processor it belongs to can tell the two apart.
+//! and of round trips through the transport. The floor's word lies behind the message in the same cache line, so
+//! neither the line's address nor its home processor can cause a difference.
 
 use std::{
     hint::{black_box, spin_loop},
@@ -18,24 +18,24 @@ use ipcmark_transport::{
 
 use crate::bare::{now_ns, pin, unpin};
 
-/// Bytes of a message: with the words of `shm-slot` there are 16 left in the line.
+/// The bytes of a message: together with the words of `shm-slot` it leaves 16 bytes in the line.
 const PAYLOAD: usize = 32;
 
 const LINE: usize = 64;
-/// Where the floor's word lies in the line.
+/// The offset of the floor's word in the line.
 const WORD: usize = LINE - size_of::<AtomicU64>();
 
-/// Nanoseconds of a slice.
+/// The length of a slice in nanoseconds.
 const SLICE_NS: f64 = 5e6;
 
-/// Slices of each kind.
+/// The number of slices of each kind.
 const SLICES: usize = 401;
 
-/// Round trips of a slice before those that count.
+/// The warm-up round trips at the start of a slice.
 const FIRST: u64 = 200;
 
-/// Two slices of the floor around one of the transport were at one distance where they differ by less: distances differ
-/// by several times that.
+/// Two slices of the floor around one of the transport count as one distance if their ratio is below this: distances
+/// differ by several times that.
 const ALIKE: f64 = 1.15;
 
 /// The ratios of transport and floor at one distance, and the floor's median there, in ns.
@@ -44,7 +44,7 @@ pub(crate) struct AtDistance {
     pub ratios: Vec<f64>,
 }
 
-/// Slices of a transport, if it is the one of this name.
+/// Measures slices of the transport with this name.
 pub(crate) struct Slices(pub &'static str);
 
 impl Collect for Slices {
@@ -55,7 +55,7 @@ impl Collect for Slices {
     }
 }
 
-/// The other end's frames.
+/// A rendezvous over the socket to the other end.
 struct Pair(FrameSocket);
 
 impl Rendezvous for Pair {
@@ -72,27 +72,27 @@ impl Rendezvous for Pair {
     }
 }
 
-/// What a slice is made of.
+/// The kind of a slice.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Floor,
     Transport,
 }
 
-/// What the leader tells the follower of the next slice, on a line of its own.
+/// The leader's message to the follower about the next slice, on a cache line of its own.
 #[repr(align(128))]
 struct Control {
-    /// The slice's number, from 1; `u64::MAX` is the end. Even ones are the floor's.
+    /// The slice's number, from 1; `u64::MAX` is the end. Even numbers are the floor's.
     slice: AtomicU64,
     round_trips: AtomicU64,
 }
 
-/// A round trip of each slice in turn, in ns: floor, transport, floor, and so on.
+/// The time of a round trip in each slice in turn, in ns: floor, transport, floor, and so on.
 fn measure<T: Transport>(transport: &T) -> Vec<f64> {
     let (mut leader, mut follower) = open(transport);
     // SAFETY: a new mapping of zeros, which are a valid control, for this process and its child.
     let control = unsafe { &*shared_page().cast::<Control>() };
-    // SAFETY: the threads that opened the ends have ended, and the child only makes the loops.
+    // SAFETY: the threads that opened the ends have ended, and the child only runs the loops.
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
@@ -102,7 +102,7 @@ fn measure<T: Transport>(transport: &T) -> Vec<f64> {
         child => {
             pin(0);
             let times = lead(&mut leader, control);
-            // SAFETY: buries the child, which has seen the end.
+            // SAFETY: reaps the child, which has seen the end.
             unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
             unpin();
             times
@@ -110,7 +110,7 @@ fn measure<T: Transport>(transport: &T) -> Vec<f64> {
     }
 }
 
-/// Both ends, which find each other in two threads.
+/// Opens both ends in two threads, which meet through a pair of sockets.
 fn open<T: Transport>(transport: &T) -> (T::Endpoint, T::Endpoint) {
     let (a, b) = FrameSocket::pair().expect("a pair of sockets");
     thread::scope(|scope| {
@@ -123,10 +123,10 @@ fn open<T: Transport>(transport: &T) -> (T::Endpoint, T::Endpoint) {
     })
 }
 
-/// An end on its way to the thread that forks.
+/// Lets an end move to the thread that forks.
 struct SendEnd<E>(E);
 
-// SAFETY: the thread that opened it ends before anybody uses it.
+// SAFETY: the thread that opened it ends before any other uses it.
 unsafe impl<E> Send for SendEnd<E> {}
 
 fn settings(role: Role) -> Settings {
@@ -145,7 +145,7 @@ fn settings(role: Role) -> Settings {
 fn shared_page() -> *mut libc::c_void {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-    // SAFETY: a new mapping at an address of the system's choice.
+    // SAFETY: a new mapping at an address that the system chooses.
     let page = unsafe { libc::mmap(ptr::null_mut(), 4096, access, flags, -1, 0) };
     assert!(page != libc::MAP_FAILED, "no memory for the slices");
     page
@@ -154,7 +154,7 @@ fn shared_page() -> *mut libc::c_void {
 fn lead<E: Endpoint>(end: &mut E, control: &Control) -> Vec<f64> {
     let mut leader = Leader { end, control, slice: 0, seq: 0, word: None };
     let first = [1, 0].map(|_| leader.slice(10_000));
-    // As many round trips as a slice has, by the first slice of each kind.
+    // The first slice of each kind sets the round trips per slice.
     let count = first.map(|ns| (SLICE_NS / ns) as u64);
     let times = (0..2 * SLICES).map(|at| leader.slice(count[at % 2])).collect();
     control.slice.store(u64::MAX, Ordering::Release);
@@ -166,12 +166,12 @@ struct Leader<'a, E> {
     control: &'a Control,
     slice: u64,
     seq: u64,
-    /// The floor's word, once a message has shown where it lies.
+    /// The floor's word; its address is known after the first message.
     word: Option<&'a AtomicU64>,
 }
 
 impl<E: Endpoint> Leader<'_, E> {
-    /// What a round trip of the next slice takes, in ns.
+    /// The time of a round trip in the next slice, in ns.
     fn slice(&mut self, count: u64) -> f64 {
         self.slice += 1;
         self.control.round_trips.store(FIRST + count, Ordering::Relaxed);
@@ -254,7 +254,7 @@ fn kind(slice: u64) -> Kind {
     if slice.is_multiple_of(2) { Kind::Floor } else { Kind::Transport }
 }
 
-/// Sends a message with this head; where it lay.
+/// Sends a message with this head and returns its address.
 #[inline(always)]
 fn send<E: Endpoint>(end: &mut E, seq: u64) -> *const u8 {
     complete(|| end.loan(PAYLOAD));
@@ -271,7 +271,7 @@ fn receive<E: Endpoint>(end: &mut E) -> u64 {
     received(end).0
 }
 
-/// The next message's head, and where it lies.
+/// The next message's head and its address.
 #[inline(always)]
 fn received<E: Endpoint>(end: &mut E) -> (u64, *const u8) {
     complete(|| end.take());
@@ -290,7 +290,7 @@ fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) {
     }
 }
 
-/// The word in the last bytes of the line of a message.
+/// The word in the last bytes of a message's cache line.
 ///
 /// # Safety
 /// The line stays mapped for as long as the word is used, and the message does not reach these bytes.
@@ -301,7 +301,8 @@ unsafe fn word_behind<'a>(message: *const u8) -> &'a AtomicU64 {
     unsafe { AtomicU64::from_ptr(message.add(WORD - offset).cast_mut().cast()) }
 }
 
-/// Each slice of the transport divided by the two of the floor around it, where these were at one distance.
+/// Each slice of the transport divided by the mean of the two floor slices around it, where both were at
+/// one distance.
 fn by_distance(times: &[f64]) -> Vec<AtDistance> {
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     for around in times.windows(3).skip(1).step_by(2) {

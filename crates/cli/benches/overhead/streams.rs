@@ -1,4 +1,4 @@
-//! Bare streams: two forked processes of which one writes and the other reads, and nothing but the system calls.
+//! Bare streams: two forked processes, one writes and the other reads, with only the system calls.
 
 use std::{hint::spin_loop, process::exit, ptr, time::Duration};
 
@@ -8,14 +8,14 @@ use crate::bare::{self, Mechanism, now_ns, pin, unpin};
 
 const TIME: Duration = Duration::from_millis(150);
 
-/// Messages between two looks at the clock.
+/// The messages between two clock readings.
 const BATCH: u64 = 64;
 
-/// What streams are compared of.
+/// The mechanisms whose streams are compared.
 pub(crate) const MECHANISMS: [Mechanism; 3] =
     [Mechanism::Pipe, Mechanism::UdsStream, Mechanism::Tcp];
 
-/// What a message takes, as received, in ns.
+/// The time per received message, in ns.
 pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f64 {
     let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
     let ways = match mechanism {
@@ -25,7 +25,7 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f6
     };
     let (out, back) = (ways.leader.0, ways.follower.1);
     let mut page = ptr::null_mut();
-    // SAFETY: a new mapping that both processes have, for one number.
+    // SAFETY: a new mapping shared by both processes, for one number.
     unsafe {
         page = libc::mmap(
             page,
@@ -42,17 +42,18 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f6
         0 => {
             pin(1);
             let message_ns = receive(back, payload);
-            // SAFETY: the mapping has room for it; whoever reads it has waited for this process.
+            // SAFETY: the mapping has room for it; the parent waits for this process before it
+            // reads.
             unsafe { found.write_volatile(message_ns) };
             exit(0);
         }
         follower => {
             pin(0);
-            // So that a send fails once the child has closed its own.
+            // Makes a send fail once the child has closed its copy.
             // SAFETY: this process does not read from it.
             unsafe { libc::close(back) };
             send(out, payload);
-            // SAFETY: buries the child, reads what it has written, closes what was opened.
+            // SAFETY: reaps the child, reads its result, and closes the opened descriptors.
             unsafe {
                 libc::waitpid(follower, ptr::null_mut(), 0);
                 unpin();
@@ -75,7 +76,7 @@ fn send(fd: i32, payload: usize) {
     while now_ns() < until {
         for _ in 0..BATCH {
             if !whole(payload, |from| {
-                // SAFETY: a valid buffer; what is left of it from there.
+                // SAFETY: the unsent rest of a valid buffer.
                 unsafe { libc::write(fd, message[from..].as_ptr().cast(), payload - from) }
             }) {
                 return;
@@ -84,13 +85,13 @@ fn send(fd: i32, payload: usize) {
     }
 }
 
-/// Counts what arrives in the middle of the time; then takes the rest, so that the sender can end.
+/// Counts the messages that arrive in the middle part of the time.
 fn receive(fd: i32, payload: usize) -> f64 {
     let mut message = vec![0_u8; payload];
     let mut take = || {
         whole(payload, |from| {
             let rest = &mut message[from..];
-            // SAFETY: a valid buffer; what is left of it from there.
+            // SAFETY: the unfilled rest of a valid buffer.
             unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) }
         })
     };
@@ -105,13 +106,13 @@ fn receive(fd: i32, payload: usize) -> f64 {
         count += BATCH;
     }
     let message_ns = (now_ns() - start) as f64 / count as f64;
-    // The sender notices that nobody reads any more.
+    // Makes the sender notice that there is no reader any more.
     // SAFETY: the child's own descriptor.
     unsafe { libc::close(fd) };
     message_ns
 }
 
-/// Repeats a call until all bytes have gone; false where the other end is closed.
+/// Repeats a call until all bytes are transferred; false if the other end is closed.
 fn whole(payload: usize, mut call: impl FnMut(usize) -> isize) -> bool {
     let mut done = 0;
     while done < payload {

@@ -1,4 +1,4 @@
-//! Bare loops of requests to io_uring: one to send or to receive at a time, each waited for.
+//! Bare loops of io_uring requests: one send or receive at a time, each waited for.
 
 use std::{cell::RefCell, os::fd::AsRawFd};
 
@@ -18,17 +18,17 @@ type Loop = fn(Wait) -> f64;
 pub(crate) const LOOPS: [(&str, Loop); 3] =
     [("uring-uds", uds), ("uring-pipe", pipe), ("uring-msg-ring", msg_ring)];
 
-/// Bytes of a buffer.
+/// The bytes of a buffer.
 const ROOM: usize = 128;
 
-/// The places of the buffers in a ring.
+/// The indices of the buffers in a ring.
 const OUTGOING: usize = 0;
 const INCOMING: usize = 1;
 
-/// A process's ring, made when it is first used: after the fork.
+/// A process's ring, created at its first use, which is after the fork.
 struct Lazy {
     ring: RefCell<Option<Ring>>,
-    /// What both processes have; a request names a descriptor by its place here.
+    /// The descriptors of both processes; a request names a descriptor by its index here.
     files: [i32; 4],
     wait: Wait,
 }
@@ -36,7 +36,7 @@ struct Lazy {
 struct Ring {
     ring: IoUring,
     buffers: Box<[[u8; ROOM]; 2]>,
-    /// A request to receive is on its way.
+    /// True while a receive request is pending.
     receives: bool,
 }
 
@@ -58,7 +58,7 @@ impl Lazy {
 }
 
 impl Ring {
-    /// The ring that the transports make on kernels of today.
+    /// The ring that the transports create on current kernels.
     fn new(wait: Wait, files: &[i32]) -> Self {
         let mut builder: Builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun();
@@ -73,7 +73,7 @@ impl Ring {
         let parts = buffers
             .each_mut()
             .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: ROOM });
-        // SAFETY: they are there as long as the ring.
+        // SAFETY: the buffers live as long as the ring.
         unsafe { ring.submitter().register_buffers(&parts).expect("registered buffers") };
         Self { ring, buffers, receives: false }
     }
@@ -89,7 +89,7 @@ impl Ring {
         self.ring.submit_and_wait(usize::from(sleeps)).expect("a submission");
     }
 
-    /// A message of this size is sent at once.
+    /// Sends a message; one of this size completes at once.
     fn send(
         &mut self,
         bytes: &[u8],
@@ -156,7 +156,8 @@ fn pipe(wait: Wait) -> f64 {
     )
 }
 
-/// A notice into the other process's ring, which both have since before the fork. Nothing is carried beside it.
+/// Posts a message into the other process's ring; both rings exist since before the fork. No payload is
+/// carried.
 fn msg_ring(wait: Wait) -> f64 {
     let queues = [0; 2].map(|_| {
         let mut builder: Builder = IoUring::builder();

@@ -1,10 +1,10 @@
-//! Flags of the two ends of a run by hand.
+//! Flags of the leader and the follower of a run by hand.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 
-/// Where a leader is found.
+/// The address of a leader.
 #[derive(Args, Default)]
 pub(crate) struct LeaderPlace {
     /// Unix socket to wait for followers at [default: leader.sock in a directory of this user]
@@ -24,7 +24,7 @@ pub(crate) struct LeaderPlace {
     pub secret: Option<PathBuf>,
 }
 
-/// A follower: where its leader is. The leader sends everything else.
+/// A follower: the address of its leader. The leader sends everything else.
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(crate) struct FollowerArguments {
@@ -63,13 +63,14 @@ pub(crate) struct FollowerArguments {
     /// A module of transports to load beside those that are found
     #[arg(long, value_name = "PATH.so")]
     pub module: Vec<PathBuf>,
-    /// Options that must be the leader's, where it has such
+    /// Options that must match the leader's, where the leader has them
     #[arg(skip)]
     pub terms: BTreeMap<String, String>,
 }
 
 impl FollowerArguments {
-    /// A follower that finds its leader elsewhere, with these modules beside those that are found.
+    /// A follower that gets its leader's address elsewhere, with these modules besides those that
+    /// are found.
     pub(crate) fn plain(module: &[PathBuf]) -> Self {
         Self {
             socket: None,

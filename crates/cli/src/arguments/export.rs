@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ipcmark_report::{FORMATS, Format};
 
-/// A format and the file for it.
+/// A format and the file to write in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
     pub format: &'static Format,

@@ -1,5 +1,5 @@
-//! Flags that several commands have, and the values that flags take. A flag of one command only stands in
-//! that command's file.
+//! Flags that several commands share, and the values that flags take. A flag of only one command is
+//! defined in that command's file.
 
 pub(crate) mod by_hand;
 pub(crate) mod export;

@@ -1,4 +1,4 @@
-//! Flags of `ipcmark run` that other commands take too and hand on.
+//! Flags of `ipcmark run` that other commands take too and pass on.
 
 use std::ffi::OsString;
 
@@ -6,18 +6,18 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, parser::ValueSource};
 
 use super::run::RunArguments;
 
-/// The flags of `ipcmark run` but for some.
+/// The flags of `ipcmark run` without those in `but`.
 pub(crate) fn flags_of_run(but: &[&str]) -> Vec<Arg> {
     let run = RunArguments::augment_args(Command::new("run"));
     run.get_arguments().filter(|arg| !but.contains(&arg.get_id().as_str())).cloned().collect()
 }
 
-/// Whether the user has written a flag.
+/// True if the user has written a flag.
 pub(crate) fn is_given(flags: &ArgMatches, flag: &str) -> bool {
     flags.ids().any(|id| id == flag) && flags.value_source(flag) == Some(ValueSource::CommandLine)
 }
 
-/// Those of some flags that the user has written, as words of a command line.
+/// The flags among `all` that the user has written, as words of a command line.
 pub(crate) fn given(all: &[Arg], flags: &ArgMatches) -> Vec<OsString> {
     let mut words = Vec::new();
     for flag in all.iter().filter(|flag| is_given(flags, flag.get_id().as_str())) {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::definition::{Failure, Invocation};
 
-/// Keys that say the same thing in two ways: one on the command line replaces both.
+/// Keys that exclude each other: one on the command line replaces both.
 const RIVALS: [[&str; 2]; 8] = [
     ["trace", "rate"],
     ["trace", "interval"],
@@ -25,14 +25,14 @@ const RIVALS: [[&str; 2]; 8] = [
     ["trials", "precision"],
 ];
 
-/// A plan as its file holds it.
+/// A plan as read from its file.
 pub(crate) struct PlanFile {
     name: String,
     plan: toml::Table,
 }
 
-/// The flags of a command that takes a plan. The words of the plan stand in front of the user's flags, so
-/// that they go through the same checks; what the user has written is left out of the plan.
+/// The flags of a command that takes a plan. The words of the plan come before the user's flags, so that
+/// they go through the same checks; flags that the user has written are left out of the plan.
 pub(crate) fn arguments<A: FromArgMatches>(invocation: &Invocation<'_>) -> Result<A, Failure> {
     match invocation.flags.get_one::<PathBuf>("plan") {
         None => invocation.arguments(),
@@ -58,7 +58,7 @@ impl PlanFile {
         Ok(Self { name, plan })
     }
 
-    /// True if it has this key, a flag with its hyphens.
+    /// True if it has this key, a flag name with its hyphens.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.plan.contains_key(key)
     }
@@ -88,7 +88,7 @@ fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
     given(key) || rivals.into_iter().any(|rival| given(rival))
 }
 
-/// One key as flags; a key that is `false` gives none.
+/// One key as flags; a key with the value `false` gives none.
 fn flags(key: &Key, value: &toml::Value) -> Option<Vec<String>> {
     let name = &key.name;
     let flag = |value: String| format!("--{name}={value}");

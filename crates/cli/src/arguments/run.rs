@@ -1,4 +1,4 @@
-//! Flags of `ipcmark run`, which `ipcmark leader` and the command lines of other benchmarks have too.
+//! Flags of `ipcmark run`, which `ipcmark leader` and the command lines of other benchmarks share.
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{completion::values as complete, transport_options};
 
-/// How to measure.
+/// The options of a run.
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(crate) struct RunArguments {
@@ -28,7 +28,7 @@ pub(crate) struct RunArguments {
 
     /// Payloads: 64, 4k, 1MiB, 16..4M (powers of two), the presets iceperf, ipc-bench, fastdds, or
     /// @FILE with 16;32;64 [default: 64,4k,1M]
-    // Not parsed here: with a plan the words are parsed twice, and a pipe can be read once.
+    // Not parsed here: with a plan the words are parsed twice, and a pipe can only be read once.
     #[arg(short, long, value_name = "SIZE,…", allow_negative_numbers = true)]
     #[arg(add = complete::sizes())]
     pub sizes: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = values::pattern, add = complete::patterns())]
     pub patterns: Option<Vec<Pattern>>,
 
-    /// How the ends wait: spin, block, hybrid, all; TRANSPORT=WAIT for some transports alone, as
+    /// Waits of the ends: spin, block, hybrid, all; TRANSPORT=WAIT for some transports alone, as
     /// block,shm-ring=spin [default: spin and block, where a transport has them]
     #[arg(short, long, value_name = "WAIT,…", value_delimiter = ',', value_parser = values::wait)]
     #[arg(add = complete::waits())]
@@ -59,9 +59,9 @@ pub(crate) struct RunArguments {
     #[arg(add = complete::settings())]
     pub set: Vec<String>,
 
-    /// Write messages into so many buffers of the application's, one after the other, and read them from as many; cold: as
-    /// many as the last-level cache holds. For transports that copy messages: those that lend memory of their own are
-    /// marked [default: 1]
+    /// Cycle through this many buffers of the application for the messages written, and through as many for those read;
+    /// cold: as many as the last-level cache holds. For transports that copy messages: those that lend memory of their
+    /// own are marked [default: 1]
     #[arg(long, value_name = "N|cold", value_parser = values::buffers)]
     pub buffers: Option<String>,
 
@@ -71,18 +71,18 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub subscribers: u32,
 
-    /// Followers of one leader that publish, each a process, all of them as fast as they can; with the pattern fan-in, for
-    /// transports that take messages of many writers
+    /// Followers of one leader that publish, each a process, all of them as fast as they can; with the pattern fan-in,
+    /// for transports that take messages of many writers
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub publishers: u32,
 
-    /// How many of the followers only listen, and answer nothing in the timed part
+    /// Followers that only listen, and answer nothing in the timed part
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub silent: u32,
 
-    /// Leaders with a follower each that run the same traffic at once, each with an instance of the transport of its own;
-    /// the figures are those of one of them
+    /// Leaders with a follower each that run the same traffic at once, each with an instance of the transport of its
+    /// own; the figures are those of one of them
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
     pub pairs: u32,
@@ -97,7 +97,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, requires = "rate", default_value = "fixed")]
     pub arrivals: ArrivalsWord,
 
-    /// Pause so long after each answer, as 10ms
+    /// Pause for this long after each answer, as 10ms
     #[arg(long, value_name = "DURATION", value_parser = values::interval)]
     pub interval: Option<Duration>,
 
@@ -116,13 +116,13 @@ pub(crate) struct RunArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
 
-    /// As many trials as it takes until the mean of every row is known to this part of it, as 2%, within the budget
-    /// [default of that: 10m]
+    /// Repeat trials until the mean of every row is known to this precision, as 2%, within the budget [default of
+    /// that: 10m]
     #[arg(long, value_name = "PERCENT", value_parser = values::precision, conflicts_with = "trials")]
     pub precision: Option<f64>,
 
-    /// Compare rows at the distance whose bare round trip is nearest to this time, as 72ns; `ipcmark doctor` shows those
-    /// that there are [default: the one with most blocks]
+    /// Compare rows at the distance whose bare round trip is nearest to this time, as 72ns; `ipcmark doctor` shows the
+    /// available ones [default: the one with most blocks]
     #[arg(long, value_name = "TIME", value_parser = values::distance)]
     pub distance: Option<Duration>,
 
@@ -155,7 +155,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Draw the run so far on the terminal: ranks with intervals, the histogram that grows, the distance right now
+    /// Draw the run so far on the terminal: ranks with intervals, the growing histogram, the current distance
     #[arg(long)]
     pub live: bool,
 
@@ -175,11 +175,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub timeout: Duration,
 
-    /// True if the transports are all of another benchmark's: that one of them is not available is no error
+    /// True if the transports are another benchmark's whole set: then an unavailable one is no error
     #[arg(skip)]
     pub has_all: bool,
 
-    /// True if what is measured is said as iceperf says it
+    /// True if the progress is printed as iceperf prints it
     #[arg(skip)]
     pub announces: bool,
 
@@ -200,9 +200,9 @@ pub(crate) enum TouchWord {
 /// Words of `--arrivals`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ArrivalsWord {
-    /// All alike
+    /// At equal intervals
     Fixed,
-    /// Exponentially distributed
+    /// At exponentially distributed intervals
     Poisson,
 }
 
@@ -236,19 +236,20 @@ impl From<TouchWord> for Touch {
 /// A key of a plan.
 pub(super) struct Key {
     pub name: String,
-    /// True if each item of a list is a flag of its own; else they are one, parted by commas.
+    /// True if each item of a list becomes a flag of its own; else the items are joined by commas.
     pub repeats: bool,
 }
 
 impl RunArguments {
-    /// The transports, families and globs that it names, in settings too; nothing where all are meant.
+    /// The transports, families and globs that the flags name, also in settings; empty if all are
+    /// meant.
     pub(crate) fn named(&self) -> Vec<String> {
         let chosen = self.transports.iter().map(String::as_str);
         let named = chosen.chain(transport_options::named(&self.set)).map(str::to_owned);
         if self.transports.is_empty() { Vec::new() } else { named.collect() }
     }
 
-    /// The flags of `ipcmark run` in `words`, without the name of a command.
+    /// The flags of `ipcmark run` in `words`, which do not include a command name.
     pub(crate) fn of_words<W: Into<OsString> + Clone>(words: &[W]) -> Result<Self, clap::Error> {
         let mut run = Self::augment_args(clap::Command::new("ipcmark run").no_binary_name(true));
         let arguments =

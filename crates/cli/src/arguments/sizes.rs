@@ -27,9 +27,9 @@ impl Sizes {
         Self::of_list(&text).map_err(|why| format!("in {path}: {why}"))
     }
 
-    /// The content of such a file.
+    /// Parses the content of such a file.
     pub(crate) fn of_list(text: &str) -> Result<Self, String> {
-        // Its own lists may end in a separator, and have a line break at the end.
+        // LatencyTest's own lists can end in a separator and a line break.
         let list = text.trim().trim_end_matches(';');
         if list.is_empty() {
             return Err("there is no payload; write it as 16;32;64".into());
@@ -140,7 +140,7 @@ mod tests {
         assert!(Sizes::parse("@/nowhere").unwrap_err().contains("cannot read"));
     }
 
-    /// Each was looked for among all before it: a file of 1 MiB took half a minute.
+    /// Each size was searched for among all before it: a file of 1 MiB took half a minute.
     #[test]
     fn a_long_list_is_read_at_once() {
         let list: Vec<String> = (16..150_016).chain(16..32).map(|size| size.to_string()).collect();

@@ -1,5 +1,5 @@
-//! Short texts from files: plans and lists of sizes. A file that a user names by mistake costs neither
-//! memory nor time: reading is bounded in both.
+//! Short texts from files: plans and lists of sizes. Reading is bounded in memory and time, in case a
+//! user names a wrong file.
 
 use std::{
     fs::File,
@@ -20,10 +20,10 @@ use nix::{
 /// More than anyone writes by hand.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// More than the longest trace takes.
+/// More than the longest trace needs.
 const MOST_RECORDED_BYTES: u64 = 64 << 20;
 
-/// How long the program behind a pipe, as in `run <(make-plan)`, may take to write all of it.
+/// The time that the program behind a pipe, as in `run <(make-plan)`, has to write everything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads a text of at most 1 MiB from a file or a pipe.
@@ -31,13 +31,13 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
     read_most(path, MOST_BYTES)
 }
 
-/// Reads what a program recorded, at most 64 MiB, from a file or a pipe.
+/// Reads a recording of at most 64 MiB from a file or a pipe.
 pub(super) fn read_recorded(path: &Path) -> io::Result<String> {
     read_most(path, MOST_RECORDED_BYTES)
 }
 
 fn read_most(path: &Path, most: u64) -> io::Result<String> {
-    // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
+    // Without O_NONBLOCK, opening a FIFO without a writer would block for ever.
     let mut options = File::options();
     let file = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let kind = file.metadata()?.file_type();
@@ -62,11 +62,11 @@ fn read_bounded(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A pipe that is read until its writers close it, or until a moment.
+/// A pipe that is read until its writers close it, or until a deadline.
 struct Pipe {
     file: File,
     until: Instant,
-    /// True once there was a writer: before that, nothing to read is not the end.
+    /// True once a writer was seen: before that, an empty read is not the end.
     has_begun: bool,
 }
 
@@ -75,7 +75,7 @@ impl Pipe {
         Self { file, until: Instant::now() + PATIENCE, has_begun: false }
     }
 
-    /// Waits for bytes, or for the end of the last writer.
+    /// Waits for bytes, or until the last writer closes.
     fn wait(&self) -> io::Result<()> {
         let left = self.until.saturating_duration_since(Instant::now());
         let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
@@ -147,7 +147,7 @@ mod tests {
             let to = path.clone();
             let writer = thread::spawn(move || {
                 let mut fifo = File::options().write(true).open(to).unwrap();
-                // Whoever reads no further closes its end.
+                // The reader closes its end once it has read enough.
                 let _ = fifo.write_all("x".repeat(bytes).as_bytes());
             });
             let text = read(&path);

@@ -1,4 +1,4 @@
-//! Trace files: what an application sent, a line a message, with its time and its size.
+//! Trace files: the messages that an application sent, one per line, with time and size.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const TIMES: [(&str, i128); 5] = [
     ("time_ns", 1),
 ];
 
-/// The most digits of a time before its point, and those that count behind it.
+/// The most digits of a time before its point, and the most that count behind it.
 const WHOLE_DIGITS: usize = 20;
 const FRACTION_DIGITS: usize = 9;
 
@@ -62,7 +62,8 @@ fn time_ns(line: &StringRecord, column: usize, unit_ns: i128) -> Result<i128, St
     decimal_ns(text, unit_ns).ok_or_else(|| wrong(line, text, "a time"))
 }
 
-/// A decimal number of a unit in whole nanoseconds. Not by way of a double, in which a time of day has steps of 256 ns.
+/// A decimal number of a unit in whole nanoseconds. Not parsed as a double, which has steps of 256 ns for a time of
+/// day.
 fn decimal_ns(text: &str, unit_ns: i128) -> Option<i128> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipcmark_report::{FORMATS, Format, format};
 use ipcmark_transport::{BUFFERS, Pattern, Wait};
 
-/// A time within a range, whose ends are told as they are written; `example` is how a time is.
+/// A time within a range. `ends` is the range in words, and `example` shows the notation.
 fn time(
     text: &str,
     example: &str,
@@ -36,10 +36,10 @@ pub(crate) fn budget(text: &str) -> Result<Duration, String> {
     )
 }
 
-/// The most messages a second that can be asked for: more than any processor sends.
+/// The highest accepted rate in messages per second: more than any processor sends.
 const MOST_A_SECOND: u64 = 100_000_000;
 
-/// Messages a second: `100/s`, `10k/s`, `2.5M/s`. The letters are decimal, as those of rates are.
+/// Messages per second: `100/s`, `10k/s`, `2.5M/s`. The letters are decimal, as usual for rates.
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
     let why = || "it is not a rate; write it as 100/s, 10k/s or 2M/s".to_string();
     let number = text.trim().strip_suffix("/s").ok_or_else(why)?.trim_end();
@@ -56,7 +56,7 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-/// How many buffers an end changes, as the option of transports takes it.
+/// The number of buffers that an end cycles through, as the transports' option takes it.
 pub(crate) fn buffers(text: &str) -> Result<String, String> {
     BUFFERS.check(text)
 }
@@ -71,7 +71,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     )
 }
 
-/// A part of a mean, in percent.
+/// A fraction of a mean, in percent.
 pub(super) fn precision(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
     match number {
@@ -80,7 +80,7 @@ pub(super) fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The floor round trip of a distance.
+/// The bare round trip time of a distance.
 pub(super) fn distance(text: &str) -> Result<Duration, String> {
     time(text, "72ns or 1us", Duration::from_nanos(1)..=Duration::from_millis(1), "1ns and 1ms")
 }
@@ -88,13 +88,13 @@ pub(super) fn distance(text: &str) -> Result<Duration, String> {
 /// A word of `--waits`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WaitWord {
-    /// The transports that it is for: a name, a glob or a family; without it, all the others.
+    /// The transports that it applies to: a name, a glob or a family; without it, all the others.
     pub transports: Option<String>,
-    /// The wait; without it, all that there are.
+    /// The wait; without it, all waits.
     pub wait: Option<Wait>,
 }
 
-/// `spin`, `all`, `TRANSPORT=spin`.
+/// Parses `spin`, `all` or `TRANSPORT=spin`.
 pub(super) fn wait(word: &str) -> Result<WaitWord, String> {
     let (transports, word) = match word.split_once('=') {
         Some((transports, word)) => (Some(transports.to_owned()), word),
@@ -110,7 +110,7 @@ pub(super) fn pattern(word: &str) -> Result<Pattern, String> {
     word.parse().map_err(|()| format!("patterns are {}", joined(Pattern::ALL)))
 }
 
-/// The words of `--format`, each with what it is.
+/// The words of `--format`, each with its summary.
 pub(crate) fn formats() -> impl TypedValueParser<Value = &'static Format> {
     let word = |format: &&Format| PossibleValue::new(format.name).help(format.summary);
     PossibleValuesParser::new(FORMATS.iter().map(word))

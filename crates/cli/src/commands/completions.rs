@@ -1,4 +1,4 @@
-//! `ipcmark completions`: the script by which a shell asks this command to complete words.
+//! `ipcmark completions`: the script with which a shell asks this command to complete words.
 
 use clap::Args;
 use clap_complete::Shell;

@@ -1,5 +1,5 @@
-//! `iceperf-follower`: iceperf's other end, which is a follower by hand. It says on standard error what it
-//! serves, as iceperf's follower does.
+//! `iceperf-follower`: iceperf's other end, which is a follower by hand. It prints on standard error what
+//! it serves, as iceperf's follower does.
 
 use std::{cell::RefCell, collections::BTreeSet};
 

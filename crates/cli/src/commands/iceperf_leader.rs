@@ -1,7 +1,7 @@
 //! iceperf's command line: `iceperf-leader -n 100000 -t iceoryx-cpp-api`, with `iceperf-follower` in
 //! another terminal.
 //!
-//! iceperf polls iceoryx's C++ and C API and sleeps in everything else.
+//! iceperf polls with iceoryx's C++ and C API and sleeps with all others.
 
 use clap::{Args, ValueEnum};
 
@@ -21,11 +21,11 @@ pub(super) struct IceperfLeader {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     number_of_samples: u64,
 
-    /// What carries the messages
+    /// The transports to measure
     #[arg(short, long, value_enum, default_value = "all")]
     technology: Technology,
 
-    /// What is measured: latency is all that there is
+    /// The benchmark to run: latency is the only one
     #[arg(short, long, value_enum, default_value = "all")]
     benchmark: Benchmark,
 
@@ -37,7 +37,7 @@ pub(super) struct IceperfLeader {
     rest: Vec<String>,
 }
 
-/// What iceperf has.
+/// iceperf's technologies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Technology {
     /// All that follow, and iceoryx's WaitSet
@@ -52,7 +52,7 @@ enum Technology {
     UnixDomainSockets,
 }
 
-/// What iceperf measures.
+/// iceperf's benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Benchmark {
     All,
@@ -70,7 +70,7 @@ impl Technology {
         }
     }
 
-    /// How it waits; of all, what those do that do not poll.
+    /// Its wait; for `all`, the wait of those that do not poll.
     fn waits(self) -> &'static str {
         match self {
             Technology::IceoryxCApi | Technology::IceoryxCppApi => "spin",
@@ -81,11 +81,11 @@ impl Technology {
     }
 }
 
-/// Those of all that poll; they cannot wait otherwise.
+/// The transports in `all` that poll; they have no other wait.
 const POLLED: [&str; 2] = ["iceoryx-cpp", "iceoryx-c"];
 
 impl IceperfLeader {
-    /// What it means to `ipcmark leader`.
+    /// The equivalent for `ipcmark leader`.
     pub(super) fn translated(&self) -> Translation {
         let flags = [
             ("transports", self.technology.transports()),

@@ -1,7 +1,7 @@
 //! IPC-Bench's command line: `domain -c 1000000 -s 100`, and with `--all` the table of its Spectrum.
 //!
-//! Its programs write and read every byte within the timed part, so all are touched. The mechanisms
-//! that poll there spin here, the others block.
+//! Its programs write and read every byte within the timed part, so all bytes are touched. The
+//! mechanisms that poll there spin here, the others block.
 
 use clap::{Args, ValueEnum};
 
@@ -13,7 +13,7 @@ use crate::{
     translation::Translation,
 };
 
-/// One mechanism, as IPC-Bench's programs are called, or all.
+/// One mechanism, named as IPC-Bench's program, or all.
 #[derive(Args)]
 pub(super) struct IpcBench {
     /// The program of IPC-Bench
@@ -88,7 +88,7 @@ impl Mechanism {
         }
     }
 
-    /// True if its program polls without being asked to.
+    /// True if its program polls without a flag.
     fn polls(self) -> bool {
         matches!(self, Mechanism::Shm | Mechanism::Mmap)
     }
@@ -97,11 +97,11 @@ impl Mechanism {
 /// The methods of IPC-Bench's Spectrum, in its order.
 const SPECTRUM: &str = "signal,zeromq-tcp,tcp,uds-stream,pipe,sysv-mq,fifo,sysv-shm,mmap-file";
 
-/// How they wait there.
+/// Their waits there.
 const SPECTRUM_WAITS: &str = "block,sysv-shm=spin,mmap-file=spin";
 
 impl IpcBench {
-    /// The flags of `ipcmark run` that mean the same.
+    /// The equivalent flags of `ipcmark run`.
     pub(super) fn translated(&self) -> Translation {
         match self.mechanism {
             Some(mechanism) => self.translated_to(

@@ -1,4 +1,5 @@
-//! IPC Performance Benchmarks' programs as one command: `shm_test`, or all of them in their one table.
+//! IPC Performance Benchmarks' programs as one command: `shm_test`, or all of them in one table, as
+//! there.
 //!
 //! Its shared memory polls, cpp-ipc polls for a while and then sleeps, and the others sleep.
 
@@ -71,11 +72,11 @@ impl Program {
     }
 }
 
-/// How the programs wait.
+/// The waits of the programs.
 const WAITS: &str = "block,shm-ring=spin,cpp-ipc-*=hybrid";
 
 impl IpcPerformance {
-    /// The flags of `ipcmark run` that mean the same.
+    /// The equivalent flags of `ipcmark run`.
     pub(super) fn translated(&self) -> Translation {
         let programs =
             self.program.as_ref().map_or(Program::value_variants(), std::slice::from_ref);

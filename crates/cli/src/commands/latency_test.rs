@@ -1,6 +1,6 @@
 //! The command line of Fast DDS's LatencyTest: `both --reliability=reliable --samples=10000`.
 //!
-//! Its options choose the row, by what they ask of the library; what is left of them becomes
+//! Its options choose the row by the library features that they need; the rest of them become
 //! settings of that row. LatencyTest sleeps until the library calls it, so the ends block.
 
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ use crate::{
     translation::Translation,
 };
 
-/// LatencyTest's options, spelt as it spells them.
+/// LatencyTest's options, spelt as there.
 #[derive(Args)]
 pub(super) struct LatencyTest {
-    /// Which ends run here: both, in one process unless an option asks for what only passes between
+    /// Ends that run here: both, in one process unless an option asks for what only passes between
     /// processes, or one of them, with the other in another terminal or on another host
     #[arg(value_enum)]
     role: Role,
 
-    /// Whether lost messages are sent again [default: besteffort]
+    /// Resend lost messages, or not [default: besteffort]
     #[arg(short, long, value_enum)]
     reliability: Option<Reliability>,
 
@@ -45,7 +45,7 @@ pub(super) struct LatencyTest {
     #[arg(short, long, value_name = "FILE", value_parser = payloads)]
     file: Option<Sizes>,
 
-    /// Whether readers map the writers' memory [default: the library decides]
+    /// Map the writers' memory into the readers, or not [default: the library decides]
     #[arg(short, long = "data_sharing", alias = "data-sharing", value_enum)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     data_sharing: Option<Switch>,
@@ -77,7 +77,7 @@ pub(super) struct LatencyTest {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     subscribers: u32,
 
-    /// Whether this subscriber answers
+    /// Answer messages as a subscriber; with false only listen
     #[arg(short, long, value_name = "true|false", default_value = "true", action = ArgAction::Set)]
     echo: bool,
 
@@ -108,14 +108,14 @@ enum Role {
 /// Words of `--reliability`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Reliability {
-    /// They are
+    /// Lost messages are sent again
     Reliable,
-    /// They are not
+    /// Lost messages are not sent again
     #[value(alias = "best-effort")]
     Besteffort,
 }
 
-/// Words of options that force the library one way or the other.
+/// Words of options that force a library feature on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Switch {
     On,
@@ -131,11 +131,11 @@ impl Switch {
     }
 }
 
-/// A row and what it needs to be told.
+/// A row and its settings.
 type Row = (&'static str, Vec<(&'static str, &'static str)>);
 
 impl LatencyTest {
-    /// What a subscriber means to `ipcmark follower`. The publisher tells it the rest.
+    /// The equivalent of a subscriber for `ipcmark follower`. The publisher sends it the rest.
     fn follower(&self) -> FollowerArguments {
         FollowerArguments {
             socket: self.place.socket.clone(),
@@ -148,7 +148,7 @@ impl LatencyTest {
         }
     }
 
-    /// The options in which the two ends must agree, as far as they are given, by their names.
+    /// The options in which the two ends must agree, by name, as far as they are given.
     fn terms(&self, reliability: Option<Reliability>) -> BTreeMap<String, String> {
         let reliability = reliability.map(|reliability| match reliability {
             Reliability::Reliable => "reliable".to_owned(),
@@ -168,7 +168,7 @@ impl LatencyTest {
         given.collect()
     }
 
-    /// What it means to `ipcmark run`, or to `ipcmark leader`.
+    /// The equivalent for `ipcmark run`, or for `ipcmark leader`.
     pub(super) fn translated(&self) -> Result<Translation, String> {
         self.refuse_what_makes_no_sense()?;
         let (row, told) = self.row();
@@ -190,7 +190,7 @@ impl LatencyTest {
         Ok(translation)
     }
 
-    /// Why the ends run in two processes, where LatencyTest runs them in one.
+    /// The reason why the ends run in two processes, where LatencyTest runs them in one.
     fn note(&self) -> Option<String> {
         let (row, _) = self.row();
         (self.role == Role::Both && row != INTRA).then(|| {
@@ -201,7 +201,7 @@ impl LatencyTest {
         })
     }
 
-    /// The payloads, without a file those of LatencyTest's own example.
+    /// The payloads; without a file those of LatencyTest's own example.
     fn sizes(&self) -> String {
         let joined = |sizes: &Sizes| {
             let sizes: Vec<String> = sizes.0.iter().map(ToString::to_string).collect();
@@ -231,7 +231,7 @@ impl LatencyTest {
         }
     }
 
-    /// The row that has what the options ask for.
+    /// The row that has the features that the options need.
     fn row(&self) -> Row {
         let memory = self.shared_memory.map(|switch| ("shared-memory", switch.word()));
         let with = |told: &[(&'static str, &'static str)]| {
@@ -252,7 +252,7 @@ impl LatencyTest {
         }
     }
 
-    /// What every row can be told.
+    /// The settings that every row accepts.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let reliability = match self.reliability {
             Some(Reliability::Reliable) => "reliable",

@@ -1,5 +1,5 @@
-//! LatencyTest's launcher, `latency_tests.py`: both nodes by one command, in one process or with
-//! `--interprocess` in two. What it launches is a command line of [`latency_test`](super::latency_test).
+//! LatencyTest's launcher, `latency_tests.py`: one command for both nodes, in one process or with
+//! `--interprocess` in two. It launches a command line of [`latency_test`](super::latency_test).
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use crate::{
     guide::Guide,
 };
 
-/// The launcher's options, spelt as it spells them.
+/// The launcher's options, spelt as there.
 #[derive(Args)]
 pub(super) struct LatencyTests {
     /// Publisher and subscriber in two processes [default: in one]
@@ -61,7 +61,7 @@ impl LatencyTests {
         LatencyTest::from_arg_matches(&test.try_get_matches_from_mut(self.words())?)
     }
 
-    /// Two processes of this command are what LatencyTest's publisher and subscriber are.
+    /// Its words. Two processes of this command replace LatencyTest's publisher and subscriber.
     fn words(&self) -> Vec<OsString> {
         let role = if self.interprocess { "publisher" } else { "both" };
         let mut words: Vec<OsString> = vec!["latency-tests".into(), role.into()];

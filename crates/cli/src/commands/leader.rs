@@ -1,4 +1,4 @@
-//! `ipcmark leader`: the end of a run by hand that measures.
+//! `ipcmark leader`: the measuring end of a run by hand.
 
 use clap::Args;
 
@@ -9,7 +9,7 @@ use crate::{
     guide::Guide,
 };
 
-/// A leader: where it is found, and what it measures.
+/// A leader: its address and the run.
 #[derive(Args)]
 #[command(args_override_self = true)]
 struct LeaderArguments {

@@ -1,4 +1,4 @@
-//! `ipcmark man`: pages for `man`, from the same definitions as the flags.
+//! `ipcmark man`: pages for `man`, generated from the same definitions as the flags.
 
 use std::{
     fs, io,
@@ -15,7 +15,7 @@ use crate::{
     output,
 };
 
-/// The place of the pages.
+/// The directory for the pages.
 #[derive(Args)]
 struct ManArguments {
     /// Directory for a page each of the command and its subcommands; without it the command's own
@@ -53,7 +53,8 @@ fn write_all(invocation: &Invocation<'_>, directory: &Path) -> Result<(), String
     Ok(())
 }
 
-/// The page of a command, under its name and the words that call it, and those of the commands within it.
+/// Writes the page of a command, under its name and the words that call it, and the pages of its
+/// subcommands.
 fn write_below(
     command: &Command,
     sections: &str,
@@ -80,14 +81,14 @@ fn write(command: &Command, sections: &str, path: &Path) -> Result<(), String> {
 
 fn page(command: &Command, sections: &str) -> io::Result<String> {
     let mut page = Vec::new();
-    // What stands behind the flags in the help has sections of its own.
+    // The text after the flags in the help has sections of its own.
     let command = command.clone().after_help(None::<&str>);
-    // No date of the day: the same definitions make the same pages.
+    // No current date: the same definitions make the same pages.
     Man::new(command).date("").manual("ipcmark").render(&mut page)?;
     Ok(in_ascii(&format!("{}{}", String::from_utf8_lossy(&page), sections)))
 }
 
-/// Every character that groff reads as it is; the others by their number.
+/// The page in ASCII; groff reads other characters by their code point.
 fn in_ascii(page: &str) -> String {
     let escape = |letter: char| match letter.is_ascii() {
         true => letter.to_string(),

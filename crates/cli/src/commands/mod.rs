@@ -78,7 +78,7 @@ mod tests {
         A::from_arg_matches(&matches.unwrap_or_else(|e| panic!("{words:?}: {e}"))).unwrap()
     }
 
-    /// What the commands on a page measure.
+    /// The flags of the run that a command line on a page measures.
     fn run_arguments(words: &[String]) -> Option<RunArguments> {
         let translation = match words[0].as_str() {
             "run" => return Some(parsed(words)),
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Checks the commands of a page, without what the shell does with their output; how many there are.
+    /// Checks the commands of a page, without the shell's redirections, and returns their number.
     fn check_page(page: &Path, registry: &Registry) -> usize {
         let text = std::fs::read_to_string(page).unwrap_or_else(|e| panic!("{page:?}: {e}"));
         let lines = text.lines().map(str::trim_start).filter(|line| line.starts_with("ipcmark "));
@@ -125,7 +125,7 @@ mod tests {
         assert!(commands >= 8, "there are {commands} commands");
     }
 
-    /// What stands behind a command for the shell alone is left out.
+    /// The part of an example for the shell alone is left out.
     #[test]
     fn every_help_has_examples_that_are_commands_and_what_to_look_at_next() {
         let registry = registry::look(&[], &[]).unwrap().registry;
@@ -138,7 +138,7 @@ mod tests {
             assert!(!guide.see_also.contains(&command.name), "{}", command.name);
             for (example, _) in guide.examples {
                 let own = example.split(['|', '>', '&']).next().unwrap_or(example);
-                // A launcher may stand before it.
+                // A launcher can precede it.
                 let own = own.find("ipcmark").map_or(own, |at| &own[at..]);
                 check(&words(own), &registry);
             }

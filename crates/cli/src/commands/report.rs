@@ -1,4 +1,4 @@
-//! `ipcmark report`: result files made into one page for the browser.
+//! `ipcmark report`: makes one page for the browser from result files.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::{
     saved::read,
 };
 
-/// What to make a page of.
+/// The files of a report.
 #[derive(Args)]
 struct ReportArguments {
     /// Result files; each is compared with the first
@@ -59,7 +59,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     })
 }
 
-/// The files of cards that are asked for.
+/// The requested files for cards.
 fn cards(arguments: &ReportArguments) -> Vec<&PathBuf> {
     arguments.svg.iter().chain(&arguments.png).collect()
 }
@@ -92,7 +92,7 @@ fn page(paths: &[PathBuf]) -> Result<String, String> {
     ipcmark_report::page(&sources)
 }
 
-/// The files by their last names, or by their whole paths where those are not distinct.
+/// The files by their last path component, or by their whole paths if those are not distinct.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &PathBuf| path.file_name().map(Path::new).unwrap_or(path).to_path_buf();
     let short: Vec<PathBuf> = paths.iter().map(last).collect();
@@ -101,7 +101,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     names.iter().map(|name| name.display().to_string()).collect()
 }
 
-/// The page never takes the place of what it is made from.
+/// Refuses to overwrite a result file with the page.
 fn refuse_to_replace_a_result(arguments: &ReportArguments) -> Result<(), String> {
     let written = arguments.output.iter().chain(cards(arguments));
     written.into_iter().try_for_each(|output| refuse_to_replace(&arguments.results, output))

@@ -1,4 +1,4 @@
-//! `ipcmark show`: saved results once more, in any format.
+//! `ipcmark show`: shows saved results again, in any format.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +22,7 @@ use crate::{
     output, saved,
 };
 
-/// What to show.
+/// The results to show.
 #[derive(Args)]
 struct ShowArguments {
     /// Result files, as `ipcmark run -o FILE` writes them
@@ -68,7 +68,7 @@ fn check(arguments: &ShowArguments) -> Result<(), String> {
     }
 }
 
-/// Shows one result; false where that failed, which is said.
+/// Shows one result; if that fails, prints the error and returns false.
 fn one(path: &Path, arguments: &ShowArguments) -> bool {
     match saved::read(path).and_then(|result| chosen(result, path, &arguments.row)) {
         Ok(result) => {
@@ -82,10 +82,10 @@ fn one(path: &Path, arguments: &ShowArguments) -> bool {
     }
 }
 
-/// So many names stand in an error.
+/// The most names that an error lists.
 const MOST_NAMES: usize = 5;
 
-/// The result with the rows of these names only; all of it where none is given.
+/// The result with only the rows of these names; all of it if no name is given.
 fn chosen(mut result: RunResult, path: &Path, names: &[Pattern]) -> Result<RunResult, String> {
     if names.is_empty() {
         return Ok(result);

@@ -1,4 +1,5 @@
-//! Words completed in a shell: its script asks this command, which knows transports, options, formats and files.
+//! Completion of words in a shell: the shell's script asks this command, which knows transports, options,
+//! formats and files.
 
 mod scripts;
 pub(crate) mod values;
@@ -13,27 +14,29 @@ use clap_complete::{
 
 use self::scripts::{BASH, ZSH};
 
-/// The variable of the environment by which a shell's script asks; its value is the shell.
+/// The environment variable with which a shell's script asks; its value is the shell.
 const VARIABLE: &str = "IPCMARK_COMPLETE";
 
-/// The name of the command in the scripts, which look for it in PATH: a word that is not yet entered is not executed.
+/// The name of the command in the scripts. They look for it in PATH, so that a word that is not yet entered is not
+/// executed.
 const NAME: &str = "ipcmark";
 
 const SHELLS: Shells<'static> = Shells(&[&BASH, &ZSH, &Fish, &Elvish, &Powershell]);
 
-/// Answers where a shell's script asks for the rest of a word; the exit status, or nothing where none asks.
+/// Answers a shell script's request for completions, and returns the exit status; None if there is no
+/// request.
 pub(crate) fn answered(words: &[OsString], all: fn() -> Command) -> Option<ExitCode> {
-    // Without words it would print a script, which `ipcmark completions` does.
+    // Without words it would print a script, which is the job of `ipcmark completions`.
     let asks = env::var_os(VARIABLE).is_some() && words.iter().any(|word| word == "--");
     let answer = || CompleteEnv::with_factory(all).var(VARIABLE).shells(SHELLS);
-    // Whatever is wrong: a message would stand in the middle of the line that is being typed.
+    // Errors are silent: a message would appear in the middle of the line being typed.
     asks.then(|| match answer().try_complete(words, env::current_dir().ok().as_deref()) {
         Ok(true) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
 }
 
-/// The script that a shell reads.
+/// The completion script for a shell.
 pub(crate) fn script(shell: Shell) -> io::Result<String> {
     let shell: &dyn EnvCompleter = match shell {
         Shell::Zsh => &ZSH,

@@ -1,12 +1,12 @@
-//! The scripts of bash and zsh. Those of the library break words that the command does not, and set a blank behind what
-//! goes on, as `tcp.` and `csv=` do.
+//! The scripts of bash and zsh. The library's scripts split words that the command does not, and add a blank after
+//! words that continue, such as `tcp.` and `csv=`.
 
 use std::{ffi::OsString, io, path::Path};
 
 use clap::Command;
 use clap_complete::env::{self, EnvCompleter};
 
-/// A shell with a script of ours; what it prints of the candidates is the library's.
+/// A shell with a script of ours; the library prints the candidates.
 pub(super) struct Script {
     script: &'static str,
     shell: &'static dyn EnvCompleter,
@@ -18,7 +18,8 @@ pub(super) const BASH: Script = Script { script: BASH_SCRIPT, shell: &env::Bash 
 /// The adapter to zsh.
 pub(super) const ZSH: Script = Script { script: ZSH_SCRIPT, shell: &env::Zsh };
 
-/// Bash breaks words at = and : as well: they are joined again, and candidates lose what stands before the break.
+/// Bash splits words at = and : as well: the script joins them again, and removes from the candidates the part
+/// before the split.
 const BASH_SCRIPT: &str = r#"_NAME() {
     local line=${COMP_LINE:0:COMP_POINT} words=() breaks=${COMP_WORDBREAKS//[^=:]/}
     local at blanks word before
@@ -69,7 +70,7 @@ _NAME() {
 if [[ $funcstack[1] == _NAME ]]; then _NAME "$@"; else compdef _NAME BIN; fi
 "#;
 
-/// Writes a script with the names in their places.
+/// Writes a script with the names filled in.
 fn write(
     script: &str,
     [variable, name, bin, completer]: [&str; 4],

@@ -1,5 +1,5 @@
-//! What values of flags a word can become. No library is started for it: the transports of modules are those that the
-//! command knows by itself.
+//! Completions for values of flags. No library is loaded for this: of the modules' transports, only those that the
+//! command knows by itself are completed.
 
 use std::{
     collections::BTreeSet,
@@ -18,10 +18,10 @@ use ipcmark_transport::{OptionSpec, Pattern, Wait};
 
 use crate::selection;
 
-/// Words with what they are.
+/// Words with their descriptions.
 type Words = Vec<(String, String)>;
 
-/// Completes a text that is UTF-8; others have no completion.
+/// Completes a UTF-8 text; others have no completion.
 fn of(words: fn(&str) -> Words) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         current.to_str().map_or(Vec::new(), |text| of_text(text, words))
@@ -83,7 +83,7 @@ pub(crate) fn patterns() -> ArgValueCompleter {
     of(|_| Pattern::ALL.iter().map(|pattern| (pattern.to_string(), String::new())).collect())
 }
 
-/// Some sizes, ranges and presets; the last one of a list.
+/// Some sizes, ranges and presets; completes the last one of a list.
 pub(crate) fn sizes() -> ArgValueCompleter {
     const SIZES: [&str; 14] = [
         "64",
@@ -112,7 +112,7 @@ pub(crate) fn sizes() -> ArgValueCompleter {
     })
 }
 
-/// Formats with a file each: `csv=result.csv`.
+/// Formats, each with a file: `csv=result.csv`.
 pub(crate) fn exports() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let text = current.to_string_lossy();
@@ -125,7 +125,7 @@ pub(crate) fn exports() -> ArgValueCompleter {
     })
 }
 
-/// Files and directories, with what stands before them in the word.
+/// Files and directories, with the part of the word that precedes them.
 fn paths(path: &str, before: &str) -> Vec<CompletionCandidate> {
     let found = PathCompleter::any().complete(OsStr::new(path));
     found.into_iter().map(|candidate| candidate.add_prefix(before)).collect()
@@ -158,7 +158,7 @@ fn with_options(text: &str, registry: &Registry) -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// The options of what a name, glob or family means, each once.
+/// The options of all transports that a name, glob or family selects, each once.
 fn specs<'a>(transport: &str, registry: &'a Registry) -> Vec<&'a OptionSpec> {
     let places = selection::matching(transport, registry).unwrap_or_default();
     let mut seen = BTreeSet::new();
@@ -171,10 +171,10 @@ fn key_of(transport: &str, spec: &OptionSpec) -> CompletionCandidate {
     CompletionCandidate::new(format!("{transport}.{}=", spec.key)).help(Some(help.into()))
 }
 
-/// The words that an option can be set to, or files, or what it is where nobody sets it.
+/// The words that an option accepts, or files, or its default value.
 fn values_of(spec: &OptionSpec, value: &str, before: &str) -> Vec<CompletionCandidate> {
     let words = spec.accepts.split('|').chain([&*spec.standard]);
-    // A range is no word.
+    // A range is not a word.
     let words: BTreeSet<&str> = words.filter(|word| spec.check(word).is_ok()).collect();
     let words = words.into_iter().filter(|word| word.starts_with(value));
     let words = words.map(|word| CompletionCandidate::new(format!("{before}{word}")));
@@ -182,10 +182,10 @@ fn values_of(spec: &OptionSpec, value: &str, before: &str) -> Vec<CompletionCand
     words.chain(files).collect()
 }
 
-/// Larger result files are not read for the names of their rows: nobody waits for a word.
+/// Larger result files are not read for the names of their rows: completion must be quick.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The rows of the result files on the line.
+/// The rows of the result files on the command line.
 pub(crate) fn rows_of_results() -> ArgValueCompleter {
     of(|_| {
         let is_small = |path: &PathBuf| {
@@ -216,7 +216,7 @@ pub(crate) fn sides_of_history() -> ArgValueCompleter {
     })
 }
 
-/// The history of the line, or the usual one.
+/// The history named on the command line, or the default one.
 fn history() -> Option<History> {
     let words = typed();
     let at = words.iter().position(|word| word == "--file");
@@ -229,7 +229,7 @@ fn history() -> Option<History> {
     History::read(Path::new(&path)).ok()
 }
 
-/// The words of the line that is being typed.
+/// The words of the line being typed.
 fn typed() -> Vec<OsString> {
     std::env::args_os().skip_while(|word| word != "--").skip(1).collect()
 }

@@ -1,5 +1,5 @@
-//! `--live`: the run so far, on the whole terminal. It is drawn between what is measured, never during it, so that it
-//! takes no time of any row, wherever the system runs it.
+//! `--live`: the run so far, on the whole terminal. It is drawn between measurements, never during one, so that it
+//! takes no time from any row, on any processor.
 
 mod screen;
 mod view;
@@ -20,21 +20,21 @@ use crate::output;
 /// The shortest time between two pictures: four a second.
 const LEAST: Duration = Duration::from_millis(250);
 
-/// What drawing takes of the run at most: a part in so many.
+/// Drawing takes at most one part in this many of the run's time.
 const SHARE: u32 = 20;
 
 /// The live view of a run.
 pub(crate) struct Live {
     screen: Screen,
     began: Instant,
-    /// How many trials each row had when it was looked at last.
+    /// The number of trials that each row had at the last check.
     trials: BTreeMap<String, usize>,
     view: View,
     drawn: Pause,
     placed: Pause,
 }
 
-/// Something that is done seldom enough.
+/// A rate limit for something expensive.
 struct Pause {
     last: Option<Instant>,
     cost: Duration,
@@ -49,7 +49,7 @@ impl Pause {
         self.last.is_none_or(|last| last.elapsed() >= LEAST.max(self.cost * SHARE))
     }
 
-    /// Notes that it has been done since `begun`.
+    /// Notes that it was done now, and began at `begun`.
     fn done(&mut self, begun: Instant) {
         (self.last, self.cost) = (Some(Instant::now()), begun.elapsed());
     }
@@ -70,7 +70,7 @@ pub(crate) fn check() -> Result<(), String> {
 }
 
 impl Live {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     pub(crate) fn begin() -> Result<Self, Error> {
         let screen = Screen::take().map_err(|e| Error::scarce("draw", "the live view", e))?;
         let mut view = View::default();
@@ -79,7 +79,7 @@ impl Live {
         Ok(Self { screen, began: Instant::now(), trials: BTreeMap::new(), view, drawn, placed })
     }
 
-    /// This is being measured next, and the run is so far, from 0 to 1.
+    /// Shows what is measured next, and the progress of the run from 0 to 1.
     pub(crate) fn progress(&mut self, what: &str, done: f64) {
         self.view.what = what.into();
         self.view.done = done;
@@ -91,7 +91,7 @@ impl Live {
         }
     }
 
-    /// The result so far.
+    /// Shows the result so far.
     pub(crate) fn recorded(&mut self, result: &RunResult) {
         self.view.count(result);
         if !self.placed.is_over() {
@@ -105,7 +105,7 @@ impl Live {
         self.placed.done(begun);
     }
 
-    /// The row of which trials came since the last time; of several the one with the most trials, then the first.
+    /// The first row with new trials since the last call.
     fn newest(&mut self, result: &RunResult) -> Option<Identity> {
         let mut newest = None;
         for case in &result.cases {
@@ -119,20 +119,20 @@ impl Live {
         newest
     }
 
-    /// What the result says of the row's group, placed as it is at the end.
+    /// The standing of the row's group in the result, placed at its distances as at the end.
     fn standing(&self, result: &RunResult, identity: &Identity) -> Option<Standing> {
         let mut placed = result.clone();
         place(&mut placed, &BTreeMap::new()).ok()?;
         standing(&placed, identity, self.screen.columns())
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub(crate) fn end(&self) {
         self.screen.give_back();
     }
 }
 
-/// What the last probe of a row found: the distance right now.
+/// The last probe of a row: the current distance.
 fn last_probe(result: &RunResult, identity: &Identity) -> Option<f64> {
     let trial = result.case(identity)?.trials().last()?;
     trial.blocks.probe_after_ns.last().copied()

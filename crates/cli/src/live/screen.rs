@@ -1,5 +1,5 @@
-//! The terminal: taken for the live view, and given back as it was, after a panic too. Its keys stay as they are, so
-//! that Ctrl-C is a signal as ever.
+//! The terminal: taken over for the live view, and restored afterwards, even after a panic. Its keys stay as they
+//! are, so that Ctrl-C still is a signal.
 
 use std::{
     io::{self, Stderr},
@@ -23,18 +23,18 @@ use ratatui::{
 
 use super::view::View;
 
-/// How the terminal was, while it is taken.
+/// The settings of the terminal before it was taken over.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// The taken terminal.
 pub(super) struct Screen(Terminal<CrosstermBackend<Stderr>>);
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     pub(super) fn take() -> io::Result<Self> {
         let before = tcgetattr(io::stderr())?;
         let mut taken = before.clone();
-        // Typed characters would stand in the picture; a stopped or killed command would leave it on the terminal.
+        // Typed characters would disturb the picture; a stopped or killed command would leave it on the terminal.
         taken.local_flags.remove(LocalFlags::ECHO);
         for key in [SpecialCharacterIndices::VSUSP, SpecialCharacterIndices::VQUIT] {
             taken.control_chars[key as usize] = nix::libc::_POSIX_VDISABLE;
@@ -53,12 +53,12 @@ impl Screen {
         self.0.size().map_or(80, |size| usize::from(size.width))
     }
 
-    /// Draws the view. A terminal that is gone has nobody who could miss it.
+    /// Draws the view. Errors are ignored: if the terminal is gone, no one sees it.
     pub(super) fn draw(&mut self, view: &View) {
         let _ = self.0.draw(|frame| view.draw(frame));
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub(super) fn give_back(&self) {
         give_back();
     }
@@ -70,7 +70,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back as it was; once.
+/// Restores the terminal, once.
 fn give_back() {
     let before = BEFORE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     let Some(before) = before else { return };
@@ -78,7 +78,7 @@ fn give_back() {
     let _ = tcsetattr(io::stderr().as_fd(), SetArg::TCSANOW, &before);
 }
 
-/// What a panic says would be lost with the screen on which it stands.
+/// A panic message would be lost with the alternate screen.
 fn give_back_on_panic() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

@@ -1,4 +1,4 @@
-//! The picture: what is measured, the standing of its group, and its histogram.
+//! The picture: the current case, the standing of its group, and its histogram.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
     progress::{left, words},
 };
 
-/// Bars where the locale has no UTF-8.
+/// Bars for a locale without UTF-8.
 const ASCII_BARS: bar::Set<'static> = bar::Set {
     full: "#",
     seven_eighths: "#",
@@ -31,22 +31,22 @@ const ASCII_BARS: bar::Set<'static> = bar::Set {
     empty: " ",
 };
 
-/// Lines of the histogram.
+/// The lines of the histogram.
 const BARS: u16 = 6;
 
-/// What is shown.
+/// The content of the live view.
 #[derive(Default)]
 pub(super) struct View {
-    /// True if nothing but ASCII may be shown.
+    /// True if only ASCII may be shown.
     pub is_ascii: bool,
-    /// What is measured now.
+    /// The current measurement.
     pub what: String,
-    /// How far the run is, from 0 to 1.
+    /// The progress of the run, from 0 to 1.
     pub done: f64,
     pub elapsed: Duration,
     /// The last probe of the distance.
     pub now: Option<f64>,
-    /// The group of what was measured last.
+    /// The group of the row measured last.
     pub standing: Option<Standing>,
     measured: usize,
     failed: usize,
@@ -63,7 +63,7 @@ impl View {
         self.trials = result.cases.iter().map(|case| case.trials().len()).max().unwrap_or(0);
     }
 
-    /// Draws all of it.
+    /// Draws everything.
     pub(super) fn draw(&self, frame: &mut Frame) {
         let bars = if self.samples().is_some() { BARS + 2 } else { 0 };
         let parts = [Constraint::Length(4), Constraint::Min(1), Constraint::Length(bars)];

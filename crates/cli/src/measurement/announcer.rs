@@ -1,22 +1,22 @@
-//! What iceperf prints while it measures: the banners of what is measured, and its payloads as they are done.
-//! On standard error, for the tables come at the end.
+//! iceperf's output while it measures: a banner for each transport, and the payloads that are done. It goes
+//! to standard error, because the tables come at the end.
 
 use std::collections::BTreeSet;
 
 use ipcmark_report::{iceperf_banner, iceperf_payload};
 use ipcmark_results::{RunResult, Status};
 
-/// What has been announced of a run.
+/// The rows of a run that have been announced.
 #[derive(Default)]
 pub(crate) struct Announcer {
-    /// The rows.
+    /// The announced rows.
     known: BTreeSet<(String, u64)>,
-    /// The transports whose payloads are being announced: those that take turns.
+    /// The transports whose payloads are being announced; they are measured in turns.
     transports: BTreeSet<String>,
 }
 
 impl Announcer {
-    /// The text for what has been recorded since the last time.
+    /// The text for the rows recorded since the last call.
     pub(crate) fn recorded(&mut self, result: &RunResult) -> String {
         let measured = result
             .cases
@@ -34,7 +34,7 @@ impl Announcer {
         }
     }
 
-    /// What comes before the payloads: a comma, or the banners of transports that are new.
+    /// The text before the payloads: a comma, or the banners of new transports.
     fn head(&mut self, transports: BTreeSet<String>) -> String {
         if transports == self.transports {
             return ", ".into();
@@ -45,7 +45,7 @@ impl Announcer {
         format!("{end}{banners}Measurement for: ")
     }
 
-    /// The end of the line, where there is one.
+    /// The end of the line, if one was begun.
     pub(crate) fn end(&self) -> &'static str {
         if self.transports.is_empty() { "" } else { "\n" }
     }

@@ -14,7 +14,7 @@ use crate::{
     output,
 };
 
-/// Checks, before anything is measured, that the result of one row or `several` can be shown and written as asked for.
+/// Checks, before anything is measured, that the result of one row or `several` can be shown and written as requested.
 pub(crate) fn check(arguments: &RunArguments, several: bool) -> Result<(), String> {
     check_shown(arguments.format)?;
     check_rows(arguments, several)?;
@@ -45,7 +45,7 @@ pub(crate) fn check_shown(shown: &Format) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each of these files can be written, and takes the place of no other.
+/// Checks that each of these files can be written, and that no two are the same.
 pub(crate) fn check_paths(paths: &[&PathBuf]) -> Result<(), String> {
     for (at, path) in paths.iter().enumerate() {
         check_writable(path).map_err(|e| e.to_string())?;
@@ -60,12 +60,12 @@ pub(crate) fn check_paths(paths: &[&PathBuf]) -> Result<(), String> {
     Ok(())
 }
 
-/// True if the second of two paths to be written would replace the first.
+/// True if writing the second path would replace the first.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     !is_stream(one) && place(one) == place(other)
 }
 
-/// The path without links; of a file that is not there yet, by its directory.
+/// The path with all links resolved; for a file that does not exist yet, by its directory.
 fn place(path: &Path) -> PathBuf {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let beside = || {
@@ -75,13 +75,13 @@ fn place(path: &Path) -> PathBuf {
     fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.into())
 }
 
-/// Writes the result itself, if a file is given; false where that failed, which is said.
+/// Writes the result itself, if a file is given; if that fails, prints the error and returns false.
 pub(crate) fn save(path: Option<&PathBuf>, result: &RunResult) -> bool {
     let written = path.map_or(Ok(()), |path| ipcmark_results::write_atomically(path, result));
     written.map_err(output::say).is_ok()
 }
 
-/// Writes every export; false where one failed, which is said.
+/// Writes every export; if one fails, prints the error and returns false.
 pub(crate) fn write(exports: &[Export], result: &RunResult) -> bool {
     let failures: Vec<String> =
         exports.iter().filter_map(|export| write_one(export, result).err()).collect();

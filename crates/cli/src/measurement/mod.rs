@@ -1,4 +1,4 @@
-//! A run: from the flags to a plan, from the plan to a result, from the result to what is shown.
+//! A run: from the flags to a plan, then to a result, then to the output.
 
 mod announcer;
 pub(crate) mod exports;
@@ -33,12 +33,12 @@ pub(crate) use self::recorder::{Recorder, recorded};
 
 pub(crate) use self::request::RunRequest;
 
-/// Where a leader waits for followers that are other commands.
+/// A leader that waits for followers in other commands.
 pub(crate) struct Leader {
     pub address: LeaderAddress,
-    /// How long they have to come; where nothing is said, until the user interrupts.
+    /// The time within which they must connect; None waits until the user interrupts.
     pub patience: Option<Duration>,
-    /// True if the user is told where it waits.
+    /// True if the user is told the address.
     pub is_told: bool,
 }
 
@@ -50,7 +50,7 @@ impl Leader {
         }
     }
 
-    /// Waits for the followers; none where `stop` became readable before they came.
+    /// Waits for the followers; None if `stop` became readable first.
     fn gather(
         &self,
         subscribers: u32,
@@ -76,7 +76,7 @@ impl Leader {
     }
 }
 
-/// Measures what the flags ask for, and shows it. With a leader, the followers are other commands that connect to it.
+/// Measures what the flags request, and shows it. With a leader, the followers are other commands that connect to it.
 pub(crate) fn measure(
     arguments: &RunArguments,
     leader: Option<&Leader>,
@@ -88,25 +88,25 @@ pub(crate) fn measure(
     request.plan.location = leader.map_or(FollowerLocation::ThisCommand, Leader::location);
     exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
     arguments.live.then(live::check).transpose()?;
-    // What cannot be kept is said before it is measured.
+    // Reports an unusable history before the measurement.
     let _ = arguments.history.then(history::open).transpose()?;
     let done = run(arguments, registry, request, leader).unwrap_or_else(output::failed);
     Ok(transports.status(done))
 }
 
-/// Those of a leader by hand are the followers that connect to it.
+/// Refuses `--pairs` for a leader by hand, whose followers are those that connect to it.
 pub(crate) fn refuse_several_at_once(arguments: &RunArguments) -> Result<(), String> {
     let reason = "--pairs starts its leaders and followers itself: it goes with 'ipcmark run', and a leader by hand \
                   has the followers that connect to it";
     if arguments.pairs > 1 { Err(reason.into()) } else { Ok(()) }
 }
 
-/// True if more than one row of a plan is going to be measured.
+/// True if more than one row of a plan will be measured.
 pub(crate) fn has_several_rows(plan: &Plan) -> bool {
     plan.rows.iter().filter(|row| row.verdict.is_none()).count() > 1
 }
 
-/// The same, with the transports of the modules that are there and both ends in this command.
+/// The same, with the transports of the modules found and both ends in this command.
 pub(crate) fn measure_here(arguments: &RunArguments) -> Outcome {
     measure(arguments, None, &registry::look(&arguments.module, &arguments.named())?)
 }
@@ -139,8 +139,9 @@ fn run(
     Ok(conclude(arguments, &request.selection, registry, &result?, &interrupts))
 }
 
-/// Measures between this command and the one follower that comes to it, until `stop` is readable; nothing where that was so
-/// before it came. What there is so far goes to `output` after every trial, and the whole at the end.
+/// Measures between this command and the one follower that connects to it, until `stop` is readable; None if that
+/// happened before it connected. The result so far is written to `output` after every trial, and the whole result at
+/// the end.
 pub(crate) fn measure_pair(
     mut request: RunRequest,
     registry: &Registry,
@@ -158,7 +159,7 @@ pub(crate) fn measure_pair(
     result.map(Some)
 }
 
-/// How many of the followers that have come only listen. Not all may.
+/// The number of connected followers that only listen. At least one must not.
 fn silent(followers: &RemoteFollowers, request: &RunRequest) -> Result<u32, Error> {
     match followers.silent() {
         1.. if request.plan.patterns.contains(&Pattern::FanIn) => {
@@ -192,7 +193,8 @@ pub(crate) fn conclude(
     ExitCode::from(u8::from(!written || !exported || !kept || !shown || !measured))
 }
 
-/// Adds the result to the history; false where that failed, which is said. One that was interrupted is left out.
+/// Adds the result to the history; if that fails, prints the error and returns false. An interrupted result is
+/// not added.
 fn keep(result: &RunResult) -> bool {
     if !result.complete {
         output::say("not added to the history: the result is incomplete");
@@ -203,7 +205,7 @@ fn keep(result: &RunResult) -> bool {
     added.map_err(output::say).is_ok()
 }
 
-/// Prints the result; false where that failed.
+/// Prints the result; false if that fails.
 pub(crate) fn show(format: &Format, result: &RunResult) -> bool {
     match format.render(result, output::terminal()) {
         Ok(text) => output::print(&text),

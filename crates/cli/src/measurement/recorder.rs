@@ -1,4 +1,4 @@
-//! What happens while a run measures: progress is shown, and the result file written after every trial.
+//! The actions during a run: progress is shown, and the result file is written after every trial.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use ipcmark_transport::Error;
 use super::{announcer::Announcer, request::RunRequest};
 use crate::{interrupts::Interrupts, live::Live, output, progress::Progress};
 
-/// Measures what a request asks for with both ends in this command, and tells the recorder.
+/// Measures a request with both ends in this command, and informs the recorder.
 pub(crate) fn recorded(
     request: &RunRequest,
     registry: &Registry,
@@ -29,34 +29,34 @@ pub(crate) struct Recorder {
     progress: Progress,
     live: Option<Live>,
     announcer: Option<Announcer>,
-    /// Which run this is, from 0, of how many that are one to the user.
+    /// The index of this run, from 0, and the number of runs that the user sees as one.
     part: (usize, usize),
 }
 
 impl Recorder {
-    /// A recorder of a run whose result goes to `output`.
+    /// A recorder for a run whose result goes to `output`.
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
-        // A stream would get one whole result after the other: it gets the last one only.
+        // A stream would get every intermediate result in sequence: it gets only the last one.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
         Self { output, progress: Progress::new(), live: None, announcer: None, part: (0, 1) }
     }
 
-    /// The same, which says what is measured as iceperf does, instead of a line of progress.
+    /// The same, with iceperf's announcements instead of a line of progress.
     pub(crate) fn announcing(self) -> Self {
         Self { announcer: Some(Announcer::default()), ..self }
     }
 
-    /// The same, which draws the run so far instead of a line of progress, if that is wanted.
+    /// The same, with a drawing of the run so far instead of a line of progress, if `wanted`.
     pub(crate) fn drawing(self, wanted: bool) -> Result<Self, Error> {
         Ok(if wanted { Self { live: Some(Live::begin()?), announcer: None, ..self } } else { self })
     }
 
-    /// What follows is the run of this number, from 0, of so many that are one to the user.
+    /// Begins run `number`, from 0, of the `of` runs that the user sees as one.
     pub(crate) fn begin_part(&mut self, number: usize, of: usize) {
         self.part = (number, of);
     }
 
-    /// Removes the line of progress, or gives the terminal back.
+    /// Removes the line of progress, or restores the terminal.
     pub(crate) fn clear(&self) {
         if let Some(live) = &self.live {
             live.end();
@@ -67,7 +67,8 @@ impl Recorder {
         }
     }
 
-    /// An error is left to the end of the run, when the whole result is written and its errors are said.
+    /// Errors are ignored here: they are reported at the end of the run, when the whole result is
+    /// written.
     fn write(&mut self, result: &RunResult) {
         if let Some(path) = &self.output {
             let _ = ipcmark_results::write_atomically(path, result);

@@ -1,4 +1,4 @@
-//! What the flags ask for, as the engine takes it.
+//! The flags, converted into the engine's request.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,26 +23,26 @@ use crate::{
     transport_options,
 };
 
-/// What is measured where no sizes are given.
+/// The sizes that are measured by default.
 const DEFAULT_SIZES: [usize; 3] = [64, 4 << 10, 1 << 20];
 
-/// The time for `--precision` where no budget is given.
+/// The default budget for `--precision`.
 const MOST_FOR_PRECISION: Duration = Duration::from_secs(600);
 
-/// What the flags ask for.
+/// A run as the flags request it.
 pub(crate) struct RunRequest {
     pub selection: Selection,
     pub plan: PlanRequest,
     pub options: RunOptions,
 }
 
-/// Trials that are just enough for an interval.
+/// The fewest trials that give an interval.
 const FEW_TRIALS: u32 = 3;
 
-/// What each of them measures of a row at least.
+/// The shortest measurement of a row in each of them.
 const LEAST: Duration = Duration::from_millis(60);
 
-/// Messages of a row in a trial, so that three of them carry a p99.
+/// The messages of a row in each trial that give a p99 over three trials.
 const MESSAGES: f64 = 200.0;
 
 impl RunRequest {
@@ -64,8 +64,8 @@ impl RunRequest {
 }
 
 impl RunRequest {
-    /// Leaves out what does not cross hosts: the names of these. An error if one of them was asked for by its name, or
-    /// nothing else was.
+    /// Leaves out the transports that do not cross hosts, and returns their names. An error if the user named one of
+    /// them, or if nothing is left.
     pub(crate) fn keep_across_hosts(&mut self, registry: &Registry) -> Result<Vec<String>, String> {
         let definition = |at: &usize| registry[*at].definition();
         let crosses = |at: &usize| definition(at).capabilities.crosses_hosts;
@@ -85,11 +85,11 @@ impl RunRequest {
         Ok(left.iter().map(name).collect())
     }
 
-    /// Three trials, each as long as it takes until all together carry a p99 at the slowest of its loads.
+    /// Sets three trials, each so long that all together give a p99 at the slowest load.
     pub(crate) fn measure_enough_for_p99(&mut self) {
         let gaps = self.plan.loads.iter().filter_map(|load| load.gap_ns());
         let gap_ns = gaps.fold(0.0, f64::max);
-        // Messages a second or more apart are the fewest that a trial has.
+        // If messages are 50 ms or more apart, a trial is as long as one gap.
         let messages = if gap_ns < 5e7 { MESSAGES } else { 1.0 };
         let length = LEAST.max(Duration::from_nanos((messages * gap_ns) as u64));
         self.plan.trials = Trials::Fixed(FEW_TRIALS);
@@ -130,7 +130,7 @@ fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
     refuse_pairs(arguments)
 }
 
-/// Publishers are all the followers that there are.
+/// Refuses flags that contradict publishers, which are all the followers.
 fn refuse_beside_publishers(arguments: &RunArguments) -> Result<(), String> {
     let other = match arguments {
         _ if arguments.publishers == 1 => return Ok(()),
@@ -144,7 +144,7 @@ fn refuse_beside_publishers(arguments: &RunArguments) -> Result<(), String> {
     ))
 }
 
-/// Several pairs are of one follower each, and all send the same.
+/// Refuses flags that contradict several pairs: each has one follower, and all send the same.
 fn refuse_pairs(arguments: &RunArguments) -> Result<(), String> {
     let reason = if arguments.pairs == 1 {
         return Ok(());
@@ -158,7 +158,7 @@ fn refuse_pairs(arguments: &RunArguments) -> Result<(), String> {
     Err(reason.into())
 }
 
-/// Several followers mean fan-out where they listen, fan-in where they publish.
+/// Several followers mean fan-out if they listen, fan-in if they publish.
 fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
     match (&arguments.patterns, arguments.subscribers, arguments.publishers) {
         (Some(patterns), ..) => patterns.clone(),
@@ -168,7 +168,7 @@ fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
     }
 }
 
-/// Followers of one leader.
+/// The number of followers of one leader.
 fn followers(arguments: &RunArguments) -> u32 {
     arguments.subscribers.max(arguments.publishers)
 }
@@ -202,19 +202,19 @@ fn loads(arguments: &RunArguments) -> Vec<Load> {
     let arrivals = arguments.arrivals.into();
     let rate = |per_second: &u64| Load::Rate { per_second: *per_second, arrivals };
     match (&arguments.rate, arguments.interval) {
-        // Each once, the lowest first.
+        // Each rate once, the lowest first.
         (Some(rates), _) => rates.iter().collect::<BTreeSet<_>>().into_iter().map(rate).collect(),
         (None, Some(pause)) => vec![Load::Interval { pause_ns: pause.as_nanos() as u64 }],
         (None, None) => vec![Load::Closed],
     }
 }
 
-/// The waits of all transports, without the words that are for some alone.
+/// The waits of all transports, without the words for particular transports.
 fn waits(words: &[WaitWord]) -> Waits {
     gathered(words.iter().filter(|word| word.transports.is_none())).unwrap_or_default()
 }
 
-/// The waits of the transports that have words of their own, by their place in the registry.
+/// The waits of the transports that have words of their own, by index in the registry.
 fn waits_of(words: &[WaitWord], registry: &Registry) -> Result<BTreeMap<usize, Waits>, String> {
     let mut words_of: BTreeMap<usize, Vec<&WaitWord>> = BTreeMap::new();
     for word in words {
@@ -229,7 +229,7 @@ fn places(word: &WaitWord, registry: &Registry) -> Result<Vec<usize>, String> {
     word.transports.as_ref().map_or(Ok(Vec::new()), |word| selection::matching(word, registry))
 }
 
-/// What some words say together; nothing where there are none.
+/// The waits that these words give together; None if there are none.
 fn gathered<'a>(words: impl IntoIterator<Item = &'a WaitWord>) -> Option<Waits> {
     let waits: Vec<Option<Wait>> = words.into_iter().map(|word| word.wait).collect();
     match waits.is_empty() {
@@ -238,7 +238,7 @@ fn gathered<'a>(words: impl IntoIterator<Item = &'a WaitWord>) -> Option<Waits> 
     }
 }
 
-/// Where nothing is said the run gets its time once it is known how much there is to measure.
+/// By default, the engine sets the run's time once it knows how much there is to measure.
 fn trials(arguments: &RunArguments) -> Trials {
     if let Some(half_width) = arguments.precision {
         return Trials::Until { half_width, most: arguments.budget.unwrap_or(MOST_FOR_PRECISION) };
@@ -254,7 +254,7 @@ fn trials(arguments: &RunArguments) -> Trials {
     }
 }
 
-/// A line of memory that nobody touches misleads where messages are large: unless told otherwise every byte is.
+/// Untouched cache lines give misleading times for large messages: by default every byte is touched.
 fn payloads(
     arguments: &RunArguments,
     trace: Option<&Trace>,

@@ -1,4 +1,4 @@
-//! The other pairs of a row: sessions of the same transport that run the same traffic while the row has its turn.
+//! The background pairs of a row: sessions of the same transport that run the same traffic during the row's turn.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::{
     wire::{Opening, Pass, Reply, Request},
 };
 
-/// The pairs beside the one that is measured.
+/// The background pairs of the measured one.
 #[derive(Default)]
 pub(super) struct Background<'a>(Vec<Pair<'a>>);
 
-/// One of them.
+/// One background pair.
 struct Pair<'a> {
     session: Session<'a>,
-    /// What its ends were opened with, and what they said.
+    /// The opening of its endpoints, and their replies.
     open: Option<(Opening, Vec<Reply>)>,
 }
 
@@ -41,12 +41,12 @@ impl<'a> Background<'a> {
         placements.iter().enumerate().map(start).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether all processes are there, as far as is known.
+    /// True if all processes are present, as far as is known.
     pub(super) fn is_whole(&self) -> bool {
         self.0.iter().all(|pair| pair.session.is_whole())
     }
 
-    /// Opens the ends of all and warms them up.
+    /// Opens the endpoints of all pairs and warms them up.
     pub(super) fn open(
         &mut self,
         sessions: &Sessions<'a>,
@@ -58,25 +58,25 @@ impl<'a> Background<'a> {
         self.of_each(|pair| {
             let opening = sessions.opening(planned.wait, planned.options.clone(), slot, n_sends)?;
             let request = Request::Open(opening.clone());
-            // Noted before it is asked for: what a failure leaves is cleared up by its name.
+            // Kept before the request: after a failure, the leftovers are removed by its number.
             let (_, opened) = pair.open.insert((opening, Vec::new()));
             *opened = pair.session.ask("opening", &request, Duration::ZERO)?;
             pair.session.begin(pass).map(drop)
         })
     }
 
-    /// Has all run beside the turn of this number; returns once all do.
+    /// Makes all pairs run beside the turn of this number; returns once they do.
     pub(super) fn run(&mut self, number: u32) -> Result<(), SessionError> {
         self.of_each(|pair| pair.session.run_in_background(number))
     }
 
-    /// Has all stop, at once, and waits until they have.
+    /// Stops all pairs at once, and waits until they have stopped.
     pub(super) fn stop(&mut self, expected: Duration) -> Result<(), SessionError> {
         self.0.iter_mut().for_each(|pair| pair.session.end_background());
         self.of_each(|pair| pair.session.await_background(expected).map(drop))
     }
 
-    /// Closes the ends of all; what they reported.
+    /// Closes the endpoints of all pairs; returns their reports.
     pub(super) fn close(
         &mut self,
         sessions: &Sessions<'a>,
@@ -96,7 +96,7 @@ impl<'a> Background<'a> {
         Ok(reports)
     }
 
-    /// Ends all of them and removes what they left.
+    /// Ends all pairs and removes their leftovers.
     pub(super) fn clear_up(self, sessions: &Sessions<'a>, transport: Option<&dyn AnyTransport>) {
         for Pair { session, open } in self.0 {
             match open {
@@ -106,7 +106,7 @@ impl<'a> Background<'a> {
         }
     }
 
-    /// Does this with one after the other; an error says which pair it is.
+    /// Does this with one pair after the other; an error names the pair.
     fn of_each(
         &mut self,
         mut does: impl FnMut(&mut Pair<'a>) -> Result<(), SessionError>,
@@ -116,7 +116,7 @@ impl<'a> Background<'a> {
     }
 }
 
-/// The same failure, with the pair that it is of: the measured one is the first.
+/// The same failure, with the number of its pair: the measured pair is number 1.
 fn named(at: usize, error: SessionError) -> SessionError {
     match error {
         SessionError::Failed(reason) => {

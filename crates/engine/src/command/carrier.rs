@@ -1,5 +1,5 @@
-//! What carried the messages of a case, judged from what its processes saw. A library that cannot do what it
-//! was asked to do often falls back without a word.
+//! The carrier of a case's messages, concluded from what its processes observed. A library that cannot do what it
+//! was asked for often falls back silently.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,31 @@ use ipcmark_transport::{Carrier, Span};
 
 use crate::wire::{Mapping, PlainText};
 
-/// The most names that are written down.
+/// The most names that are recorded.
 const MOST_NAMES: usize = 8;
 
-/// What is known about the way that the messages of a case took.
+/// The evidence of how a case's messages travelled.
 pub(crate) struct Evidence<'a> {
-    /// What the transport says.
+    /// The transport's declaration.
     pub declared: Option<Carrier>,
     pub span: Span,
-    /// Whether the interface was the session's own: otherwise others' traffic is in its counter.
+    /// True if the interface was the session's own; otherwise its counter includes others' traffic.
     pub sandboxed: bool,
-    /// Bytes of the largest message.
+    /// The bytes of the largest message.
     pub payload: usize,
-    /// Bytes that a message has at least, on average.
+    /// The minimum number of bytes that a message has on average.
     pub least_mean: f64,
     pub loopback_bytes_per_message: f64,
-    /// Whether every process has a socket that speaks over a network interface.
+    /// True if every process has a socket that communicates over a network interface.
     pub has_network_sockets: bool,
-    /// Whether the ends are on different hosts.
+    /// True if the endpoints are on different hosts.
     pub apart: bool,
-    /// What each process shares.
+    /// The shared memory of each process.
     pub shared: &'a [Vec<Mapping>],
 }
 
 impl Evidence<'_> {
-    /// What it says.
+    /// The carrier that follows from the evidence.
     pub(crate) fn conclusion(&self) -> CarrierEvidence {
         let common = if self.apart { Vec::new() } else { self.common() };
         let large = common.iter().any(|mapping| mapping.bytes >= self.payload as u64);
@@ -53,12 +53,12 @@ impl Evidence<'_> {
     }
 
     fn carrier(&self, shares_enough: bool) -> Carrier {
-        // A packet has a head, but a message could be compressed by nobody here.
+        // A packet adds a header, and messages are not compressed.
         let on_loopback =
             self.has_network_sockets && self.loopback_bytes_per_message >= self.least_mean * 0.9;
         match self.span {
             Span::None | Span::Thread => Carrier::Process,
-            // What looks the same in the tables of two hosts is not the same.
+            // Identical entries in the tables of two hosts are not the same object.
             Span::Process if self.apart => Carrier::Network,
             Span::Process if on_loopback && (self.sandboxed || !shares_enough) => Carrier::Network,
             Span::Process if shares_enough => Carrier::SharedMemory,
@@ -66,7 +66,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The memory that all processes share, each piece once.
+    /// The memory that all processes share, each mapping once.
     fn common(&self) -> Vec<Mapping> {
         let Some((first, others)) = self.shared.split_first() else { return Vec::new() };
         let ids = |process: &Vec<Mapping>| {

@@ -1,4 +1,4 @@
-//! The process of a cleaner, as the command sees it.
+//! The cleaner's process, as the command sees it.
 
 use std::{
     io::{self, Write},
@@ -11,31 +11,31 @@ use ipcmark_transport::{Error, RunId};
 
 use super::keeper_process::KEEPER_COMMAND;
 
-/// The word by which a keeper is told to be a cleaner.
+/// The argument that makes a keeper a cleaner.
 pub(crate) const CLEANER: &str = "cleaner";
 
-/// What tells a cleaner that there is nothing for it to do.
+/// The byte that tells a cleaner that nothing is left to do.
 pub(crate) const DISMISSED: u8 = b'.';
 
-/// A process that outlives this command if that is killed, ends its sessions and removes what its run has
-/// left. It learns of that by its standard input. Dropping it says that nothing is left to do.
+/// A process that outlives this command if the command is killed, ends its sessions and removes its run's
+/// leftovers. It notices that by its standard input. Dropping this value tells it that nothing is left to do.
 pub struct CleanerProcess {
     run: Option<RunId>,
     child: Child,
 }
 
 impl CleanerProcess {
-    /// Starts the cleaner of this command, and of the names of its run if it has any.
+    /// Starts the cleaner of this command, and of the names of its run if it has one.
     ///
     /// # Errors
-    /// There is no process left.
+    /// The process cannot be started.
     pub fn start(run: Option<RunId>) -> Result<Self, Error> {
         let child =
             spawn(run).map_err(|e| Error::scarce("start", "a process that cleans up", e))?;
         Ok(Self { run, child })
     }
 
-    /// Starts it again where somebody has killed it.
+    /// Restarts the cleaner if it was killed.
     pub(crate) fn revive(&mut self) -> Result<(), Error> {
         if self.child.try_wait().is_ok_and(|status| status.is_none()) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Drop for CleanerProcess {
     fn drop(&mut self) {
         let told =
             self.child.stdin.take().map(|mut stdin: ChildStdin| stdin.write_all(&[DISMISSED]));
-        // One that has ended already cannot be told.
+        // A cleaner that has already ended cannot be told.
         drop(told);
         let _ = self.child.wait();
     }

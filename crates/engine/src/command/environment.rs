@@ -1,4 +1,4 @@
-//! The machine's facts as the result states them.
+//! The machine facts for the result.
 
 use ipcmark_machine::{
     clock,
@@ -8,7 +8,7 @@ use ipcmark_machine::{
 };
 use ipcmark_results::{Clock, Environment, FactEffect, MachineFact};
 
-/// The machine, and where the workers were placed on it.
+/// The machine, and the placement of the workers on it.
 pub(crate) fn environment(placement: &Placement, sandbox: String) -> Environment {
     let Facts { cpu_model, cpus, kernel, os, hypervisor, memory_bytes } = Facts::read();
     Environment {
@@ -26,7 +26,7 @@ pub(crate) fn environment(placement: &Placement, sandbox: String) -> Environment
     }
 }
 
-/// What `doctor` tells of the processors of the ends, without what it measures.
+/// The facts that `doctor` reports about the endpoints' processors, without its measurements.
 fn machine_facts(placement: &Placement) -> Vec<MachineFact> {
     let Ok(system) = System::running() else { return Vec::new() };
     let chosen: Vec<u32> = placement.cpus().collect();
@@ -44,7 +44,7 @@ fn machine_fact(finding: Finding) -> MachineFact {
     MachineFact { name: finding.name.into(), value: finding.value, effect }
 }
 
-/// The clock as a worker found it on its own processor.
+/// The clock as a worker measured it on its own processor.
 pub(crate) fn clock(read_ns: f64, step_ns: u64) -> Clock {
     Clock { read_ns, step_ns, source: clock::source() }
 }

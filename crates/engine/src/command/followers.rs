@@ -1,17 +1,17 @@
-//! Followers that this command does not start itself: where the connections to their keepers come from.
+//! Followers that this command does not start itself: the source of the connections to their keepers.
 
 use std::{net::IpAddr, os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_transport::Error;
 
-/// Provides a session with its followers, where they are other commands.
+/// Provides a session with followers that are other commands.
 pub trait FollowerSource {
     /// True if the followers can be on other hosts, which share neither memory nor a clock with the leader.
     fn is_remote(&self) -> bool;
 
-    /// One connection to the keeper of each follower, in the order of their numbers. Waits up to `patience`
-    /// for those that are missing; `None` if the user interrupts meanwhile.
+    /// One connection to the keeper of each follower, in the order of their numbers. Waits up to `patience` for
+    /// missing ones; `None` if the user interrupts meanwhile.
     ///
     /// # Errors
     /// A follower is missing and none came in time.
@@ -24,9 +24,9 @@ pub trait FollowerSource {
 
 /// A connection to the keeper of a follower.
 pub struct FollowerKeeper {
-    /// Takes [orders](crate::Order), brings [reports](crate::KeeperReport).
+    /// The socket for [orders](crate::Order) and [reports](crate::KeeperReport).
     pub frames: FrameSocket,
-    /// The address at which the follower reaches the leader, if they can be on different hosts. At which the
-    /// leader reaches the follower, that knows itself.
+    /// The address at which the follower reaches the leader, if they can be on different hosts. The follower itself
+    /// knows its own address.
     pub leader_address: Option<IpAddr>,
 }

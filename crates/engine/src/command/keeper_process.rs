@@ -1,4 +1,4 @@
-//! The process of a keeper, as whoever starts it sees it.
+//! The keeper's process, as the process that starts it sees it.
 
 use std::{
     os::{
@@ -25,19 +25,19 @@ use nix::{
 use super::stderr_tail::{StderrTail, pipe};
 use crate::wire::COMMAND_FD;
 
-/// The word by which the executable is told to be a keeper.
+/// The argument that makes the executable a keeper.
 pub const KEEPER_COMMAND: &str = "__keeper";
 
 /// The time that a keeper has to end its workers and itself.
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
-/// A keeper's process. It ends when this is dropped.
+/// A keeper's process. Dropping this value ends it.
 pub struct KeeperProcess {
     child: Child,
     /// The connection to it.
     pub frames: FrameSocket,
     stderr: StderrTail,
-    /// What everything that it starts carries.
+    /// The mark of all processes that it starts.
     mark: Mark,
 }
 
@@ -72,19 +72,19 @@ impl KeeperProcess {
         Ok(Self { child, frames, stderr: StderrTail::new(tail), mark })
     }
 
-    /// How it ended, with the end of its standard error, once its frames have. The kernel closes a dying
-    /// process's descriptors before it has an exit status: that is waited for.
+    /// Its exit status and standard error tail, once its frames have ended. The kernel closes a dying process's
+    /// descriptors before it has an exit status, so this waits for the status.
     pub(crate) fn exit(&mut self, patience: Duration) -> (String, Option<String>) {
         let how = match self.await_exit(patience) {
             Some(status) => format!("the session's keeper ended ({status})"),
             None => "the session's keeper ended".into(),
         };
-        // All that it wrote is in the pipe; a process that it left may hold the pipe open.
+        // All that it wrote is in the pipe; a process that it left may keep the pipe open.
         self.stderr.fill();
         (how, self.stderr.text())
     }
 
-    /// Sleeps until the process has ended. Without pidfds (before Linux 5.3) it looks once.
+    /// Sleeps until the process has ended. Without pidfds (before Linux 5.3) it checks once.
     fn await_exit(&mut self, patience: Duration) -> Option<ExitStatus> {
         if let Some(pidfd) = pidfd(Pid::from_raw(self.child.id() as i32)) {
             let mut wanted = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
@@ -94,8 +94,8 @@ impl KeeperProcess {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Waits until it is gone, after its last order. It takes along whatever the workers have
-    /// started. Where it does not, or was killed, that is found by its mark.
+    /// Waits until it is gone, after its last order. It ends everything that the workers have started. If it does
+    /// not, or was killed, those processes are found by its mark.
     pub fn end(&mut self) {
         self.frames.close();
         self.stderr.fill_until_end(Instant::now() + ENDS_WITHIN);
@@ -116,7 +116,7 @@ impl Drop for KeeperProcess {
 mod tests {
     use super::*;
 
-    /// The status was left out where it came after the end of the frames.
+    /// The status was missing if it came after the end of the frames.
     #[test]
     fn an_exit_status_that_comes_late_is_waited_for() {
         let (frames, _) = FrameSocket::pair().unwrap();

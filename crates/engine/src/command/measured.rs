@@ -1,4 +1,4 @@
-//! From what the workers of a row report of a trial to its measurement.
+//! Turns the reports of a row's workers for one trial into its measurement.
 
 use std::time::Duration;
 
@@ -18,45 +18,45 @@ use crate::wire::{
     Traffic, WorkingSetReport,
 };
 
-/// A shorter wait is that of falling asleep and waking up.
+/// A shorter wait consists of falling asleep and waking up.
 const SHORTEST_IDLE: Duration = Duration::from_millis(20);
 
-/// What the workers of a row reported.
+/// The reports of a row's workers.
 pub(crate) struct Reports {
-    /// Of each worker: the leader first, then the followers in the order of their numbers.
+    /// For each worker: the leader first, then the followers in the order of their numbers.
     opened: Vec<Opened>,
     leader: LeaderReport,
-    /// Of each follower that took part.
+    /// For each follower that took part.
     followers: Vec<(u32, FollowerReport)>,
-    /// Memory that each process shares.
+    /// The shared memory of each process.
     shared: Vec<Vec<Mapping>>,
-    /// What each process holds.
+    /// The resources of each process.
     holdings: Vec<Holdings>,
-    /// Whether every process has a socket that speaks over a network interface.
+    /// True if every process has a socket that communicates over a network interface.
     has_network_sockets: bool,
-    /// Every sample.
+    /// All samples.
     samples: Histogram<u64>,
-    /// The other pairs, which ran beside this one.
+    /// The background pairs, which ran beside this one.
     others: Vec<Reports>,
 }
 
-/// What the command knows of a trial that the workers do not.
+/// The facts of a trial that only the command knows.
 pub(crate) struct Circumstances<'a> {
-    /// Number of the trial.
+    /// The number of the trial.
     pub number: u32,
-    /// Number of the round in which it took its turns.
+    /// The number of the round in which it took its turns.
     pub round: u32,
     pub pattern: Pattern,
-    /// Whether each follower has an end of its own in the leader.
+    /// True if each follower has an endpoint of its own in the leader.
     pub n_sends: bool,
     pub messages_per_publication: u64,
-    /// Of the pair that is measured, then of those beside it.
+    /// The placement of the measured pair, then of the background pairs.
     pub placements: &'a [Placement],
-    /// What the transport says that it is carried by.
+    /// The carrier that the transport declares.
     pub declared: Option<Carrier>,
     pub span: Span,
     pub sandboxed: bool,
-    /// Whether the ends are on different hosts.
+    /// True if the endpoints are on different hosts.
     pub apart: bool,
     pub payload: usize,
     pub load: Load,
@@ -104,7 +104,7 @@ impl Reports {
         })
     }
 
-    /// The samples of its blocks, sorted by their probes.
+    /// The samples of its blocks, grouped by their probes.
     pub(crate) fn placed_samples(&self) -> Vec<PlacedSamples> {
         let groups = self.leader.samples.iter().map(|group| PlacedSamples {
             probe_ns: group.bin.map(ProbeBin::middle_ns),
@@ -118,7 +118,7 @@ impl Reports {
         blocks(&self.leader.blocks)
     }
 
-    /// What was measured.
+    /// The measurement.
     pub(crate) fn measurement(
         self,
         circumstances: &Circumstances<'_>,
@@ -150,7 +150,7 @@ impl Reports {
         self.leader.blocks.iter().filter(|block| block.kind == BlockKind::Sampled)
     }
 
-    /// Over all clock-free blocks together; over all samples where the load leaves none.
+    /// The mean over all clock-free blocks; over all samples if the load leaves none.
     fn clock_free_mean_ns(&self) -> f64 {
         let is_clock_free = |block: &&Block| block.kind == BlockKind::ClockFree;
         let mut clock_free = self.leader.blocks.iter().filter(is_clock_free).peekable();
@@ -163,7 +163,8 @@ impl Reports {
         elapsed_ns as f64 / count.max(1) as f64
     }
 
-    /// Over all samples. A stream's are of batches that are not all alike: over all that was counted.
+    /// The mean over all samples. A stream's samples are of batches of different sizes, so its mean is over all
+    /// that counts.
     fn mean_of_all_ns(&self) -> f64 {
         match self.leader.stream {
             None => self.samples.mean(),
@@ -174,12 +175,12 @@ impl Reports {
         }
     }
 
-    /// Events of the sampled blocks.
+    /// The events of the sampled blocks.
     fn events(&self) -> u64 {
         self.sampled().map(|block| block.events).sum()
     }
 
-    /// What only a stream has.
+    /// The results of a stream only.
     fn stream(&self) -> Result<Option<StreamParts>, String> {
         let Some(report) = &self.leader.stream else { return Ok(None) };
         let depths = report.depth.as_deref().map(ipcmark_results::decode).transpose()?;
@@ -195,7 +196,7 @@ impl Reports {
         }))
     }
 
-    /// What only messages one way have.
+    /// The results of one-way messages only.
     fn one_way(&self) -> Result<Option<OneWayParts>, String> {
         let Some(report) = &self.leader.one_way else { return Ok(None) };
         let clock_offset =
@@ -203,7 +204,7 @@ impl Reports {
         Ok(Some(OneWayParts { send_ns: Times::parse(report.send.clone())?, clock_offset }))
     }
 
-    /// What was offered and sent in an open loop.
+    /// The offered and sent messages of an open loop.
     fn offered(&self) -> Result<Option<Offered>, String> {
         let Some(report) = &self.leader.offered else { return Ok(None) };
         let OfferedReport { sent, unsent, late, elapsed_ns, service, delay, .. } = report;
@@ -217,7 +218,7 @@ impl Reports {
         }))
     }
 
-    /// What the leader measured of each of several followers.
+    /// The leader's results for each of several followers.
     fn answers(&self) -> Result<Vec<Answers>, String> {
         let reports = &self.leader.answers;
         let several = reports.iter().enumerate().filter(|_| reports.len() > 1);
@@ -246,7 +247,7 @@ impl Reports {
         self.others.iter().map(|other| &other.leader)
     }
 
-    /// What the pairs beside this one did, each over its own turns.
+    /// The background pairs, each over its own turns.
     fn other_pairs(&self, circumstances: &Circumstances<'_>) -> Vec<PairRecord> {
         let placed = self.others.iter().zip(&circumstances.placements[1..]);
         let record = |(at, (other, placement)): (usize, (&Self, &Placement))| PairRecord {
@@ -259,7 +260,7 @@ impl Reports {
         placed.enumerate().map(record).collect()
     }
 
-    /// Messages of all turns, those of lost round trips left out.
+    /// The messages of all turns, without those of lost round trips.
     fn messages(&self, circumstances: &Circumstances<'_>) -> u64 {
         if let Some(stream) = &self.leader.stream {
             return stream.received;
@@ -268,8 +269,8 @@ impl Reports {
         ended * circumstances.messages_per_publication
     }
 
-    /// In round trips of all turns, or messages of all streams. One that comes twice or out of order has failed the row
-    /// before this.
+    /// The losses, in round trips of all turns or messages of all streams. A message that came twice or out of
+    /// order has already failed the row.
     fn losses(&self) -> Losses {
         if let Some(StreamReport { sent, received, .. }) = self.leader.stream {
             return Losses { sent, received, lost: sent - received, ..Losses::default() };
@@ -288,7 +289,7 @@ impl Reports {
             payload: circumstances.payload,
             least_mean: self.least_share(circumstances)
                 * match circumstances.load {
-                    // Of a trace that is not played to its end other messages count.
+                    // If a trace is not played to its end, the counted messages can be smaller than its average.
                     Load::Trace { messages, bytes, .. } => 0.5 * bytes as f64 / messages as f64,
                     _ => circumstances.payload as f64,
                 },
@@ -296,7 +297,7 @@ impl Reports {
             has_network_sockets: self.has_network_sockets,
             apart: circumstances.apart,
             shared: match circumstances.n_sends {
-                // What the leader shares with one follower is not the others'.
+                // The leader shares different memory with each follower.
                 true => &self.shared[..self.shared.len().min(2)],
                 false => &self.shared,
             },
@@ -304,7 +305,8 @@ impl Reports {
         evidence.conclusion()
     }
 
-    /// What goes over an interface at least of the messages counted: one packet of multicast reaches all followers.
+    /// The minimum share of the counted messages that goes over an interface: one multicast packet reaches all
+    /// followers.
     fn least_share(&self, circumstances: &Circumstances<'_>) -> f64 {
         if circumstances.n_sends {
             return 1.0;
@@ -314,7 +316,7 @@ impl Reports {
         (all - followers + 1) as f64 / all as f64
     }
 
-    /// The leader's process first. A follower that is a thread of it is another end of that process.
+    /// The leader's process first. A follower that is one of its threads is another endpoint of that process.
     fn processes(&self, placement: &Placement) -> Vec<ProcessRecord> {
         let leader = end(Role::Leader, placement.leader, self.leader.traffic, &self.leader.thread);
         let mut processes = vec![self.process(0, leader, &self.leader.costs)];
@@ -348,8 +350,8 @@ impl Reports {
         }
     }
 
-    /// CPU time that the workers used while they waited for their turns, as a part of the longest such time; 0 where that
-    /// is too short to tell.
+    /// CPU time that the workers used while they waited for their turns, as a share of the longest such time; 0 if
+    /// that is too short to tell.
     pub(crate) fn idle_share(&self) -> f64 {
         let followers = self.followers.iter().filter_map(|(_, report)| report.costs.as_ref());
         let all = || followers.clone().chain([&self.leader.costs]);
@@ -368,15 +370,15 @@ impl Reports {
     }
 }
 
-/// What the slowest of several publishers had delivered when the fastest was through, as a part of that one's. None where
-/// there is one publisher, or no block in which one was through.
+/// The messages that the slowest of several publishers had delivered when the fastest had finished, as a share of
+/// the fastest's. None if there is one publisher, or none finished in any block.
 fn least_published(published: &[u64]) -> Option<f64> {
     let most = published.iter().max().filter(|_| published.len() > 1)?;
     let least = published.iter().min()?;
     (*most > 0).then(|| *least as f64 / *most as f64)
 }
 
-/// The samples of all blocks together, which have as many round trips.
+/// The samples of all blocks together, which must be as many as their round trips.
 fn samples(leader: &LeaderReport) -> Result<Histogram<u64>, String> {
     let mut all = ipcmark_results::new_histogram();
     for group in &leader.samples {
@@ -459,7 +461,7 @@ mod tests {
         LeaderReport { blocks: vec![block], samples: groups.collect(), ..LeaderReport::default() }
     }
 
-    /// Together they were more than a histogram can be written with.
+    /// Added together, they are more than a histogram can be encoded with.
     #[test]
     fn a_round_trip_has_one_sample() {
         assert_eq!(samples(&report(30, &[10, 20])).unwrap().len(), 30);

@@ -1,5 +1,5 @@
-//! What runs in the command itself: it makes the plan, starts a keeper for each session, asks the workers
-//! and makes rows of what they report. It takes no part in a measurement.
+//! The parts that run in the command itself: it makes the plan, starts a keeper for each session, sends requests to
+//! the workers and turns their reports into rows. It takes no part in a measurement.
 
 mod background;
 mod carrier;

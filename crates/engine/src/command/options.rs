@@ -1,4 +1,4 @@
-//! How a run measures its plan.
+//! The options by which a run measures its plan.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,25 +6,25 @@ use ipcmark_machine::placement::Pinning;
 
 use super::followers::FollowerSource;
 
-/// How a run measures its plan; the defaults measure in a sandbox, pinned, with 10 s of patience.
+/// The options by which a run measures its plan; the defaults measure in a sandbox, pinned, with a timeout of 10 s.
 pub struct RunOptions {
     /// The command line, for the record.
     pub command: Vec<String>,
     /// The version of the command, for the record.
     pub version: String,
-    /// Where the workers run.
+    /// The placement of the workers.
     pub pinning: Pinning,
-    /// Whether to try namespaces.
+    /// True to try namespaces.
     pub sandbox: bool,
     /// Files and directories that the transports' options name: a sandbox must not hide them.
     pub visible: Vec<PathBuf>,
-    /// Where the followers come from, if this command does not start them.
+    /// The source of the followers, if this command does not start them.
     pub followers: Option<Box<dyn FollowerSource>>,
-    /// The floor round trip of the distance at which rows are compared; where nothing is said, the one with most blocks.
+    /// The floor round trip of the distance at which rows are compared; by default, the distance with most blocks.
     pub distance: Option<Duration>,
-    /// Whether system calls are counted: exactly, and at such a price that times mean nothing.
+    /// True to count system calls: exactly, and at a cost that makes times meaningless.
     pub counts_calls: bool,
-    /// How long a case may take beyond its expected length.
+    /// The time that a case may take beyond its expected length.
     pub timeout: Duration,
 }
 

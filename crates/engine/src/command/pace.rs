@@ -1,29 +1,30 @@
-//! How much each trial measures of a row, so that the run ends in its time.
+//! The length of each trial's measurement of a row, chosen so that the run ends in its time.
 
 use std::time::{Duration, Instant};
 
 use super::request::{FEWEST_TRIALS, Trials};
 use crate::wire::Length;
 
-/// What one trial measures of a row at least, where nobody says how much.
+/// The minimum that one trial measures of a row, unless a length is given.
 const LEAST: Duration = Duration::from_millis(20);
 
-/// What one trial measures of a row at most, where nobody says how much: more trials tell more than longer ones.
+/// The maximum that one trial measures of a row, unless a length is given: more trials tell more than longer ones.
 const MOST: Duration = Duration::from_millis(250);
 
-/// What one trial measures of a row where neither time nor amount is given.
+/// The time that one trial measures of a row if neither time nor amount is given.
 const STANDARD: Duration = Duration::from_millis(200);
 
-/// What a run spends on sessions, ends and checks beside each turn of the same length, before it is known.
+/// The assumed ratio of a run's total time to its measured time, for sessions, endpoints and checks, until it is
+/// known.
 const EXPECTED_FACTOR: f64 = 2.0;
 
-/// The part of a budget that is kept for rows with too few blocks at the distance at which rows are compared.
+/// The share of a budget kept for rows with too few blocks at the distance at which rows are compared.
 const KEPT: f64 = 0.05;
 
-/// What a trial spent its time on.
+/// The time that a trial spent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
-    /// Sessions started, ends opened, checked, warmed up and closed.
+    /// Sessions started, endpoints opened, checked, warmed up and closed.
     pub setup: Duration,
     /// Turns: blocks, with the probes and the wake-ups around them.
     pub turns: Duration,
@@ -36,24 +37,24 @@ impl Spent {
     }
 }
 
-/// Decides how many trials there are and how long.
+/// Decides the number of trials and their length.
 pub(crate) struct Pace {
-    /// How many trials there are, or the time for them.
+    /// The number of trials, or the time for them.
     trials: Result<u32, Duration>,
     fixed: Option<Length>,
     rows: u32,
     began: Instant,
     done: u32,
-    /// What the last trial measured of a row.
+    /// The time that the last trial measured of a row.
     length: Duration,
-    /// What the last trial took beside its turns.
+    /// The time of the last trial outside its turns.
     setup: Duration,
-    /// How much longer the turns of the last trial took than what they measured.
+    /// The ratio of the last trial's turns to the time that they measured.
     factor: f64,
 }
 
 impl Pace {
-    /// Of a run that begins now and measures so many rows.
+    /// The pace of a run that begins now and measures this many rows.
     pub(crate) fn new(trials: Trials, fixed: Option<Length>, rows: usize) -> Self {
         let trials = match (trials, trials.budget(rows)) {
             (_, Some(budget)) => Err(budget.mul_f64(1.0 - KEPT)),
@@ -72,7 +73,7 @@ impl Pace {
         }
     }
 
-    /// Begins the next trial: what it measures of each row, or nothing where the last was the last.
+    /// Begins the next trial: the length of its measurement of each row, or nothing after the last trial.
     pub(crate) fn next(&mut self) -> Option<Length> {
         let time = match self.trials {
             Ok(count) => (self.done < count).then_some(STANDARD)?,
@@ -84,25 +85,25 @@ impl Pace {
         Some(length)
     }
 
-    /// The trial that began last is over.
+    /// Ends the trial that began last.
     pub(crate) fn end_of_trial(&mut self, spent: Spent) {
         self.setup = spent.setup;
         let measured = (self.length * self.rows).as_secs_f64();
         if measured > 0.0 {
             self.factor = (spent.turns.as_secs_f64() / measured).max(1.0);
         } else {
-            // A count takes the time that it takes: in every trial about the same.
+            // A count's duration is not known beforehand, but about the same in every trial.
             self.setup += spent.turns;
         }
     }
 
-    /// What the next trial measures of each row, if so much time is left.
+    /// The time that the next trial measures of each row, if this much time is left.
     fn within(&self, left: Duration) -> Option<Duration> {
         let needed = FEWEST_TRIALS.saturating_sub(self.done);
         if needed > 0 {
             return Some(self.length_of_each(needed, left).clamp(LEAST, MOST));
         }
-        // As many more as leave each of them a decent length; the time that is left is divided among them.
+        // As many more trials as allow each a full length; the time that is left is divided among them.
         let decent = self.fixed_length().unwrap_or(MOST);
         let whole = self.setup + decent.mul_f64(self.factor) * self.rows;
         let more = (left.as_secs_f64() / whole.as_secs_f64()).floor() as u32;
@@ -113,14 +114,14 @@ impl Pace {
         (length >= LEAST).then(|| length.min(MOST))
     }
 
-    /// What each of so many trials can measure of a row in this time.
+    /// The time that each of this many trials can measure of a row within `left`.
     fn length_of_each(&self, trials: u32, left: Duration) -> Duration {
         let turns = (left / trials).saturating_sub(self.setup);
         turns.div_f64(self.factor) / self.rows
     }
 
-    /// What a trial of only so many rows measures of each, if there is time left of the whole budget: of a fixed number of
-    /// trials there is none.
+    /// The length that a trial of only this many rows measures of each, if the whole budget leaves time for it;
+    /// none for a fixed number of trials.
     pub(crate) fn again(&self, rows: usize) -> Option<Length> {
         let whole = self.trials.err()?.div_f64(1.0 - KEPT);
         self.again_within(rows, whole.saturating_sub(self.began.elapsed()))
@@ -133,7 +134,7 @@ impl Pace {
         fits.then(|| self.fixed.unwrap_or(Length::Time(length)))
     }
 
-    /// The budget and what the run has taken so far, if that is over a tenth more.
+    /// The budget and the time taken so far, if it exceeds the budget by more than a tenth.
     pub(crate) fn overrun(&self) -> Option<(Duration, Duration)> {
         let budget = self.trials.err()?.div_f64(1.0 - KEPT);
         let taken = self.began.elapsed();
@@ -147,7 +148,7 @@ impl Pace {
         }
     }
 
-    /// How far the run is, from 0 to 1, if `rows` rows of the current trial are done.
+    /// The progress of the run, from 0 to 1, if `rows` rows of the current trial are done.
     pub(crate) fn progress(&self, rows: usize) -> f64 {
         let trials = match self.trials {
             Ok(count) => f64::from(count),
@@ -164,8 +165,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// What each trial of a run measures of a row, where a trial takes `setup` and its turns take `factor` times what
-    /// they measure. The time of the run is not waited for: the budget shrinks instead.
+    /// The time that each trial of a run measures of a row, if a trial takes `setup` and its turns take `factor`
+    /// times their measured time. The run's time is simulated: the budget shrinks instead.
     fn lengths(budget: Duration, rows: usize, setup: Duration, factor: f64) -> Vec<Duration> {
         trials(Pace::new(Trials::Within(budget), None, rows), budget, rows, setup, factor)
     }
@@ -226,7 +227,7 @@ mod tests {
     fn a_budget_buys_as_many_trials_of_a_fixed_length_as_fit() {
         let (second, budget) = (Duration::from_secs(1), Duration::from_secs(60));
         let pace = |length| Pace::new(Trials::Within(budget), Some(Length::Time(length)), 5);
-        // Five rows of 1 s each, with what is around them: 6 s and 4 s more.
+        // Five rows of 1 s each, with overhead: 6 s of turns and 4 s of set-up.
         let lengths = trials(pace(second), budget, 5, Duration::from_secs(4), 1.2);
         assert_eq!(lengths, [second; 6]);
         let lengths = trials(pace(10 * second), budget, 5, Duration::from_secs(4), 1.2);

@@ -1,11 +1,11 @@
-//! What several pairs carried together.
+//! The total rate of several pairs.
 
 use std::collections::BTreeSet;
 
 use crate::wire::{Block, LeaderReport};
 
-/// Messages a second that a stream and those beside it carried together: of each pair the rate of arrival in its own
-/// blocks, of the other pairs in those that they ran beside a turn of the pair that is measured. None where there is no
+/// Messages per second that a stream and those beside it carried together: for each pair the rate of arrival in its
+/// own blocks, for the background pairs only in the blocks beside a turn of the measured pair. None if there is no
 /// other pair.
 pub(super) fn per_second_of_all<'a>(
     measured: &LeaderReport,
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
     use crate::wire::BlockKind;
 
-    /// A leader with blocks of these turns, which last 10 µs and carry so many messages each.
+    /// A leader with blocks in these turns, which last 10 µs and carry this many messages each.
     fn leader(blocks: &[(u32, u64)]) -> LeaderReport {
         let block = |(turn, events): &(u32, u64)| Block {
             turn: *turn,

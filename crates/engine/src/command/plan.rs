@@ -1,4 +1,4 @@
-//! The plan: all cases of one run, in sessions, in their order.
+//! The plan: all cases of one run, grouped in sessions, in their order.
 
 use std::collections::BTreeMap;
 
@@ -17,56 +17,56 @@ use crate::{
 /// All rows of a run, and the sessions that serve them.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is measured, or cannot be.
+    /// The rows that are measured, or cannot be.
     pub rows: Vec<PlannedRow>,
-    /// The processes that serve them, in every trial anew.
+    /// The sessions that serve them, started afresh in every trial.
     pub sessions: Vec<PlannedSession>,
-    /// Followers of one leader.
+    /// The number of followers of one leader.
     pub subscribers: u32,
-    /// How many of them only listen: fewer than all.
+    /// The number of followers that only listen: fewer than all.
     pub silent: u32,
-    /// How many leaders with their followers run at once; one of them is measured.
+    /// The number of leaders with their followers that run at once; one of them is measured.
     pub pairs: u32,
-    /// The most bytes that the buffers of a row take in all its processes, where it is to change them.
+    /// The most bytes that the buffers of a row take in all its processes, if it changes them.
     pub buffer_bytes: u64,
     /// The messages of the one load that is a trace.
     pub trace: Option<Trace>,
-    /// How many trials there are.
+    /// The number of trials.
     pub trials: Trials,
-    /// The number of the first.
+    /// The number of the first trial.
     pub first_trial: u32,
-    /// What one trial measures of a row.
+    /// The length of one trial's measurement of a row.
     pub length: Option<Length>,
-    /// What every order is made from.
+    /// The seed of all random orders.
     pub seed: u64,
 }
 
-/// The processes that serve the rows of one transport and wait, one row after another.
+/// The processes that serve all rows with one transport and one wait, one row after another.
 #[derive(Clone, Debug)]
 pub struct PlannedSession {
-    /// Place in the registry.
+    /// The index in the registry.
     pub transport: usize,
-    /// How its ends wait.
+    /// The wait of its endpoints.
     pub wait: Wait,
-    /// Version of the library.
+    /// The version of the library.
     pub library_version: Option<String>,
-    /// What the user has set of its options.
+    /// The user's values for its options.
     pub options: BTreeMap<String, String>,
 }
 
-/// One row.
+/// One row of a plan.
 #[derive(Clone, Debug)]
 pub struct PlannedRow {
-    /// Which of the plan's sessions serves it.
+    /// The index of the plan's session that serves it.
     pub session: usize,
-    /// What it measures.
+    /// Its pattern, payload, touch and load.
     pub slot: Slot,
-    /// What is known to become of it, if it will not be tried.
+    /// Its known outcome, if it will not be tried.
     pub verdict: Option<Outcome>,
 }
 
 impl Plan {
-    /// Makes the plan of a request. Transports are asked whether they can run.
+    /// Makes the plan of a request. Probes each transport for its availability.
     pub fn new(registry: &Registry, request: &PlanRequest) -> Self {
         let mut plan = Self {
             rows: Vec::new(),
@@ -87,22 +87,22 @@ impl Plan {
         plan
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is nothing to measure.
+    /// True if there is nothing to measure.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// How many rows will be measured.
+    /// The number of rows that will be measured.
     pub fn measurable(&self) -> usize {
         self.rows.iter().filter(|row| row.verdict.is_none()).count()
     }
 
-    /// The row of a session that belongs to the slot and can be measured.
+    /// The row of a session with this slot, if it can be measured.
     pub(crate) fn row(&self, session: usize, slot: Slot) -> Option<usize> {
         let fits =
             |row: &PlannedRow| row.session == session && row.slot == slot && row.verdict.is_none();
@@ -128,7 +128,7 @@ impl Plan {
         }
     }
 
-    /// The rows of the last session.
+    /// Adds the rows of the last session.
     fn add_rows(
         &mut self,
         definition: &Definition,

@@ -1,4 +1,4 @@
-//! The result of a run while it grows: rows that cannot be measured, and what the trials of the others brought.
+//! The growing result of a run: rows that cannot be measured, and the results of the others' trials.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,8 +24,8 @@ use super::{
     sessions::Sessions,
 };
 
-/// The part of a processor that a session may use while others are measured. There can be two dozen of them, each of which
-/// the others wait for; what the harness itself costs is a tenth of this.
+/// The share of a processor that a session may use while others are measured. There can be two dozen sessions, and
+/// all but one of them wait at any time; the harness's own use is a tenth of this.
 const MOST_IDLE: f64 = 0.005;
 
 /// Records the rows of a plan.
@@ -33,19 +33,19 @@ pub(crate) struct Recorder<'a> {
     plan: &'a Plan,
     pub result: RunResult,
     began: Instant,
-    /// What makes each row of the plan one of its own.
+    /// The identity of each row of the plan.
     identities: Vec<Identity>,
-    /// Rows of which a trial has failed: then the row has, whatever becomes of the others. Those that cannot be measured
-    /// for want of a sandbox are among them.
+    /// Rows with a failed trial: the row has failed, whatever its other trials bring. Rows that cannot be measured
+    /// for want of a sandbox are included.
     failed: BTreeSet<usize>,
     /// Sessions whose library keeps threads awake while others are measured.
     restless: BTreeSet<usize>,
-    /// The samples of each row, trial and round, sorted by their probes.
+    /// The samples of each row, trial and round, grouped by their probes.
     samples: BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Of a run that begins now.
+    /// The recorder of a run that begins now.
     pub(crate) fn new(plan: &'a Plan, sessions: &Sessions<'_>) -> Self {
         let RunOptions { command, version, .. } = sessions.options;
         let id = sessions.id;
@@ -80,7 +80,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Adds what a round took.
+    /// Adds the times of a round.
     pub(crate) fn add_time(&mut self, spent: Spent) {
         let nanoseconds = |time: Duration| time.as_nanos() as u64;
         let (setup_ns, turns_ns) = (nanoseconds(spent.setup), nanoseconds(spent.turns));
@@ -90,7 +90,7 @@ impl<'a> Recorder<'a> {
         time.turns_ns += turns_ns;
     }
 
-    /// The result in which every row has failed for this reason, but those that could not have been tried.
+    /// The result in which every row has failed for this reason, except those with a verdict.
     pub(crate) fn all_failed(mut self, reason: &str) -> RunResult {
         for row in 0..self.plan.rows.len() {
             let failed = || Outcome::Failed { reason: reason.into() };
@@ -112,18 +112,18 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Why a row cannot have the pairs that the plan wants. Whether there is a sandbox is known only now.
+    /// The reason why a row cannot have the planned pairs. Only now it is known whether there is a sandbox.
     fn lacks_pairs(&self, row: usize, sessions: &Sessions<'_>) -> Option<String> {
         let planned = &self.plan.sessions[self.plan.rows[row].session];
         (self.plan.pairs > 1).then(|| sessions.refuses_pairs(planned))?
     }
 
-    /// Whether a row is to be measured in the next trial.
+    /// True if a row must be measured in the next trial.
     pub(crate) fn wants(&self, row: usize) -> bool {
         self.plan.rows[row].verdict.is_none() && !self.failed.contains(&row)
     }
 
-    /// Records what a slot of a round brought.
+    /// Records the outcome of a round's slot.
     pub(crate) fn record(
         &mut self,
         trial: u32,
@@ -157,12 +157,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Whether the sessions of this one's library disturb those beside them.
+    /// True if this session's library disturbs sessions beside it.
     pub(crate) fn is_restless(&self, session: usize) -> bool {
         self.restless.contains(&session)
     }
 
-    /// Finds the library that keeps threads awake while others are measured.
+    /// Finds libraries that keep threads awake while others are measured.
     fn watch(&mut self, row: usize, measurement: &Measurement) {
         let session = self.plan.rows[row].session;
         let idle_share =
@@ -190,14 +190,14 @@ impl<'a> Recorder<'a> {
         ));
     }
 
-    /// What has been measured so far, placed without its samples, which the means are not made of.
+    /// The result so far, placed without its samples, because means do not need them.
     fn placed(&self) -> RunResult {
         let mut result = self.result.clone();
         let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
         result
     }
 
-    /// How many rows have an interval wider than this part of their mean, to both sides, or none.
+    /// The number of rows whose interval has a half-width above this share of the mean, or that have none.
     pub(crate) fn wider_than(&self, half_width: f64) -> usize {
         let result = self.placed();
         let groups = ipcmark_results::groups(&result);
@@ -206,8 +206,8 @@ impl<'a> Recorder<'a> {
         rows.filter(is_wide).count()
     }
 
-    /// The rows that have been measured in enough trials, but too few of these have a place at the distance at which rows
-    /// are compared, the one nearest to `distance` where that is asked for.
+    /// The rows that have enough trials, but too few with a result at the distance at which rows are compared: the
+    /// one nearest to `distance` if given.
     pub(crate) fn thin(&self, distance: Option<Duration>) -> BTreeSet<usize> {
         let mut result = self.placed();
         refer(&mut result, distance);
@@ -216,8 +216,8 @@ impl<'a> Recorder<'a> {
         rows.filter(|row| thin.contains(&&self.identities[*row]) && self.wants(*row)).collect()
     }
 
-    /// The run is over: what was measured is placed at the distances of its probes. Rows are compared at the one nearest
-    /// to `distance`, a floor round trip; where nothing is asked for, at the one with most blocks.
+    /// Ends the recording: places the measurements at the distances of their probes. Rows are compared at the
+    /// distance nearest to `distance`, a floor round trip; by default, at the one with most blocks.
     pub(crate) fn finish(mut self, distance: Option<Duration>) -> RunResult {
         let cases = self.result.cases.iter().map(|case| &case.identity);
         let places: Vec<&Identity> = cases.collect();
@@ -272,14 +272,14 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Makes the distance that is asked for, if one is, that at which rows are compared.
+/// Makes the given distance, if any, the one at which rows are compared.
 fn refer(result: &mut RunResult, distance: Option<Duration>) {
     if let (Some(distances), Some(wanted)) = (&mut result.distances, distance) {
         distances.refer_to(wanted.as_nanos() as f64);
     }
 }
 
-/// The reason of a failure. A row that has been measured before says in which trial it failed.
+/// The reason of a failure. A row that has been measured before names the trial in which it failed.
 fn in_trial(trial: u32, reason: String) -> String {
     if trial == 1 { reason } else { format!("in trial {trial}: {reason}") }
 }
@@ -290,7 +290,7 @@ fn reference(reports: Option<RowReports>, wait: &Wait) -> (Option<ReferenceKind>
     (Some(kind), reports.blocks())
 }
 
-/// What makes a row one of its own.
+/// The identity of a row.
 fn identity(plan: &Plan, sessions: &Sessions<'_>, row: &PlannedRow) -> Identity {
     let session = &plan.sessions[row.session];
     let definition = sessions.registry[session.transport].definition();

@@ -1,4 +1,4 @@
-//! What a user asks to be measured.
+//! A user's request for measurements.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,60 +7,60 @@ use ipcmark_transport::{BUFFERS, Capabilities, Definition, Pattern, Wait};
 
 use crate::wire::{Length, Trace};
 
-/// What a user asks to be measured.
+/// A user's request for measurements.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// Transports, by their place in the registry.
+    /// Transports, by their index in the registry.
     pub transports: Vec<usize>,
-    /// Patterns; each is measured where the transport has it.
+    /// Patterns; each is measured if the transport carries it.
     pub patterns: Vec<Pattern>,
-    /// Payloads in bytes, each with the ways it is touched.
+    /// Payloads in bytes, each with its touches.
     pub payloads: Vec<(usize, Vec<Touch>)>,
-    /// How the ends wait.
+    /// The waits of the endpoints.
     pub waits: Waits,
-    /// How those of some transports wait instead, by their place in the registry.
+    /// The waits of particular transports instead, by index in the registry.
     pub waits_of: BTreeMap<usize, Waits>,
-    /// What is set of transports, by their place in the registry: keys and values, checked.
+    /// The options of transports, by index in the registry: keys and values, checked.
     pub options: BTreeMap<usize, BTreeMap<String, String>>,
-    /// How many buffers the ends of all transports change, a value of the option [`BUFFERS`]; rows that cannot are not
-    /// measured.
+    /// The number of buffers that the endpoints of all transports change, as a value of the option [`BUFFERS`];
+    /// rows that cannot change them are not measured.
     pub buffers: Option<String>,
-    /// Followers of one leader.
+    /// The number of followers of one leader.
     pub subscribers: u32,
-    /// How many of them only listen: fewer than all.
+    /// The number of followers that only listen: fewer than all.
     pub silent: u32,
-    /// How many leaders with their followers run at once; one of them is measured.
+    /// The number of leaders with their followers that run at once; one of them is measured.
     pub pairs: u32,
-    /// The ways in which messages are offered.
+    /// The loads to measure.
     pub loads: Vec<Load>,
     /// The messages of the one load that is a trace.
     pub trace: Option<Trace>,
-    /// Where the followers are.
+    /// The location of the followers.
     pub location: FollowerLocation,
-    /// How many trials there are.
+    /// The number of trials.
     pub trials: Trials,
-    /// The number of the first: with the seed it decides every order, and which processor leads.
+    /// The number of the first trial: with the seed it decides every order, and the leader's processor.
     pub first_trial: u32,
-    /// What one trial measures of a row; where nothing is said, as much as the trials leave time for.
+    /// The length of one trial's measurement of a row; by default, as much as the trials leave time for.
     pub length: Option<Length>,
-    /// What every order is made from.
+    /// The seed of all random orders.
     pub seed: u64,
 }
 
-/// Which waits of each transport are measured.
+/// The waits to measure for each transport.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Waits {
-    /// `spin` and `block`, where it has them; else those it has.
+    /// `spin` and `block`, if it supports them; otherwise all that it supports.
     #[default]
     Usual,
-    /// All that it has.
+    /// All waits that it supports.
     All,
-    /// These, whether it has them or not.
+    /// These waits, supported or not.
     These(Vec<Wait>),
 }
 
 impl Waits {
-    /// Those of a transport.
+    /// The waits for a transport.
     pub(super) fn of(&self, capabilities: &Capabilities) -> Vec<Wait> {
         let all = capabilities.waits.to_vec();
         match self {
@@ -75,27 +75,27 @@ impl Waits {
     }
 }
 
-/// How many trials a run has: repetitions of everything in fresh processes.
+/// The number of trials of a run: repetitions of everything in fresh processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trials {
-    /// So many.
+    /// This many.
     Fixed(u32),
     /// As many as fit into this time, at least [`FEWEST_TRIALS`].
     Within(Duration),
-    /// As many as it takes until the mean of every row is known to this part of it, at least [`FEWEST_TRIALS`], for this
-    /// time at most.
+    /// As many as needed to know the mean of every row to this precision, at least [`FEWEST_TRIALS`], for at most
+    /// this time.
     Until {
-        /// Half the 95 % interval, as a part of the mean.
+        /// Half the 95 % interval, as a share of the mean.
         half_width: f64,
-        /// The time for it.
+        /// The time limit.
         most: Duration,
     },
-    /// The same, in a time that suits what there is to measure: half a second a row, from 5 s to 2 min.
+    /// As many as fit into a time that depends on the number of rows: half a second a row, from 5 s to 2 min.
     Usual,
 }
 
 impl Trials {
-    /// The time for so many rows, where there is one.
+    /// The time budget for this many rows, if there is one.
     pub(crate) fn budget(self, rows: usize) -> Option<Duration> {
         match self {
             Trials::Fixed(_) => None,
@@ -108,11 +108,10 @@ impl Trials {
     }
 }
 
-/// Fewer trials give no interval worth the name.
+/// Fewer trials give no useful interval.
 pub const FEWEST_TRIALS: u32 = 3;
 
-/// Nothing to measure yet, with what each option is where a user says nothing: one follower of this command,
-/// one trial.
+/// Nothing to measure yet, with the default of each option: one follower of this command, one trial.
 impl Default for PlanRequest {
     fn default() -> Self {
         Self {
@@ -137,7 +136,7 @@ impl Default for PlanRequest {
     }
 }
 
-/// Where the followers of a run are.
+/// The location of a run's followers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FollowerLocation {
     /// Processes of this command.
@@ -149,21 +148,21 @@ pub enum FollowerLocation {
     OtherHosts,
 }
 
-/// What the rows of a group have in common beside how they wait: they are measured side by side.
+/// The common properties of a group's rows, apart from their wait: such rows are measured side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
-    /// Shape of the traffic.
+    /// The shape of the traffic.
     pub pattern: Pattern,
-    /// Bytes of a message.
+    /// The bytes of a message.
     pub payload: usize,
-    /// Which bytes are touched.
+    /// The bytes that are touched.
     pub touch: Touch,
-    /// How messages are offered.
+    /// The load: how messages are offered.
     pub load: Load,
 }
 
 impl PlanRequest {
-    /// What is set of a transport.
+    /// The options of a transport.
     pub(super) fn options_of(
         &self,
         transport: usize,
@@ -178,7 +177,7 @@ impl PlanRequest {
         options
     }
 
-    /// Every pattern with every payload, each touched in its ways, and every load.
+    /// Every pattern with every payload, each of its touches, and every load.
     pub(super) fn slots(&self) -> Vec<Slot> {
         let mut slots = Vec::new();
         for pattern in self.patterns.iter().copied() {

@@ -1,12 +1,12 @@
-//! What the workers of a row reported, before anybody judges it.
+//! The reports of a row's workers, before they are evaluated.
 
 use crate::wire::Reply;
 
-/// What the workers of one row reported in one trial, the leader's first in each list.
+/// The reports of one row's workers in one trial, the leader's first in each list.
 pub(crate) struct RowReports {
     pub opened: Vec<Reply>,
     pub measured: Vec<Reply>,
     pub seen: Vec<Reply>,
-    /// The same of the other pairs, which ran beside it.
+    /// The same for the background pairs, which ran beside it.
     pub others: Vec<RowReports>,
 }

@@ -1,4 +1,4 @@
-//! A run: trial after trial, and in each of them every row of the plan once.
+//! A run: trial after trial, each with every row of the plan once.
 
 use std::{cell::Cell, os::unix::net::UnixStream};
 
@@ -27,18 +27,17 @@ use crate::{
     wire::{ClockReport, Length},
 };
 
-/// Told how a run goes on.
+/// Receives the progress of a run.
 pub trait Observer {
     /// The machine is known; nothing has been measured yet.
     fn begun(&mut self, result: &RunResult);
-    /// What is being measured, and how far the run is, from 0 to 1.
+    /// The current measurement, and the progress of the run, from 0 to 1.
     fn progress(&mut self, what: &str, done: f64);
     /// One or more rows have been recorded in `result`. An error ends the run.
     fn recorded(&mut self, result: &RunResult) -> Result<(), Error>;
 }
 
-/// Runs a plan. `interrupt` becomes readable when the user wants to stop; the result then says that
-/// it is incomplete.
+/// Runs a plan. `interrupt` becomes readable when the user wants to stop; the result is then marked as incomplete.
 pub fn run(
     registry: &Registry,
     plan: &Plan,
@@ -66,7 +65,7 @@ pub fn run(
     Ok(runner.recorder.finish(options.distance))
 }
 
-/// What a run of a plan would leave if each of its rows failed for this reason, before anything is known of the machine.
+/// The result of a run in which every row fails for this reason, before anything is known of the machine.
 pub fn unmeasured(
     registry: &Registry,
     plan: &Plan,
@@ -95,10 +94,10 @@ fn sessions<'a>(
     }
 }
 
-/// The most trials that rows with too few blocks at the reference distance have beyond those of all rows.
+/// The most additional trials of rows with too few blocks at the reference distance.
 const MOST_TRIALS_AGAIN: u32 = 8;
 
-/// Why a run ends before its plan does.
+/// The reason why a run ends before its plan does.
 enum End {
     Interrupted,
     Broken(Error),
@@ -124,7 +123,7 @@ impl From<SessionError> for End {
 
 struct Runner<'a> {
     plan: &'a Plan,
-    /// Of the pair that is measured, then of those beside it.
+    /// The placement of the measured pair, then of the background pairs.
     placements: Vec<Placement>,
     sessions: Sessions<'a>,
     recorder: Recorder<'a>,
@@ -165,8 +164,8 @@ impl Runner<'_> {
         ));
     }
 
-    /// Rows with too few blocks at the distance at which rows are compared are measured again, as long as the budget
-    /// lasts; each of them has further trials, from this number on.
+    /// Measures rows with too few blocks at the distance at which rows are compared again, as long as the budget
+    /// lasts. Each of them gets further trials, numbered from `first`.
     fn measure_again(
         &mut self,
         first: u32,
@@ -174,7 +173,7 @@ impl Runner<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), End> {
         for trial in first..first + MOST_TRIALS_AGAIN {
-            // To look for them takes a copy of the result.
+            // Finding the rows copies the result, so this checks for time first.
             if pace.again(1).is_none() {
                 break;
             }
@@ -185,7 +184,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether so many trials have made every interval as narrow as was asked for.
+    /// True if this many trials have made every interval as narrow as requested.
     fn is_precise(&self, trials: u32) -> bool {
         match self.plan.trials {
             Trials::Until { half_width, .. } => {
@@ -206,7 +205,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Starts a session, and finds out on the way whether the system allows a sandbox.
+    /// Starts a session, and thereby finds out if the system allows a sandbox.
     fn look_at_machine(&mut self) -> Result<ClockReport, End> {
         match self.look_at_clock() {
             Err(SessionError::Refused(reason)) => {
@@ -221,7 +220,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Tries twice: there is no row yet for a process that somebody kills.
+    /// Tries twice: if a process is killed now, there is no row yet that could fail for it.
     fn look_at_clock(&self) -> Result<ClockReport, SessionError> {
         match self.sessions.look_at_clock(self.measured_pair()) {
             Err(SessionError::Failed(_)) => self.sessions.look_at_clock(self.measured_pair()),
@@ -248,7 +247,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// One trial: every row among these once, in rounds of sessions side by side.
+    /// One trial: every selected row once, in rounds of sessions side by side.
     fn trial(
         &mut self,
         number: u32,
@@ -291,13 +290,13 @@ impl Runner<'_> {
     }
 }
 
-/// Whether the processor that leads alternates from trial to trial: where the user leaves the choice to this command
-/// for all ends.
+/// True if the leader's processor alternates from trial to trial: if the user leaves the choice for all endpoints
+/// to this command.
 fn alternates(options: &RunOptions) -> bool {
     options.pinning == Pinning::Auto && options.followers.is_none()
 }
 
-/// What is measured now: `pipe block, 64 B, touch all`, or how many rows side by side.
+/// The current measurement: `pipe block, 64 B, touch all`, or the number of rows side by side.
 fn words(sessions: &Sessions<'_>, plan: &Plan, planned: &[usize], slot: Slot) -> String {
     let Slot { payload, touch, load, .. } = slot;
     let wait = plan.sessions[planned[0]].wait;
@@ -309,11 +308,11 @@ fn words(sessions: &Sessions<'_>, plan: &Plan, planned: &[usize], slot: Slot) ->
     format!("{what} {wait} {payload} B touch {touch}{load}")
 }
 
-/// An id that no other run has.
+/// A random id, so that no two runs share one.
 fn random_id() -> RunId {
     let mut bytes = [0; 4];
-    // SAFETY: the buffer is valid for its length. Where the system has no random numbers, the
-    // process id and the time stand in.
+    // SAFETY: the buffer is valid for its length. If the system has no random numbers, the process id and the time
+    // are used instead.
     let read = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     let number = match read == bytes.len() as isize {
         true => u32::from_ne_bytes(bytes),

@@ -1,5 +1,5 @@
-//! In which order a trial measures what. Every trial is a complete randomised block: every row once, in an order
-//! of its own that follows from the seed.
+//! The order of a trial's measurements. Every trial is a complete randomised block: every row once, in its own
+//! order that follows from the seed.
 
 use ipcmark_machine::limits;
 use ipcmark_transport::Wait;
@@ -10,10 +10,10 @@ use rand_chacha::{
 
 use super::{plan::Plan, request::Slot};
 
-/// Sessions that are open side by side, and what is measured of them, slot by slot.
+/// Sessions that are open side by side, and their slots, which are measured one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// Which of the plan's sessions; all wait alike.
+    /// The indices of the plan's sessions; all have the same wait.
     pub sessions: Vec<usize>,
     pub slots: Vec<Slot>,
 }
@@ -24,10 +24,10 @@ const MOST_SIDE_BY_SIDE: usize = 24;
 /// Descriptors that the command holds for each session, and for itself.
 const DESCRIPTORS: (u64, u64) = (10, 40);
 
-/// Memory that a session may take, most of it shared and touched: buffers of 4 MiB and a daemon's pools.
+/// The memory that a session may take, most of it shared and touched: buffers of 4 MiB and a daemon's pools.
 const MEMORY_BYTES: u64 = 400 << 20;
 
-/// How many rows of the plan may be open side by side on this machine now.
+/// The number of rows of the plan that may be open side by side on this machine now.
 pub(crate) fn width(plan: &Plan) -> usize {
     let pairs = u64::from(plan.pairs.max(1));
     let by_descriptors = limits::open_files().saturating_sub(DESCRIPTORS.1) / DESCRIPTORS.0 / pairs;
@@ -37,19 +37,19 @@ pub(crate) fn width(plan: &Plan) -> usize {
     by_descriptors.min(by_memory).min(most).max(1) as usize
 }
 
-/// The orders of one trial.
+/// The random orders of one trial.
 pub(crate) struct Schedule(ChaCha8Rng);
 
 impl Schedule {
-    /// Of the trial with this number, from 1.
+    /// The orders of the trial with this number, from 1.
     pub(crate) fn new(seed: u64, trial: u32) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(u64::from(trial));
         Self(random)
     }
 
-    /// The rounds of the trial: all sessions with something to measure that `runs` lets through, at most `width`
-    /// side by side. Those that must be `alone` are.
+    /// The rounds of the trial: all sessions with something to measure that `runs` selects, at most `width` side by
+    /// side, and each session selected by `alone` by itself.
     pub(crate) fn rounds(
         &mut self,
         plan: &Plan,
@@ -64,7 +64,7 @@ impl Schedule {
             self.shuffle(&mut sessions);
             let (single, together): (Vec<_>, Vec<_>) =
                 sessions.into_iter().partition(|at| alone(*at));
-            // As even as can be: a last round of one row would be compared with nothing.
+            // As even as possible: a last round of one row would have nothing to be compared with.
             let count = together.len().div_ceil(width.max(1));
             let size = together.len().div_ceil(count.max(1)).max(1);
             rounds.extend(together.chunks(size).map(<[usize]>::to_vec));
@@ -84,15 +84,15 @@ impl Schedule {
         Round { sessions, slots }
     }
 
-    /// Fisher and Yates' shuffle.
+    /// The Fisher-Yates shuffle.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }
     }
 
-    /// A number below `bound`, each equally likely (Lemire, "Fast random integer generation in an interval",
-    /// 2019): what a plain remainder would favour is drawn again.
+    /// A number below `bound`, each equally likely (Lemire, "Fast random integer generation in an interval", 2019):
+    /// numbers that a plain remainder would favour are drawn again.
     fn below(&mut self, bound: u64) -> u64 {
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(bound);
@@ -232,7 +232,7 @@ mod tests {
             schedule.shuffle(&mut items);
             items.iter().enumerate().for_each(|(at, item)| counts[at][*item as usize] += 1);
         }
-        // Standard deviation 39: five of them.
+        // The standard deviation is 39; the bound is five of them.
         assert!(counts.iter().flatten().all(|count| (count - 2000).abs() < 195), "{counts:?}");
     }
 }

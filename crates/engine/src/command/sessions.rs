@@ -1,4 +1,4 @@
-//! Starts the sessions of a run, names what their ends make, and clears up after one that failed.
+//! Starts the sessions of a run, numbers their openings, and removes the leftovers of failed ones.
 
 use std::{cell::Cell, collections::BTreeMap, os::unix::net::UnixStream, time::Duration};
 
@@ -17,26 +17,26 @@ use crate::{
     wire::{ClockReport, Isolation, Opening, Reply, Request},
 };
 
-/// What all sessions of a run are started with.
+/// The common state for all sessions of a run.
 pub(crate) struct Sessions<'a> {
     pub registry: &'a Registry,
     pub options: &'a RunOptions,
-    /// Readable as soon as the user wants to stop.
+    /// Becomes readable when the user wants to stop.
     pub interrupt: &'a UnixStream,
     /// The run's id.
     pub id: RunId,
-    /// Followers of one leader.
+    /// The number of followers of one leader.
     pub subscribers: u32,
-    /// Whether sessions get namespaces; false as soon as the system has refused them.
+    /// True if sessions get namespaces; false once the system has refused them.
     pub sandbox: bool,
-    /// Without a sandbox: where the names of this run lie.
+    /// Without a sandbox: the directory of this run's names.
     pub directory: Option<RunDirectory>,
-    /// How many times ends were opened, for names that never repeat.
+    /// The number of openings so far, for names that never repeat.
     pub opened: Cell<u64>,
 }
 
 impl<'a> Sessions<'a> {
-    /// Without a sandbox a run has a directory, from before its first session on.
+    /// Without a sandbox, creates the run's directory, before its first session.
     pub(crate) fn make_directory(&mut self) -> Result<(), Error> {
         if !self.sandbox {
             self.directory = Some(RunDirectory::create(self.id)?);
@@ -51,12 +51,12 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Starts a session without a transport and makes it ready; what the leader's clock is like.
+    /// Starts and prepares a session without a transport; returns the leader's clock data.
     pub(crate) fn look_at_clock(&self, placement: &Placement) -> Result<ClockReport, SessionError> {
         self.prepare(&mut self.start_with(None, Span::Process, placement)?)
     }
 
-    /// Starts a session of the plan and makes it ready.
+    /// Starts and prepares a session of the plan.
     pub(crate) fn start(
         &self,
         planned: &PlannedSession,
@@ -69,7 +69,7 @@ impl<'a> Sessions<'a> {
         Ok(session)
     }
 
-    /// Starts a session that serves references and makes it ready.
+    /// Starts and prepares a session that serves references.
     pub(crate) fn start_reference(
         &self,
         placement: &Placement,
@@ -105,7 +105,8 @@ impl<'a> Sessions<'a> {
     }
 
     fn prepare(&self, session: &mut Session<'_>) -> Result<ClockReport, SessionError> {
-        // Ends on different hosts share no memory to probe, and a probe makes calls that are not the transport's.
+        // Endpoints on different hosts share no memory to probe, and a probe makes calls that are not the
+        // transport's.
         let probes = !self.are_apart() && !self.options.counts_calls;
         let replies = session.ask("making ready", &Request::Prepare { probes }, Duration::ZERO)?;
         let clock = replies.into_iter().find_map(|reply| match reply {
@@ -115,25 +116,25 @@ impl<'a> Sessions<'a> {
         clock.ok_or_else(|| SessionError::Failed("the leader did not report its clock".into()))
     }
 
-    /// Whether the ends are on different hosts.
+    /// True if the endpoints are on different hosts.
     pub(crate) fn are_apart(&self) -> bool {
         self.options.followers.as_ref().is_some_and(|source| source.is_remote())
     }
 
-    /// Whether the sessions of a transport can be open beside those of others.
+    /// True if the sessions of this transport cannot be open beside others.
     pub(crate) fn runs_alone(&self, planned: &PlannedSession) -> bool {
         let capabilities = &self.registry[planned.transport].definition().capabilities;
         self.options.followers.is_some() || (capabilities.exclusive && !self.sandbox)
     }
 
-    /// Why there cannot be several pairs of a transport at once, if so.
+    /// The reason why several pairs of this transport cannot run at once, if there is one.
     pub(crate) fn refuses_pairs(&self, planned: &PlannedSession) -> Option<String> {
         let capabilities = &self.registry[planned.transport].definition().capabilities;
         let is_alone = capabilities.exclusive && !self.sandbox;
         is_alone.then(|| "without a sandbox one pair of it is the most that can be open".into())
     }
 
-    /// What the ends of a row are opened with.
+    /// The opening for a row's endpoints.
     pub(crate) fn opening(
         &self,
         wait: Wait,
@@ -151,21 +152,20 @@ impl<'a> Sessions<'a> {
         Ok(opening)
     }
 
-    /// The ends of a row are closed, and nothing of theirs is left.
+    /// Cleans up after a row whose endpoints have closed and left nothing.
     pub(crate) fn close(&self, opening: &Opening) {
         if let Some(directory) = &self.directory {
             opening.numbers().for_each(|number| directory.close_session(number));
         }
     }
 
-    /// Whether the leader of a row sends to each of its followers through an end of its own.
+    /// True if the leader of a row sends to each of its followers through an endpoint of its own.
     pub(crate) fn sends_to_each(&self, planned: &PlannedSession, pattern: Pattern) -> bool {
         let capabilities = &self.registry[planned.transport].definition().capabilities;
         pattern == Pattern::FanOut && capabilities.fan_out() == Some(FanOut::NSends)
     }
 
-    /// Ends the workers of a row that failed and, without a sandbox, removes what they left in the host's own
-    /// places.
+    /// Ends the workers of a failed row and, without a sandbox, removes their leftovers on the host.
     pub(crate) fn clear_up(
         &self,
         mut session: Session<'_>,
@@ -174,22 +174,23 @@ impl<'a> Sessions<'a> {
     ) {
         session.end();
         let Some(directory) = &self.directory else { return };
-        // What cannot be removed now is there for `ipcmark clean`.
+        // `ipcmark clean` can remove the rest.
         for number in opening.numbers() {
             leftovers::clean_session(transport, &self.id.session(number));
             directory.clear_session(number);
         }
     }
 
-    /// Without a sandbox: removes what libraries of the plan named by themselves and left, once all sessions have ended.
-    /// A library's thread may remove a name later than its end is closed, and who is interrupted closes none.
+    /// Without a sandbox: removes leftovers that the plan's libraries named themselves, once all sessions have
+    /// ended. A library's thread may remove a name later than its endpoint is closed, and an interrupted run closes
+    /// no endpoint.
     pub(crate) fn clear_up_after(&self, plan: &Plan) {
         if self.directory.is_none() {
             return;
         }
         let planned = plan.sessions.iter().map(|planned| planned.transport);
         let transports = planned.map(|transport| self.registry[transport].as_ref());
-        // What cannot be removed now is there for `ipcmark clean`.
+        // `ipcmark clean` can remove the rest.
         leftovers::clean_sessions(transports, self.id);
     }
 }

@@ -1,4 +1,4 @@
-//! The end of what a process wrote to its standard streams.
+//! The tail of what a process wrote to its standard streams.
 
 use std::{
     fs::File,
@@ -14,25 +14,25 @@ use nix::{
     unistd::pipe2,
 };
 
-/// How much of what a process writes to standard error is kept.
+/// The number of bytes kept of a process's standard error.
 const KEPT_BYTES: usize = 4096;
 
-/// How much of it is shown.
+/// The number of characters shown.
 const MOST_CHARS: usize = 500;
 
-/// How often in a row a pipe is read: more than it holds at once.
+/// The most reads of a pipe in a row: together more than it holds at once.
 const READS: usize = 32;
 
-/// The end of what a process wrote to its standard error.
+/// A process's standard error tail.
 pub(crate) struct StderrTail {
     pub pipe: File,
     bytes: Vec<u8>,
-    /// Nobody is left who could write.
+    /// No process is left that could write.
     pub ended: bool,
 }
 
 impl StderrTail {
-    /// Of what comes out of the reading end of a [`pipe`].
+    /// The tail of what comes out of the read end of a [`pipe`].
     pub(crate) fn new(pipe: OwnedFd) -> Self {
         Self { pipe: File::from(pipe), bytes: Vec::new(), ended: false }
     }
@@ -66,7 +66,7 @@ impl StderrTail {
         }
     }
 
-    /// The last lines, joined, with nothing in them that a terminal obeys.
+    /// The last lines, joined, without terminal control characters.
     pub(crate) fn text(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -84,7 +84,7 @@ fn end_of(text: &str) -> String {
     }
 }
 
-/// A pipe whose reading end does not wait.
+/// A pipe with a non-blocking read end.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     let (reader, writer) =
         pipe2(OFlag::O_CLOEXEC).map_err(|e| Error::scarce("make", "a pipe", e))?;

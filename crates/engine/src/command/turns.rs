@@ -1,4 +1,4 @@
-//! The turns of one row in a trial: how many there are, and how long each may be.
+//! The turns of one row in a trial: their number and their lengths.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use ipcmark_results::Load;
 
 use crate::wire::{Length, TurnLimit};
 
-/// The shortest turn in round trips: a sampled and a clock-free block with what stands around them.
+/// The shortest turn in round trips: a sampled and a clock-free block with the overhead around them.
 const TURN_ROUND_TRIPS: f64 = 6.0;
 
 /// The most turns of a row in one trial.
 const MOST_TURNS: f64 = 2000.0;
 
-/// A row whose messages are far apart has at least so many in a trial.
+/// A row whose messages are far apart has at least this many in a trial.
 const FEWEST_MESSAGES: f64 = 16.0;
 
 /// The turns of one row in one trial.
@@ -20,15 +20,15 @@ const FEWEST_MESSAGES: f64 = 16.0;
 pub(super) struct Turns {
     pub count: u32,
     done: u32,
-    /// Samples that are still wanted; all that come where the length is a time.
+    /// Samples still wanted; unlimited if the length is a time.
     samples: u64,
     time_ns: u64,
     pub round_trip_ns: f64,
 }
 
 impl Turns {
-    /// As many as it takes, where a round trip takes about so long. A load that pauses has one turn, for it is to find the
-    /// machine as its pauses leave it.
+    /// As many turns as needed for a round trip of about `round_trip_ns`. A load that pauses has one turn, because
+    /// it must find the machine in the state that its pauses cause.
     pub(super) fn of(length: Length, round_trip_ns: f64, turn: Duration, load: Load) -> Self {
         if let Some(gap_ns) = load.gap_ns() {
             return Self::paced(length, round_trip_ns, load, gap_ns);
@@ -36,7 +36,7 @@ impl Turns {
         let turn_ns = (turn.as_nanos() as f64).max(TURN_ROUND_TRIPS * round_trip_ns);
         let (samples, time_ns) = match length {
             Length::Time(time) => (u64::MAX, time.as_nanos() as f64),
-            // Where there are clock-free round trips, they are half of all.
+            // If there are clock-free round trips, they are half of all.
             Length::RoundTrips(samples) => (samples, 2.0 * samples as f64 * round_trip_ns),
         };
         let count = (time_ns / turn_ns).round().clamp(1.0, MOST_TURNS) as u32;
@@ -47,7 +47,7 @@ impl Turns {
         Self { count, done: 0, samples, time_ns, round_trip_ns }
     }
 
-    /// All in one turn: what an end does around a turn is none of the transport's calls.
+    /// One turn for everything: an endpoint's calls around a turn are not the transport's.
     pub(super) fn one(length: Length, round_trip_ns: f64) -> Self {
         let (samples, time_ns) = match length {
             Length::Time(time) => (u64::MAX, time.as_nanos() as u64),
@@ -63,19 +63,19 @@ impl Turns {
                 (u64::MAX, (FEWEST_MESSAGES * gap_ns).max(time.as_nanos() as f64))
             }
             (Length::RoundTrips(count), Load::Rate { .. }) => {
-                // Random arrivals take longer or shorter; none of the messages is left out for that.
+                // Random arrivals take longer or shorter; no message is dropped for that.
                 let count_and_more = count as f64 + 6.0 * (count as f64).sqrt() + 10.0;
                 (count, count_and_more * gap_ns)
             }
             (Length::RoundTrips(count), _) => (count, u64::MAX as f64),
         };
-        // What a count is expected to take without pauses is not asked: it may be far less.
+        // The pause is added, because a count takes far longer with pauses than its round trips alone.
         let round_trip_ns = round_trip_ns + gap_ns;
         Self { count: 1, done: 0, samples, time_ns: time_ns as u64, round_trip_ns }
     }
 
-    /// The turn of this row in the round's time `time` of `times`, if it has one: rows with fewer turns have
-    /// them evenly spread. With what it is expected to take.
+    /// The turn of this row at index `time` of the round's `times`, if it has one, and its expected duration: rows
+    /// with fewer turns have them evenly spread.
     pub(super) fn next(&mut self, time: u32, times: u32) -> Option<(TurnLimit, Duration)> {
         let due = u64::from(time + 1) * u64::from(self.count) / u64::from(times);
         if u64::from(self.done) >= due {
@@ -102,7 +102,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// A turn of round trips.
+    /// The length of a turn of round trips.
     const TURN: Duration = Duration::from_millis(5);
 
     fn limits(mut turns: Turns, times: u32) -> Vec<Option<TurnLimit>> {

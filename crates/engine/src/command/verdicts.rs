@@ -1,4 +1,4 @@
-//! Rows that are not tried, and why: what is known of them before anything is measured.
+//! Rows that are not tried, and the reasons, known before anything is measured.
 
 use ipcmark_machine::{cache, limits};
 use ipcmark_results::Outcome;
@@ -9,7 +9,7 @@ use ipcmark_transport::{
 use super::request::{FollowerLocation, PlanRequest, Slot};
 use crate::buffers;
 
-/// What a row is known to become of, if it will not be tried.
+/// The known outcome of a row, if it will not be tried.
 pub(super) fn verdict(
     definition: &Definition,
     availability: &Availability,
@@ -54,7 +54,7 @@ fn out_of_reach(
     Some(Outcome::Unsupported { reason: reason.into() })
 }
 
-/// The bytes that so many buffers take in all processes of a row; a verdict where it cannot have them.
+/// The bytes that these buffers take in all processes of a row; an outcome if the row cannot have them.
 pub(super) fn buffer_bytes(
     definition: &Definition,
     slot: Slot,
@@ -72,7 +72,7 @@ pub(super) fn buffer_bytes(
     bytes.map_err(|reason| Outcome::Unsupported { reason })
 }
 
-/// The processes of a row on this machine that have buffers.
+/// The number of a row's processes on this machine that have buffers.
 fn processes(request: &PlanRequest) -> u64 {
     let ends = match request.location {
         FollowerLocation::OtherHosts => 1,

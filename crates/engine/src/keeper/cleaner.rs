@@ -1,5 +1,5 @@
-//! The cleaner of a command without a sandbox: it outlives one that is killed, ends what that has started, and
-//! removes what its run has left.
+//! The cleaner of a command without a sandbox: if the command is killed, the cleaner outlives it, ends the
+//! processes that it started, and removes what its run has left.
 
 use std::io::{self, Read};
 
@@ -18,8 +18,8 @@ use crate::{
     registry::Registry,
 };
 
-/// The cleaner's whole life: waits for the end of the command `owner`, and cleans up unless it was
-/// dismissed before. Without a run it only ends processes.
+/// The cleaner's whole life: waits for the end of the command `owner`, and cleans up unless it was dismissed
+/// before. Without a run it only ends processes.
 pub(super) fn live(registry: &Registry, owner: &str, run: Option<&str>) {
     let Some(owner) = Owner::parse(owner) else { return };
     let Ok(run) = run.map(str::parse).transpose() else { return };
@@ -30,12 +30,12 @@ pub(super) fn live(registry: &Registry, owner: &str, run: Option<&str>) {
         return;
     }
     mark::end_of(owner, ENDS_WITHIN);
-    // Nobody is there to be told what was removed, and what could not be.
+    // The results of the removal are dropped, because no process is left to report them to.
     run.map(|run| clean_run(registry, run));
 }
 
-/// What ends a terminal's processes, or a service's in order, is not to end this one: it ends by itself as
-/// soon as the command has.
+/// Ignores the signals that end a terminal's processes, or stop a service: the cleaner ends by itself as soon as
+/// the command has.
 fn outlive_session() {
     let _ = setsid();
     for ending in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {

@@ -1,10 +1,9 @@
-//! The keeper: the process that holds a session together. It makes the sandbox, forks the workers,
-//! reports how they end, and takes them along when it ends itself. A run without a sandbox has another
-//! one, its cleaner.
+//! The keeper: the process that owns a session. It creates the sandbox, forks the workers, reports their exits, and
+//! ends them when it ends itself. A run without a sandbox has a second such process, its cleaner.
 //!
-//! The command starts the keeper as a fresh copy of the executable, with one thread, so that it may
-//! fork. Workers are forked and not executed again: they need no file of the host, which the
-//! sandbox may hide, and start within a millisecond.
+//! The command starts the keeper as a fresh copy of the executable, with one thread, so that it may fork. Workers
+//! are forked without exec: they need no file of the host, which the sandbox may hide, and start within a
+//! millisecond.
 
 mod cleaner;
 
@@ -54,7 +53,7 @@ pub fn keep(registry: &Registry) -> ! {
     let command = inherited();
     let result = command.and_then(|command| start(command, registry));
     if let Err(error) = result {
-        // The command that reads it may be gone.
+        // The command, which reads this, may be gone.
         let _ = writeln!(io::stderr(), "ipcmark: {error}");
         process::exit(1);
     }
@@ -90,7 +89,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     }
 }
 
-/// Serves in namespaces of its own.
+/// Serves in its own namespaces.
 fn serve_apart(
     command: FrameSocket,
     registry: &Registry,
@@ -111,7 +110,7 @@ fn refused(error: &Error) -> KeeperReport {
     KeeperReport::Refused { reason: error.to_string().into() }
 }
 
-/// The part of the keeper outside the PID namespace only waits.
+/// The keeper's process outside the PID namespace only waits.
 fn wait_for(child: Pid) -> Result<(), Error> {
     let status = loop {
         match waitpid(child, None) {
@@ -153,8 +152,8 @@ fn say(command: &FrameSocket, word: &KeeperReport) -> Result<(), Error> {
     command.send(&bytes, &[])
 }
 
-/// Serves until the command closes its end or somebody asks this process to end; then everything that the
-/// session has started ends.
+/// Serves until the command closes its end or a signal asks this process to end; then ends everything that the
+/// session has started.
 fn serve(command: FrameSocket, registry: &Registry, session: &SessionPlace) -> Result<(), Error> {
     let served = Keeper { command, registry, session, workers: Vec::new() }.serve();
     descendants::end();
@@ -162,7 +161,7 @@ fn serve(command: FrameSocket, registry: &Registry, session: &SessionPlace) -> R
         Err(error) if error.is_peer_gone() => Ok(()),
         Ok(Some(signal)) => {
             descendants::end_by(signal);
-            // The first process of a PID namespace does not end by a signal of its own.
+            // The first process of a PID namespace cannot end by its own signal.
             process::exit(128 + signal as i32)
         }
         served => served.map(drop),
@@ -177,7 +176,7 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Obeys until the last order, or until a signal asks this process to end, which it returns.
+    /// Executes orders until the last one, or until a signal asks this process to end; returns that signal.
     fn serve(&mut self) -> Result<Option<Signal>, Error> {
         let signals = descendants::signals()?;
         loop {
@@ -202,7 +201,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Obeys one order; the last breaks off.
+    /// Executes one order; the last one breaks the loop.
     fn obey(&mut self) -> Result<ControlFlow<()>, Error> {
         let (order, fds) = receive(&self.command)?;
         match order {
@@ -228,7 +227,7 @@ impl Keeper<'_> {
         // SAFETY: this process has one thread.
         match unsafe { fork() }.map_err(|e| Error::scarce("fork", "a worker", e))? {
             ForkResult::Parent { child } => {
-                // Of several in one process it is the first whose end is told.
+                // If several workers share a process, its exit is reported as the first one's.
                 let role = workers.first().map_or(Role::Leader, |worker| worker.role);
                 self.workers.push((child, role));
                 say(&self.command, &KeeperReport::Spawned)
@@ -239,7 +238,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Reports every worker that has ended; orphans that were adopted are only reaped.
+    /// Reports every worker that has ended; adopted orphans are only reaped.
     fn reap(&mut self) -> Result<(), Error> {
         loop {
             let status = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -270,7 +269,7 @@ fn in_words(status: WaitStatus) -> String {
     }
 }
 
-/// Whether a worker is stopped, which is the one state in which it cannot answer by itself.
+/// The state of a worker if it is stopped, the only state in which it cannot report by itself.
 fn state(pid: Pid, role: Role) -> Option<PlainText> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let state = stat.rsplit_once(") ")?.1.chars().next()?;

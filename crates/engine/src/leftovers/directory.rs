@@ -1,9 +1,8 @@
-//! The directory of a run without a sandbox, `/tmp/ipcmark-ID`. It says that the run exists before
-//! anything else does, and lists its sessions: the names of all that a run makes begin with that of a
-//! session, or follow from it.
+//! The directory of a run without a sandbox, `/tmp/ipcmark-ID`. It is created before everything else of the run and
+//! lists its sessions: every name that a run creates begins with a session's name, or follows from it.
 //!
-//! The run holds a lock on the directory itself while it lives. Who cleans up takes the lock before it
-//! removes one, so that no run loses a directory that it has just made: see [`create_locked`].
+//! While the run lives, it holds a lock on the directory itself. A cleaner takes the lock before it removes a
+//! directory, so that no run loses one that it has just created: see [`create_locked`].
 
 use std::{
     cell::RefCell,
@@ -23,7 +22,7 @@ use nix::{
 
 use crate::command::CleanerProcess;
 
-/// Where the directories of runs lie.
+/// The parent of the runs' directories.
 const PLACE: &str = "/tmp";
 
 /// The directory of this run.
@@ -31,16 +30,16 @@ pub struct RunDirectory {
     place: Place,
     run: RunId,
     _lock: Flock<OwnedFd>,
-    /// Removes everything where this command cannot do so any more.
+    /// Removes everything once this command no longer can.
     cleaner: RefCell<CleanerProcess>,
 }
 
 impl RunDirectory {
-    /// Makes the directory of the run, for this user alone, and starts the process that removes it where
-    /// this one is killed.
+    /// Creates the directory of the run, for this user alone, and starts the process that removes it if this one is
+    /// killed.
     ///
     /// # Errors
-    /// It is there already or cannot be made, or there is no process left.
+    /// The directory exists already or cannot be created, or the cleaner process cannot be started.
     pub fn create(run: RunId) -> Result<Self, Error> {
         let cleaner = RefCell::new(CleanerProcess::start(Some(run))?);
         let (place, lock) = create_locked(OsStr::new(&run.prefix()))
@@ -48,17 +47,17 @@ impl RunDirectory {
         Ok(Self { place, run, _lock: lock, cleaner })
     }
 
-    /// The path of that of a run.
+    /// The path of a run's directory.
     pub fn path_of(run: RunId) -> PathBuf {
         Path::new(PLACE).join(run.prefix())
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 
-    /// Makes a fresh directory for one session.
+    /// Creates a fresh directory for one session.
     pub(crate) fn open_session(&self, number: u64) -> Result<(), Error> {
         self.cleaner.borrow_mut().revive()?;
         let name = number.to_string();
@@ -66,14 +65,14 @@ impl RunDirectory {
         created.map_err(|e| Error::os("create", self.path().join(name).display().to_string(), e))
     }
 
-    /// Removes the directory of a session that has closed its ends, and so left nothing in it.
+    /// Removes the directory of a session that has closed its endpoints, and is therefore empty.
     pub(crate) fn close_session(&self, number: u64) {
         let name = number.to_string();
-        // One in which a library has left something goes with the run.
+        // If a library has left something in it, it is removed with the run.
         let _ = unlinkat(self.place.as_fd(), name.as_str(), UnlinkatFlags::RemoveDir);
     }
 
-    /// Removes the directory of a session that has failed, with what lies in it.
+    /// Removes the directory of a failed session, with its contents.
     pub(crate) fn clear_session(&self, number: u64) {
         self.place.remove(OsStr::new(&number.to_string()));
     }
@@ -89,8 +88,8 @@ fn described(run: RunId) -> String {
     format!("{PLACE}/{}", run.prefix())
 }
 
-/// Somebody who cleans up can take the lock before this run does, and remove the directory: then it is
-/// made again.
+/// Creates and locks the directory. A concurrent cleaner can take the lock before this run does, and remove the
+/// directory: then it is created again.
 fn create_locked(name: &OsStr) -> nix::Result<(Place, Flock<OwnedFd>)> {
     let tmp = Place::open(Path::new(PLACE))?;
     loop {
@@ -106,7 +105,7 @@ fn create_locked(name: &OsStr) -> nix::Result<(Place, Flock<OwnedFd>)> {
     }
 }
 
-/// Nobody holds the lock for longer than it takes to remove the directory.
+/// Waits for the lock, which is only held for as long as it takes to remove the directory.
 fn wait_for_lock(place: &Place) -> nix::Result<Flock<OwnedFd>> {
     loop {
         if let Some(lock) = place.lock()? {
@@ -116,17 +115,17 @@ fn wait_for_lock(place: &Place) -> nix::Result<Flock<OwnedFd>> {
     }
 }
 
-/// The directory of a run that is not this one.
+/// The state of another run's directory.
 pub(super) enum Found {
-    /// Its run lives.
+    /// Its run is alive.
     Alive,
-    /// Its run is dead. Nobody else gets the lock while this lives.
+    /// Its run is dead. No other process gets the lock while this value lives.
     Dead { _lock: Flock<OwnedFd> },
-    /// This user has none of that name.
+    /// This user has no directory of that name.
     Absent,
 }
 
-/// Looks whether a run lives.
+/// Checks if a run is alive.
 pub(super) fn find(run: RunId) -> Result<Found, Error> {
     let failed = |errno| Error::os("lock", described(run), errno);
     match own(run) {
@@ -134,7 +133,7 @@ pub(super) fn find(run: RunId) -> Result<Found, Error> {
             Some(lock) => Found::Dead { _lock: lock },
             None => Found::Alive,
         }),
-        // Nothing, a file or a link of that name, or somebody else's: it says nothing of a run of ours.
+        // There is none, or it is a file, a link, or another user's: it says nothing about a run of this user.
         Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::EPERM | Errno::EXDEV) => {
             Ok(Found::Absent)
         }
@@ -146,7 +145,7 @@ fn own(run: RunId) -> nix::Result<Place> {
     Place::open(Path::new(PLACE))?.below(OsStr::new(&run.prefix()))
 }
 
-/// The names of the sessions of a run that have not ended well.
+/// The names of a run's sessions that have not ended normally.
 pub(super) fn sessions(run: RunId) -> Vec<SessionName> {
     let names = own(run).map(|place| place.own_names()).unwrap_or_default();
     let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());

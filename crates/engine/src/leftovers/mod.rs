@@ -1,7 +1,7 @@
-//! What a run without a sandbox has in the host's own places, and its removal.
+//! The host resources of a run without a sandbox, and their removal.
 //!
-//! Every name begins with `ipcmark-` and the run's id. A killed run is cleaned up after by its own
-//! [`crate::keeper`]s; what they cannot do any more, `ipcmark clean` does.
+//! Every name begins with `ipcmark-` and the run's id. A killed run's own [`crate::keeper`]s clean up after it;
+//! `ipcmark clean` removes the rest.
 
 mod directory;
 
@@ -27,11 +27,11 @@ use directory::{Found, find, sessions};
 
 use crate::registry::{AnyTransport, Registry};
 
-/// The time that killed processes have to end.
+/// The time limit for killed processes to end.
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Ends and removes what runs without a sandbox left when they were killed: all that belongs to this user
-/// and to no run that lives.
+/// Ends and removes what killed runs without a sandbox left: everything that belongs to this user and to no live
+/// run.
 pub fn clean(registry: &Registry) -> Outcome {
     let mut outcome = Outcome::default();
     for process in mark::end_orphans(ENDS_WITHIN) {
@@ -49,21 +49,22 @@ pub fn clean(registry: &Registry) -> Outcome {
     outcome
 }
 
-/// Removes what a session of this transport left of which no process lives any more.
+/// Removes the leftovers of a session of this transport, which has no live process any more.
 pub(crate) fn clean_session(transport: Option<&dyn AnyTransport>, name: &SessionName) {
     let named = transport.and_then(|one| one.leftovers(std::slice::from_ref(name)).ok());
     leftovers::remove(&named.unwrap_or_default());
     leftovers::remove_named(name);
 }
 
-/// Removes what a run left of which no process lives any more.
+/// Removes the leftovers of a run, which has no live process any more.
 pub(crate) fn clean_run(registry: &Registry, run: RunId) -> Outcome {
     let mut outcome = clean_sessions(all(registry), run);
     outcome.extend(leftovers::remove_named(&run.prefix()));
     outcome
 }
 
-/// Removes what these transports left of a run beyond names that begin with its own. No process of its sessions lives.
+/// Removes a run's leftovers of these transports that are not named after the run. No process of its sessions is
+/// alive.
 pub(crate) fn clean_sessions<'t>(
     transports: impl Iterator<Item = &'t dyn AnyTransport>,
     run: RunId,
@@ -75,7 +76,7 @@ fn all(registry: &Registry) -> impl Iterator<Item = &dyn AnyTransport> {
     registry.iter().map(|transport| transport.as_ref())
 }
 
-/// Asks every library once what sessions of these names left, and removes it.
+/// Asks every library once for the leftovers of these sessions, and removes them.
 fn remove_leftovers<'t>(
     transports: impl Iterator<Item = &'t dyn AnyTransport>,
     sessions: &[SessionName],
@@ -90,8 +91,8 @@ fn remove_leftovers<'t>(
     outcome
 }
 
-/// The runs that this user has names of and of which none lives. Their directories stay locked as long as
-/// the result lives.
+/// The dead runs among those that this user has names of. Their directories stay locked as long as the result
+/// lives.
 fn dead_runs(outcome: &mut Outcome) -> BTreeMap<RunId, Found> {
     let open = LazyCell::new(|| OpenFiles::below(&PLACES));
     let is_in_use = |paths: &[PathBuf]| paths.iter().any(|path| open.contains(path));
@@ -99,7 +100,7 @@ fn dead_runs(outcome: &mut Outcome) -> BTreeMap<RunId, Found> {
     for (run, paths) in runs() {
         match find(run) {
             Ok(Found::Alive) => {}
-            // A run in another container can share `/dev/shm` and have a `/tmp` of its own.
+            // A run in another container can share `/dev/shm` and have its own `/tmp`.
             Ok(Found::Absent) if is_in_use(&paths) => {}
             Ok(directory) => drop(dead.insert(run, directory)),
             Err(error) => outcome.fault(error),
@@ -108,7 +109,7 @@ fn dead_runs(outcome: &mut Outcome) -> BTreeMap<RunId, Found> {
     dead
 }
 
-/// What this user has names of, by the runs.
+/// The paths with this user's names, by run.
 fn runs() -> BTreeMap<RunId, Vec<PathBuf>> {
     let mut runs: BTreeMap<RunId, Vec<PathBuf>> = BTreeMap::new();
     for place in places() {
@@ -121,7 +122,7 @@ fn runs() -> BTreeMap<RunId, Vec<PathBuf>> {
     runs
 }
 
-/// The run that a name belongs to: `ipcmark-0123abcd`, or that and more behind a `-`.
+/// The run of a name: `ipcmark-0123abcd`, or that followed by `-` and more.
 fn run_of(name: &OsStr) -> Option<RunId> {
     let id = name.to_str()?.split('-').nth(1)?.get(..8)?.parse::<RunId>().ok()?;
     begins_with(name, &id.prefix()).then_some(id)
@@ -139,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// A run that no other test has.
+    /// A run id that no other test uses.
     fn run(salt: u32) -> RunId {
         RunId::new(std::process::id() ^ salt)
     }
@@ -175,7 +176,7 @@ mod tests {
         fs::remove_file(&stray).unwrap();
     }
 
-    /// A FIFO named `lock` in another user's directory made `clean` hang, and a link was followed.
+    /// A FIFO named `lock` in another user's directory once made `clean` hang, and a link was followed.
     #[test]
     fn strangers_in_tmp_are_neither_opened_nor_followed() {
         let runs = [1, 2, 3].map(|n| run(0x3c3c_0000 + n));

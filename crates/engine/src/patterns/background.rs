@@ -1,5 +1,5 @@
-//! The turn of a pair that is not measured: it runs the same traffic as the pair beside it, for as long as the turn of
-//! that lasts. It goes in slices, after each of which the leader looks whether the command has ended it.
+//! The turn of a pair that is not measured: it runs the same traffic as the measured pair beside it, for as long as
+//! that pair's turn lasts. It runs in slices; after each, the leader checks whether the command has ended it.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use ipcmark_transport::Error;
 use super::{blocks::BlockLoop, context::Command};
 use crate::wire::TurnLimit;
 
-/// A slice is a few blocks: what is looked up between two of them weighs little.
+/// A slice is a few blocks long, so the check between two slices costs little.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// A slice of a load that pauses begins its schedule anew.
+/// For a load that pauses: each slice restarts its schedule.
 const PACED_SLICE: Duration = Duration::from_millis(100);
 
-/// The length of a slice beside the turn of this number.
+/// The length of a slice beside the turn with this number.
 pub(super) fn slice(number: u32, is_paced: bool) -> TurnLimit {
     let time = if is_paced { PACED_SLICE } else { SLICE };
     TurnLimit { number, time_ns: time.as_nanos() as u64, samples: u64::MAX }
 }
 
-/// Measures slice after slice until the command ends the turn, one at least.
+/// Measures slices until the command ends the turn, at least one.
 pub(super) fn run(
     ends: &mut dyn BlockLoop,
     command: &mut dyn Command,
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use crate::patterns::{context::Turn, scripted::Scripted};
 
-    /// A command that ends the turn when it has been asked so many times.
+    /// A command that ends the turn once it has been asked `asked` times.
     struct Patient {
         asked: u32,
         runs: bool,

@@ -1,7 +1,7 @@
-//! The references: two bare processes that do the least that a row of a group must do, with neither contract nor
-//! transport. Where ends sleep, that is one futex a hop; where every byte of a payload is touched, the write and the read
-//! of so many bytes of shared memory, handed over by one word. They take turns with the rows and are probed like them, so
-//! that a row's multiple of its reference divides like by like.
+//! The references: two bare processes that do the minimum that a row of a group must do, with neither contract nor
+//! transport. If endpoints sleep, that is one futex a hop; if every byte of a payload is touched, it is the write
+//! and the read of as many bytes of shared memory, handed over by one word. They take turns with the rows and are
+//! probed like them, so that a row's multiple of its reference divides like by like.
 
 use std::{
     hint::spin_loop,
@@ -31,13 +31,14 @@ use super::{
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
 
-/// Distance of the payload from the words that hand it over: they are on a line of their own.
+/// The distance of the payload from the control words, which are on a cache line of their own.
 const HEAD: usize = 128;
 
-/// A sleep ends by itself after this long, so that a worker whose peer was killed can be told so.
+/// A sleep ends by itself after this long, so that a worker can be told that its peer was killed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The memory of a reference: one word that goes to and fro, and a payload that changes its owner with it.
+/// The memory of a reference: one word that alternates between the two, and a payload that changes its owner with
+/// it.
 pub(crate) struct Bare {
     memory: NonNull<u8>,
     length: NonZero<usize>,
@@ -49,7 +50,7 @@ impl Bare {
     /// Makes the memory in the leader and maps it in the follower.
     pub(crate) fn open(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let sleeps = settings.wait != Wait::Spin;
-        // A futex hands no payload over.
+        // A futex reference has no payload.
         let payload = if sleeps { 0 } else { settings.payload };
         let length = NonZero::new((HEAD + payload).next_multiple_of(4096)).expect("not 0");
         let fd = match settings.role {
@@ -72,24 +73,25 @@ impl Bare {
         Ok(Self { memory, length, payload, sleeps })
     }
 
-    /// The word: a number of the message, odd from the leader and even from the follower.
+    /// The control word: the message's sequence number, odd from the leader and even from the follower.
     fn word(&self) -> &AtomicU32 {
-        // SAFETY: it lies at the start of the mapping, which lives as long as `self`, is zeroed and only used atomically.
+        // SAFETY: it lies at the start of the mapping, which lives as long as `self`, is zeroed and only used
+        // atomically.
         unsafe { self.memory.cast::<AtomicU32>().as_ref() }
     }
 
-    /// What the message asks for, on the line of the word.
+    /// The message's flags, on the same cache line as the word.
     fn flags(&self) -> &AtomicU32 {
         // SAFETY: as above; four bytes behind it.
         unsafe { self.memory.add(4).cast::<AtomicU32>().as_ref() }
     }
 
-    /// Writes the payload and hands it over.
+    /// Writes the payload and publishes it.
     #[inline(always)]
     fn send(&self, number: u32, flags: u32) {
         if self.payload > 0 {
-            // SAFETY: the payload lies within the mapping behind the words; the other end reads it only once the word below
-            // has this number.
+            // SAFETY: the payload lies within the mapping, after the words; the other endpoint reads it only once
+            // the word below has this number.
             let payload = unsafe {
                 std::slice::from_raw_parts_mut(self.memory.add(HEAD).as_ptr(), self.payload)
             };
@@ -102,7 +104,7 @@ impl Bare {
         }
     }
 
-    /// Waits for the payload with this number and reads it; its flags.
+    /// Waits for the payload with this number and reads it; returns its flags.
     #[inline(always)]
     fn receive(&self, number: u32) -> Result<u32, Error> {
         while self.word().load(Ordering::Acquire) != number {
@@ -115,7 +117,7 @@ impl Bare {
         }
         let flags = self.flags().load(Ordering::Relaxed);
         if self.payload > 0 {
-            // SAFETY: as above; the other end writes it only once this one has answered.
+            // SAFETY: as above; the other endpoint writes it only once this one has answered.
             let payload =
                 unsafe { std::slice::from_raw_parts(self.memory.add(HEAD).as_ptr(), self.payload) };
             if !WholeMessage::read(Head { seq: u64::from(number), flags }, payload) {
@@ -167,11 +169,11 @@ impl Bare {
 }
 
 fn futex(word: &AtomicU32, operation: i32, value: u32, limit: *const libc::timespec) {
-    // SAFETY: the word is valid; a wait that ends early is repeated by its caller.
+    // SAFETY: the word is valid; the caller repeats a wait that ends early.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
 }
 
-/// The leader's end of a reference.
+/// The leader's endpoint of a reference.
 struct Ends<'a> {
     bare: &'a mut Bare,
     number: u32,
@@ -222,7 +224,7 @@ impl BlockLoop for Ends<'_> {
 
 impl Drop for Bare {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `open` with this length and nobody refers to it any more.
+        // SAFETY: the mapping was made by `open` with this length and nothing refers to it any more.
         let _ = unsafe { munmap(self.memory.cast(), self.length.get()) };
     }
 }

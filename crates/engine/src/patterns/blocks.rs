@@ -1,8 +1,8 @@
-//! Blocks: what stands between two probes. A block is *sampled*, with one clock reading a round trip, or
-//! *clock-free*, with one at each end; they alternate, so that both see the same machine.
+//! Blocks: the measurements between two probes. A block is *sampled*, with one clock reading a round trip, or
+//! *clock-free*, with one at each end. The two kinds alternate, so that both see the same machine state.
 //!
-//! Nothing of this runs within a block: its samples go to an array that was made and touched before, and are
-//! sorted into histograms after the probe that follows it.
+//! None of this bookkeeping runs within a block: samples go to an array that was allocated and touched before, and
+//! are sorted into histograms after the probe that follows the block.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -23,95 +23,96 @@ pub(super) const MOST_SAMPLES: usize = 4096;
 /// The most round trips of one clock-free block.
 const MOST_ROUND_TRIPS: f64 = 1e6;
 
-/// How long a block is, where a round trip is much shorter. The states of virtual processors last 4 ms and
-/// more. A row that sleeps needs longer, so that the sleeps before and after it weigh little.
+/// The duration of a block, if a round trip is much shorter. The states of virtual processors last 4 ms and more. A
+/// row that sleeps needs longer blocks, so that the sleeps before and after it weigh little.
 const SPINNING: Duration = Duration::from_micros(500);
 const SLEEPING: Duration = Duration::from_micros(1500);
 
-/// A block of long round trips has at least so many of them, unless it would last longer than [`LONGEST`].
+/// A block of long round trips has at least this many, unless it would last longer than [`LONGEST`].
 const FEWEST: f64 = 8.0;
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// What a loop does for the blocks, written by each pattern. An *event* is what it counts: a round trip, a message.
+/// The operations of a pattern's loop on blocks. An *event* is the unit that it counts: a round trip or a message.
 ///
-/// The turns call it through a pointer, a few times a block and never within one: what surrounds the loops is compiled
-/// once, not for each transport.
+/// The turns call it through a trait object, a few times a block and never within one: the code around the loops is
+/// compiled once, not for each transport.
 pub(super) trait BlockLoop {
-    /// Whether it can measure without reading the clock at each event.
+    /// True if it can measure without reading the clock at each event.
     fn has_clock_free(&self) -> bool {
         true
     }
-    /// How long a block is, where an event is much shorter.
+    /// The duration of a block, if an event is much shorter.
     fn block_length(&self, wait: Wait) -> Duration {
         if wait == Wait::Spin { SPINNING } else { SLEEPING }
     }
-    /// Measures for a while what is not counted; what an event takes about, in nanoseconds.
+    /// Runs uncounted events for a while; returns the approximate time per event, in nanoseconds.
     fn warm_up(&mut self, limit: TurnLimit) -> Result<f64, Error> {
         steps::warm_up(limit, || self.flagged(0).map(drop))
     }
-    /// One round trip that carries these flags and is not counted; false where it was lost.
+    /// One uncounted round trip with these flags; false if it was lost.
     fn flagged(&mut self, flags: u32) -> Result<bool, Error>;
-    /// Events until there are no slots left, there were as many as are wanted, or `length_ns` has passed. Each slot gets the
-    /// time of an event in nanoseconds.
+    /// Runs events until no slots are left, `wanted` events are done, or `length_ns` has passed. Each slot receives
+    /// the time of an event in nanoseconds.
     fn sampled(&mut self, slots: &mut [u64], wanted: u64, length_ns: u64)
     -> Result<Sampled, Error>;
-    /// `count` round trips between two clock readings; fewer where they take far longer than expected.
+    /// Runs `count` round trips between two clock readings; fewer if they take far longer than expected.
     fn clock_free(&mut self, count: u64) -> Result<ClockFree, Error>;
-    /// One round trip a slot, each when it is due, until there are no slots left or the turn is over; how many there were.
+    /// Runs one round trip a slot, each when it is due, until no slots are left or the turn is over; returns how
+    /// many.
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
         pacer::paced(slots, pacer, |_| self.flagged(0).map(drop))
     }
-    /// The first turn is next: what was lost until now does not count.
+    /// The first turn follows: earlier losses do not count.
     fn start_measuring(&mut self);
-    /// What was lost since then.
+    /// Losses since the start of measuring.
     fn losses(&self) -> &Losses;
     /// Messages so far.
     fn traffic(&self) -> Traffic;
-    /// CPU time since it was asked for last of what is not the transport's.
+    /// Returns the CPU time since the last call that is not the transport's.
     fn take_aside_ns(&mut self) -> u64 {
         0
     }
-    /// Adds what this pattern alone has found.
+    /// Adds the results that only this pattern has.
     fn complete(&mut self, _: &mut LeaderReport) {}
 }
 
-/// Probes the distance between the ends, where that can be.
+/// Probes the distance between the endpoints, if possible.
 pub(super) type Probe<'a> = dyn FnMut(&mut dyn BlockLoop) -> Result<Option<Distance>, Error> + 'a;
 
-/// Runs the blocks of a case, turn by turn, and keeps what they found.
+/// Runs the blocks of a case, turn by turn, and keeps the results.
 pub(super) struct Recorder {
     slots: Vec<u64>,
     blocks: Vec<Block>,
     samples: Samples,
-    /// What an event takes about, from the last block.
+    /// Approximate time per event, from the last block.
     event_ns: f64,
     target: Duration,
-    /// How many turns there were.
+    /// The number of turns so far.
     turns: u32,
 }
 
-/// The samples of sampled blocks, by the distance at which they were measured.
+/// The samples of sampled blocks, grouped by the distance at which they were measured.
 #[derive(Default)]
 struct Samples(BTreeMap<Option<ProbeBin>, Histogram<u64>>);
 
 impl Samples {
     fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
         let histogram = self.0.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
-        // The range ends at an hour, far beyond any deadline; what is longer is not lost.
+        // The range ends at an hour, far beyond any deadline; longer samples are recorded as its maximum.
         samples.for_each(|sample| histogram.saturating_record(sample));
     }
 }
 
 impl Recorder {
-    /// For blocks of this length; an event takes about so long.
+    /// For blocks of this duration; `event_ns` is the approximate time per event.
     pub(super) fn new(target: Duration, event_ns: f64) -> Self {
-        // Written with something else than zero, so that every page of it is there.
+        // Nonzero values, so that every page is already in memory.
         let slots = vec![u64::MAX; MOST_SAMPLES];
         Self { slots, blocks: Vec::new(), samples: Samples::default(), event_ns, target, turns: 0 }
     }
 
-    /// One turn: blocks between probes until the limit is reached, at least one of each kind that there is, however much of
-    /// the time a busy machine has taken before them.
+    /// One turn: blocks between probes until the limit is reached, at least one of each supported kind, even if a
+    /// busy machine has used up the time before them.
     pub(super) fn turn(
         &mut self,
         ends: &mut dyn BlockLoop,
@@ -123,7 +124,7 @@ impl Recorder {
         self.settle(ends)?;
         let mut before = probe(ends)?;
         loop {
-            // Which kind comes first alternates from turn to turn.
+            // The order of the two kinds alternates from turn to turn.
             for kind in BlockKind::in_order(self.turns) {
                 if kind == BlockKind::ClockFree && !ends.has_clock_free() {
                     continue;
@@ -149,14 +150,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Some round trips after a probe are not counted, so that a sleeping end sleeps again and caches are as
+    /// Runs a few uncounted round trips after a probe, so that a sleeping endpoint sleeps again and caches are as
     /// they were: a twentieth of a block, at least one.
     fn settle(&self, ends: &mut dyn BlockLoop) -> Result<(), Error> {
         let few = (self.length_ns() / self.event_ns / 20.0).clamp(1.0, 16.0) as u64;
         (0..few).try_for_each(|_| ends.flagged(0).map(drop))
     }
 
-    /// How long a block is to be.
+    /// The target duration of a block.
     pub(super) fn length_ns(&self) -> f64 {
         let fewest = (FEWEST * self.event_ns).min(LONGEST.as_nanos() as f64);
         fewest.max(self.target.as_nanos() as f64)
@@ -196,12 +197,12 @@ impl Recorder {
         self.blocks.push(block);
     }
 
-    /// What an event takes about, in nanoseconds.
+    /// Approximate time per event, in nanoseconds.
     pub(super) fn event_ns(&self) -> f64 {
         self.event_ns
     }
 
-    /// What was found.
+    /// The blocks and the samples.
     pub(super) fn finish(self) -> (Vec<Block>, Vec<SampleGroup>) {
         let encoded = self.samples.0.into_iter().map(|(bin, histogram)| SampleGroup {
             bin,
@@ -211,7 +212,7 @@ impl Recorder {
     }
 }
 
-/// The probes around a block, where there are any.
+/// The probes around a block, if there are any.
 pub(super) fn both(before: Option<Distance>, after: Option<Distance>) -> Option<[f64; 2]> {
     Some([before?.ns(), after?.ns()])
 }
@@ -225,7 +226,7 @@ mod tests {
         TurnLimit { number: 7, time_ns: u64::MAX, samples: count }
     }
 
-    /// Turns of one limit each, and the probes before and after each block.
+    /// Runs one turn per limit, with these probes before and after the blocks.
     fn turns(ends: &mut Scripted, limits: &[TurnLimit], probes: &[Distance]) -> Recorder {
         let mut recorder = Recorder::new(SPINNING, ends.round_trip_ns as f64);
         let mut probes = probes.iter().copied();
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn samples_go_where_their_probes_agree() {
         let [near, far] = [70.0, 400.0].map(Distance::RoundTrip);
-        // Sampled, clock-free, sampled: near, mixed, far. Then both at once, of which one is apart.
+        // Sampled, clock-free, sampled: near, mixed, far. Then both kinds again, one of them with processors apart.
         let probes = [near, near, far, far, far, far, far, Distance::Apart, Distance::Apart];
         let (blocks, groups) =
             turns(&mut Scripted::new(100), &[samples(3 * 4096)], &probes).finish();

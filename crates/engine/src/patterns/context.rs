@@ -1,4 +1,4 @@
-//! What a pattern offers, and what its loops need to know of the world around them.
+//! The interface of a pattern, and the context of its loops.
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::pin::Pin;
@@ -9,11 +9,11 @@ use crate::wire::{FollowerReport, LeaderReport, Pass, TurnLimit};
 
 /// The loops of one pattern.
 pub(crate) trait PatternLoops {
-    /// Its name.
+    /// The pattern's name.
     const PATTERN: Pattern;
-    /// Whether only a transport of which one publication reaches several followers has the leader's part.
+    /// True if the leader's part needs a transport whose publication reaches several followers.
     const LEADS_MANY: bool = false;
-    /// The same of a follower's part.
+    /// True if the follower's part needs one.
     const FOLLOWS_AMONG_MANY: bool = false;
 
     /// The leader's part of a case.
@@ -31,42 +31,42 @@ pub(crate) trait PatternLoops {
     ) -> Result<Option<FollowerReport>, Error>;
 }
 
-/// What a loop needs to know of the transport and of the world around it.
+/// The transport's properties and the environment that a loop needs.
 pub(crate) struct LoopContext<'a> {
-    /// Whether what was published always arrives.
+    /// True if every published message arrives.
     pub reliable: bool,
-    /// Whether the ends take turns with each message, so that no burst can be sent.
+    /// True if the endpoints alternate with each message, so that no burst can be sent.
     pub alternating: bool,
     pub span: Span,
     pub wait: Wait,
     /// A follower's own number.
     pub follower: u32,
-    /// How many followers there are.
+    /// The number of followers.
     pub subscribers: u32,
-    /// The other ends.
+    /// Sockets to the other endpoints.
     pub peers: &'a mut SocketRendezvous,
-    /// The pages of the probes; none where the ends share no memory, and in all followers but the first.
+    /// The probe pages; none if the endpoints share no memory, and in all followers but the first.
     pub probe: Option<&'a mut ProbePages>,
-    /// The processor of this thread, where it is pinned.
+    /// This thread's processor, if the thread is pinned.
     pub pin: Option<&'a Pin>,
-    /// Asked and told by the leader, between its turns.
+    /// The leader queries and reports to it between its turns.
     pub command: &'a mut dyn Command,
 }
 
-/// A turn, as the command gives it.
+/// A turn, as the command assigns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// To be measured.
+    /// A measured turn.
     Measured(TurnLimit),
-    /// Beside the turn of this number of the pair that is measured, until the command ends it.
+    /// A background turn beside the measured pair's turn of this number, until the command ends it.
     Background(u32),
 }
 
-/// The command as a leader's loop sees it, between its turns only; in a background turn also between its slices.
+/// The command as a leader's loop sees it: between turns only, and in a background turn also between slices.
 pub(crate) trait Command {
-    /// Tells what comes next, for the reason of a failure: "verifying".
+    /// Reports the next phase, for the reason of a failure: "verifying".
     fn phase(&mut self, phase: &'static str) -> Result<(), Error>;
-    /// Reports what a round trip takes about, then sleeps until the next turn; none where the case is over.
+    /// Reports the approximate round-trip time, then sleeps until the next turn; none once the case is over.
     fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<Turn>, Error>;
     /// Reports that a background turn has begun.
     fn background_runs(&mut self) -> Result<(), Error>;

@@ -1,16 +1,16 @@
-//! What turns cost, for the leader and for every follower.
+//! The costs of turns, for the leader and for every follower.
 
 use ipcmark_machine::clock;
 
 use crate::wire::{Costs, ThreadCosts};
 
-/// What a process and its measuring thread cost in its turns, probes left out, and what it costs between them.
+/// The costs of a process and its measuring thread in its turns, without probes, and the idle costs between turns.
 #[derive(Default)]
 pub(super) struct CostMeter {
     start: Option<Costs>,
-    /// When it began.
+    /// The start time of the turn.
     began_ns: u64,
-    /// CPU time in probes since `start`, and of what else is not the transport's.
+    /// CPU time since `start` of probes and of other work that is not the transport's.
     probes_ns: u64,
     total: Costs,
     thread_start: Option<ThreadCosts>,
@@ -20,7 +20,7 @@ pub(super) struct CostMeter {
 }
 
 impl CostMeter {
-    /// The wait for a turn is over. What the harness does before the turn begins is neither's.
+    /// Ends the wait for a turn. The harness's work before the turn begins counts for neither.
     pub(super) fn wake(&mut self) {
         if let Some((at_ns, cpu_ns)) = self.stopped.take() {
             self.total.idle_ns += clock::now_ns().saturating_sub(at_ns);
@@ -28,7 +28,7 @@ impl CostMeter {
         }
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     pub(super) fn start(&mut self) {
         self.wake();
         self.probes_ns = 0;
@@ -44,7 +44,7 @@ impl CostMeter {
         }
     }
 
-    /// The turn is over; false where none had begun.
+    /// Ends the turn; false if none had begun.
     pub(super) fn stop(&mut self) -> bool {
         let Some(start) = self.start.take() else { return false };
         let mut turn = Costs::since(&start);
@@ -64,12 +64,12 @@ impl CostMeter {
         result
     }
 
-    /// Leaves out CPU time of the turn that is not the transport's.
+    /// Excludes CPU time of the turn that is not the transport's.
     pub(super) fn leave_out(&mut self, cpu_ns: u64) {
         self.probes_ns += cpu_ns;
     }
 
-    /// The costs of all turns: of the process, and of its measuring thread.
+    /// The costs of all turns, of the process and of its measuring thread.
     pub(super) fn total(self) -> (Costs, ThreadCosts) {
         (Costs { peak_memory_bytes: Costs::peak_memory_of_process(), ..self.total }, self.thread)
     }
@@ -98,7 +98,7 @@ mod tests {
             meter.total().0.cpu_ns
         };
         assert!(total(false) >= 5_000_000);
-        // Other tests run in this process, and so the rest of the turn may have cost anything.
+        // Other tests run in this process, so the rest of the turn may have cost any amount.
         let mut meter = CostMeter::default();
         meter.start();
         meter.around_probe(spin);

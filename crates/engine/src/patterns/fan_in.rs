@@ -1,10 +1,10 @@
-//! Fan-in: streams of several publishers to one leader, which takes messages as they come. What holds a publisher back is the
-//! transport alone.
+//! Fan-in: several publishers stream to one leader, which takes messages as they arrive. Only the transport holds a
+//! publisher back.
 //!
-//! The leader demands as many messages of each follower, by one publication that reaches all; each publishes them as fast as
-//! they go, then answers the demand, so that the answer says that all of its messages have arrived or are lost. The leader
-//! reads its clock when a batch of messages begins to arrive. Of each block the part counts in which all publish: without its
-//! first quarter, and until the first publisher is through.
+//! The leader demands the same number of messages from each follower, by one publication that reaches all. Each
+//! publishes them as fast as it can, then answers the demand: the answer shows that all of its messages have
+//! arrived or are lost. The leader reads its clock when a batch of messages begins to arrive. Of each block, only
+//! the part in which all publish counts: without its first quarter, and until the first publisher has finished.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use super::{
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};
 
-/// A publisher sends at most two messages to this power at a demand.
+/// A publisher sends at most two to this power messages per demand.
 const MOST_EXPONENT: u32 = 20;
 
-/// Numbers of streamed messages begin here, far from those of demands and answers.
+/// Sequence numbers of streamed messages begin here, far from those of demands and answers.
 const FIRST: u64 = 1 << 63;
 
-/// Several publishers, one that takes all.
+/// Several publishers, one receiver.
 pub(super) struct FanIn;
 
 impl PatternLoops for FanIn {
@@ -59,7 +59,7 @@ impl PatternLoops for FanIn {
             return turns::Leader(context.peers).await_end().map(|()| None);
         }
         let mut follower = Follower::new(end, pass, context);
-        // It answers what is flagged, and beside that it publishes.
+        // It answers flagged messages only; otherwise it publishes.
         follower.is_silent = true;
         loop {
             let head = match follower.next::<T, RELIABLE, false>()? {
@@ -78,44 +78,44 @@ impl PatternLoops for FanIn {
     }
 }
 
-/// What the leader knows of a publisher.
+/// The leader's state of one publisher.
 #[derive(Clone, Copy)]
 struct Publisher {
-    /// Number of its next message.
+    /// The sequence number of its next message.
     next: u64,
     /// Messages of this block that have arrived.
     arrived: u64,
-    /// Messages of all blocks that had arrived when the first publisher was through.
+    /// Messages of all blocks that had arrived when the block's first publisher finished.
     counted: u64,
 }
 
 struct Receiver<'a, E, T, const RELIABLE: bool> {
     ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>,
     publishers: Vec<Publisher>,
-    /// When batches of this block began to arrive. Touched before.
+    /// The times at which batches of this block began to arrive. Allocated and touched beforehand.
     marks: Vec<Mark>,
-    /// What a message takes about, in nanoseconds, whoever sent it.
+    /// Approximate time per message in nanoseconds, over all publishers.
     message_ns: f64,
-    /// Streamed messages that were taken, warm-up and all.
+    /// Streamed messages taken, including the warm-up.
     taken: u64,
     sent: u64,
     received: u64,
 }
 
-/// A block that is under way.
+/// A block in progress.
 struct Arriving {
-    /// Messages of each publisher.
+    /// The number of messages of each publisher.
     each: u64,
-    /// One less than a batch, which is a power of two.
+    /// The batch size minus one; the batch size is a power of two.
     batch_mask: u64,
     received: u64,
     marks: usize,
-    /// When the first publisher was through; 0 before.
+    /// The time at which the first publisher finished; 0 before.
     through_ns: u64,
 }
 
 impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'_, E, T, RELIABLE> {
-    /// The clock is read once a batch: that is as good as never.
+    /// The clock is read only once a batch, so a clock-free block would add nothing.
     fn has_clock_free(&self) -> bool {
         false
     }
@@ -169,12 +169,12 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
     }
 
     fn complete(&mut self, report: &mut LeaderReport) {
-        // What came after it had been given up can be of the warm-up.
+        // Messages that arrive after they were given up can belong to the warm-up.
         let (sent, received) = (self.sent, self.received.min(self.sent));
         self.ends.complete(report);
         let published = self.publishers.iter().map(|publisher| publisher.counted).collect();
         report.stream = Some(StreamReport { sent, received, published, depth: None });
-        // Those are of the demands.
+        // These values are of the demands, not of the stream.
         report.answers.clear();
         (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);
     }
@@ -186,7 +186,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         Self {
             ends,
             publishers: vec![publisher; publishers as usize],
-            // Written with something else than zero, so that every page of it is there.
+            // Nonzero values, so that every page is already in memory.
             marks: vec![Mark { at_ns: u64::MAX, before: u64::MAX }; MOST_MARKS],
             message_ns: BATCH_NS,
             taken: 0,
@@ -195,12 +195,12 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         }
     }
 
-    /// Messages of a block that its publishers were asked for.
+    /// The messages that a block's publishers were asked for.
     fn sent_in(&self, block: &Arriving) -> u64 {
         block.each * self.publishers.len() as u64
     }
 
-    /// Demands streams that take so long together, at most so many messages, and takes them.
+    /// Demands streams that together take about `length_ns`, with at most `wanted` messages, and takes them.
     fn block(&mut self, wanted: u64, length_ns: u64) -> Result<Arriving, Error> {
         let exponent = each(self.message_ns, length_ns, wanted, self.publishers.len() as u64);
         let batch =
@@ -220,7 +220,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         Ok(block)
     }
 
-    /// Takes what comes until every publisher has answered the demand, or nothing has come for too long.
+    /// Takes messages until every publisher has answered the demand, or nothing has arrived for too long.
     #[inline(never)]
     fn take_all(&mut self, block: &mut Arriving) -> Result<(), Error> {
         let mut missing = self.publishers.len();
@@ -239,7 +239,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         Ok(())
     }
 
-    /// Counts a streamed message, which has been read.
+    /// Counts a streamed message that has been read.
     #[inline(always)]
     fn arrived(&mut self, block: &mut Arriving, head: Head) -> Result<(), Error> {
         let number = follower_number(head.flags);
@@ -274,7 +274,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         self.publishers.iter_mut().for_each(|publisher| publisher.counted += publisher.arrived);
     }
 
-    /// The part of a block that counts: its messages, its length, and of each batch what a message of it took.
+    /// The part of a block that counts: its messages, its duration, and for each batch the time per message.
     fn counted(&mut self, block: &Arriving, slots: &mut [u64]) -> Sampled {
         let seen: Vec<(usize, Mark)> =
             self.marks[..block.marks].iter().copied().enumerate().collect();
@@ -286,8 +286,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
     }
 }
 
-/// Messages of each publisher: two to which power, so that all together take so long, are no more than wanted and no fewer
-/// than a block must have, unless they take too long.
+/// The number of messages of each publisher, as a power of two: all together take about `length_ns`, are no more
+/// than `wanted`, and no fewer than a block must have unless they take too long.
 fn each(message_ns: f64, length_ns: u64, wanted: u64, publishers: u64) -> u32 {
     let fits = |ns: f64| (ns / message_ns / publishers as f64) as u64;
     let fewest = (FEWEST_BATCHES as u64).min(fits(LONGEST_BLOCK.as_nanos() as f64));

@@ -1,5 +1,5 @@
-//! The follower: what every pattern's does between its messages, and the loop of those with answers, which takes a message
-//! and sends one back, until it is put to sleep.
+//! The follower: the parts that all patterns share, and the loop of those with answers, which takes a message and
+//! sends one back, until it is put to sleep.
 
 use ipcmark_machine::pin::Pin;
 use ipcmark_transport::{Endpoint, Error, MIN_PAYLOAD, Span};
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
 
-/// Answers every message until the case is over, each with as many bytes.
+/// Answers every message with one of the same length, until the case is over.
 pub(super) fn answers<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     end: &mut E,
     pass: &Pass,
@@ -29,7 +29,7 @@ pub(super) fn answers<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     }
 }
 
-/// The loop of it. `SIZED` messages have sizes of their own; without them it is not an instruction longer.
+/// Its loop. `SIZED` messages have sizes of their own; without them the loop is not an instruction longer.
 fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
     end: &mut E,
     pass: &Pass,
@@ -58,10 +58,10 @@ fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>
     Ok(Some(follower.report()))
 }
 
-/// What a follower's loop has to deal with.
+/// The next event for a follower's loop.
 pub(super) enum Next {
     Message(Head),
-    /// The leader of an unreliable transport wants its marks.
+    /// The leader of an unreliable transport asks for the marks.
     Collect,
     /// The case is over.
     End,
@@ -70,34 +70,34 @@ pub(super) enum Next {
 pub(super) struct Follower<'a, E> {
     end: &'a mut E,
     pass: &'a Pass,
-    /// Bytes of the message taken last.
+    /// The length of the last message taken.
     len: usize,
-    /// Flags of its answers.
+    /// The flags of its answers.
     from: u32,
-    /// Whether it answers nothing but what is flagged.
+    /// True if it answers only flagged messages.
     pub is_silent: bool,
     last_seq: u64,
-    /// Number of the last message before this turn.
+    /// The sequence number of the last message before this turn.
     before: u64,
-    /// Messages that this turn has brought from an unreliable transport. A reliable one's have numbers without
-    /// gaps, which tell how many there were.
+    /// Messages that this turn has brought from an unreliable transport. A reliable transport's sequence numbers
+    /// have no gaps, so they give the count.
     taken: u64,
-    /// Messages of this turn that were answered although it is silent.
+    /// Messages of this turn that were answered although the follower is silent.
     pub flagged: u64,
-    /// Messages that nobody asked for one by one, of all turns and of this one.
+    /// Messages sent without an individual request, in all turns and in this one.
     published: u64,
     published_now: u64,
     traffic: Traffic,
     pub leader: Leader<'a>,
     probe: Option<&'a mut ProbePages>,
     pub meter: CostMeter,
-    /// Threads that the library starts late inherit the processor of the one that starts them.
+    /// Threads that the library starts late inherit the processor of the thread that starts them.
     pin: Option<&'a Pin>,
     patience: Patience,
 }
 
 impl<'a, E: Endpoint> Follower<'a, E> {
-    /// One that answers everything.
+    /// A follower that answers everything.
     pub(super) fn new<'c: 'a>(end: &'a mut E, pass: &'a Pass, context: LoopContext<'c>) -> Self {
         let LoopContext { peers, probe, pin, wait, follower, .. } = context;
         Self {
@@ -121,7 +121,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         }
     }
 
-    /// Takes and reads the next message, which must be in order. Sleeps between turns, where a frame asks for it.
+    /// Takes and reads the next message, which must be in order. Sleeps between turns, if a frame asks for it.
     #[inline(always)]
     pub(super) fn next<T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
         &mut self,
@@ -139,7 +139,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
             }
         }
         if SIZED {
-            // What is larger or smaller than it may be is no message of this length.
+            // A message that is too short or too long does not match this length and is refused.
             self.len = self.end.message().len().clamp(MIN_PAYLOAD, self.pass.payload);
         }
         let head = read::<E, T>(self.end, self.len_of::<SIZED>(), self.pass.seed)?;
@@ -147,7 +147,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         Ok(Next::Message(head))
     }
 
-    /// Sends the answer to the message of this number.
+    /// Sends the answer to the message with this number.
     #[inline(always)]
     pub(super) fn send<T: TouchPolicy, const SIZED: bool>(
         &mut self,
@@ -156,7 +156,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         send::<E, T>(self.end, self.len_of::<SIZED>(), Head { seq, flags: self.from })
     }
 
-    /// Bytes of the message taken last, and of its answer.
+    /// The length of the last message taken, and of its answer.
     #[inline(always)]
     fn len_of<const SIZED: bool>(&self) -> usize {
         if SIZED { self.len } else { self.pass.payload }
@@ -178,7 +178,7 @@ impl<E: Endpoint> Follower<'_, E> {
         Ok(())
     }
 
-    /// Does what the flags ask for; false where the case is over.
+    /// Handles the flags; false once the case is over.
     #[cold]
     pub(super) fn answer_flagged<T: TouchPolicy, const RELIABLE: bool>(
         &mut self,
@@ -215,7 +215,7 @@ impl<E: Endpoint> Follower<'_, E> {
         send_checked(self.end, len, answer, seed)
     }
 
-    /// Publishes so many messages as fast as they go, numbered from `first` on over the whole case.
+    /// Publishes `count` messages as fast as possible, numbered from `first` on over the whole case.
     #[inline(never)]
     pub(super) fn publish<T: TouchPolicy>(&mut self, first: u64, count: u64) -> Result<(), Error> {
         let (len, flags) = (self.pass.payload, self.from | STREAM);
@@ -237,7 +237,7 @@ impl<E: Endpoint> Follower<'_, E> {
         Ok(())
     }
 
-    /// Sleeps until the next turn; false where the case is over. What was before the first turn does not count.
+    /// Sleeps until the next turn; false once the case is over. Traffic before the first turn does not count.
     fn sleep<const RELIABLE: bool>(&mut self) -> Result<bool, Error> {
         self.meter.stop_thread();
         if self.meter.stop() {

@@ -1,8 +1,8 @@
 //! Ping-pong: the leader sends, the follower answers, the leader times the round trip.
 //!
-//! The follower is told everything within the messages: what to check, when to probe, when to sleep. So it
-//! stays in one loop from the first message of a turn to the last, and no sample holds the time in which it
-//! would get ready for the next block.
+//! The messages themselves tell the follower everything: what to check, when to probe, when to sleep. So it stays
+//! in one loop from the first message of a turn to the last, and no sample includes the follower's preparation for
+//! the next block.
 
 use std::marker::PhantomData;
 
@@ -50,21 +50,21 @@ impl PatternLoops for Latency {
     }
 }
 
-/// The leader's end, with what makes round trips of it.
+/// The leader's endpoint, and the state for its round trips.
 pub(super) struct Leader<'a, E, T, const RELIABLE: bool> {
     pub end: &'a mut E,
-    /// Bytes of the next message.
+    /// The bytes of the next message.
     pub len: usize,
-    /// Bytes of those that have no size of their own.
+    /// The bytes of messages that have no size of their own.
     pub payload: usize,
     seed: u64,
     wait: Wait,
-    /// Number of the last message sent.
+    /// The sequence number of the last message sent.
     pub seq: u64,
-    /// Flag of the answers: a transport without a hop brings back the leader's own messages.
+    /// The expected flag of answers: a transport without a hop returns the leader's own messages.
     pub answer: u32,
     losses: Losses,
-    /// Where its messages lie, once it has looked.
+    /// The buffers that its messages use, once they have been counted.
     pub working_set: Option<WorkingSetReport>,
     touch: PhantomData<T>,
 }
@@ -117,7 +117,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
 }
 
 impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, RELIABLE> {
-    /// Sends while its end finds places that it has not seen.
+    /// Sends until the endpoint finds no new buffers.
     #[inline(never)]
     fn look(&mut self, streams: bool) -> Result<(), Error> {
         let mut sent = 0;
@@ -148,7 +148,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         }
     }
 
-    /// Looks where messages lie that are answered, each after the answer to the last, or that follow one another.
+    /// Counts the buffers of the messages: answered one at a time, or streamed.
     pub(super) fn look_at_buffers(&mut self, streams: bool) -> Result<(), Error> {
         let mut noting = Noting::new(self.end);
         let mut leader = Leader::<Noting<'_>, T, RELIABLE> {
@@ -174,18 +174,18 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         send::<E, T>(self.end, self.len, Head { seq: self.seq, flags: BURST })
     }
 
-    /// A round trip that carries these flags and is repeated until it ends.
+    /// A round trip with these flags, repeated until one completes.
     pub(super) fn certainly(&mut self, flags: u32) -> Result<(), Error> {
         while !self.round_trip(flags)? {}
         Ok(())
     }
 
-    /// Counts messages that nobody answers as lost.
+    /// Counts unanswered messages as lost.
     pub(super) fn count_lost(&mut self, count: u64) {
         self.losses.count += count;
     }
 
-    /// One round trip; false where it was lost.
+    /// One round trip; false if it was lost.
     #[inline(always)]
     fn round_trip(&mut self, flags: u32) -> Result<bool, Error> {
         self.seq += 1;
@@ -206,7 +206,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         Ok(true)
     }
 
-    /// Waits for the answer as long as patience lasts; answers to what was given up are skipped.
+    /// Waits for the answer until the patience is exhausted; late answers to abandoned messages are skipped.
     fn receive_or_lose(&mut self, expected: Head) -> Result<bool, Error> {
         let mut patience = self.losses.patience(self.wait);
         while complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
@@ -224,8 +224,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         Ok(false)
     }
 
-    /// Sends messages with a known pattern, one by one and then in bursts each way; both sides
-    /// check every byte.
+    /// Sends messages with a known pattern, one by one and then in bursts each way; both endpoints check every
+    /// byte.
     pub(super) fn verify(&mut self, alternating: bool) -> Result<(), Error> {
         for _ in 0..steps::checked_messages(self.len) {
             self.checked_round_trip()?;
@@ -255,20 +255,20 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         self.checked_round_trip().map(drop)
     }
 
-    /// An unreliable transport may lose a part of the burst; what arrives must be in order.
+    /// An unreliable transport may lose part of the burst; the rest must arrive in order.
     fn receive_burst(&mut self) -> Result<(), Error> {
         self.send_checked(ASK_BURST)?;
         let asked = self.seq;
         if RELIABLE {
             let burst = (1..=steps::burst_messages(self.len)).map(|n| asked + n);
-            // The answer to the demand comes last, with the demand's own number.
+            // The answer to the request comes last, with the request's own sequence number.
             for seq in burst.chain([asked]) {
                 self.receive_answer(Head { seq, flags: FROM_FOLLOWER })?;
             }
             return Ok(());
         }
         let drained = self.drain_burst(asked);
-        // What comes still later carries numbers of the past and is skipped.
+        // Messages that arrive even later have old sequence numbers and are skipped.
         self.seq += steps::burst_messages(self.len);
         drained
     }
@@ -283,7 +283,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             if head.flags & BURST == 0 {
                 match head.seq < asked {
-                    // The answer to what was given up.
+                    // A late answer to an abandoned message.
                     true => continue,
                     false => return Ok(()),
                 }

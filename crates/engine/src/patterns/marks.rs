@@ -1,8 +1,9 @@
-//! Marks: when messages arrived, noted by the follower by their numbers and joined with the leader's after the block. Nothing
-//! is added to a message, and neither end reads what the other writes while messages travel.
+//! Marks: arrival times of messages, noted by the follower under their sequence numbers and joined with the
+//! leader's times after the block. Nothing is added to a message, and neither endpoint reads what the other writes
+//! while messages travel.
 //!
-//! Messages are marked in batches of a power of two: the first of each batch that arrives, with how many had arrived before.
-//! A batch of one is a mark a message.
+//! Messages are marked in batches of a power of two: the first of each batch to arrive, with the number of messages
+//! that had arrived before. A batch of one is a mark per message.
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
@@ -17,16 +18,16 @@ use super::{
 };
 use crate::wire::{FollowerReport, Pass};
 
-/// The most marks of a block.
+/// The most marks in a block.
 pub(super) const MOST_MARKS: usize = 4096;
 
 /// Marks in one frame, of two numbers each.
 const MARKS_A_FRAME: usize = 128;
 
-/// When a batch began to arrive.
+/// The time at which a batch began to arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The receiver's clock; 0 where none of the batch arrived.
+    /// The receiver's clock; 0 if none of the batch arrived.
     pub at_ns: u64,
     /// Messages that had arrived before.
     pub before: u64,
@@ -34,13 +35,13 @@ pub(super) struct Mark {
 
 /// The marks of a block.
 pub(super) struct Marks {
-    /// One a batch, as many as the last that arrived.
+    /// One per batch, up to the last batch that arrived.
     pub batches: Vec<Mark>,
     /// Messages that arrived.
     pub received: u64,
 }
 
-/// Takes what streams and what is marked, until the case is over. `SIZED` messages have sizes of their own.
+/// Takes streamed and marked messages until the case is over. `SIZED` messages have sizes of their own.
 pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
     end: &mut E,
     pass: &Pass,
@@ -74,11 +75,11 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SI
     Ok(Some(follower.report()))
 }
 
-/// What the follower notes of a block.
+/// The follower's notes of a block.
 struct Notes {
-    /// Touched before.
+    /// Allocated and touched beforehand.
     marks: Vec<Mark>,
-    /// Number of the first message.
+    /// The sequence number of the first message.
     first: u64,
     exponent: u32,
     /// The batch of the last message; none before the first.
@@ -88,17 +89,17 @@ struct Notes {
 
 impl Notes {
     fn new() -> Self {
-        // Written with something else than zero, so that every page of it is there.
+        // Nonzero values, so that every page is already in memory.
         let marks = vec![Mark { at_ns: u64::MAX, before: u64::MAX }; MOST_MARKS];
         Self { marks, first: 0, exponent: 0, batch: u64::MAX, received: 0 }
     }
 
-    /// Notes the arrival of a message, which has been read.
+    /// Notes the arrival of a message that has been read.
     #[inline(always)]
     fn note(&mut self, seq: u64) {
         let batch = seq.wrapping_sub(self.first) >> self.exponent;
         if batch != self.batch {
-            // Those between the two lost all their messages.
+            // The batches between the two lost all their messages.
             if let Some(mark) = self.marks.get_mut(batch as usize) {
                 *mark = Mark { at_ns: now_ns(), before: self.received };
             }
@@ -107,7 +108,7 @@ impl Notes {
         self.received += 1;
     }
 
-    /// Does what the flags ask for; false where the case is over.
+    /// Handles the flags; false once the case is over.
     #[cold]
     fn flagged<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         &mut self,
@@ -126,12 +127,13 @@ impl Notes {
 
     fn begin(&mut self, head: Head) {
         self.marks.fill(Mark::default());
-        // Whoever asks for larger batches than there are numbers gets one.
+        // A peer that asks for larger batches than there are numbers gets a single batch.
         self.exponent = exponent(head.flags).min(u64::BITS - 1);
         (self.first, self.batch, self.received) = (head.seq + 1, u64::MAX, 0);
     }
 
-    /// Sends the marks, which is none of the transport's costs: first how many there are and how many messages arrived.
+    /// Sends the marks, which counts for no cost of the transport: first their number and the number of messages
+    /// that arrived.
     #[cold]
     fn send<E: Endpoint>(&mut self, follower: &mut Follower<'_, E>) -> Result<(), Error> {
         let last = self.batch.wrapping_add(1).min(MOST_MARKS as u64) as usize;
@@ -152,19 +154,20 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// The leader's way to the marks of its follower.
+/// The leader's access to the marks of its follower.
 pub(super) struct Collector {
     peers: SocketRendezvous,
     aside_ns: u64,
 }
 
 impl Collector {
-    /// Over the sockets to the followers, of which the first one marks.
+    /// Uses the sockets to the followers; the first follower marks.
     pub(super) fn new(peers: &SocketRendezvous) -> Result<Self, Error> {
         Ok(Self { peers: peers.try_clone()?, aside_ns: 0 })
     }
 
-    /// Asks for the marks of the last `sent` messages, in batches of two to this power, and takes them.
+    /// Asks for the marks of the last `sent` messages, in batches of two to the power of `exponent`, and takes
+    /// them.
     pub(super) fn collect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         &mut self,
         ends: &mut Leader<'_, E, T, RELIABLE>,
@@ -182,15 +185,15 @@ impl Collector {
         marks
     }
 
-    /// CPU time of taking marks since it was asked for last.
+    /// Returns the CPU time of taking marks since the last call.
     pub(super) fn take_aside_ns(&mut self) -> u64 {
         std::mem::take(&mut self.aside_ns)
     }
 }
 
 impl Marks {
-    /// Takes the marks that the follower sends of `sent` messages in batches of two to this power. It can be anybody's:
-    /// nothing that cannot be is taken.
+    /// Takes the marks that the follower sends for `sent` messages in batches of two to the power of `exponent`.
+    /// The follower can be another user's: impossible values are refused.
     fn receive(peers: &mut SocketRendezvous, sent: u64, exponent: u32) -> Result<Self, Error> {
         let most = sent.div_ceil(1 << exponent).min(MOST_MARKS as u64);
         let [count, received] = numbers(peers)?[..] else { return Err(impossible()) };

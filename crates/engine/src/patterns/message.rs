@@ -1,4 +1,4 @@
-//! The 16 bytes at the start of every message, and the bytes behind them.
+//! The 16 bytes at the start of every message, and the bytes after them.
 
 use std::hint::black_box;
 
@@ -6,50 +6,50 @@ use ipcmark_transport::{Error, MIN_PAYLOAD};
 
 use super::payload;
 
-/// The first bytes of a message: 8 of sequence number, 4 of flags, 4 of length, in this order, in
-/// the machine's own byte order (the ends agree on it when they meet).
+/// The first bytes of a message: 8 of sequence number, 4 of flags, 4 of length, in this order, in the machine's own
+/// byte order (the endpoints agree on it when they meet).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub seq: u64,
     pub flags: u32,
 }
 
-/// The message comes from a follower. Without it a process that reads back its own message would
-/// look like a very fast transport.
+/// The message comes from a follower. Without this flag, a process that reads back its own message would look like
+/// a very fast transport.
 pub(crate) const FROM_FOLLOWER: u32 = 1;
-/// Every byte behind the head follows [`payload`] and is to be checked.
+/// Every byte after the head follows [`payload`] and must be checked.
 pub(crate) const VERIFY: u32 = 1 << 1;
-/// One of several in a row; no answer.
+/// One message of a burst; not answered.
 pub(crate) const BURST: u32 = 1 << 2;
-/// The follower is to send a burst before it answers.
+/// The follower must send a burst before it answers.
 pub(crate) const ASK_BURST: u32 = 1 << 3;
-/// After its answer the first follower takes its part in a probe.
+/// After its answer, the first follower takes part in a probe.
 pub(crate) const PROBE: u32 = 1 << 4;
-/// After its answer the follower sleeps until the leader wakes it.
+/// After its answer, the follower sleeps until the leader wakes it.
 pub(crate) const SLEEP: u32 = 1 << 5;
-/// After its answer the first follower takes its part in a comparison of clocks.
+/// After its answer, the first follower takes part in a clock comparison.
 pub(crate) const CLOCKS: u32 = 1 << 6;
-/// The messages that follow are marked, in batches of as many as the exponent in these flags says.
+/// The following messages are marked, in batches of two to the power of the exponent in these flags.
 pub(crate) const BEGIN: u32 = 1 << 7;
-/// One of those, which nobody answers.
+/// One of the marked messages, not answered.
 pub(crate) const STREAM: u32 = 1 << 8;
-/// One of those, to be answered.
+/// One of the marked messages, answered.
 pub(crate) const MARKED: u32 = 1 << 9;
-/// After its answer the follower sends its marks.
+/// After its answer, the follower sends its marks.
 pub(crate) const COLLECT: u32 = 1 << 10;
 
-/// Each follower is to stream messages before it answers, as many as the exponent in these flags says.
+/// Each follower must stream messages before it answers: two to the power of the exponent in these flags.
 pub(crate) const DEMAND: u32 = 1 << 11;
 
-/// From this bit on the flags of an answer hold the number of the follower that sent it.
+/// From this bit on, the flags of an answer hold the number of the follower that sent it.
 const NUMBER_SHIFT: u32 = 16;
 
-/// The flags of an answer of this follower.
+/// The flags of this follower's answers.
 pub(crate) fn from_follower(number: u32) -> u32 {
     FROM_FOLLOWER | number << NUMBER_SHIFT
 }
 
-/// The flags of the message that begins batches of two to this power.
+/// The flags of the message that begins batches of two to the power of `exponent`.
 pub(crate) fn begin(exponent: u32) -> u32 {
     BEGIN | exponent << NUMBER_SHIFT
 }
@@ -59,12 +59,12 @@ pub(crate) fn exponent(flags: u32) -> u32 {
     flags >> NUMBER_SHIFT
 }
 
-/// The flags of the message that demands two messages to this power of each follower.
+/// The flags of the message that demands two to the power of `exponent` messages from each follower.
 pub(crate) fn demand(exponent: u32) -> u32 {
     DEMAND | exponent << NUMBER_SHIFT
 }
 
-/// The exponent of a demand, where a message with these flags is one.
+/// The exponent of a demand, if a message with these flags is one.
 pub(crate) fn demanded(flags: u32) -> Option<u32> {
     (flags & DEMAND != 0).then(|| exponent(flags))
 }
@@ -85,8 +85,8 @@ impl Head {
         head[12..].copy_from_slice(&len.to_ne_bytes());
     }
 
-    /// Reads the head; `None` where the message is too short for one, or where the length in it is
-    /// not the length that arrived.
+    /// Reads the head; `None` if the message is too short for one, or if the length in it differs from the length
+    /// that arrived.
     #[inline(always)]
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         let head: &[u8; MIN_PAYLOAD] = message.get(..MIN_PAYLOAD)?.try_into().ok()?;
@@ -97,18 +97,18 @@ impl Head {
     }
 }
 
-/// Which bytes of a payload are written and read in the timed part; chosen at compile time.
+/// The bytes of a payload that are written and read in the timed part; chosen at compile time.
 pub(crate) trait TouchPolicy {
     /// Writes a message.
     fn write(head: Head, room: &mut [u8]);
-    /// Reads what [`TouchPolicy::write`] wrote behind the head; false where a byte is not what it was.
+    /// Reads the bytes after the head that [`TouchPolicy::write`] wrote; false if one differs.
     fn read(head: Head, message: &[u8]) -> bool;
 }
 
-/// Only the head, as iceperf does.
+/// Touches only the head, as iceperf does.
 pub(crate) struct HeadOnly;
 
-/// Every byte.
+/// Touches every byte.
 pub(crate) struct WholeMessage;
 
 impl TouchPolicy for HeadOnly {
@@ -154,20 +154,20 @@ fn is_filled(word: u64, body: &[u8]) -> bool {
     let words = body.chunks_exact(8);
     let rest = words.remainder().iter().zip(word.to_ne_bytes());
     let rest = rest.fold(0, |differences, (byte, value)| differences | (byte ^ value));
-    // Differences are gathered, not looked for: without a way out the loop runs on vectors.
+    // Differences are accumulated rather than tested one by one: without an early exit the loop is vectorised.
     let differences = words.fold(0, |differences, chunk| {
         differences | (u64::from_ne_bytes(chunk.try_into().expect("8 bytes")) ^ word)
     });
     black_box(differences) == 0 && rest == 0
 }
 
-/// Differs from message to message, in every byte.
+/// A word that differs from message to message, in every byte.
 #[inline(always)]
 fn body_word(seq: u64) -> u64 {
     (seq & 0xff).wrapping_add(1).wrapping_mul(0x0101_0101_0101_0101)
 }
 
-/// Writes a message whose every byte behind the head will be checked.
+/// Writes a message whose bytes after the head will all be checked.
 pub(crate) fn write_checked(head: Head, seed: u64, room: &mut [u8]) {
     head.write(room);
     payload::fill(message_seed(head, seed), &mut room[MIN_PAYLOAD..]);
@@ -186,8 +186,8 @@ pub(crate) fn check(head: Head, seed: u64, message: &[u8]) -> Result<(), Error> 
     }
 }
 
-/// Sequence number and sender are part of the seed, so that a message in another's place, or a
-/// process's own message, has wrong bytes.
+/// The seed includes sequence number and sender, so that a misplaced message, or a process's own message, has wrong
+/// bytes.
 fn message_seed(head: Head, seed: u64) -> u64 {
     let from = (head.flags >> NUMBER_SHIFT, head.flags & FROM_FOLLOWER);
     seed ^ head.seq.rotate_left(17) ^ u64::from(from.1) << 63 ^ u64::from(from.0) << 40

@@ -1,8 +1,8 @@
-//! The loops that are measured: one file a pattern, built for each transport's own type, and what they share.
+//! The measured loops: one file per pattern, built for each transport's own type, and the code that they share.
 //!
-//! [`message`] is what stands in a message, [`steps`] send and receive one, [`working_set`] is where it lies, [`marks`]
-//! say when one arrived; [`blocks`], [`paced`], [`probe`], [`background`] and [`turns`] are when the leader does what. A
-//! pattern is a type with [`PatternLoops`] and one line in the list.
+//! [`message`] defines a message's content, [`steps`] sends and receives one, [`working_set`] counts the buffers,
+//! [`marks`] records arrivals; [`blocks`], [`paced`], [`probe`], [`background`] and [`turns`] schedule the leader's
+//! work. A pattern is a type with [`PatternLoops`] and one line in the list.
 
 mod background;
 mod bare;
@@ -39,11 +39,11 @@ use fan_out::{FanOut, Gathered};
 use message::{HeadOnly, WholeMessage};
 pub(crate) use probe::ProbePages;
 
-/// The list of the patterns, and what chooses one of them: a type cannot be looked up, for each builds its loops
-/// for each transport.
+/// The list of patterns, and the dispatch to one of them. A type cannot be looked up at run time, because each
+/// pattern builds its loops for each transport.
 macro_rules! patterns {
     ($($pattern:ty),+ $(,)?) => {
-        /// The leader's part of a case, with an end of this transport.
+        /// The leader's part of a case, with an endpoint of this transport.
         pub(crate) fn lead<T: Transport, E: Endpoint>(
             end: &mut E,
             pass: &Pass,
@@ -55,7 +55,7 @@ macro_rules! patterns {
             Err(not_measured(pass.pattern))
         }
 
-        /// A follower's part of a case; nothing where it has none.
+        /// A follower's part of a case; nothing if it has none.
         pub(crate) fn follow<T: Transport, E: Endpoint>(
             end: &mut E,
             pass: &Pass,
@@ -69,7 +69,7 @@ macro_rules! patterns {
     };
 }
 
-/// What is decided at compile time, so that no loop asks for it.
+/// Chooses the loop by compile-time parameters, so that no loop checks them.
 macro_rules! specialised {
     ($pattern:ty, $part:ident, $end:expr, $pass:expr, $context:expr) => {
         match ($pass.touch, $context.reliable) {
@@ -88,8 +88,8 @@ macro_rules! specialised {
 
 patterns![latency::Latency, one_way::OneWay, stream::Throughput, FanOut, fan_in::FanIn];
 
-/// The leader's part of a fan-out of which each follower has an end of its own; such ends have no other pattern, so
-/// that no other loops are built for them.
+/// The leader's part of a fan-out in which each follower has an endpoint of its own. Such endpoints support no
+/// other pattern, so no other loops are built for them.
 pub(crate) fn lead_star<T: Transport, E: Holding>(
     star: &mut E,
     pass: &Pass,
@@ -105,7 +105,7 @@ fn not_measured(pattern: Pattern) -> Error {
     Error::new("measure", format!("the pattern {pattern}"), "this version has no loop for it")
 }
 
-/// A fault of the transport.
+/// A fault of the transport: it was unreliable although its type rules that out.
 fn cannot_lose() -> Error {
     let cause = "its type says that it cannot lose messages (`Transport::CAN_LOSE`)";
     Error::new("measure", "an unreliable transport", cause)

@@ -1,9 +1,9 @@
-//! One way: from the sender's clock to the receiver's, which are one clock read on two processors. How far the two readings
-//! can differ is measured before the first turn and stands in the result.
+//! One way: from the sender's clock to the receiver's. Both are the same clock, read on two processors. How far the
+//! two readings can differ is measured before the first turn and stands in the result.
 //!
-//! In a closed loop every message is answered, and the next follows the answer: nothing is in its way. In an open loop it is
-//! sent at its time and nobody answers. The sender's stamp is taken before the message is written, the receiver's when it
-//! has been read: so a message one way holds half of what a round trip holds.
+//! In a closed loop every message is answered, and the next follows the answer: nothing is in its way. In an open
+//! loop each message is sent at its time and not answered. The sender's stamp is taken before the message is
+//! written, the receiver's after it has been read: so a one-way message contains half of the work of a round trip.
 
 use hdrhistogram::Histogram;
 use ipcmark_machine::clock::now_ns;
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::wire::{FollowerReport, LeaderReport, OneWayReport, Pass, Traffic};
 
-/// Messages one way.
+/// One-way messages.
 pub(super) struct OneWay;
 
 impl PatternLoops for OneWay {
@@ -58,7 +58,8 @@ impl PatternLoops for OneWay {
     }
 }
 
-/// How far the follower's clock is ahead. On a busy machine the two may not run at the same time: a few attempts.
+/// The bounds by which the follower's clock is ahead. On a busy machine the two may not run at the same time, so it
+/// takes several attempts.
 fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
     ends: &mut Leader<'_, E, T, RELIABLE>,
     pages: &mut ProbePages,
@@ -77,18 +78,19 @@ const ATTEMPTS: u32 = 8;
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: Leader<'a, E, T, RELIABLE>,
     collector: Collector,
-    /// Of each message of a block, when it was begun and when the call to publish it had returned.
+    /// For each message of a block, the time at which it was begun and the time at which the call to publish it
+    /// returned.
     stamps: Vec<[u64; 2]>,
-    /// What those calls took.
+    /// Durations of those calls.
     calls: Histogram<u64>,
     clock_offset_ns: Option<[i64; 2]>,
-    /// Messages that nobody answers, and how many of them were lost.
+    /// The number of unanswered messages, and of those lost.
     unanswered: u64,
     lost: u64,
 }
 
 impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_, E, T, RELIABLE> {
-    /// The clock is what it is about.
+    /// The pattern measures by clock readings, so it has no clock-free blocks.
     fn has_clock_free(&self) -> bool {
         false
     }
@@ -130,7 +132,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         self.ends.len = self.ends.payload;
         pacer.pause();
         if pacer.is_open() {
-            // Its answer says that everything before it has arrived, or never will.
+            // Its answer shows that everything before it has arrived, or never will.
             self.ends.certainly(0)?;
         }
         let (arrivals, lost) = self.arrivals(count)?;
@@ -156,7 +158,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 
     fn traffic(&self) -> Traffic {
         let Traffic { sent, received } = self.ends.traffic();
-        // The lost ones of those that nobody answers are in neither.
+        // Lost unanswered messages are in neither count.
         Traffic { sent, received: received.saturating_sub(self.unanswered - self.lost) }
     }
 
@@ -176,7 +178,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         Self {
             ends,
             collector,
-            // Written with something else than zero, so that every page of it is there.
+            // Nonzero values, so that every page is already in memory.
             stamps: vec![[u64::MAX; 2]; MOST_SAMPLES],
             calls: ipcmark_results::new_histogram(),
             clock_offset_ns: None,
@@ -185,7 +187,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         }
     }
 
-    /// Messages that are answered, each after the answer to the last.
+    /// Answered messages, each sent after the answer to the last.
     #[inline(never)]
     fn answered(&mut self, most: usize, length_ns: u64) -> Result<usize, Error> {
         let mut start = now_ns();
@@ -213,7 +215,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         Ok(slots.len())
     }
 
-    /// Messages that nobody answers, each at its time.
+    /// Unanswered messages, each sent at its time.
     #[inline(never)]
     fn unanswered(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
         for (at, slot) in slots.iter_mut().enumerate() {
@@ -239,7 +241,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         self.ends.receive_answer(expected).map(drop)
     }
 
-    /// When each of the last `count` messages arrived, and how many did not: those were waited for until now.
+    /// The arrival times of the last `count` messages, and how many did not arrive: those count as waited for until
+    /// now.
     fn arrivals(&mut self, count: usize) -> Result<(Vec<u64>, u64), Error> {
         let waited_until = now_ns();
         let marks = self.collector.collect(&mut self.ends, count as u64, 0)?;

@@ -1,6 +1,6 @@
-//! The turn of a load that pauses: one message after another at its time, in blocks between probes.
+//! The turn of a load that pauses: each message at its time, in blocks between probes.
 //!
-//! Every block is sampled: where each message is waited for, one more reading of the clock disturbs nothing.
+//! Every block is sampled: each message is waited for anyway, so one more clock reading disturbs nothing.
 
 use hdrhistogram::Histogram;
 use ipcmark_machine::clock::now_ns;
@@ -12,26 +12,26 @@ use super::{
 };
 use crate::wire::{Block, BlockKind, OfferedReport, TurnLimit};
 
-/// What a load that pauses needs and finds.
+/// The state and the results of a load that pauses.
 pub(super) struct Paced {
     pacer: Pacer,
     sent: Vec<Sent>,
     service: Histogram<u64>,
     delay: Histogram<u64>,
-    /// Messages that were not sent, by the time that they waited until the end.
+    /// Unsent messages, by the time that they waited until the end.
     unsent: Histogram<u64>,
 }
 
 impl Paced {
     pub(super) fn new(pacer: Pacer) -> Self {
         let new = ipcmark_results::new_histogram;
-        // Written with something else than zero, so that every page of it is there.
+        // Nonzero values, so that every page is already in memory.
         let due = Due { intended_ns: u64::MAX, start_ns: u64::MAX, len: usize::MAX };
         let sent = vec![Sent { due, end_ns: u64::MAX }; MOST_SAMPLES];
         Self { pacer, sent, service: new(), delay: new(), unsent: new() }
     }
 
-    /// CPU time of waiting for the time of the next message, since it was asked for last.
+    /// Returns the CPU time spent waiting for the next message's time, since the last call.
     pub(super) fn take_polled_ns(&mut self) -> u64 {
         self.pacer.take_polled_ns()
     }
@@ -56,7 +56,7 @@ impl Paced {
             left = left.saturating_sub(block.events);
             self.pacer.pause();
             let after = probe(ends)?;
-            // What a probe leaves awake and warm is not what the next message is to find.
+            // The next message must not benefit from what a probe leaves awake and warm.
             ends.flagged(0)?;
             block.probes_ns = both(before, after);
             before = after;
@@ -92,13 +92,13 @@ impl Paced {
             self.service.saturating_record(one.end_ns - one.due.start_ns);
             self.delay.saturating_record(one.due.start_ns - one.due.intended_ns);
         }
-        // The last one is empty where its messages were due after the end.
+        // The last block is empty if its messages were due after the end.
         if !sent.is_empty() {
             recorder.keep(block, sent.iter().map(Sent::response_ns));
         }
     }
 
-    /// What was offered, with the samples of what was not sent; nothing where nothing had its intended time.
+    /// The offered load, with the waiting times of unsent messages; nothing if messages had no intended times.
     pub(super) fn finish(self) -> Option<OfferedReport> {
         let Tally { sent, unsent, late, elapsed_ns } = self.pacer.tally()?;
         let encode = ipcmark_results::encode;
@@ -127,7 +127,7 @@ mod tests {
 
     const NEAR: Distance = Distance::RoundTrip(70.0);
 
-    /// One turn at this rate; what was offered, and how many samples there are with and without a distance.
+    /// One turn at this rate; returns the offered load, the number of samples, and the blocks.
     fn turn(per_second: u64, limit: TurnLimit) -> (OfferedReport, u64, Vec<Block>) {
         let load = Load::Rate { per_second, arrivals: Arrivals::Fixed };
         let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
@@ -164,7 +164,7 @@ mod tests {
         assert!((intended / (offered.elapsed_ns as f64 / 10.0) - 1.0).abs() < 0.01, "{offered:?}");
     }
 
-    /// Its samples made a group of their own, of which a report has no more than blocks.
+    /// Its samples once made a group of their own, and a report has no more groups than blocks.
     #[test]
     fn a_block_in_which_nothing_was_due_any_more_leaves_nothing() {
         let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);

@@ -1,13 +1,13 @@
-//! When the next message is due, where the next one does not follow the last at once.
+//! The send times of messages, for loads in which a message does not directly follow the last.
 //!
-//! An open loop gives every message its intended time beforehand. A message that cannot be sent at its time, because
-//! the one before is not answered, is late: it is sent as soon as can be, its times count from the intended one, and
-//! nothing is put off or left out for it. Only a probe moves the schedule, and only where no message is late: it is no
-//! part of the load.
+//! An open loop gives every message its intended time beforehand. A message that cannot be sent at that time,
+//! because the one before is unanswered, is late: it is sent as soon as possible, its times count from the intended
+//! one, and no other message is postponed or dropped for it. Only a probe moves the schedule, and only if no
+//! message is late: a probe is no part of the load.
 //!
-//! A leader that sleeps between its messages would wake up later than intended by what the timer and the processor's
-//! sleep take, which is not the transport's. So it wakes up early and polls the clock for the rest; the CPU time of
-//! that is left out of the costs.
+//! A leader that sleeps between its messages would wake up later than intended, by the latency of the timer and of
+//! the processor's sleep state, which are not the transport's. So it wakes up early and polls the clock for the
+//! rest; the CPU time of that polling is left out of the costs.
 
 use std::{hint::spin_loop, time::Duration};
 
@@ -21,24 +21,24 @@ use rand_chacha::{
 
 use crate::wire::{Pass, Trace};
 
-/// So long before the intended time a leader that sleeps wakes up.
+/// A sleeping leader wakes up this long before the intended time.
 const EARLY: Duration = Duration::from_micros(120);
 
-/// The number of the random numbers' stream: the schedule of the turns has its own.
+/// The random number stream of the pacer: the schedule of the turns has its own.
 const STREAM: u64 = u64::MAX;
 
 /// A message that may be sent now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    /// When it was to be sent.
+    /// The time at which it was to be sent.
     pub intended_ns: u64,
-    /// When it may be.
+    /// The time at which it may be sent.
     pub start_ns: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub len: usize,
 }
 
-/// A message that was sent, and when its last answer was there.
+/// A message that was sent, and the time of its last answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub due: Due,
@@ -52,36 +52,36 @@ impl Sent {
     }
 }
 
-/// Tells when to send.
+/// Decides when to send.
 pub(super) struct Pacer {
     load: Load,
     sleeps: bool,
     random: ChaCha8Rng,
     trace: Option<Trace>,
-    /// How many messages of the trace this turn has had.
+    /// The number of the trace's messages that this turn has used.
     played: usize,
-    /// When the next message is to be sent, with the parts of a nanosecond that add up.
+    /// The intended time of the next message, with the fractions of a nanosecond that accumulate.
     next_ns: f64,
-    /// Its bytes.
+    /// The next message's length in bytes.
     next_len: usize,
-    /// When a probe began, if one runs.
+    /// The start of the current probe, if one runs.
     paused_ns: Option<u64>,
-    /// Nothing is intended later.
+    /// No message is intended later than this.
     until_ns: u64,
-    /// Messages whose time came after the last was answered, or not at all.
+    /// Messages that were due before the previous one was answered, or that were never sent.
     late: u64,
     sent: u64,
-    /// Messages of turns that are over, whose time came and that were not sent.
+    /// Messages of past turns that were due but not sent.
     unsent: u64,
-    /// Length of the turns that are over.
+    /// Total duration of past turns.
     elapsed_ns: u64,
     began_ns: u64,
-    /// CPU time of polling the clock, where ends sleep.
+    /// CPU time spent polling the clock, if endpoints sleep.
     polled_ns: u64,
 }
 
 impl Pacer {
-    /// For a load of which the next message does not follow the last at once.
+    /// A pacer for a load in which a message does not directly follow the last; none for other loads.
     pub(super) fn new(pass: &Pass, wait: Wait) -> Option<Self> {
         pass.load.gap_ns()?;
         let mut random = ChaCha8Rng::seed_from_u64(pass.seed);
@@ -105,7 +105,7 @@ impl Pacer {
         })
     }
 
-    /// A turn begins, and ends after `time_ns`; its first message is intended before that.
+    /// Begins a turn, which ends after `time_ns`; its first message is intended before that.
     pub(super) fn begin(&mut self, time_ns: u64) {
         self.began_ns = now_ns();
         self.played = 0;
@@ -115,12 +115,12 @@ impl Pacer {
         self.paused_ns = None;
     }
 
-    /// Whether the turn has another message.
+    /// True if the turn has another message.
     pub(super) fn has_next(&self) -> bool {
         self.next_ns as u64 <= self.until_ns && now_ns() <= self.until_ns
     }
 
-    /// A probe begins, or what comes before it: where no message waits for it, its time is left out of the schedule.
+    /// A probe, or its preparation, begins: if no message waits for it, its time is left out of the schedule.
     pub(super) fn pause(&mut self) {
         if self.paused_ns.is_some() {
             return;
@@ -129,7 +129,7 @@ impl Pacer {
         self.paused_ns = (self.is_open() && (self.next_ns as u64) > now).then_some(now);
     }
 
-    /// It is over.
+    /// The probe is over.
     pub(super) fn resume(&mut self) {
         let Some(paused) = self.paused_ns.take() else { return };
         let pause = now_ns() - paused;
@@ -138,12 +138,12 @@ impl Pacer {
         self.began_ns += pause;
     }
 
-    /// Whether messages have intended times.
+    /// True if messages have intended times.
     pub(super) fn is_open(&self) -> bool {
         self.load.is_open()
     }
 
-    /// Waits until the next message is due; none where the turn has no more.
+    /// Waits until the next message is due; none if the turn has no more.
     #[inline(always)]
     pub(super) fn wait(&mut self) -> Option<Due> {
         let now = now_ns();
@@ -167,7 +167,7 @@ impl Pacer {
         }
     }
 
-    /// The time at which it is awake: this one, or as soon after it as the processor came.
+    /// Returns the time at which it is awake: `at_ns`, or as soon after it as the processor became available.
     fn sleep_until(&mut self, at_ns: u64, now: u64) -> u64 {
         let early = at_ns.saturating_sub(EARLY.as_nanos() as u64);
         let awake = if self.sleeps && early > now { sleep_until(early) } else { now };
@@ -192,7 +192,8 @@ impl Pacer {
         let mean = self.load.gap_ns().unwrap_or(0.0);
         match self.load {
             Load::Rate { arrivals: Arrivals::Poisson, .. } => {
-                // 53 random bits make a number above 0 and up to 1, whose negative logarithm is exponential.
+                // 53 random bits make a number above 0 and up to 1; its negative logarithm is exponentially
+                // distributed.
                 let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
                 -uniform.ln() * mean
             }
@@ -200,8 +201,8 @@ impl Pacer {
         }
     }
 
-    /// The turn is over: what was intended and not sent, at most so many, is told to `unsent`, as the time that it waited
-    /// until the end and how many did so.
+    /// Ends the turn. Reports messages that were due and not sent, at most `most`, to `unsent`: the time that they
+    /// waited until the end, and their number.
     pub(super) fn end(&mut self, most: u64, mut unsent: impl FnMut(u64, u64)) {
         let end = if most > 0 && self.is_open() { self.until_ns } else { now_ns() };
         self.elapsed_ns += end.saturating_sub(self.began_ns);
@@ -211,7 +212,8 @@ impl Pacer {
         }
         let left = (end as f64 - self.next_ns) / gap;
         let count = if left < 0.0 { 0 } else { most.min(left as u64 + 1) };
-        // Evenly spread between the first, which waited longest, and the end: in steps, for there can be billions.
+        // Evenly spread between the first, which waited longest, and the end: in steps, because there can be
+        // billions.
         let steps = count.min(MOST_STEPS);
         for step in 0..steps {
             let (from, to) = (count * step / steps, count * (step + 1) / steps);
@@ -222,7 +224,7 @@ impl Pacer {
         self.late += count;
     }
 
-    /// The same of a trace, whose messages are not evenly spread.
+    /// The same for a trace, whose messages are not evenly spread.
     fn end_trace(&mut self, end: u64, most: u64, mut unsent: impl FnMut(u64, u64)) {
         let mut count = 0;
         while count < most && self.next_ns <= end as f64 {
@@ -234,26 +236,27 @@ impl Pacer {
         self.late += count;
     }
 
-    /// Length of a block of so much time, in messages: where they are far apart a few of them, unless that is long.
+    /// The number of messages in a block of this duration: if they are far apart a few of them, unless that takes
+    /// too long.
     pub(super) fn messages_in(&self, length_ns: f64) -> usize {
         let gap = self.load.gap_ns().unwrap_or(1.0).max(1.0);
         let few = (FEW * gap).min(LONGEST_OF_FEW.as_nanos() as f64);
         (length_ns.max(few) / gap).ceil().clamp(1.0, 1e9) as usize
     }
 
-    /// CPU time of polling the clock since it was asked for last.
+    /// Returns the CPU time spent polling the clock since the last call.
     pub(super) fn take_polled_ns(&mut self) -> u64 {
         std::mem::take(&mut self.polled_ns)
     }
 
-    /// What became of the messages; nothing where they have no intended time.
+    /// The counts of messages; nothing if they have no intended time.
     pub(super) fn tally(&self) -> Option<Tally> {
         let Self { sent, unsent, late, elapsed_ns, .. } = *self;
         self.is_open().then_some(Tally { sent, unsent, late, elapsed_ns })
     }
 }
 
-/// Sends messages as they are due, at most as many as there are slots; how many there were.
+/// Sends messages as they are due, at most one per slot; returns how many.
 #[inline(always)]
 pub(super) fn paced(
     slots: &mut [Sent],
@@ -268,32 +271,32 @@ pub(super) fn paced(
     Ok(slots.len())
 }
 
-/// Messages in a block, where they are far apart.
+/// The number of messages in a block, if they are far apart.
 const FEW: f64 = 4.0;
 const LONGEST_OF_FEW: Duration = Duration::from_millis(40);
 
-/// Steps in which unsent messages are told.
+/// The most steps in which unsent messages are reported.
 const MOST_STEPS: u64 = 1000;
 
-/// What became of the messages of a schedule.
+/// The counts of a schedule's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     pub sent: u64,
-    /// Not sent, although their time came.
+    /// Messages that were due but not sent.
     pub unsent: u64,
-    /// Those of both that could not be sent at their time.
+    /// Sent and unsent messages that could not be sent on time.
     pub late: u64,
-    /// Length of the schedule.
+    /// The duration of the schedule.
     pub elapsed_ns: u64,
 }
 
-/// Sleeps until this time of the clock; the time after that.
+/// Sleeps until this time of the clock; returns the time after that.
 fn sleep_until(at_ns: u64) -> u64 {
     let at = libc::timespec {
         tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: the time is valid; a sleep that a signal ends early is made up for by polling the clock.
+    // SAFETY: the time is valid; polling the clock makes up for a sleep that a signal ends early.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

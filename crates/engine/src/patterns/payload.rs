@@ -1,5 +1,4 @@
-//! The bytes by which a message proves itself: a sequence that no shift, swap or repetition of its
-//! parts leaves as it was.
+//! The bytes that verify a message: a sequence that any shift, swap or repetition of its parts changes.
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): the
 /// n-th output is a function of the seed and n alone.
@@ -17,7 +16,7 @@ pub(crate) fn fill(seed: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Where `bytes` first differ from the pattern of `seed`.
+/// The index at which `bytes` first differ from the pattern of `seed`.
 pub(crate) fn first_difference(seed: u64, bytes: &[u8]) -> Option<usize> {
     let chunks = bytes.chunks(8).enumerate();
     let (index, chunk) =

@@ -1,16 +1,16 @@
-//! The probe: a short burst of floor round trips between the leader and its first follower, the least that a
-//! hop between their two processors costs at this moment. One stands before and after every block, and so
-//! tells at which distance the block was measured.
+//! The probe: a short burst of floor round trips between the leader and its first follower, the least that a hop
+//! between their two processors costs at this moment. One runs before and after every block, and so gives the
+//! distance at which the block was measured.
 //!
-//! A floor round trip passes one cache line to and fro, without contract, engine or transport. How long that takes
-//! depends on which line it is, by tens of percent: where in the processor the line is at home follows from its
-//! physical address. So a probe is made of chunks, each on a line of another page, and says their median, which an
-//! interrupt in one of them does not move either.
+//! A floor round trip passes one cache line to and fro, without contract, engine or transport. Its time depends on
+//! the line, by tens of percent: the line's home in the processor follows from its physical address. So a probe
+//! consists of chunks, each on a line of another page, and reports their median, which an interrupt in one of them
+//! does not change either.
 //!
-//! Each line holds one word: the number of the probe in its upper bits, the step in its lower. The leader writes odd
-//! steps, the follower even ones. One line more holds the number of the last probe that is over: where the leader gives
-//! up, the follower may be about to write its step over whatever stands in its line. A follower that comes late finds
-//! its probe over and returns; so neither waits for the other for ever.
+//! Each line holds one word: the number of the probe in its upper bits, the step in its lower. The leader writes
+//! odd steps, the follower even ones. One more line holds the number of the last probe that is over: when the
+//! leader gives up, the follower may be about to overwrite its line with its step. A follower that comes late finds
+//! its probe over and returns; so neither waits for the other forever.
 
 use std::{
     hint::spin_loop,
@@ -33,59 +33,59 @@ use nix::{
     unistd::ftruncate,
 };
 
-/// Distance between two lines: a page of any size that the processor has. Where pages can be large, no two lines are at
-/// the same place in theirs, for all would be in one set of the cache.
+/// The distance between two lines: a page of any size that the processor has. If pages can be large, lines have
+/// different offsets in their pages, because otherwise all would be in one set of the cache.
 const STRIDE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { (64 << 10) + 128 };
 
-/// Chunks of a probe, each on a line of its own.
+/// The number of chunks of a probe, each on a line of its own.
 const CHUNKS: usize = 8;
 
-/// Round trips of a chunk: long against a reading of the clock, short against an interrupt.
+/// The round trips of a chunk: long compared with a clock reading, short compared with an interrupt.
 const CHUNK: u64 = 12;
 
-/// Round trips before the first chunk, in which both ends arrive.
+/// The round trips before the first chunk, in which both endpoints arrive.
 const ARRIVAL: u64 = 8;
 
-/// The lines of the chunks, and the one that says which probe is over.
+/// The lines of the chunks, and the one with the number of the last probe that is over.
 const LENGTH: NonZero<usize> = NonZero::new(STRIDE * (CHUNKS + 1)).expect("it is not 0");
 
-/// What errors call the memory.
+/// The name of the memory in error messages.
 const PAGES: &str = "the pages of the probes";
 
 /// A probe that takes longer is given up: the two processors do not run at the same time.
 const PATIENCE: Duration = Duration::from_micros(200);
 
-/// After this long the follower no longer waits for the leader: the message that called it announced a probe that was
-/// over before it came, and perhaps nobody ever comes.
+/// After this long the follower stops waiting for the leader: the message that called it announced a probe that was
+/// over before the message arrived, and another probe may never come.
 const NOBODY_COMES: Duration = Duration::from_millis(20);
 
-/// So many polls the leader makes between two looks at the clock: a few microseconds, so that a probe that
-/// succeeds never looks.
+/// The number of polls that the leader makes between two looks at the clock: a few microseconds, so that a
+/// successful probe never looks.
 const POLLS_A_LOOK: u32 = 1 << 10;
 
-/// So many polls the follower makes between two looks at the line that the leader seldom writes.
+/// The number of polls that the follower makes between two looks at the line that the leader seldom writes.
 const POLLS_A_LOOK_FOR_THE_END: u32 = 1 << 5;
 
-/// Exchanges of a comparison of clocks.
+/// The number of exchanges in a clock comparison.
 const COMPARISONS: u32 = 64;
 
-/// A comparison that takes longer ends with what it has.
+/// A comparison that takes longer ends with the exchanges made so far.
 const COMPARISON_PATIENCE: Duration = Duration::from_millis(5);
 
-/// Bits of the step within a word.
+/// The bits of the step within a word.
 const STEP_BITS: u32 = 16;
 
-/// What one probe says.
+/// The result of one probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Distance {
-    /// A floor round trip took so many nanoseconds.
+    /// The duration of a floor round trip, in nanoseconds.
     RoundTrip(f64),
     /// The processors did not run at the same time.
     Apart,
 }
 
 impl Distance {
-    /// The floor round trip in nanoseconds; [`PATIENCE`] where the processors were apart.
+    /// The floor round trip in nanoseconds; [`PATIENCE`] if the processors were apart.
     pub(crate) fn ns(self) -> f64 {
         match self {
             Distance::RoundTrip(ns) => ns,
@@ -94,18 +94,18 @@ impl Distance {
     }
 }
 
-/// The pages that both ends map.
+/// The pages that both endpoints map.
 #[derive(Debug)]
 pub(crate) struct ProbePages {
     pages: NonNull<u8>,
-    /// Number of the last probe.
+    /// The number of the last probe.
     probe: u64,
-    /// What a reading of the clock costs the leader, which every chunk contains once.
+    /// The leader's cost of a clock reading, which every chunk includes once.
     reading_ns: f64,
 }
 
 impl ProbePages {
-    /// Makes the pages in the leader and maps them in the follower 0; other followers get none.
+    /// Creates the pages in the leader and maps them in follower 0; other followers get none.
     pub(crate) fn open(role: Role, peers: &mut dyn Rendezvous) -> Result<Option<Self>, Error> {
         let fd = match role {
             Role::Leader => {
@@ -140,12 +140,12 @@ impl ProbePages {
         unsafe { self.pages.add(line * STRIDE).cast::<AtomicU64>().as_ref() }
     }
 
-    /// Number of the last probe that is over.
+    /// The number of the last probe that is over.
     fn over(&self) -> &AtomicU64 {
         self.word(CHUNKS)
     }
 
-    /// The leader's part, after it has told the follower to come.
+    /// The leader's part, after it has called the follower.
     pub(crate) fn measure(&mut self) -> Distance {
         self.probe += 1;
         let measured = self.chunks().map_or(Distance::Apart, Distance::RoundTrip);
@@ -153,7 +153,7 @@ impl ProbePages {
         measured
     }
 
-    /// A floor round trip in nanoseconds: the median of the chunks; none where it is given up.
+    /// A floor round trip in nanoseconds: the median of the chunks; none if the probe is given up.
     fn chunks(&self) -> Option<f64> {
         let mut start = now_ns();
         let deadline = start + PATIENCE.as_nanos() as u64;
@@ -161,7 +161,7 @@ impl ProbePages {
         let mut step = (self.probe << STEP_BITS) + 1;
         self.round_trips(0, &mut step, ARRIVAL, deadline)?;
         for (line, chunk) in chunks.iter_mut().enumerate() {
-            // The first round trip on a line brings it here.
+            // The first round trip on a line brings it into this processor's cache.
             self.round_trips(line, &mut step, 1, deadline)?;
             start = now_ns();
             self.round_trips(line, &mut step, CHUNK, deadline)?;
@@ -171,11 +171,11 @@ impl ProbePages {
         Some((chunks[CHUNKS / 2 - 1] + chunks[CHUNKS / 2]) / 2.0)
     }
 
-    /// `count` round trips on a line, from this step on; none where the deadline has passed.
+    /// Runs `count` round trips on a line, starting with this step; none if the deadline has passed.
     fn round_trips(&self, line: usize, step: &mut u64, count: u64, deadline: u64) -> Option<()> {
         let word = self.word(line);
         for _ in 0..count {
-            // Release and acquire pair as in a transport that hands a payload over with the word.
+            // Release and acquire pair as in a transport that hands over a payload with the word.
             word.store(*step, Ordering::Release);
             let mut polls: u32 = 0;
             while word.load(Ordering::Acquire) != *step + 1 {
@@ -190,9 +190,9 @@ impl ProbePages {
         Some(())
     }
 
-    /// The leader's part of a comparison of clocks: how far the follower's is ahead, at least and at most. Between two of
-    /// our readings the follower has read its own; the narrowest of many such intervals is what all of them allow. None
-    /// where the follower did not come.
+    /// The leader's part of a clock comparison: the bounds by which the follower's clock is ahead. The follower
+    /// reads its clock between two of our readings; the result is the intersection of many such intervals. None if
+    /// the follower did not come.
     pub(crate) fn compare_clocks(&mut self) -> Option<[i64; 2]> {
         self.probe += 1;
         let deadline = now_ns() + COMPARISON_PATIENCE.as_nanos() as u64;
@@ -212,12 +212,12 @@ impl ProbePages {
         bounds
     }
 
-    /// The follower's part of it.
+    /// The follower's part of a clock comparison.
     pub(crate) fn tell_clock(&mut self) {
         let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
         for _ in 0..COMPARISONS {
             match self.answer(0, expected, |page| {
-                // Seen by whoever sees the step that follows.
+                // Ordered by the release store of the step that follows.
                 page.their_clock().store(now_ns(), Ordering::Relaxed);
             }) {
                 Some(seen) => expected = seen + 2,
@@ -229,14 +229,14 @@ impl ProbePages {
         }
     }
 
-    /// The follower's clock, beside the first word.
+    /// The follower's clock reading, beside the first word.
     fn their_clock(&self) -> &AtomicU64 {
         // SAFETY: eight bytes behind the word of the first line, which is as long as a page and is only used through
         // atomics.
         unsafe { self.pages.add(size_of::<AtomicU64>()).cast::<AtomicU64>().as_ref() }
     }
 
-    /// The follower's part: answers until the leader ends the probe.
+    /// The follower's part of a probe: answers until the leader ends it.
     pub(crate) fn reflect(&mut self) {
         let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
         for line in 0..CHUNKS {
@@ -253,8 +253,8 @@ impl ProbePages {
         }
     }
 
-    /// Answers one step on a line, which is `expected` or that of a later probe: the message that announced an earlier
-    /// one was lost. Does `first` before that. None where the probe is over.
+    /// Answers one step on a line: `expected`, or a step of a later probe if the message that announced an earlier
+    /// one was lost. Runs `first` before that. None if the probe is over.
     #[inline(always)]
     fn answer(&mut self, line: usize, expected: u64, first: impl Fn(&Self)) -> Option<u64> {
         let (mut polls, mut since_ns): (u32, Option<u64>) = (0, None);
@@ -280,7 +280,7 @@ impl ProbePages {
         }
     }
 
-    /// Whether the probe that this step belongs to is over; the next is then the leader's next.
+    /// True if the probe of this step is over; the next probe is then the leader's next.
     fn is_over(&mut self, step: u64) -> bool {
         let over = self.over().load(Ordering::Acquire);
         let is_over = over >= step >> STEP_BITS;
@@ -291,17 +291,17 @@ impl ProbePages {
     }
 }
 
-// SAFETY: the pages are only used through atomics, and whoever has them may unmap them.
+// SAFETY: the pages are only used through atomics, and any thread may unmap them.
 unsafe impl Send for ProbePages {}
 
 impl Drop for ProbePages {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length and nobody refers to it any more.
+        // SAFETY: the mapping was made by `map` with this length and nothing refers to it any more.
         let _ = unsafe { munmap(self.pages.cast(), LENGTH.get()) };
     }
 }
 
-/// What two intervals allow. Where they exclude each other a clock has jumped: then all that lies between them.
+/// The intersection of two intervals. If they are disjoint, a clock has jumped: then the gap between them.
 fn narrower(known: Option<[i64; 2]>, [least, most]: [i64; 2]) -> [i64; 2] {
     let Some([known_least, known_most]) = known else { return [least, most] };
     let (least, most) = (least.max(known_least), most.min(known_most));
@@ -317,7 +317,7 @@ fn memory() -> Result<OwnedFd, Error> {
     Ok(fd)
 }
 
-/// The leader can be another user's: an access beyond the end of the memory would end this process.
+/// The leader can be another user's: an access beyond the end of the memory would kill this process.
 fn check(fd: &OwnedFd) -> Result<(), Error> {
     let seals = fcntl(fd, FcntlArg::F_GET_SEALS).map_err(|e| Error::os("check", PAGES, e))?;
     let can_shrink = !SealFlag::from_bits_truncate(seals).contains(SealFlag::F_SEAL_SHRINK);
@@ -361,14 +361,14 @@ mod tests {
             answering.join().unwrap()
         });
         if met {
-            // It goes on with the same probe, and finds that it is over.
+            // It continues the same probe, and finds that it is over.
             follower.reflect();
         }
         assert_eq!(follower.probe, 1);
     }
 
-    /// The messages of two probes came late, when both were over: the second call was taken for that of a third, and the
-    /// follower waited for it while the leader waited for it to fall asleep.
+    /// The messages of two probes came late, when both were over: the second was taken for the call of a third, and
+    /// the follower waited for that probe while the leader waited for the follower to fall asleep.
     #[test]
     fn a_follower_that_is_called_too_often_does_not_wait_for_ever() {
         let (mut leader, mut follower) = pages();
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(narrower(Some([-30, -10]), [20, 50]), [-10, 20], "a clock has jumped");
         let (mut leader, mut follower) = pages();
         assert_eq!(leader.compare_clocks(), None, "nobody came");
-        // Both ends of one process have one clock; on a busy machine a comparison can be given up.
+        // Both endpoints of one process have one clock; on a busy machine a comparison can be given up.
         let mut bounds = None;
         while bounds.is_none() {
             thread::scope(|scope| {
@@ -426,7 +426,7 @@ mod tests {
         for _ in 0..3 {
             leader.measure();
         }
-        // As many as it takes: on a busy machine a probe can be given up.
+        // As many as needed: on a busy machine a probe can be given up.
         let (over, mut met) = (AtomicBool::new(false), 0);
         thread::scope(|scope| {
             let reflecting = scope.spawn(|| {

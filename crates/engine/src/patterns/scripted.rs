@@ -1,4 +1,4 @@
-//! Round trips that take what the test says and go nowhere.
+//! Simulated round trips with times that the test sets.
 
 use ipcmark_transport::Error;
 
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::wire::Traffic;
 
-/// Round trips of one length.
+/// Round trips of one duration.
 pub(super) struct Scripted {
-    /// What each takes.
+    /// The time of each round trip.
     pub round_trip_ns: u64,
-    /// The flags of those outside the blocks.
+    /// The flags of the round trips outside the blocks.
     pub flags: Vec<u32>,
-    /// Each block loses so many.
+    /// The number of losses in each block.
     pub lost_a_block: u64,
     pub losses: Losses,
     pub sent: u64,

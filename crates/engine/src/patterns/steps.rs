@@ -1,4 +1,4 @@
-//! The steps that every loop is made of: send a message, receive one.
+//! The steps of every loop: send a message, receive one.
 
 use std::{hint::spin_loop, time::Duration};
 
@@ -8,52 +8,53 @@ use super::message::{FROM_FOLLOWER, Head, TouchPolicy, VERIFY, check, write_chec
 use crate::wire::TurnLimit;
 use ipcmark_machine::clock::now_ns;
 
-/// After this long without an answer, a message of an unreliable transport is lost; later, once answers came later.
+/// After this long without an answer, a message of an unreliable transport counts as lost; longer, once answers
+/// came late.
 const LOSS_AFTER: Duration = Duration::from_millis(100);
 
-/// How long to wait for what may never come: looks at the clock only now and then, so that an
-/// answer that comes in time costs no clock reading.
+/// The limit of a wait for a message that may never come. It reads the clock only now and then, so that an answer
+/// in time costs no clock reading.
 pub(super) struct Patience {
     polls_a_look: u32,
     polls: u32,
-    /// When the first look was.
+    /// The time of the first look.
     pub since_ns: Option<u64>,
     lasts: Duration,
 }
 
 impl Patience {
-    /// An attempt that polls takes nanoseconds, one that sleeps takes milliseconds.
+    /// A polling attempt takes nanoseconds, a sleeping one milliseconds.
     pub(super) fn new(wait: Wait) -> Self {
         let polls_a_look = if wait == Wait::Spin { 1 << 10 } else { 1 };
         Self { polls_a_look, polls: 0, since_ns: None, lasts: LOSS_AFTER }
     }
 
-    /// Counts a poll; true where this one should take a look.
+    /// Counts a poll; true if this one should check the clock.
     fn look(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         self.polls.is_multiple_of(self.polls_a_look)
     }
 
-    /// Whether it is over.
+    /// True once the patience is exhausted.
     pub(super) fn exhausted(&mut self) -> bool {
         let now = now_ns();
         let since = *self.since_ns.get_or_insert(now);
         now - since > self.lasts.as_nanos() as u64
     }
 
-    /// How long it has been waited.
+    /// The time waited so far.
     pub(super) fn waited_ns(&self) -> u64 {
         self.since_ns.map_or(0, |since| now_ns() - since)
     }
 }
 
-/// So many lost round trips in a row end the case.
+/// This many lost round trips in a row end the case.
 const LOST_IN_A_ROW: u32 = 20;
 
-/// How often the patience is doubled at most.
+/// The most times that the patience is doubled.
 const MOST_DOUBLINGS: u32 = 4;
 
-/// Round trips of an unreliable transport that never ended.
+/// Round trips of an unreliable transport that never completed.
 #[derive(Default)]
 pub(super) struct Losses {
     pub count: u64,
@@ -61,23 +62,23 @@ pub(super) struct Losses {
     pub late: u64,
     pub waited_ns: u64,
     in_a_row: u32,
-    /// How often the patience was doubled.
+    /// The number of times that the patience was doubled.
     doublings: u32,
 }
 
 impl Losses {
-    /// For the next answer.
+    /// The patience for the next answer.
     pub(super) fn patience(&self, wait: Wait) -> Patience {
         Patience { lasts: LOSS_AFTER * (1 << self.doublings), ..Patience::new(wait) }
     }
 
-    /// Counts anew; what is known of the way to the other end stays known.
+    /// Resets the counts, but keeps what was learned about the answer times.
     pub(super) fn restart(&mut self) {
         *self = Self { doublings: self.doublings, ..Self::default() };
     }
 
-    /// An answer came that had been given up: the other end lives, and takes longer. On a busy machine each of the two may
-    /// wait for its processor as long as the patience lasts.
+    /// Counts an answer that came after it had been given up: the other endpoint is alive but slower. On a busy
+    /// machine either endpoint may wait for its processor as long as the patience lasts.
     #[cold]
     pub(super) fn came_late(&mut self) {
         self.late += 1;
@@ -85,12 +86,12 @@ impl Losses {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// A round trip ended.
+    /// A round trip completed.
     pub(super) fn none(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// A round trip was given up.
+    /// Counts a round trip that was given up.
     #[cold]
     pub(super) fn add(&mut self, patience: &Patience) -> Result<(), Error> {
         self.count += 1;
@@ -104,7 +105,7 @@ impl Losses {
     }
 }
 
-/// A clock-free block looks at the clock once in so many round trips, so that one that meets a bad moment of
+/// A clock-free block looks at the clock once in this many round trips, so that a block that meets a bad moment of
 /// the machine ends: a look costs less than a thousandth of them.
 const ROUND_TRIPS_A_LOOK: u64 = 256;
 
@@ -117,8 +118,8 @@ pub(super) struct ClockFree {
     pub elapsed_ns: u64,
 }
 
-/// Times `count` round trips with one clock reading at each end; fewer where they take far longer than a block
-/// is meant to. Small enough to be a part of each pattern's own loop.
+/// Times `count` round trips with one clock reading at each end; fewer if they take far longer than a block should.
+/// Small enough to be inlined into each pattern's loop.
 #[inline(always)]
 pub(super) fn clock_free(
     count: u64,
@@ -142,16 +143,17 @@ pub(super) fn clock_free(
     Ok(ClockFree { round_trips: done, elapsed_ns: now_ns() - start })
 }
 
-/// What a sampled block holds.
+/// The result of a sampled block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sampled {
-    /// Slots that got a time.
+    /// Slots that received a time.
     pub samples: usize,
     /// Round trips, or messages.
     pub events: u64,
-    /// What they took together.
+    /// Their total time.
     pub elapsed_ns: u64,
-    /// How much of what was wanted this was: of a stream, of which only a part counts, more than its events.
+    /// The share of the wanted events that this block used up: more than its events for a stream, of which only a
+    /// part counts.
     pub spent: u64,
 }
 
@@ -190,8 +192,8 @@ fn timed(
     Ok(slots.len())
 }
 
-/// Repeats round trips for a while, so that caches, branch predictors, frequency and scheduler settle; what one
-/// takes about, in nanoseconds.
+/// Repeats round trips for a while, so that caches, branch predictors, frequency and scheduler settle; returns the
+/// approximate time per round trip, in nanoseconds.
 pub(super) fn warm_up(
     limit: TurnLimit,
     mut round_trip: impl FnMut() -> Result<(), Error>,
@@ -208,8 +210,7 @@ pub(super) fn warm_up(
 
 /// Repeats an attempt until it is done.
 ///
-/// The pause between two attempts is the processor's own hint for such loops, the same as in the
-/// loops of the floor.
+/// The pause between two attempts is the processor's own hint for such loops, the same as in the floor's loops.
 #[inline(always)]
 pub(super) fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) -> Result<(), Error> {
     while attempt()? == Step::WouldBlock {
@@ -218,7 +219,7 @@ pub(super) fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) -> Resu
     Ok(())
 }
 
-/// As [`complete`], but asks `give_up` from time to time; false where that was true.
+/// As [`complete`], but calls `give_up` from time to time; false if that returned true.
 #[inline(always)]
 pub(super) fn complete_unless(
     patience: &mut Patience,
@@ -234,7 +235,7 @@ pub(super) fn complete_unless(
     Ok(true)
 }
 
-/// Sends one message of `len` bytes, touched as `T` says.
+/// Sends one message of `len` bytes, touched as `T` defines.
 #[inline(always)]
 pub(super) fn send<E: Endpoint, T: TouchPolicy>(
     end: &mut E,
@@ -246,7 +247,7 @@ pub(super) fn send<E: Endpoint, T: TouchPolicy>(
     complete(|| end.publish())
 }
 
-/// Sends one message of which every byte will be checked.
+/// Sends one message whose bytes will all be checked.
 pub(super) fn send_checked<E: Endpoint>(
     end: &mut E,
     len: usize,
@@ -258,7 +259,7 @@ pub(super) fn send_checked<E: Endpoint>(
     complete(|| end.publish())
 }
 
-/// Reads the message taken as it says itself, gives its room back and returns its head.
+/// Reads and checks the message taken, as its flags demand, releases it and returns its head.
 #[inline(always)]
 pub(super) fn read<E: Endpoint, T: TouchPolicy>(
     end: &mut E,
@@ -305,12 +306,12 @@ pub(super) fn unexpected(head: Head, expected: Head) -> Error {
     Error::new("receive", format!("message {}", expected.seq), cause)
 }
 
-/// How many round trips are checked byte by byte.
+/// The number of round trips that are checked byte by byte.
 pub(super) fn checked_messages(len: usize) -> u64 {
     if len <= 65536 { 32 } else { 4 }
 }
 
-/// How many messages a burst has: enough to fill a queue and to wrap a ring around.
+/// The number of messages in a burst: enough to fill a queue and to wrap a ring around.
 pub(super) fn burst_messages(len: usize) -> u64 {
     if len <= 65536 { 64 } else { 6 }
 }

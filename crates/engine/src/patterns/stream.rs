@@ -1,9 +1,10 @@
-//! Throughput: a stream of messages, as fast as the transport takes them. What holds the sender back is the transport alone.
+//! Throughput: a stream of messages, as fast as the transport takes them. Only the transport holds the sender back.
 //!
-//! The follower tells when each batch of messages began to arrive; the rate is that of arrival. Of each block only a part
-//! counts: from the end of its first quarter, in which the queue fills, until the sender has sent its last, for what is
-//! still in the queue then arrives without anybody sending. Nobody answers a message of the stream. After it a round trip
-//! tells that all of it has arrived, or was lost, and the block stands between its probes as every other.
+//! The follower reports when each batch of messages began to arrive; the rate is that of arrival. Of each block,
+//! only a part counts: from the end of its first quarter, in which the queue fills, until the sender has sent its
+//! last message, because what is still in the queue then arrives without a sender. Streamed messages are not
+//! answered. A round trip after the stream shows that all of it has arrived or was lost, and the block stands
+//! between its probes like every other.
 
 use std::time::Duration;
 
@@ -22,20 +23,20 @@ use super::{
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};
 
-/// How long a stream is between two probes: long enough for a queue to fill.
+/// The duration of a stream between two probes: long enough for a queue to fill.
 pub(super) const BLOCK: Duration = Duration::from_millis(8);
 
-/// A block of slow messages has so many batches, unless it lasts longer than this.
+/// A block of slow messages has this many batches, unless it lasts longer than [`LONGEST_BLOCK`].
 pub(super) const FEWEST_BATCHES: usize = 8;
 pub(super) const LONGEST_BLOCK: Duration = Duration::from_millis(400);
 
-/// How long a batch is to take: long against a reading of the clock, short against a block.
+/// The target duration of a batch: long compared with a clock reading, short compared with a block.
 pub(super) const BATCH_NS: f64 = 20_000.0;
 
-/// The largest batch is two to this power.
+/// The largest batch is two to this power messages.
 const MOST_EXPONENT: u32 = 16;
 
-/// The part of a block in which the queue fills.
+/// The part of a block during which the queue fills.
 const FILLING: f64 = 0.25;
 
 /// A stream of messages.
@@ -69,11 +70,11 @@ impl PatternLoops for Throughput {
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: Leader<'a, E, T, RELIABLE>,
     collector: Collector,
-    /// When each batch of a block had been sent.
+    /// The time at which each batch of a block had been sent.
     sent_at: Vec<u64>,
-    /// What a message takes about, in nanoseconds.
+    /// Approximate time per message, in nanoseconds.
     message_ns: f64,
-    /// Whether the clocks of both ends are one; else nothing that one says is held against the other.
+    /// True if both endpoints share one clock; otherwise their times are not compared.
     has_one_clock: bool,
     depths: Histogram<u64>,
     sent: u64,
@@ -88,14 +89,14 @@ struct Stream {
 }
 
 impl Stream {
-    /// Its messages.
+    /// The number of its messages.
     fn sent(&self) -> u64 {
         (self.batches as u64) << self.exponent
     }
 }
 
 impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_, E, T, RELIABLE> {
-    /// The clock is read once a batch, by both ends: that is as good as never.
+    /// Both endpoints read the clock only once a batch, so a clock-free block would add nothing.
     fn has_clock_free(&self) -> bool {
         false
     }
@@ -158,7 +159,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         let depth = self.has_one_clock.then(|| ipcmark_results::encode(&self.depths));
         self.ends.complete(report);
         report.stream = Some(StreamReport { sent, received, published: Vec::new(), depth });
-        // Those are of the round trips beside it.
+        // These values are of the round trips beside the stream.
         (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);
     }
 }
@@ -168,7 +169,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         Self {
             ends,
             collector,
-            // Written with something else than zero, so that every page of it is there.
+            // Nonzero values, so that every page is already in memory.
             sent_at: vec![u64::MAX; MOST_MARKS],
             message_ns: BATCH_NS,
             has_one_clock,
@@ -178,13 +179,13 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         }
     }
 
-    /// Streams for so long, at most so many messages, and waits until they have arrived.
+    /// Streams for `length_ns`, at most `wanted` messages, and waits until they have arrived.
     fn stream(&mut self, wanted: u64, length_ns: u64) -> Result<Stream, Error> {
         let exponent = exponent(self.message_ns, wanted);
         self.ends.certainly(begin(exponent))?;
         let most = (wanted >> exponent).clamp(1, MOST_MARKS as u64) as usize;
         let batches = self.send_batches(1 << exponent, most, length_ns)?;
-        // Its answer says that everything before it has arrived, or never will.
+        // Its answer shows that everything before it has arrived, or never will.
         self.ends.certainly(0)?;
         let sent = (batches as u64) << exponent;
         let marks = self.collector.collect(&mut self.ends, sent, exponent)?;
@@ -192,7 +193,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         Ok(Stream { exponent, batches, marks })
     }
 
-    /// The stream: batches of `batch` messages until the time is over; how many there were.
+    /// Streams batches of `batch` messages until the time is over; returns how many.
     #[inline(never)]
     fn send_batches(&mut self, batch: u64, most: usize, length_ns: u64) -> Result<usize, Error> {
         let start = now_ns();
@@ -213,7 +214,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         Ok(most)
     }
 
-    /// The part of a stream that counts: its messages, its length, and of each batch what a message of it took.
+    /// The part of a stream that counts: its messages, its duration, and for each batch the time per message.
     fn counted(&mut self, stream: &Stream, slots: &mut [u64]) -> Sampled {
         let sent_at = &self.sent_at[..stream.batches];
         let last_sent_ns = sent_at[stream.batches - 1];
@@ -240,8 +241,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
     }
 }
 
-/// Streams until as much has been sent as a warm-up takes, from nothing known to what a message takes in a few short steps.
-/// Each is of at most so many messages, takes so long, and says how many it sent.
+/// Streams until as much has been sent as a warm-up takes. A few short streams lead from no estimate to the time
+/// per message. The callback gets the most messages and the duration, and returns the number that it sent.
 pub(super) fn warm_up(
     limit: TurnLimit,
     mut stream: impl FnMut(u64, u64) -> Result<u64, Error>,
@@ -254,13 +255,13 @@ pub(super) fn warm_up(
     Ok(())
 }
 
-/// The error of a stream that is to be measured without a clock.
+/// The error for a stream that is to be measured without a clock.
 #[cold]
 pub(super) fn needs_clock() -> Error {
     Error::new("measure", "a stream", "without a clock there is nothing to measure")
 }
 
-/// Whether enough arrived of `what` to measure it: all, unless the transport may lose.
+/// Checks that enough of `what` arrived to measure it: all, unless the transport may lose messages.
 pub(super) fn check_arrivals<const RELIABLE: bool>(
     what: &str,
     received: u64,
@@ -276,8 +277,8 @@ pub(super) fn check_arrivals<const RELIABLE: bool>(
     Err(Error::new("measure", what, cause))
 }
 
-/// What the marks that count say, and of each batch what a message of it took. One batch alone is all that was received,
-/// from its first arrival until now.
+/// The result of the marks that count, with the time per message of each batch in the slots. A single batch counts
+/// all that was received, from its first arrival until now.
 pub(super) fn sampled(
     counts: &[(usize, Mark)],
     received: u64,
@@ -298,19 +299,20 @@ pub(super) fn sampled(
     Sampled { samples: 1, events: received, elapsed_ns, spent }
 }
 
-/// What a message of it took.
+/// The time per message of this sample.
 pub(super) fn message_ns(sampled: Sampled) -> f64 {
     (sampled.elapsed_ns as f64 / sampled.events.max(1) as f64).max(0.1)
 }
 
-/// Batches of such messages: two to which power. At least [`FEWEST_BATCHES`] of what is wanted.
+/// The batch size for messages of this duration, as a power of two. At least [`FEWEST_BATCHES`] batches fit into
+/// `wanted`.
 pub(super) fn exponent(message_ns: f64, wanted: u64) -> u32 {
     let batch = (BATCH_NS / message_ns).clamp(1.0, f64::from(1 << MOST_EXPONENT)) as u64;
     batch.min((wanted / FEWEST_BATCHES as u64).max(1)).ilog2()
 }
 
-/// The marks that count: from the end of the filling on, and of those that came before the last message was sent. All of
-/// them where those are too few.
+/// The marks that count: those after the filling phase and before the last message was sent. All of them if those
+/// are too few.
 pub(super) fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] {
     let Some((_, first)) = seen.first() else { return seen };
     let end = seen.partition_point(|(_, mark)| mark.at_ns <= end_ns);
@@ -324,7 +326,7 @@ pub(super) fn counting(seen: &[(usize, Mark)], end_ns: u64) -> &[(usize, Mark)] 
     }
 }
 
-/// What a message took of each batch, a slot each.
+/// The time per message of each batch, one slot each.
 fn shares(counts: &[(usize, Mark)], slots: &mut [u64]) -> usize {
     let pairs = counts.windows(2).zip(slots.iter_mut());
     pairs

@@ -1,9 +1,9 @@
-//! Turns: while other sessions are measured, the ends of this one sleep.
+//! Turns: while other sessions are measured, the endpoints of this one sleep.
 //!
-//! The command tells the leader when its turn comes. The leader wakes its followers with a frame, and puts
-//! them to sleep again before it reports. A follower of a reliable transport is told by a message, so that
-//! its loop asks nobody else; one of an unreliable transport, which looks up from time to time anyway, is
-//! told by a frame, for the message could be lost. Either answers with a frame once it has left its loop.
+//! The command tells the leader when its turn comes. The leader wakes its followers with a frame, and puts them to
+//! sleep again before it reports. A follower of a reliable transport is put to sleep by a message, so that its loop
+//! polls nothing else. One of an unreliable transport, which checks for frames from time to time anyway, gets a
+//! frame, because the message could be lost. Either answers with a frame once it has left its loop.
 
 use std::os::fd::AsFd;
 
@@ -31,7 +31,7 @@ const ASLEEP: &[u8] = b"asleep";
 const END: &[u8] = b"end";
 const COLLECT: &[u8] = b"collect";
 
-/// Warms up and measures in turns, once the messages are known to arrive.
+/// Warms up and measures in turns, once verification has passed.
 pub(super) fn lead(
     ends: &mut dyn BlockLoop,
     pass: &Pass,
@@ -62,17 +62,17 @@ pub(super) fn lead(
     leader.finish(ends, recorder, paced)
 }
 
-/// What the leader has beside its loop.
+/// The leader's state outside its measured loop.
 struct Leading<'a> {
     reliable: bool,
-    /// Whether no message leaves its process, so that the followers sleep all the time.
+    /// True if no message leaves its process, so that the followers sleep all the time.
     is_alone: bool,
     followers: Followers<'a>,
     probe: Option<&'a mut ProbePages>,
     meter: CostMeter,
-    /// Processes that the library has beside the workers.
+    /// Processes of the library besides the workers.
     helpers: Watched,
-    /// Threads that the library starts late inherit the processor of the one that starts them.
+    /// Threads that the library starts late inherit the processor of the thread that starts them.
     pin: Option<&'a Pin>,
     traffic: Traffic,
 }
@@ -159,7 +159,7 @@ impl Leading<'_> {
             late,
             lost_wait_ns: waited_ns,
             offered: paced.and_then(Paced::finish),
-            // The rest is the pattern's.
+            // The pattern adds the rest.
             ..LeaderReport::default()
         };
         ends.complete(&mut report);
@@ -173,7 +173,8 @@ fn helpers() -> Watched {
     Watched::below(nix::unistd::getppid().as_raw(), is_worker)
 }
 
-/// A probe, announced by a message. Where that was lost the follower does not come, and the probe says so.
+/// A probe, announced by a message. If the message was lost, the follower does not come, and the probe reports
+/// that.
 fn announced(
     ends: &mut dyn BlockLoop,
     pages: &mut ProbePages,
@@ -183,16 +184,16 @@ fn announced(
     Ok(meter.around_probe(|| pages.measure()))
 }
 
-/// The leader's way to its followers between turns.
+/// The leader's channel to its followers between turns.
 struct Followers<'a>(&'a mut SocketRendezvous);
 
 impl Followers<'_> {
-    /// Wakes all of them.
+    /// Wakes all followers.
     fn wake(&mut self) -> Result<(), Error> {
         self.tell(WAKE)
     }
 
-    /// Asks those of an unreliable transport to leave their loops.
+    /// Asks followers of an unreliable transport to leave their loops.
     fn put_to_sleep(&mut self) -> Result<(), Error> {
         self.tell(SLEEP)
     }
@@ -205,7 +206,7 @@ impl Followers<'_> {
         Ok(())
     }
 
-    /// Tells all, which sleep, that the case is over.
+    /// Tells all followers, which are asleep, that the case is over.
     fn end(&mut self) -> Result<(), Error> {
         self.tell(END)
     }
@@ -215,12 +216,12 @@ impl Followers<'_> {
     }
 }
 
-/// What a frame of the leader of an unreliable transport asks for.
+/// The request in a frame from the leader of an unreliable transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// To leave the loop.
+    /// Leave the loop.
     Sleep,
-    /// To send the marks.
+    /// Send the marks.
     Collect,
 }
 
@@ -229,17 +230,17 @@ pub(super) fn ask_for_marks(peers: &mut SocketRendezvous) -> Result<(), Error> {
     peers.send(0, COLLECT, &[])
 }
 
-/// A follower's way to its leader between turns.
+/// A follower's channel to its leader between turns.
 pub(super) struct Leader<'a>(pub &'a mut SocketRendezvous);
 
 impl Leader<'_> {
-    /// True if the leader of an unreliable transport has asked this end for something.
+    /// True if the leader of an unreliable transport has sent this endpoint a request.
     pub(super) fn asks(&self) -> bool {
         let mut poll = [PollFd::new(self.0.socket(0).as_fd(), PollFlags::POLLIN)];
         nix::poll::poll(&mut poll, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
-    /// Takes the frame that [`Leader::asks`] has seen.
+    /// Takes the request that [`Leader::asks`] has found.
     pub(super) fn take_request(&mut self) -> Result<Asked, Error> {
         let frame = self.0.receive(0)?.0;
         if frame == COLLECT {
@@ -248,12 +249,12 @@ impl Leader<'_> {
         expect(&frame, SLEEP).map(|()| Asked::Sleep)
     }
 
-    /// Waits until the case is over, for an end that takes no part.
+    /// Waits until the case is over, for an endpoint that takes no part.
     pub(super) fn await_end(&mut self) -> Result<(), Error> {
         expect(&self.0.receive(0)?.0, END)
     }
 
-    /// Says that this end has left its loop, and sleeps until the next turn; false where the case is over.
+    /// Reports that this endpoint has left its loop, and sleeps until the next turn; false once the case is over.
     pub(super) fn sleep(&mut self) -> Result<bool, Error> {
         self.0.send(0, ASLEEP, &[])?;
         let frame = self.0.receive(0)?.0;
@@ -286,7 +287,7 @@ mod tests {
 
     const TURN: TurnLimit = TurnLimit { number: 0, time_ns: u64::MAX, samples: 10 };
 
-    /// A command that has so many turns to give.
+    /// A command with these turns to assign.
     struct Giver {
         turns: VecDeque<TurnLimit>,
         phases: Vec<&'static str>,
@@ -312,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Leads so many turns with a follower that does `follow`; what was reported, and the flags that were sent.
+    /// Leads this many turns with a follower that runs `follow`; returns the report, and the flags that were sent.
     fn led(
         turns: usize,
         reliable: bool,
@@ -363,7 +364,7 @@ mod tests {
         let report = report.unwrap();
         assert_eq!(flags.iter().filter(|flags| **flags == message::SLEEP).count(), 4);
         assert_eq!(report.blocks.len(), 6);
-        // What the warm-up sent does not count.
+        // Warm-up traffic does not count.
         let in_blocks: u64 = report.blocks.iter().map(|block| block.events).sum();
         assert!(
             report.traffic.sent > in_blocks && report.traffic.sent < flags.len() as u64 + in_blocks

@@ -1,8 +1,8 @@
-//! The buffers that messages are written into and read from: how many different ones, before the first turn. What is used
-//! again and again is in the caches, and a transport that uses a thousand buffers in turn is measured with other ones than
-//! one that has a single slot.
+//! The buffers that messages are written into and read from: the number of different ones, found before the first
+//! turn. Buffers that are reused stay in the caches, and a transport that cycles through a thousand buffers uses
+//! other caches than one with a single slot.
 //!
-//! Their addresses are noted as the leader's loops see them; copies that the kernel or a library keeps are not among them.
+//! The leader's loops note the buffers' addresses; copies that the kernel or a library keeps are not counted.
 
 use std::{
     cell::RefCell,
@@ -14,20 +14,21 @@ use ipcmark_transport::{Endpoint, Error, Step};
 
 use crate::wire::WorkingSetReport;
 
-/// So many messages without a new buffer say that there are no more, or as many as there are buffers so far.
+/// There are no more buffers after this many messages without a new one, or after as many as there are buffers so
+/// far if that is more.
 const WITHOUT_NEW: usize = 8;
 
-/// The most messages that are looked at, the most bytes of them, and for how long. Where more ends spin than there are
-/// processors a round trip takes a time slice.
+/// The limits of this count: messages, bytes and time. If more endpoints spin than there are processors, a round
+/// trip takes a time slice.
 const MOST_MESSAGES: usize = 1024;
 const MOST_BYTES: usize = 32 << 20;
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// Addresses of one way.
+/// The buffer addresses of one direction.
 #[derive(Default)]
 struct Addresses {
     seen: BTreeSet<usize>,
-    /// Messages since there was a new one.
+    /// The number of messages since the last new buffer.
     since_new: usize,
 }
 
@@ -42,12 +43,13 @@ impl Addresses {
     }
 }
 
-/// An end that notes which buffers its messages lie in. Of one type for all transports: how long it takes does not count.
+/// An endpoint that notes the buffers of its messages. One type for all transports, because its speed does not
+/// matter.
 pub(super) struct Noting<'a> {
     end: &'a mut dyn Endpoint,
     since: Instant,
     written: Addresses,
-    /// A message is looked at through a shared reference.
+    /// In a cell, because a message is read through a shared reference.
     read: RefCell<Addresses>,
 }
 
@@ -56,7 +58,7 @@ impl<'a> Noting<'a> {
         Self { end, since: Instant::now(), written: Addresses::default(), read: RefCell::default() }
     }
 
-    /// Sends until there is nothing new in a while: true while that goes on, of messages of this length.
+    /// True while new buffers may still be found, for messages of this length.
     pub(super) fn goes_on(&self, sent: usize, len: usize) -> bool {
         let most = (MOST_BYTES / len).clamp(2 * WITHOUT_NEW, MOST_MESSAGES);
         !self.is_complete() && sent < most && self.since.elapsed() < LONGEST
@@ -67,7 +69,7 @@ impl<'a> Noting<'a> {
         self.written.is_complete() && (read.seen.is_empty() || read.is_complete())
     }
 
-    /// What was found.
+    /// The result.
     pub(super) fn finish(self) -> WorkingSetReport {
         WorkingSetReport {
             written: self.written.seen.len() as u64,
@@ -111,7 +113,7 @@ impl Endpoint for Noting<'_> {
 mod tests {
     use super::*;
 
-    /// An end that uses so many slots in turn, for what it sends and takes.
+    /// An endpoint that cycles through these slots for what it sends and takes.
     struct Slots {
         slots: Vec<[u8; 16]>,
         at: usize,

@@ -1,29 +1,29 @@
-//! Turns and blocks: how long one may be, and what was found in it.
+//! Turns and blocks: their limits and their results.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest that a turn may be: whichever is reached first ends it, after the block that reaches it.
+/// The maximum length of a turn: the limit that is reached first ends it, after the block that reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TurnLimit {
-    /// Number of the turn within the round: rows that took turns have neighbours of the same number.
+    /// The number of the turn within the round: turns of the same number were neighbours.
     pub number: u32,
     pub time_ns: u64,
     /// Round trips, or messages, in sampled blocks.
     pub samples: u64,
 }
 
-/// How a block was timed.
+/// The timing method of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum BlockKind {
-    /// One clock reading a round trip.
+    /// One clock reading per round trip.
     Sampled,
-    /// One clock reading at each end.
+    /// One clock reading at the start and one at the end.
     ClockFree,
 }
 
 impl BlockKind {
-    /// Both kinds; which is the first alternates from turn to turn.
+    /// Both kinds; the order alternates from turn to turn.
     pub(crate) fn in_order(turn: u32) -> [Self; 2] {
         match turn % 2 {
             0 => [BlockKind::Sampled, BlockKind::ClockFree],
@@ -32,39 +32,39 @@ impl BlockKind {
     }
 }
 
-/// What stands between two probes.
+/// The measurement between two probes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Block {
-    /// Number of the turn within the round, from 0.
+    /// The number of the turn within the round, from 0.
     pub turn: u32,
-    /// Monotonic clock at its begin.
+    /// The monotonic clock at its start.
     pub start_ns: u64,
     pub kind: BlockKind,
-    /// Round trips, messages one way, or messages of a stream in the part of it that counts.
+    /// Round trips, one-way messages, or the messages of a stream's part that counts.
     pub events: u64,
-    /// Samples of it among the report's; none where it is clock-free.
+    /// Its samples among the report's; none if it is clock-free.
     pub samples: u64,
     pub elapsed_ns: u64,
-    /// Round trips of it that were lost.
+    /// Lost round trips.
     pub lost: u64,
-    /// Floor round trip before and after; absent where the ends share no memory.
+    /// Floor round trip before and after; absent if the endpoints share no memory.
     pub probes_ns: Option<[f64; 2]>,
 }
 
-/// A step of the logarithmic scale on which probes are sorted: 4 % wide, far narrower than the gaps between
+/// A step of the logarithmic scale by which probes are grouped: 4 % wide, far narrower than the gaps between
 /// distances, so that a distance is a range of whole steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ProbeBin(pub u16);
 
-/// Width of a step, as a difference of natural logarithms.
+/// The width of a step, as a difference of natural logarithms.
 const BIN_WIDTH: f64 = 0.04;
 
-/// Two probes that differ by more, as a difference of natural logarithms, enclose a mixed block.
+/// The largest difference of two probes around a block that is not mixed, as a difference of natural logarithms.
 const MIXED: f64 = 0.2;
 
 impl ProbeBin {
-    /// The step that holds a probe.
+    /// The step that contains a probe.
     pub(crate) fn of(probe_ns: f64) -> Self {
         Self((probe_ns.max(1.0).ln() / BIN_WIDTH) as u16)
     }
@@ -76,22 +76,22 @@ impl ProbeBin {
 }
 
 impl Block {
-    /// The geometric mean of its probes; none for a mixed block and for one without probes.
+    /// The geometric mean of its probes; none for a mixed block or one without probes.
     pub(crate) fn probe_ns(&self) -> Option<f64> {
         let [before, after] = self.probes_ns?;
         ((before / after).ln().abs() <= MIXED).then(|| (before * after).sqrt())
     }
 
-    /// The step that holds its probes.
+    /// The step that contains its probe mean.
     pub(crate) fn bin(&self) -> Option<ProbeBin> {
         self.probe_ns().map(ProbeBin::of)
     }
 }
 
-/// Samples of the blocks whose probes lie in one step.
+/// The samples of the blocks whose probes fall into one step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SampleGroup {
-    /// None for mixed blocks and for those without probes.
+    /// None for mixed blocks and blocks without probes.
     pub bin: Option<ProbeBin>,
     /// Encoded as in the result file.
     pub histogram: String,

@@ -13,10 +13,10 @@ use ipcmark_transport::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The longest frame that a leader sends, in bytes: a report of every block of ten minutes is below it.
+/// The longest frame that a leader sends, in bytes: a report of every block of ten minutes is smaller.
 pub(crate) const MAX_REPORT: usize = 256 << 20;
 
-/// The longest frame of anybody else: requests, and what a follower replies.
+/// The longest frame of any other sender, in bytes: requests, and a follower's replies.
 pub(crate) const MAX_FRAME: usize = 1 << 20;
 
 /// One end of a control channel that receives messages of type `In`.
@@ -29,8 +29,8 @@ pub(crate) struct Channel<In> {
 }
 
 impl<In: DeserializeOwned> Channel<In> {
-    /// A channel over `stream` that takes frames of at most `max_frame` bytes; `name` says in errors who is
-    /// at the other end.
+    /// A channel over `stream` that accepts frames of at most `max_frame` bytes; `name` is the peer's name in
+    /// errors.
     pub(crate) fn new(stream: UnixStream, name: &'static str, max_frame: usize) -> Self {
         Self { stream, inbox: Vec::new(), max_frame, name, message: PhantomData }
     }
@@ -43,7 +43,7 @@ impl<In: DeserializeOwned> Channel<In> {
         self.stream.write_all(&frame).map_err(|e| self.error("write to", e))
     }
 
-    /// Receives the next message, sleeping until it is there; `None` when the other end is closed.
+    /// Receives the next message, sleeping until it arrives; `None` when the other end is closed.
     pub(crate) fn receive(&mut self) -> Result<Option<In>, Error> {
         loop {
             if let Some(message) = self.buffered()? {
@@ -55,13 +55,13 @@ impl<In: DeserializeOwned> Channel<In> {
         }
     }
 
-    /// True if [`Channel::receive`] has something to read: a part of a message, or the end.
+    /// True if [`Channel::receive`] has something to read: part of a message, or the end of the stream.
     pub(crate) fn is_ready(&self) -> bool {
         let mut wanted = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
         !self.inbox.is_empty() || poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
-    /// Reads once what has arrived and sleeps if nothing has; false when the other end is closed.
+    /// Reads what has arrived once, and sleeps if nothing has; false when the other end is closed.
     pub(crate) fn fill(&mut self) -> Result<bool, Error> {
         let mut bytes = [0; 65536];
         match self.stream.read(&mut bytes) {
@@ -76,7 +76,7 @@ impl<In: DeserializeOwned> Channel<In> {
         }
     }
 
-    /// The next message among what has been read.
+    /// The next message among the bytes read.
     pub(crate) fn buffered(&mut self) -> Result<Option<In>, Error> {
         let Some(len) = self.inbox.first_chunk::<4>() else { return Ok(None) };
         let len = u32::from_le_bytes(*len) as usize;

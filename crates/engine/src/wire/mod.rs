@@ -1,5 +1,5 @@
-//! What the processes of a run say to one another: orders to a keeper, requests to a worker, reports of
-//! both. Data only.
+//! The messages between the processes of a run: orders to a keeper, requests to a worker, reports from both. Data
+//! only.
 
 mod blocks;
 mod channel;

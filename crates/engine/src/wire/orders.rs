@@ -1,4 +1,4 @@
-//! What the command orders of a keeper, and what that reports.
+//! The command's orders to a keeper, and the keeper's reports.
 
 use std::{
     collections::BTreeMap,
@@ -11,29 +11,29 @@ use serde::{Deserialize, Serialize};
 
 use super::text::PlainText;
 
-/// The descriptor on which a keeper finds its way to the command.
+/// The descriptor of the keeper's socket to the command.
 pub(crate) const COMMAND_FD: i32 = 3;
 
-/// The command to a keeper.
+/// An order of the command to a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Prepare a session.
     Start {
         /// The run that it belongs to.
         run: RunId,
-        /// Where its processes run; a follower's command decides that itself.
+        /// The isolation of its processes; a follower's command decides that itself.
         isolation: Option<Isolation>,
     },
-    /// Fork a process with these workers. Descriptors, for each in turn: its control channel, its
-    /// standard error, then one socket a peer.
+    /// Fork a process with these workers. Descriptors, for each worker in turn: its control channel, its standard
+    /// error, then one socket per peer.
     Spawn {
         /// The workers of the process; the first one's exit is reported.
         workers: Vec<WorkerSpec>,
-        /// The transport that they serve; without one they serve what needs none.
+        /// The transport that they serve; without one, they serve only what needs none.
         transport: Option<String>,
-        /// Where the values of options that name files come from.
+        /// The source of the values of options that name files.
         paths: PathOptions,
-        /// Whether its system calls are counted, which makes its times worthless.
+        /// True to count its system calls, which makes its times unusable.
         #[serde(default)]
         counts_calls: bool,
     },
@@ -43,15 +43,15 @@ pub enum Order {
     End,
 }
 
-/// What separates the processes of a session from the rest of the host.
+/// The isolation of a session's processes from the rest of the host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Isolation {
     /// Namespaces of its own.
     Namespaces {
-        /// Paths that they must not hide.
+        /// Paths that the namespaces must not hide.
         visible: Vec<PathBuf>,
     },
-    /// Nothing but names that carry the run's id.
+    /// Only names with the run's id.
     Names {
         /// The directory of the run.
         directory: PathBuf,
@@ -59,7 +59,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// The directory in which the run's session of this number has its files.
+    /// The directory for the files of the run's session of this number.
     pub(crate) fn session_directory(&self, number: u64) -> PathBuf {
         match self {
             Self::Namespaces { .. } => Path::new("/tmp").to_owned(),
@@ -68,13 +68,13 @@ impl Isolation {
     }
 }
 
-/// Where a worker takes the values of options from that name files: whoever chooses the other values can be
-/// on another host, or another user.
+/// The source of the values of a worker's options that name files: the sender of the other values can be on another
+/// host, or another user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PathOptions {
-    /// From the request, as all others.
+    /// The request, as for all other options.
     Requested,
-    /// From the user who started the worker's command: only these, by key.
+    /// The user who started the worker's command: only these values, by key.
     Local(BTreeMap<String, String>),
 }
 
@@ -83,20 +83,20 @@ pub enum PathOptions {
 pub struct WorkerSpec {
     /// Its role.
     pub role: Role,
-    /// The processor that it is pinned to.
+    /// The processor to pin it to.
     pub cpu: Option<u32>,
     /// The number of its rendezvous sockets.
     pub peers: usize,
-    /// The address at which the ends on other hosts reach its own.
+    /// The address at which endpoints on other hosts reach its endpoint.
     pub address: Option<IpAddr>,
 }
 
-/// A keeper to the command.
+/// A report of a keeper to the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum KeeperReport {
     /// The session is prepared.
     Ready,
-    /// The system refuses the sandbox.
+    /// The system refuses to create the sandbox.
     Refused {
         /// The reason.
         reason: PlainText,
@@ -110,8 +110,8 @@ pub enum KeeperReport {
         /// Its exit status or signal, in words.
         how: PlainText,
     },
-    /// Reported by a follower's command: the session is over, and none of its processes is left.
+    /// Sent by a follower's command: the session is over, and none of its processes is left.
     Ended,
-    /// The state of each worker that is not running as it should, in words.
+    /// The workers that are not running normally, each described in words.
     States(Vec<PlainText>),
 }

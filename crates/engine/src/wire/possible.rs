@@ -1,5 +1,5 @@
-//! Bounds of what a worker may report. A worker can be anybody's, or run a library that writes where it must not: what
-//! it says is data of a process that was given some time, or no data at all.
+//! Bounds for a worker's reports. A worker can be another user's, or run a library that corrupts its memory: a
+//! report must be possible for a process that had the given time, or it is rejected.
 
 use ipcmark_results::ChannelRecord;
 
@@ -11,13 +11,13 @@ use super::{
     },
 };
 
-/// More than any library reports of its configuration.
+/// More settings than any library reports.
 const MAX_SETTINGS: usize = 100;
 
 /// More threads than run at once on any machine.
 const MAX_THREADS: u64 = 1 << 16;
 
-/// More bytes than a process has, or a network carries while it is measured.
+/// More bytes than a process has, or than a network carries during a measurement.
 const MAX_MEMORY: u64 = 1 << 50;
 
 /// More followers than any leader has.
@@ -26,19 +26,19 @@ const MAX_FOLLOWERS: usize = 1 << 16;
 /// More system calls than there are.
 const MAX_CALLS: usize = 1 << 10;
 
-/// More kinds of queues, by what they hold, than a process has.
+/// More kinds of queues, by capacity, than a process has.
 const MAX_CHANNELS: usize = 1 << 10;
 
-/// More processes than any library has beside its ends.
+/// More processes than any library starts besides its endpoints.
 const MAX_HELPERS: usize = 1 << 10;
 
-/// True for a time of at most so many nanoseconds.
+/// True for a time of at most `most` nanoseconds.
 pub(super) fn is_time(ns: f64, most: u64) -> bool {
     ns >= 0.0 && ns <= most as f64
 }
 
 impl Opened {
-    /// True for an end of a process that was given `most` nanoseconds; as below.
+    /// True if it is possible for a process that was given `most` nanoseconds; likewise below.
     pub(super) fn is_possible(&self, most: u64) -> bool {
         self.setup_ns <= most && self.configuration.len() <= MAX_SETTINGS
     }
@@ -81,7 +81,7 @@ impl LeaderReport {
 }
 
 impl OfferedReport {
-    /// Nobody is asked to send more than a message a nanosecond.
+    /// The load has at most one message per nanosecond.
     fn is_possible(&self, most: u64) -> bool {
         let Self { sent, unsent, late, elapsed_ns, .. } = self;
         [sent, unsent, elapsed_ns].into_iter().all(|figure| *figure <= most)
@@ -90,7 +90,7 @@ impl OfferedReport {
 }
 
 impl OneWayReport {
-    /// Clocks of one machine that differ by more than the whole case are none.
+    /// One machine's clocks cannot differ by more than the duration of the case.
     fn is_possible(&self, most: u64) -> bool {
         let is_offset = |offset: &[i64; 2]| {
             offset[0] <= offset[1] && offset.iter().all(|ns| ns.unsigned_abs() <= most)
@@ -100,7 +100,7 @@ impl OneWayReport {
 }
 
 impl Holdings {
-    /// True if the lists have an end, and the bytes fit into a memory.
+    /// True if the lists are bounded, and the bytes fit into memory.
     pub(super) fn is_possible(&self) -> bool {
         let holds = |channel: &ChannelRecord| channel.send_bytes.max(channel.receive_bytes);
         u64::from(self.threads) <= MAX_THREADS
@@ -110,7 +110,7 @@ impl Holdings {
 }
 
 impl StreamReport {
-    /// No message takes less than a nanosecond.
+    /// Each message takes at least a nanosecond.
     fn is_possible(&self, most: u64) -> bool {
         self.sent <= most
             && self.received <= self.sent
@@ -126,7 +126,7 @@ impl AnswerReport {
 }
 
 impl Traffic {
-    /// No message takes less than a nanosecond.
+    /// Each message takes at least a nanosecond.
     fn is_possible(&self, most: u64) -> bool {
         self.sent <= most && self.received <= most
     }
@@ -161,7 +161,7 @@ impl ThreadCosts {
     }
 }
 
-/// Blocks follow one another, within the time that there was. In an open loop several messages wait at once.
+/// Blocks follow one another, within the available time. In an open loop several messages wait at once.
 fn are_possible_blocks(blocks: &[Block], most: u64, is_open: bool) -> bool {
     let sum = |figure: fn(&Block) -> u64| {
         blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(figure(block)))
@@ -176,13 +176,13 @@ fn are_possible_blocks(blocks: &[Block], most: u64, is_open: bool) -> bool {
         && blocks.iter().all(|block| has_possible_probes(block, most))
 }
 
-/// Their logarithms are calculated with.
+/// Probes must be positive, because their logarithms are used.
 fn has_possible_probes(block: &Block, most: u64) -> bool {
     let probes = block.probes_ns.iter().flatten();
     probes.into_iter().all(|probe| *probe > 0.0 && is_time(*probe, most))
 }
 
-/// Every group has samples of a block, and no step of the scale has two groups.
+/// Every group has samples of some block, and every step of the scale at most one group.
 fn are_possible_samples(samples: &[SampleGroup], blocks: &[Block]) -> bool {
     samples.len() <= blocks.len() && samples.windows(2).all(|pair| pair[0].bin < pair[1].bin)
 }

@@ -1,5 +1,4 @@
-//! What the workers report of a case: data only, measured in [`crate::worker`] and judged in
-//! [`crate::command`].
+//! The workers' reports of a case: data only, measured in [`crate::worker`] and evaluated in [`crate::command`].
 
 use std::collections::BTreeMap;
 
@@ -12,92 +11,92 @@ use super::{
     text::PlainText,
 };
 
-/// What the leader measured of a case.
+/// The leader's results of a case.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LeaderReport {
-    /// Every block, in the order of time.
+    /// All blocks, in order of time.
     pub blocks: Vec<Block>,
-    /// Every sample of the sampled blocks.
+    /// All samples of the sampled blocks.
     pub samples: Vec<SampleGroup>,
-    /// Messages of its turns.
+    /// Messages in its turns.
     pub traffic: Traffic,
     /// Costs of its process in its turns.
     pub costs: Costs,
-    /// Of that, its own thread.
+    /// The share of its own thread.
     pub thread: ThreadCosts,
-    /// Parts that a message was published in, where the transport knows.
+    /// The number of parts in which a message is published, if the transport knows.
     pub parts_per_message: Option<f64>,
-    /// Where its messages lay, where somebody looked.
+    /// The buffers of its messages, if they were counted.
     pub working_set: Option<WorkingSetReport>,
-    /// Processes that a library has beside its ends.
+    /// Processes that a library runs besides its endpoints.
     pub helpers: Vec<HelperCosts>,
     /// Round trips that were given up.
     pub lost: u64,
-    /// Answers that came after that.
+    /// Answers that came after they were given up.
     pub late: u64,
     pub lost_wait_ns: u64,
-    /// What it measured of each follower, in the order of their numbers; nothing where there is only one.
+    /// The results for each follower, in the order of their numbers; empty if there is only one.
     pub answers: Vec<AnswerReport>,
-    /// What became of the messages of an open loop.
+    /// The message counts and times of an open loop.
     pub offered: Option<OfferedReport>,
-    /// What only messages one way have.
+    /// The results of one-way messages only.
     pub one_way: Option<OneWayReport>,
-    /// What only a stream has.
+    /// The results of a stream only.
     pub stream: Option<StreamReport>,
 }
 
-/// The buffers in which the leader's messages lay before the first turn.
+/// The buffers that the leader's messages used before the first turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkingSetReport {
-    /// Different ones that were written into.
+    /// The number of different buffers written into.
     pub written: u64,
-    /// Different ones that were read from.
+    /// The number of different buffers read from.
     pub read: u64,
-    /// Whether there were no more.
+    /// True if there were no more.
     pub is_complete: bool,
 }
 
-/// The parts of messages one way.
+/// The specific results of one-way messages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct OneWayReport {
-    /// What the calls to publish took, encoded as in the result file.
+    /// Durations of the publish calls, encoded as in the result file.
     pub send: String,
-    /// How far the follower's clock is ahead of the leader's, at least and at most; nothing where nobody could compare them.
+    /// The bounds by which the follower's clock is ahead of the leader's; none if they could not be compared.
     pub clock_offset_ns: Option<[i64; 2]>,
 }
 
-/// The messages of a stream, all blocks together and nothing else.
+/// The messages of a stream, over all blocks and only those.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StreamReport {
     pub sent: u64,
     pub received: u64,
-    /// Of each of several publishers, its messages that had arrived when the first of them was through.
+    /// For each of several publishers, its messages that had arrived when the first one finished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<u64>,
-    /// Messages that were on their way whenever a batch began to arrive, encoded as in the result file; nothing where the
-    /// clocks of the ends do not agree.
+    /// The number of messages in transit whenever a batch began to arrive, encoded as in the result file; none if
+    /// the endpoints do not share one clock.
     pub depth: Option<String>,
 }
 
-/// What became of the messages of an open loop. Histograms are encoded as in the result file.
+/// The results of an open loop's messages. Histograms are encoded as in the result file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OfferedReport {
     pub sent: u64,
-    /// Not sent, although their time came.
+    /// Messages that were due but not sent.
     pub unsent: u64,
-    /// Those of both that could not be sent at their time.
+    /// Sent and unsent messages that could not be sent on time.
     pub late: u64,
-    /// Length of the schedule.
+    /// The duration of the schedule.
     pub elapsed_ns: u64,
-    /// From the send to the last answer.
+    /// Times from the send to the last answer.
     pub service: String,
-    /// From the intended time to the send.
+    /// Times from the intended time to the send.
     pub delay: String,
-    /// How long those that were not sent waited until the end.
+    /// Times that unsent messages waited until the end.
     pub waited: String,
 }
 
-/// What the leader measured of one of several followers.
+/// The leader's results for one of several followers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct AnswerReport {
     /// Times from the publication to this follower's answer, encoded as in the result file.
@@ -106,68 +105,68 @@ pub(crate) struct AnswerReport {
     pub lost: u64,
 }
 
-/// What a follower reports of a case.
+/// A follower's results of a case.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FollowerReport {
-    /// Messages of its turns.
+    /// Messages in its turns.
     pub traffic: Traffic,
-    /// Costs of its process in its turns; nothing where that is the leader's process, whose costs stand once.
+    /// Costs of its process in its turns; none if that is the leader's process, whose costs are reported once.
     pub costs: Option<Costs>,
-    /// Its own thread.
+    /// The share of its own thread.
     pub thread: ThreadCosts,
 }
 
-/// Messages of one end.
+/// The messages of one endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Traffic {
     pub sent: u64,
     pub received: u64,
 }
 
-/// An end that has been opened.
+/// An endpoint that has been opened.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Opened {
-    /// How long it took.
+    /// The time that opening took.
     pub setup_ns: u64,
-    /// What it set of its library.
+    /// The configuration of its library.
     pub configuration: BTreeMap<PlainText, PlainText>,
     /// The kernel's name for its process.
     pub process: PlainText,
 }
 
-/// What a reading of the clock costs the leader, and how fine it is.
+/// The cost of a clock reading for the leader, and the clock's resolution.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ClockReport {
     pub read_ns: f64,
     pub step_ns: u64,
 }
 
-/// Costs of one process, all its threads, since it began or over a pass.
+/// Costs of one process with all its threads, since its start or over a pass.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Costs {
     pub cpu_ns: u64,
-    /// The part of it outside the kernel, as the kernel divides it.
+    /// The share outside the kernel, as the kernel divides it.
     pub user_ns: u64,
-    /// The part of it within the kernel.
+    /// The share within the kernel.
     pub system_ns: u64,
     pub switches: ContextSwitches,
     pub faults: PageFaults,
-    /// The most resident memory the process has had since its end was opened.
+    /// The peak resident memory of the process since its endpoint was opened.
     pub peak_memory_bytes: u64,
-    /// What the loopback interface has received.
+    /// Bytes that the loopback interface has received.
     pub loopback_bytes: u64,
-    /// Length of its turns.
+    /// The duration of its turns.
     pub turns_ns: u64,
-    /// Time between its turns, in which it has nothing to do.
+    /// The time between its turns, in which it has nothing to do.
     pub idle_ns: u64,
-    /// CPU time that it used in that time.
+    /// CPU time used between its turns.
     pub idle_cpu_ns: u64,
-    /// Its system calls, by their numbers; none where nobody counts them.
+    /// Its system calls, by number; empty if they are not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallCosts>,
 }
 
-/// How often a process made a system call.
+/// The counts of one system call in a process.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CallCosts {
     pub number: u32,
@@ -182,11 +181,11 @@ pub(crate) struct ThreadCosts {
     pub cpu_ns: u64,
     /// Time in which it was ready and waited for a processor.
     pub run_delay_ns: u64,
-    /// How often it went to sleep.
+    /// The number of times that it slept.
     pub sleeps: u64,
 }
 
-/// A process beside the workers, in the leader's turns.
+/// A process besides the workers, in the leader's turns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HelperCosts {
     pub name: PlainText,
@@ -199,16 +198,16 @@ impl From<WatchedProcess> for HelperCosts {
     }
 }
 
-/// What a process holds while its end is open.
+/// The resources of a process while its endpoint is open.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Holdings {
     /// Its threads.
     pub threads: u32,
-    /// The queues of the kernel that were opened for the end.
+    /// The kernel's queues that were opened for the endpoint.
     pub channels: Vec<ChannelRecord>,
 }
 
-/// A piece of memory that a process shares.
+/// A region of memory that a process shares.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Mapping {
     /// Device and inode: the same in every process that maps it.

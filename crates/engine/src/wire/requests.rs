@@ -1,4 +1,4 @@
-//! What the workers are asked to do and what they answer.
+//! The requests to the workers, and their replies.
 
 use std::{collections::BTreeMap, ops::Range, time::Duration};
 
@@ -14,17 +14,17 @@ use super::{
     trace::Trace,
 };
 
-/// How long a case is measured.
+/// The length of a case's measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Length {
-    /// So many round trips in sampled blocks; a tenth as many warm up, about as many are clock-free.
+    /// This many round trips in sampled blocks; a tenth as many for the warm-up, and about as many clock-free.
     RoundTrips(u64),
-    /// So much time for blocks and the probes around them; a tenth as much for the warm-up.
+    /// This much time for blocks and the probes around them; a tenth as much for the warm-up.
     Time(Duration),
 }
 
 impl Length {
-    /// The warm-up before the first turn: a tenth of what is measured.
+    /// The warm-up before the first turn: a tenth of the measurement.
     pub(crate) fn warm_up(self) -> TurnLimit {
         match self {
             Length::RoundTrips(n) => {
@@ -45,24 +45,24 @@ pub(crate) struct Pass {
     pub payload: usize,
     pub touch: Touch,
     pub warm_up: TurnLimit,
-    /// What the checked payloads are made from.
+    /// The seed of the checked payloads.
     pub seed: u64,
-    /// How many followers, the last of them, answer nothing in the timed part.
+    /// The number of followers that answer nothing in the timed part; they are the last ones.
     pub silent: u32,
-    /// How messages are offered.
+    /// The load: how messages are offered.
     pub load: Load,
-    /// To the leader of a trace: its messages.
+    /// The messages of a trace; only sent to the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
 }
 
 impl Pass {
-    /// Whether it has a trace that its messages can be sent by.
+    /// True if it has a trace whose messages all fit its payload.
     pub(crate) fn has_trace(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.fits(self.payload))
     }
 
-    /// What is told to followers: they take every message as it comes.
+    /// The pass for followers: they take every message as it comes, and need no trace.
     pub(crate) fn of_followers(&self) -> Self {
         Self { trace: None, ..self.clone() }
     }
@@ -70,7 +70,7 @@ impl Pass {
 
 #[cfg(test)]
 impl Pass {
-    /// A pass for tests: 64 bytes, offered in this way.
+    /// A pass for tests: 64 bytes, with this load.
     pub(crate) fn of(load: Load) -> Self {
         let warm_up = TurnLimit { number: 0, time_ns: 0, samples: 1 };
         let (pattern, touch, trace) = (Pattern::Latency, Touch::All, None);
@@ -78,89 +78,92 @@ impl Pass {
     }
 }
 
-/// An end to open. What it is called and where its files lie follows from the run and the number; its role
-/// and its address are the worker's.
+/// An endpoint to open. Its name and its directory follow from the run and the number; its role and its address are
+/// the worker's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Opening {
     /// The number of the session within the run.
     pub number: u64,
     pub wait: Wait,
-    /// Bytes of the largest message.
+    /// The bytes of the largest message.
     pub payload: usize,
     pub subscribers: u32,
-    /// Whether each follower has a session of its own with the leader, the first of this number and the others of the next.
+    /// True if each follower has its own session with the leader: the first with this number, the others with the
+    /// next.
     #[serde(default)]
     pub n_sends: bool,
-    /// What the user set of the transport, by key.
+    /// The user's options for the transport, by key.
     pub options: BTreeMap<String, String>,
 }
 
 impl Opening {
-    /// The numbers of its sessions.
+    /// The range of its session numbers.
     pub(crate) fn numbers(&self) -> Range<u64> {
         let count = if self.n_sends { u64::from(self.subscribers) } else { 1 };
         self.number..self.number.saturating_add(count)
     }
 }
 
-/// The command to a worker.
+/// A request of the command to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// Open your end.
+    /// Open the endpoint.
     Open(Opening),
     /// Verify, warm up, then measure in turns.
     Run(Pass),
-    /// To the leader: it is this session's turn.
+    /// To the leader: start this session's turn.
     Turn(TurnLimit),
-    /// To the leader of a pair that is not measured: run beside the turn of this number until the end is ordered.
+    /// To the leader of a background pair: run beside the turn of this number until told to end.
     Background(u32),
-    /// To that leader: the turn beside it is over.
+    /// To that leader: the measured turn beside it is over.
     EndBackground,
     /// To the leader: there are no more turns.
     Finish,
-    /// Look what may have carried the messages, while every end is still open: a library closes its
-    /// sockets when the other end has.
+    /// Collect evidence of what carried the messages, while every endpoint is still open: a library closes its
+    /// sockets once the other endpoint has.
     Look,
-    /// Close your end.
+    /// Close the endpoint.
     Close,
-    /// Make ready: share the page of the probes if the ends can share memory, and look at the clock.
+    /// Prepare: share the probe pages if the endpoints can share memory, and measure the clock.
     Prepare { probes: bool },
 }
 
-/// A worker to the command.
+/// A reply of a worker to the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The end is open.
+    /// The endpoint is open.
     Opened(Opened),
-    /// What comes now, in words: "verifying". No answer is expected.
+    /// The next phase, in words: "verifying". It is not a reply to a request.
     Phase(PlainText),
-    /// The leader has warmed up or had its turn, and waits for the next. A round trip, or a message, takes about so long.
+    /// The leader has warmed up or finished its turn, and waits for the next. Contains the approximate time per
+    /// round trip or message.
     Ready { round_trip_ns: f64 },
     /// The background turn has begun.
     BackgroundRuns,
-    /// The leader is done.
+    /// The leader's results.
     Led(Box<LeaderReport>),
-    /// The follower is done; nothing from one that took no part, because no message leaves the leader.
+    /// The follower's results; none if it took no part, because no message leaves the leader.
     Followed(Option<FollowerReport>),
-    /// What the process shares, whether it has a socket that speaks over a network interface, and what it holds.
+    /// The memory that the process shares, whether it has a socket on a network interface, and the resources that
+    /// it holds.
     Seen { shared: Vec<Mapping>, network: bool, holdings: Holdings },
-    /// The end is closed.
+    /// The endpoint is closed.
     Closed,
-    /// Ready; the leader tells what its clock is like.
+    /// Prepared; the leader reports its clock.
     Prepared(Option<ClockReport>),
-    /// It went wrong.
+    /// The request failed.
     Failed { reason: PlainText, peer_gone: bool },
 }
 
-/// What may be counted beyond the time in which it happened.
+/// The tolerance by which a report may exceed the time that it covers.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// More than any process maps.
+/// More mappings than any process has.
 const MAX_MAPPINGS: usize = 10_000;
 
 impl Request {
-    /// True for the reply that a worker of this role owes to this request. A follower can be anybody's: what
-    /// only the leader may report is not taken from one.
+    /// True if a worker of this role owes this reply to this request. A follower can be another user's: it must not
+    /// send replies that are the leader's.
     pub(crate) fn is_answered_by(&self, role: Role, reply: &Reply) -> bool {
         match (self, reply) {
             (Request::Open(_), Reply::Opened(_))
@@ -176,7 +179,7 @@ impl Request {
         }
     }
 
-    /// True if it goes on with what an earlier request began, so that the reply covers the time since that.
+    /// True if it continues an earlier request, so that the reply covers the time since that one.
     pub(crate) fn continues(&self) -> bool {
         matches!(
             self,
@@ -186,9 +189,9 @@ impl Request {
 }
 
 impl Reply {
-    /// True if the figures can be those of a process that was given `time`, and the lists have an end.
+    /// True if the figures are possible for a process that was given `time`, and the lists are bounded.
     pub(crate) fn is_possible(&self, time: Duration) -> bool {
-        // Clocks of two hosts do not run exactly alike.
+        // The clocks of two hosts do not run at exactly the same rate.
         let most = time.mul_f64(1.1).saturating_add(SLACK).as_nanos() as u64;
         match self {
             Reply::Opened(opened) => opened.is_possible(most),
@@ -203,7 +206,7 @@ impl Reply {
         }
     }
 
-    /// What an end says that has been opened.
+    /// The report of an opened endpoint.
     pub(crate) fn opened(self) -> Option<Opened> {
         match self {
             Reply::Opened(opened) => Some(opened),
@@ -211,7 +214,7 @@ impl Reply {
         }
     }
 
-    /// What a process shares, whether it has a network socket, and what it holds.
+    /// The shared memory of a process, whether it has a network socket, and the resources that it holds.
     pub(crate) fn seen(self) -> Option<(Vec<Mapping>, bool, Holdings)> {
         match self {
             Reply::Seen { shared, network, holdings } => Some((shared, network, holdings)),

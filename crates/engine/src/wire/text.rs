@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The longest text in characters.
 const MAX_CHARS: usize = 1000;
 
-/// Text of bounded length, on one line and with nothing in it that a terminal obeys, whoever wrote it.
+/// Text of bounded length, on one line and without terminal control characters, whatever its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct PlainText(String);

@@ -1,25 +1,26 @@
-//! The messages that an application sent, as it recorded them: an open loop with sizes.
+//! The messages that an application sent, as recorded by it: an open loop with sizes.
 
 use ipcmark_results::Load;
 use ipcmark_transport::MIN_PAYLOAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The most messages of a trace.
+/// The most messages in a trace.
 pub const MOST_RECORDED: usize = 1_000_000;
 
-/// A recorded trace: of each message the time since the one before in nanoseconds, and its size in bytes.
+/// A recorded trace: for each message, the time since the previous one in nanoseconds, and its size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Trace(Vec<(u64, u32)>);
 
 impl Trace {
-    /// Of messages with their times in nanoseconds since any moment, in any order, and their sizes in bytes. The first
-    /// is as far from the end of the trace as messages are apart on average. A message smaller than a head, 16 bytes,
-    /// becomes one of that size.
+    /// A trace of messages with their times in nanoseconds since any moment, in any order, and their sizes in
+    /// bytes. The gap before the first is the average gap. A message smaller than a head, 16 bytes, is enlarged to
+    /// that size.
     ///
     /// # Errors
-    /// There are fewer than two messages or more than [`MOST_RECORDED`], or all have the same time: there is no rate.
+    /// There are fewer than two messages or more than [`MOST_RECORDED`], or all have the same time: there is no
+    /// rate.
     pub fn new(mut recorded: Vec<(u64, u32)>) -> Result<Self, String> {
         if !(2..=MOST_RECORDED).contains(&recorded.len()) {
             let count = recorded.len();
@@ -41,7 +42,7 @@ impl Trace {
         Ok(Self(messages))
     }
 
-    /// The load that it is.
+    /// The load of this trace.
     pub fn load(&self) -> Load {
         let mut sum = Sha256::new();
         for (gap_ns, bytes) in &self.0 {
@@ -57,7 +58,7 @@ impl Trace {
         }
     }
 
-    /// How long it takes to play all of it.
+    /// The time that it takes to play all of it.
     pub fn span_ns(&self) -> u64 {
         self.0.iter().fold(0, |span, (gap_ns, _)| span.saturating_add(*gap_ns))
     }
@@ -67,13 +68,13 @@ impl Trace {
         self.0.iter().map(|(_, bytes)| *bytes as usize).max().unwrap_or(MIN_PAYLOAD)
     }
 
-    /// Whether each message is of a size that ends opened for `payload` bytes can carry, and there is any.
+    /// True if it has messages and endpoints opened for `payload` bytes can carry each of them.
     pub(crate) fn fits(&self, payload: usize) -> bool {
         let sizes = MIN_PAYLOAD..=payload;
         !self.0.is_empty() && self.0.iter().all(|(_, bytes)| sizes.contains(&(*bytes as usize)))
     }
 
-    /// The time before a message and its size, by its number; after the last comes the first.
+    /// The time before the message of this number and its size; after the last message, the first follows.
     #[inline]
     pub(crate) fn message(&self, number: usize) -> (u64, usize) {
         let (gap_ns, bytes) = self.0[number % self.0.len()];

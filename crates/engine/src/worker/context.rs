@@ -1,4 +1,4 @@
-//! What a worker works with.
+//! A worker's state.
 
 use std::net::IpAddr;
 
@@ -14,14 +14,14 @@ use crate::{
 /// A worker: its role, its channel to the command and its sockets to the other workers.
 pub struct WorkerContext {
     pub(crate) role: Role,
-    /// Where the ends on other hosts reach this one.
+    /// The address at which endpoints on other hosts reach this one.
     pub(crate) address: Option<IpAddr>,
     pub(crate) control: Channel<Request>,
     pub(crate) peers: SocketRendezvous,
     pub(crate) pin: Option<Pin>,
-    /// The pages of the probes, once the session has made ready.
+    /// The probe pages, once the session is prepared.
     pub(crate) probe: Option<ProbePages>,
-    /// Whether the other workers are threads of this process.
+    /// True if the other workers are threads of this process.
     pub(crate) shares_process: bool,
     pub(crate) session: SessionPlace,
     pub(crate) paths: PathOptions,

@@ -1,4 +1,4 @@
-//! What a turn costs a process and its measuring thread: CPU time, context switches, page faults, memory.
+//! The costs of a turn for a process and its measuring thread: CPU time, context switches, page faults, memory.
 
 use std::{fs, io::Write};
 
@@ -13,7 +13,7 @@ use super::evidence::loopback_bytes;
 use crate::wire::{CallCosts, Costs, ThreadCosts};
 
 impl Costs {
-    /// What the process has cost until now.
+    /// The costs of the process so far.
     pub(crate) fn now() -> Self {
         let usage = usage(libc::RUSAGE_SELF);
         Self {
@@ -31,7 +31,7 @@ impl Costs {
         }
     }
 
-    /// What it has cost since `start`.
+    /// The costs of the process since `start`.
     pub(crate) fn since(start: &Costs) -> Self {
         let now = Self::now();
         Self {
@@ -52,14 +52,15 @@ impl Costs {
         }
     }
 
-    /// Has the kernel count the peak of this process's memory anew. Where it refuses, the peak is that of all rows so far.
+    /// Resets the kernel's record of this process's peak memory. If the kernel refuses, the peak is that of all
+    /// rows so far.
     pub(crate) fn forget_peak_memory() {
         let file = fs::OpenOptions::new().write(true).open("/proc/self/clear_refs");
         let _ = file.and_then(|mut file| file.write_all(b"5"));
     }
 
-    /// The most resident memory that this process has had since the last [`Self::forget_peak_memory`]; 0 where the
-    /// kernel does not tell.
+    /// The peak resident memory of this process since the last [`Self::forget_peak_memory`]; 0 if the kernel does
+    /// not report it.
     pub(crate) fn peak_memory_of_process() -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -67,7 +68,7 @@ impl Costs {
         kib.map_or(0, |kib| kib * 1024)
     }
 
-    /// Adds the costs of another stretch of the same process.
+    /// Adds the costs of another period of the same process.
     pub(crate) fn add(&mut self, other: &Costs) {
         self.cpu_ns += other.cpu_ns;
         self.user_ns += other.user_ns;
@@ -85,7 +86,7 @@ impl Costs {
 }
 
 impl CallCosts {
-    /// The same call since these were counted.
+    /// The counts of the same call since `start`.
     fn since(self, start: &[CallCosts]) -> Self {
         let before = start.iter().find(|calls| calls.number == self.number);
         let before = before.copied().unwrap_or_default();
@@ -116,14 +117,14 @@ impl From<Calls> for CallCosts {
 }
 
 impl ThreadCosts {
-    /// What the calling thread has cost until now. Without the kernel's count of its delays those are 0.
+    /// The costs of the calling thread so far. Its run delay is 0 if the kernel does not count it.
     pub(crate) fn now() -> Self {
         let time = ThreadTime::own().unwrap_or_default();
         let sleeps = usage(libc::RUSAGE_THREAD).ru_nvcsw as u64;
         Self { cpu_ns: clock::thread_cpu_ns(), run_delay_ns: time.run_delay_ns, sleeps }
     }
 
-    /// Adds what the calling thread has cost since `start`.
+    /// Adds the costs of the calling thread since `start`.
     pub(crate) fn add_since(&mut self, start: &ThreadCosts) {
         let now = Self::now();
         self.cpu_ns += now.cpu_ns.saturating_sub(start.cpu_ns);

@@ -1,19 +1,19 @@
-//! An end that changes its buffers with every message, as the option [`BUFFERS`](ipcmark_transport::BUFFERS) asks for. It has
-//! a type of its own, so that the loops of ends that do not are not an instruction longer.
+//! An endpoint that changes its buffers with every message, as the option [`BUFFERS`](ipcmark_transport::BUFFERS)
+//! asks for. It has a type of its own, so that the loops of other endpoints are not an instruction longer.
 
 use std::collections::BTreeMap;
 
 use ipcmark_transport::{BUFFERS, COLD, Endpoint, Error, Settings, Step};
 
-/// The end of a transport whose buffers can be changed.
+/// The endpoint of a transport whose buffers can be changed.
 pub(super) struct Cycling<'a, E>(pub &'a mut E);
 
-/// Whether several buffers are asked for.
+/// True if the option asks for several buffers.
 pub(super) fn is_asked_for(settings: &Settings) -> bool {
     settings.options.contains_key(BUFFERS.key.as_ref())
 }
 
-/// The options with a number in the place of the word for cold buffers.
+/// The options, with a number in place of the word for cold buffers.
 pub(super) fn resolved(
     mut options: BTreeMap<String, String>,
     payload: usize,

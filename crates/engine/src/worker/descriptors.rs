@@ -1,13 +1,13 @@
-//! The descriptors that this process has open, and what the system says of those that are sockets.
+//! The open descriptors of this process, and the system's data on those that are sockets.
 
 use std::{collections::BTreeMap, fs, mem, os::fd::RawFd, path::PathBuf};
 
 use nix::sys::socket::{SockaddrStorage, getsockname};
 
-/// Descriptors, each with what the system calls the object behind it.
+/// Descriptors, each with the system's name for its object.
 pub(super) type Descriptors = BTreeMap<RawFd, PathBuf>;
 
-/// Those that are open.
+/// All open descriptors.
 pub(super) fn all() -> Descriptors {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let descriptor = |entry: fs::DirEntry| {
@@ -17,8 +17,9 @@ pub(super) fn all() -> Descriptors {
     entries.filter_map(descriptor).collect()
 }
 
-/// Whether a descriptor is a socket that speaks over a network interface: one that has a port, or a raw one. The tables
-/// of the system would tell it too, but reading those of TCP takes some milliseconds on a machine with much memory.
+/// True if a descriptor is a socket that communicates over a network interface: one that has a port, or a raw one.
+/// The system's tables would tell this too, but reading those of TCP takes some milliseconds on a machine with much
+/// memory.
 pub(super) fn speaks_over_network(fd: RawFd) -> bool {
     let of_socket = |name| socket_option(fd, libc::SOL_SOCKET, name);
     let is_of_network = matches!(of_socket(libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6));
@@ -27,14 +28,14 @@ pub(super) fn speaks_over_network(fd: RawFd) -> bool {
             || port(fd).is_some_and(|port| port > 0))
 }
 
-/// The port that a socket of the network has; 0 where it has none yet.
+/// The port of a network socket; 0 if it has none yet.
 fn port(fd: RawFd) -> Option<u16> {
     let address = getsockname::<SockaddrStorage>(fd).ok()?;
     let of_four = address.as_sockaddr_in().map(|address| address.port());
     of_four.or_else(|| address.as_sockaddr_in6().map(|address| address.port()))
 }
 
-/// A number that is set of a socket.
+/// The value of a numeric socket option.
 pub(super) fn socket_option(
     fd: RawFd,
     level: libc::c_int,
@@ -42,8 +43,8 @@ pub(super) fn socket_option(
 ) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut len = mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the value has the length that is given, and outlives the call; a descriptor that is closed or no socket is
-    // refused.
+    // SAFETY: the value has the length that is given, and outlives the call; a descriptor that is closed or no
+    // socket is refused.
     let result = unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast(), &mut len) };
     (result == 0).then_some(value)
 }

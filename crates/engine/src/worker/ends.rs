@@ -1,5 +1,5 @@
-//! The ends that a worker opens: of a transport, of one several times, or of the reference. Outside the loops they have no
-//! type, so that what surrounds the loops is built once; inside they have it.
+//! The endpoints that a worker opens: of a transport, of one several times, or of the reference. Outside the loops
+//! they are type-erased, so that the code around the loops is built once; inside they have their concrete type.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::{
     wire::{LeaderReport, Pass, Reply},
 };
 
-/// A transport that ends can be opened of.
+/// A transport that can open endpoints.
 pub(super) trait Carries {
-    /// An end for these settings: a star of ends with settings of their own where a leader sends to each follower, and one
-    /// such end in each of those.
+    /// Opens an endpoint for these settings. If the leader sends to each follower separately, `ends` has their
+    /// settings: the leader opens a star of them, and each follower one.
     fn open(
         &self,
         settings: &Settings,
@@ -29,11 +29,11 @@ pub(super) trait Carries {
     ) -> Result<Box<dyn OpenEnd + '_>, Error>;
 }
 
-/// An end that is open; dropped, it is closed.
+/// An open endpoint; dropping it closes it.
 pub(super) trait OpenEnd {
-    /// What its library reports that it has set.
+    /// The configuration that its library reports.
     fn configuration(&self) -> BTreeMap<String, String>;
-    /// This end's part of a pass.
+    /// This endpoint's part of a pass.
     fn run(
         &mut self,
         settings: &Settings,
@@ -42,7 +42,7 @@ pub(super) trait OpenEnd {
     ) -> Result<Reply, Error>;
 }
 
-/// A transport.
+/// A transport with its concrete type.
 pub(super) struct Carried<'a, T>(pub &'a T);
 
 impl<T: Transport> Carries for Carried<'_, T> {
@@ -65,7 +65,7 @@ impl<T: Transport> Carries for Carried<'_, T> {
     }
 }
 
-/// One end.
+/// One endpoint.
 struct EndOf<'a, T: Transport> {
     definition: &'a Definition,
     end: T::Endpoint,
@@ -99,14 +99,14 @@ impl<T: Transport> OpenEnd for EndOf<'_, T> {
             false => patterns::follow::<T, _>(end, pass, loop_context)?,
         };
         if let Some(report) = report.as_mut().filter(|_| shares_process) {
-            // What a process costs stands once: with its leader.
+            // A process's costs are reported once: with its leader.
             report.costs = None;
         }
         Ok(Reply::Followed(report))
     }
 }
 
-/// A leader's ends, one for each follower.
+/// A leader's endpoints, one for each follower.
 struct StarOf<'a, T: Transport> {
     definition: &'a Definition,
     star: Star<T::Endpoint>,
@@ -131,7 +131,7 @@ impl<T: Transport> OpenEnd for StarOf<'_, T> {
     }
 }
 
-/// What the loops of an end need to know.
+/// The context for an endpoint's loops.
 fn loop_context<'c>(
     definition: &Definition,
     settings: &Settings,
@@ -147,7 +147,7 @@ fn loop_context<'c>(
     }
 }
 
-/// What a leader found with an end that sends a message in so many parts.
+/// The leader's reply, with the number of parts in which its endpoint sends a message.
 fn led(report: LeaderReport, parts_per_message: Option<f64>) -> Reply {
     Reply::Led(Box::new(LeaderReport { parts_per_message, ..report }))
 }

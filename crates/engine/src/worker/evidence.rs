@@ -1,5 +1,5 @@
-//! What a process can see of how its messages travel: the memory that it shares, its network sockets, the
-//! traffic on the loopback interface.
+//! A process's evidence of its messages' path: the memory that it shares, its network sockets, the traffic on the
+//! loopback interface.
 
 use std::fs;
 
@@ -8,19 +8,19 @@ use ipcmark_transport::NOTICES;
 use super::descriptors::{self, Descriptors};
 use crate::wire::Mapping;
 
-/// Names of the counters that modules have beside their library.
+/// The name of the counters that modules keep in shared memory, apart from their library's.
 const COUNTERS: &str = "ipcmark-pair";
 
-/// Name of the page of the probes.
+/// The name of the probe pages.
 const PROBES: &str = "memfd:ipcmark-probe";
 
-/// The memory that this process shares with whomever.
+/// The memory that this process shares with any other.
 pub(crate) fn shared_mappings() -> Vec<Mapping> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines().filter_map(mapping).filter(|mapping| !ours(mapping)).collect()
 }
 
-/// Whether no message goes through it.
+/// True if no message goes through this mapping.
 fn ours(mapping: &Mapping) -> bool {
     [COUNTERS, PROBES, NOTICES].iter().any(|title| mapping.name.contains(title))
 }
@@ -35,12 +35,12 @@ fn mapping(line: &str) -> Option<Mapping> {
     access.ends_with('s').then(|| Mapping { id: format!("{device} {inode}").into(), bytes, name })
 }
 
-/// Whether one of the open descriptors is a socket that speaks over a network interface.
+/// True if one of the open descriptors is a socket that communicates over a network interface.
 pub(super) fn has_network_socket(open: &Descriptors) -> bool {
     open.keys().copied().any(descriptors::speaks_over_network)
 }
 
-/// Bytes that the loopback interface has received so far.
+/// The bytes that the loopback interface has received so far.
 pub(crate) fn loopback_bytes() -> u64 {
     let devices = fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
     let line = devices.lines().find_map(|line| line.trim_start().strip_prefix("lo:"));

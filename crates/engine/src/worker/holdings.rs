@@ -1,5 +1,5 @@
-//! What this process holds while its end is open: its threads, and the queues of the kernel, read back from the system,
-//! whatever was asked for and whoever opened them.
+//! The resources that this process holds while its endpoint is open: its threads and the kernel's queues, read back
+//! from the system, whatever was requested and whatever code opened them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,16 +16,16 @@ use crate::wire::Holdings;
 /// The file system of POSIX message queues.
 const MQUEUE_MAGIC: i64 = 0x1980_0202;
 
-/// The descriptors that were open before an end was: none of them is the end's.
+/// The objects whose descriptors were open before an endpoint was: none of them belongs to the endpoint.
 pub(super) struct Before(BTreeSet<PathBuf>);
 
 impl Before {
-    /// Those that are open now.
+    /// The objects that are open now.
     pub(super) fn now() -> Self {
         Self(descriptors::all().into_values().collect())
     }
 
-    /// What has come since, of the descriptors that are open now.
+    /// The resources opened since, among the descriptors that are open now.
     pub(super) fn holdings(&self, open: &Descriptors) -> Holdings {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count) as u32;
         let new = open.iter().filter(|(_, object)| !self.0.contains(*object));
@@ -39,7 +39,8 @@ impl Before {
     }
 }
 
-/// The queue behind a descriptor, if there is one. A library's thread may close it at any time: then there is none.
+/// The queue behind a descriptor, if there is one. A library's thread may close the descriptor at any time; then
+/// there is none.
 fn channel(fd: RawFd, object: &str) -> Option<ChannelRecord> {
     if object.starts_with("socket:") {
         return socket(fd);
@@ -75,13 +76,13 @@ fn socket(fd: RawFd) -> Option<ChannelRecord> {
     })
 }
 
-/// What a pipe holds.
+/// The capacity of a pipe.
 fn pipe_bytes(fd: RawFd) -> Option<u64> {
     // SAFETY: no memory is passed.
     u64::try_from(unsafe { libc::fcntl(fd, libc::F_GETPIPE_SZ) }).ok()
 }
 
-/// What a POSIX message queue holds.
+/// The capacity of a POSIX message queue.
 fn queue_bytes(fd: RawFd) -> Option<u64> {
     // SAFETY: all zeros are valid for both, which outlive the calls.
     let (found, attributes) = unsafe {
@@ -114,7 +115,7 @@ mod tests {
         let pipe = nix::unistd::pipe().unwrap();
         let holdings = before.holdings(&descriptors::all());
         assert!(holdings.threads > 0);
-        // Other tests of this process open theirs meanwhile.
+        // Other tests of this process open their own meanwhile.
         let of = |kind| holdings.channels.iter().filter(move |channel| channel.kind == kind);
         assert!(of(ChannelKind::UnixStream).map(|channel| channel.count).sum::<u32>() >= 2);
         assert!(of(ChannelKind::Tcp).any(|channel| channel.no_delay == Some(true)));

@@ -1,4 +1,4 @@
-//! A worker: the process of one end. It opens, runs and closes as the command tells it.
+//! A worker: the process of one endpoint. It opens, runs and closes as the command requests.
 
 mod context;
 mod costs;
@@ -31,13 +31,13 @@ use crate::{
     wire::{Channel, ClockReport, Costs, Opened, PathOptions, Reply, Request},
 };
 
-/// What the workers of a process serve.
+/// The service that a process's workers provide.
 pub(crate) struct Service<'a> {
     pub session: &'a SessionPlace,
-    /// Without one they serve what needs none.
+    /// Without a transport, they serve only what needs none.
     pub transport: Option<String>,
     pub paths: PathOptions,
-    /// Whether their system calls are counted.
+    /// True if their system calls are counted.
     pub counts_calls: bool,
 }
 
@@ -50,7 +50,7 @@ impl WorkerContext {
         self.control.send(&reply)
     }
 
-    /// Serves what needs no transport: the probes, the clock and the references.
+    /// Serves requests that need no transport: the probes, the clock and the references.
     pub(crate) fn serve_without_transport(&mut self) -> Result<(), Error> {
         while let Some(request) = self.next()? {
             match request {
@@ -66,7 +66,7 @@ impl WorkerContext {
         Ok(())
     }
 
-    /// The next request; answers by itself what has nothing to do with a transport.
+    /// The next request; answers those that need no transport by itself.
     fn next(&mut self) -> Result<Option<Request>, Error> {
         loop {
             match self.control.receive()? {
@@ -79,7 +79,7 @@ impl WorkerContext {
         }
     }
 
-    /// What a loop needs, for an end that is reliable and travels between processes.
+    /// The loop context for an endpoint that is reliable and connects processes.
     fn for_loop(&mut self, settings: &Settings) -> LoopContext<'_> {
         LoopContext {
             reliable: true,
@@ -112,7 +112,7 @@ pub(crate) fn serve<T: Transport>(transport: &T, context: &mut WorkerContext) ->
     serve_ends(&Carried(transport), transport.definition(), context)
 }
 
-/// The same, of a transport without its type.
+/// The same for a type-erased transport.
 fn serve_ends(
     carried: &dyn Carries,
     definition: &Definition,
@@ -132,14 +132,14 @@ fn serve_ends(
     Ok(())
 }
 
-/// Opens an end, runs what is asked for on it and closes it.
+/// Opens an endpoint, runs the requests on it and closes it.
 fn serve_case<'a>(
     open: impl FnOnce(&mut SocketRendezvous) -> Result<Box<dyn OpenEnd + 'a>, Error>,
     settings: &Settings,
     context: &mut WorkerContext,
 ) -> Result<(), Error> {
-    // Fast DDS makes files in the working directory; here they go with the session. A follower in another
-    // container may have no such directory, and stays where it is.
+    // Fast DDS creates files in the working directory; here they are removed with the session. A follower in
+    // another container may have no such directory, and stays where it is.
     let _ = std::env::set_current_dir(&settings.directory);
     Costs::forget_peak_memory();
     let before = Before::now();
@@ -172,14 +172,14 @@ fn serve_case<'a>(
     Ok(())
 }
 
-/// An end's answer to its opening.
+/// An endpoint's answer to its opening.
 fn opened(setup_ns: u64, configuration: BTreeMap<String, String>) -> Reply {
     let configuration = configuration.into_iter().map(|(key, value)| (key.into(), value.into()));
     let process = process_name().into();
     Reply::Opened(Opened { setup_ns, configuration: configuration.collect(), process })
 }
 
-/// What an end's process holds by now.
+/// The evidence and the resources that an endpoint's process has now.
 fn seen(before: &Before) -> Reply {
     let open = descriptors::all();
     let network = evidence::has_network_socket(&open);

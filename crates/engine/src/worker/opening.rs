@@ -1,5 +1,5 @@
-//! The settings of an end, and checks of what was asked for. Whoever asks can be on another host or another
-//! user: nothing that it says becomes a name, a path or a length unchecked.
+//! The settings of an endpoint, and checks of the requests for it. The requester can be on another host or another
+//! user: nothing in a request becomes a name, a path or a length unchecked.
 
 use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 
@@ -11,15 +11,15 @@ use ipcmark_transport::{
 use super::{context::WorkerContext, cycling};
 use crate::wire::{Isolation, Opening, Pass, PathOptions};
 
-/// What a case is run with, and what its ends in this process are opened with where that is something else: one where a
-/// leader sends to each follower through an end of its own, all of these in the leader.
+/// The settings of a case, and those of its endpoints in this process if they differ: if the leader sends to each
+/// follower through a separate endpoint, the leader has all of them and a follower its own.
 pub(super) struct Ends {
     pub settings: Settings,
     pub ends: Vec<Settings>,
 }
 
 impl WorkerContext {
-    /// The settings of the end that is to be opened.
+    /// The settings of the endpoint to open.
     pub(super) fn settings(
         &self,
         definition: &Definition,
@@ -42,7 +42,7 @@ impl WorkerContext {
         Ok(Ends { settings: self.checked_settings(opening)?, ends })
     }
 
-    /// The settings of the end of a reference. Only the command that has started this process asks for one.
+    /// The settings of a reference's endpoint. Only the command that started this process may ask for one.
     pub(super) fn reference_settings(&self, opening: Opening) -> Result<Settings, Error> {
         match self.paths {
             PathOptions::Requested => self.checked_settings(opening),
@@ -71,7 +71,8 @@ impl WorkerContext {
     }
 }
 
-/// The command may have made it; a follower's command leaves it to the worker.
+/// Creates the directory unless it exists: the command may have created it; a follower's command leaves it to the
+/// worker.
 fn make(directory: &Path) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -81,7 +82,7 @@ fn make(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Checks what an end is to be.
+/// Checks the request for an endpoint.
 pub(crate) fn check_opening(
     definition: &Definition,
     role: Role,
@@ -113,8 +114,8 @@ fn refused(definition: &Definition, what: String) -> Error {
     Error::new("open", format!("an end of {} {what}", definition.name), "the transport has none")
 }
 
-/// The options of an end: each must be known and have a value that the transport accepts. One that names a
-/// file is taken from `paths` where the request is not to be trusted with it.
+/// The options of an endpoint: each must be known and have a value that the transport accepts. The value of an
+/// option that names a file comes from `paths` if the request is not trusted with it.
 pub(crate) fn options(
     transport: &str,
     specs: &[OptionSpec],
@@ -143,7 +144,7 @@ fn not_local(transport: &str, key: &str) -> Error {
         .remedy(format!("start the follower with --set {transport}.{key}=PATH as well"))
 }
 
-/// Checks what is to be measured over an open end: the loops rely on it.
+/// Checks the pass for an open endpoint: the loops rely on it.
 pub(crate) fn check_pass(
     definition: &Definition,
     settings: &Settings,

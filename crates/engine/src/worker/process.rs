@@ -1,4 +1,4 @@
-//! The process that workers live in: one each, or all of them as threads of one for a transport that
+//! The process of the workers: one process each, or one process with all of them as threads for a transport that
 //! stays within a process.
 
 use std::{
@@ -29,8 +29,8 @@ use crate::{
 /// The exit status of a process that panicked.
 const PANICKED: i32 = 101;
 
-/// The whole life of a process with these workers. Where there are several, all but the first are
-/// threads, and one that fails ends them all.
+/// The whole life of a process with these workers. If there are several, all but the first are threads, and one
+/// failure ends them all.
 pub(crate) fn run_workers(
     registry: &Registry,
     specs: &[WorkerSpec],
@@ -56,7 +56,7 @@ pub(crate) fn run_workers(
                 0 => {}
                 status => process::exit(status),
             };
-            // As large as the first thread's, whatever RUST_MIN_STACK says.
+            // As large as the first thread's, regardless of RUST_MIN_STACK.
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             thread.spawn_scoped(scope, work).map_err(|e| Error::scarce("start", "a thread", e))?;
         }
@@ -73,7 +73,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Takes what belongs to it from the descriptors that came with the order; none where they are too few.
+    /// Takes a worker's share of the descriptors that came with the order; none if there are too few.
     fn new(spec: WorkerSpec, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
         let (control, stderr) = (fds.next()?, fds.next()?);
         let peers: Vec<_> = fds.take(spec.peers).map(FrameSocket::from).collect();
@@ -111,12 +111,13 @@ impl Worker {
     }
 }
 
-/// The longest frame that the command sends to a worker: a leader's is that of its own user and can hold a trace.
+/// The longest frame that the command sends to a worker: a leader's command belongs to the same user, and its frame
+/// can hold a trace.
 fn longest_frame(role: Role) -> usize {
     if role.is_leader() { MAX_REPORT } else { MAX_FRAME }
 }
 
-/// The exit status of a process. A panic ends here, for the frames below are the keeper's.
+/// The exit status of a process. A panic is caught here, because the stack frames below are the keeper's.
 pub(crate) fn status(work: impl FnOnce() -> Result<(), Error>) -> i32 {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => 0,
@@ -128,22 +129,22 @@ pub(crate) fn status(work: impl FnOnce() -> Result<(), Error>) -> i32 {
     }
 }
 
-/// Streams, signals and limits as workers need them.
+/// Sets streams, signals and limits as workers need them.
 fn settle(stderr: &OwnedFd) -> Result<(), Error> {
-    // SAFETY: standard descriptors are replaced by ones of ours, the keeper's channel is closed in
-    // this copy, dispositions and limits are set for this process only.
+    // SAFETY: standard descriptors are replaced by ones of ours, the keeper's channel is closed in this copy,
+    // dispositions and limits are set for this process only.
     unsafe {
         libc::dup2(stderr.as_raw_fd(), 1);
         libc::dup2(stderr.as_raw_fd(), 2);
         libc::close(COMMAND_FD);
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-        // The standard library's handlers would swallow one that was sent from outside.
+        // The standard library's handlers would swallow a signal that was sent from outside.
         libc::signal(libc::SIGSEGV, libc::SIG_DFL);
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
     }
-    // Without a backtrace, so that the end of standard error holds the message.
+    // Without a backtrace, so that the standard error tail contains the message.
     panic::set_hook(Box::new(|panic| _ = writeln!(io::stderr(), "{panic}")));
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
         .map_err(|e| Error::os("settle", "a worker", e))

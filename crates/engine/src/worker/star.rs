@@ -1,9 +1,9 @@
-//! A star: a leader that has an end for each of its followers, of a transport that knows only two ends. A publication is a
-//! send on each of them, one after the other, each time beginning with another.
+//! A star: a leader with an endpoint for each of its followers, for a transport that connects only two. A
+//! publication is a send on each endpoint, one after the other; each publication starts with the next endpoint.
 //!
-//! A message is written once and copied into the room of each end, as a program does that serializes once. Where ends poll,
-//! answers are taken as they come. Where they sleep, a process can sleep in one of them only: answers are taken in the
-//! order of the sends, and one that comes earlier waits for its turn.
+//! A message is written once and copied into the buffer of each endpoint, as a program does that serializes once.
+//! If endpoints poll, answers are taken as they come. If they sleep, a process can sleep in only one of them:
+//! answers are taken in the order of the sends, and an earlier one waits for its turn.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use ipcmark_transport::{Endpoint, Error, MOST_ENDS, Rendezvous, Step, Wait};
 
 use crate::patterns::Holding;
 
-/// The way to one of several peers, for an end that knows only one.
+/// The channel to one of several peers, for an endpoint that supports only one.
 pub(super) struct OnePeer<'a> {
     pub peers: &'a mut SocketRendezvous,
     pub peer: usize,
@@ -35,37 +35,36 @@ impl Rendezvous for OnePeer<'_> {
     }
 }
 
-/// An end for each follower.
+/// One endpoint for each follower.
 pub(super) struct Star<E> {
     ends: Vec<E>,
     polls: bool,
-    /// Whether a message may never come.
+    /// True if messages can be lost.
     loses: bool,
-    /// The message, before it is copied.
+    /// The message before it is copied.
     message: Vec<u8>,
     len: usize,
-    /// The end that is sent to first.
+    /// The first endpoint to send to.
     first: usize,
-    /// How many have been sent to.
+    /// The number of endpoints sent to in this publication.
     sent: usize,
-    /// Whether the next one has lent room.
+    /// True if the next endpoint has loaned its buffer.
     is_lent: bool,
-    /// The end to take from next.
+    /// The next endpoint to take from.
     next: usize,
-    /// The end of the message taken.
+    /// The endpoint that holds the message taken.
     taken: usize,
-    /// The ends of the messages that are set aside, in their order, from `recalled` on; and a bit for each.
+    /// The endpoints of the held messages, in order, from `recalled` on; and a bit for each endpoint.
     held: Vec<usize>,
     recalled: usize,
     is_held: u64,
 }
 
-/// There is a bit for each end.
+/// `is_held` has a bit for each endpoint.
 const _: () = assert!(MOST_ENDS <= u64::BITS);
 
 impl<E: Endpoint> Star<E> {
-    /// Of these ends, at least one, which wait like this and carry messages of this length, of a transport that is reliable
-    /// or not.
+    /// A star of these endpoints, at least one, with this wait and payload, of a transport that is reliable or not.
     pub(super) fn new(ends: Vec<E>, wait: Wait, payload: usize, reliable: bool) -> Self {
         Self {
             polls: wait == Wait::Spin,
@@ -74,7 +73,7 @@ impl<E: Endpoint> Star<E> {
             recalled: 0,
             is_held: 0,
             ends,
-            // Written with something else than zero, so that every page of it is there.
+            // Nonzero values, so that every page is already in memory.
             message: vec![0xff; payload],
             len: 0,
             first: 0,
@@ -90,7 +89,7 @@ impl<E: Endpoint> Star<E> {
         if at + 1 < self.ends.len() { at + 1 } else { 0 }
     }
 
-    /// Takes from the end that is next; the one after it is next then.
+    /// Takes from the next endpoint, and moves on to the one after it.
     #[inline(always)]
     fn take_next(&mut self) -> Result<Step, Error> {
         if self.is_held >> self.next & 1 == 1 {
@@ -101,7 +100,7 @@ impl<E: Endpoint> Star<E> {
         if step == Step::Done {
             self.taken = self.next;
         }
-        // A sleeping end that gives up early is tried again, unless its message may never come.
+        // A sleeping endpoint that returns early is tried again, unless its message may never come.
         if step == Step::Done || self.polls || self.loses {
             self.next = self.after(self.next);
         }
@@ -185,7 +184,7 @@ impl<E: Endpoint> Endpoint for Star<E> {
 impl<E: Endpoint> Holding for Star<E> {
     #[inline(always)]
     fn hold(&mut self) {
-        // There is room for each end, and none is taken from twice.
+        // There is space for each endpoint, and none is taken from twice.
         self.held.push(self.taken);
         self.is_held |= 1 << self.taken;
     }
@@ -208,10 +207,10 @@ mod tests {
 
     use super::*;
 
-    /// What all ends were asked, in its order.
+    /// The calls of all endpoints, in order.
     type Log = Rc<RefCell<Vec<String>>>;
 
-    /// An end that blocks as often as it is told to, and has messages.
+    /// An endpoint with messages that blocks a set number of times.
     struct Scripted {
         number: usize,
         log: Log,

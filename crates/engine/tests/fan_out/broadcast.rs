@@ -1,4 +1,4 @@
-//! A transport with several followers: a pair of packet sockets to each. It can be told to go wrong.
+//! A transport for several followers: a pair of packet sockets to each. It can simulate faults.
 
 use std::{
     borrow::Cow,
@@ -16,19 +16,19 @@ use nix::{
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair},
 };
 
-/// What it does wrong, if anything.
+/// The simulated fault, if any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Nothing,
-    /// It drops every 150th message to its last follower, and says that it may.
+    /// Drops every 150th message to the last follower, and declares that it may lose messages.
     Loses,
-    /// Its followers drop every 150th message, and say that they may.
+    /// The followers drop every 150th message, and declare that they may lose messages.
     LosesBack,
-    /// It hands an answer over twice.
+    /// Delivers an answer twice.
     Repeats,
-    /// It never reaches its last follower.
+    /// Never reaches the last follower.
     ForgetsOne,
-    /// It opens for the first session of a run only.
+    /// Opens only for the first session of a run.
     WearsOut,
 }
 
@@ -39,7 +39,7 @@ pub struct Broadcast {
 }
 
 impl Broadcast {
-    /// With a name of its own.
+    /// A transport with its own name.
     pub fn new(name: &'static str, fault: Fault, span: Span) -> Self {
         let capabilities = Capabilities {
             patterns: Cow::Borrowed(&[Pattern::FanOut]),
@@ -60,7 +60,7 @@ impl Broadcast {
     }
 }
 
-/// One end: its sockets, one a peer, and how far the message on loan has come.
+/// One endpoint: its sockets, one per peer, and the progress of the loaned message.
 pub struct End {
     peers: Vec<OwnedFd>,
     fault: Fault,
@@ -121,7 +121,7 @@ impl Transport for Broadcast {
 }
 
 impl End {
-    /// Until a message is there, or for as long as a transport that may lose one sleeps.
+    /// Sleeps until a message arrives, or for as long as a transport that may lose messages sleeps.
     fn sleep(&self) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for peer in &self.peers {

@@ -1,5 +1,5 @@
-//! One leader and several followers, each a process: every answer counts, and so does every message of publishers; a
-//! mistake is found.
+//! One leader and several followers, each a process: every answer counts, and so does every published message;
+//! faults are detected.
 
 mod broadcast;
 mod publishers;
@@ -77,7 +77,8 @@ fn silent_follower() -> Result<(), Failed> {
     let answers: Vec<_> = trial.answers.iter().map(|one| one.answer_ns.count).collect();
     assert_eq!(answers, [ROUND_TRIPS, ROUND_TRIPS, 0]);
     let sent = trial.session.losses.sent;
-    // It answers outside the blocks only: what announces a probe, before and after each block, and the end of a turn.
+    // It answers only outside the blocks: the probe announcements before and after each block, and the end of a
+    // turn.
     let turns: BTreeSet<u32> = trial.blocks.turn.iter().copied().collect();
     let between = (trial.blocks.len() + 2 * turns.len()) as u64;
     let others = (sent, sent);
@@ -95,8 +96,8 @@ fn lost_answers_are_counted() -> Result<(), Failed> {
     let trial = only(&case)?;
     let losses = &trial.session.losses;
     let lost: Vec<u64> = trial.answers.iter().map(|one| one.lost).collect();
-    // On a busy machine an answer can come so late that it counts as lost. A loss of the warm-up, in which one is sure,
-    // counts nowhere.
+    // On a busy machine an answer can come so late that it counts as lost. A loss in the warm-up, in which one is
+    // certain, is not counted.
     assert!(lost[2] >= 4 && losses.lost >= lost[2], "{lost:?} of {} are lost", losses.sent);
     assert!(losses.lost <= lost.iter().sum());
     assert_eq!(losses.received + losses.lost, losses.sent);
@@ -104,7 +105,7 @@ fn lost_answers_are_counted() -> Result<(), Failed> {
     let ends = traffic(trial);
     let in_time: u64 = lost.iter().map(|lost| losses.sent - lost).sum();
     assert_eq!(ends[0], (losses.sent, in_time + losses.late));
-    // Every sample has an answer in time, or is one that was lost.
+    // Every sample has an answer in time, or was lost.
     let sampled: u64 = (0..trial.blocks.len())
         .filter(|at| !trial.blocks.clock_free[*at])
         .map(|at| trial.blocks.lost[at])
@@ -162,7 +163,7 @@ fn processes() -> Result<(), Failed> {
         assert_eq!(leader == follower, one, "{name}: {leader} and {follower}");
         assert_eq!(case.identity.span, if one { Span::Thread } else { Span::Process });
         assert_eq!(session.carrier.found == Carrier::Process, one, "{name}: {:?}", session.carrier);
-        // What one process costs stands once, with all its ends.
+        // A process's costs are reported once, with all its endpoints.
         let ends: Vec<Vec<Role>> = session
             .processes
             .iter()

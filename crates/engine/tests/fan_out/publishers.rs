@@ -1,4 +1,4 @@
-//! Fan-in: what several publishers send, one leader takes.
+//! Fan-in: one leader takes the messages of several publishers.
 
 use ipcmark_transport::Pattern;
 use libtest_mimic::Failed;
@@ -19,7 +19,7 @@ pub fn are_heard() -> Result<(), Failed> {
         assert!(losses.sent >= ROUND_TRIPS / 2, "blocks are of powers of two: {}", losses.sent);
         assert_eq!(parts.least_published.is_some(), publishers > 1);
         assert_eq!(trial.session.messages, losses.received);
-        // Beside the streams there is a round trip for each demand, probe and end of a turn.
+        // Besides the streams there is a round trip for each demand, probe and end of a turn.
         let [(demands, taken), followers @ ..] = &traffic(trial)[..] else { panic!("no leader") };
         let each = losses.sent / u64::from(publishers);
         assert_eq!(*taken, losses.sent + demands * u64::from(publishers));

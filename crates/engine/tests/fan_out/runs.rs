@@ -1,4 +1,4 @@
-//! A run of the broadcast that this program measures, and what is read from it.
+//! Runs of the broadcast transport in this program, and access to their results.
 
 use std::{os::unix::net::UnixStream, time::Duration};
 
@@ -29,7 +29,7 @@ pub fn registry() -> Registry {
     ]
 }
 
-/// What is measured of a transport.
+/// A measurement of a transport.
 #[derive(Clone, Copy)]
 pub struct Asked {
     pub name: &'static str,
@@ -40,7 +40,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// One trial with followers that all take part.
+    /// One trial in which all followers take part.
     pub fn of(pattern: Pattern, name: &'static str, followers: u32) -> Self {
         Self { name, pattern, followers, silent: 0, trials: 1 }
     }
@@ -49,7 +49,7 @@ impl Asked {
         self.run(&mut Starts::default()).cases.remove(0)
     }
 
-    /// Measures it, and sees it fail for this reason.
+    /// Measures it, and checks that it fails for this reason.
     pub fn fails(self, reason: &str) -> Result<(), Failed> {
         let case = self.case();
         assert_eq!(case.status(), Status::Failed);
@@ -59,7 +59,7 @@ impl Asked {
     }
 
     pub fn run(self, starts: &mut Starts) -> RunResult {
-        // Only one that is never reached is found out by its silence.
+        // Only a transport that never reaches a follower is detected by its silence.
         let timeout = Duration::from_secs(if self.name == FORGETS_ONE { 2 } else { 300 });
         let registry = registry();
         let place = registry.iter().position(|one| one.definition().name == self.name);
@@ -80,7 +80,7 @@ impl Asked {
     }
 }
 
-/// How many slots were begun, one a trial.
+/// The number of slots begun, one per trial.
 #[derive(Default)]
 pub struct Starts(pub u32);
 
@@ -94,7 +94,7 @@ impl Observer for Starts {
     }
 }
 
-/// The one trial of a case.
+/// The only trial of a case.
 pub fn only(case: &Case) -> Result<&Trial, Failed> {
     match case.trials() {
         [trial] => Ok(trial),
@@ -102,7 +102,7 @@ pub fn only(case: &Case) -> Result<&Trial, Failed> {
     }
 }
 
-/// Messages that each end published and took.
+/// The messages that each endpoint published and took.
 pub fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| (end.sent, end.received)).collect()

@@ -1,8 +1,8 @@
-//! The engine against transports that are wrong on purpose: each costs its own row, with a reason
-//! that names the cause, in bounded time, and leaves nothing. The rows that take turns with it are measured whole.
+//! The engine with deliberately faulty transports: each fault costs its own row, with a reason that names the
+//! cause, in bounded time, and leaves nothing. The rows that take turns with it are measured completely.
 //!
-//! Every scenario is played by the process of its test, which has the run's processes as children and
-//! finds those that are left.
+//! Each test's own process plays its scenario: the run's processes are its children, so it finds those that are
+//! left.
 
 mod play;
 mod scenario;
@@ -17,10 +17,10 @@ use libtest_mimic::Failed;
 use play::{Interrupt, Outcome, TRIALS, play, registry};
 use scenario::{AT_DIFFERENT_MOMENTS, Expected, HANGING, HEALTHY, LONG, SCENARIOS, round_trips};
 
-/// So many at once, for those in which something hangs only wait.
+/// The number of scenarios at once: those with a hang only wait.
 const AT_ONCE: usize = 8;
 
-/// Whether an outcome is as it should be.
+/// A check of an outcome.
 type Check = fn(&Outcome) -> Result<(), Failed>;
 
 fn main() -> ExitCode {
@@ -56,14 +56,15 @@ fn tests() -> Vec<Test> {
     all.collect()
 }
 
-/// What is interrupted when, and what must come of it.
+/// The interrupted transports, the moments of the interrupts, and the checks of their outcomes.
 const INTERRUPTS: [(&str, &str, Interrupt, Check); 3] = [
     ("interrupt", HEALTHY, Interrupt::AfterATrial, keeps_what_was_measured),
     ("interrupt-during-a-hang", HANGING, Interrupt::Measuring, measures_nothing),
     ("interrupt-at-once", HEALTHY, Interrupt::AtOnce, measures_nothing),
 ];
 
-/// Every scenario of a round has come out as it must, and what is right beside them is measured.
+/// Checks that every scenario of a round has its expected outcome, and that the healthy transport beside them is
+/// measured.
 fn check(names: &[&str], outcome: &Outcome) -> Result<(), Failed> {
     let result = &outcome.result;
     expect(result.complete, "the result is not complete")?;
@@ -88,7 +89,7 @@ impl Outcome {
 }
 
 impl Expected {
-    /// The outcome of a row of `count` round trips.
+    /// Checks the outcome of a row of `count` round trips.
     fn check(&self, case: &Case, count: u64) -> Result<(), Failed> {
         match (self, case.trials()) {
             (Expected::Failed(words), _) => {
@@ -111,7 +112,7 @@ impl Expected {
                 expect(losses.lost >= *lost, format!("{losses:?}"))?;
                 let waited = trial.lost_wait_ns >= losses.lost * 100_000_000;
                 expect(waited, format!("it waited for {} ns", trial.lost_wait_ns))?;
-                // Whichever way a message was lost, the leader misses an answer.
+                // In whichever direction a message was lost, the leader misses an answer.
                 let (leader, follower) = (traffic(trial)[0], traffic(trial)[1]);
                 let in_time = losses.received + losses.late;
                 expect(leader == (losses.sent, in_time), format!("{leader:?}, {losses:?}"))?;
@@ -132,7 +133,8 @@ impl Expected {
     }
 }
 
-/// Every turn of the row was measured: all samples are there, and as many round trips more between two clock readings.
+/// Checks that every turn of the row was measured: all samples are there, and further round trips in clock-free
+/// blocks.
 fn is_whole(trial: &Trial, count: u64) -> Result<(), Failed> {
     let blocks = &trial.blocks;
     let of = |clock_free: bool| -> u64 {
@@ -147,7 +149,7 @@ fn is_whole(trial: &Trial, count: u64) -> Result<(), Failed> {
     expect(losses.sent > sampled + clock_free, format!("{sampled} {clock_free}: {losses:?}"))
 }
 
-/// Messages that each end published and took.
+/// The messages that each endpoint published and took.
 fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| (end.sent, end.received)).collect()

@@ -1,4 +1,4 @@
-//! A scenario: the engine runs a plan, and what the run leaves is looked for.
+//! A scenario: the engine runs a plan, and the test looks for leftovers of the run.
 
 use std::{
     fs,
@@ -26,25 +26,25 @@ use nix::{
 
 use crate::scenario::{HEALTHY, SCENARIOS, pattern, round_trips};
 
-/// More trials than an interrupted run gets to.
+/// More trials than an interrupted run completes.
 pub const TRIALS: u32 = 1000;
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
-    /// What the engine returned.
+    /// The engine's result.
     pub result: RunResult,
-    /// Processes and names that are still there.
+    /// Processes and names that are left.
     pub left: Vec<String>,
 }
 
-/// Every transport of every scenario, and one that is right.
+/// The transports of all scenarios, and a healthy one.
 pub fn registry() -> Registry {
     let faulty = SCENARIOS.iter().map(|scenario| (scenario.name, scenario.fault));
     let all = faulty.chain([(HEALTHY, Fault::None)]);
     all.map(|(name, fault)| Register.item(Faulty::new(name, "faulty", fault))).collect()
 }
 
-/// When the user interrupts a run.
+/// The moment at which the user interrupts a run.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Interrupt {
     /// Never.
@@ -53,14 +53,14 @@ pub enum Interrupt {
     AtOnce,
     /// A while after it began to measure.
     Measuring,
-    /// When a trial has been recorded, of [`TRIALS`].
+    /// After the first recorded trial, of [`TRIALS`].
     AfterATrial,
 }
 
-/// Runs the transports of these names side by side, one row each. What a row is asked for may take `timeout` beyond
-/// what is expected.
+/// Runs the transports of these names side by side, one row each. Each request of a row may take `timeout` beyond
+/// its expected time.
 pub fn play(names: &[&str], sandbox: bool, interrupt: Interrupt, timeout: Duration) -> Outcome {
-    // What a run leaves behind becomes a child of this process.
+    // Orphans of the run become children of this process.
     prctl::set_child_subreaper(true).expect("a process can adopt");
     let registry = registry();
     let trials = if interrupt == Interrupt::AfterATrial { TRIALS } else { 1 };
@@ -113,7 +113,7 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
     }
 }
 
-/// Interrupts the run, or does not.
+/// Interrupts the run at the chosen moment, if any.
 struct User {
     interrupt: Interrupt,
     writer: UnixStream,
@@ -152,15 +152,14 @@ fn left_names(id: &str) -> Vec<String> {
     let places = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
     let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
     let paths = entries.map(|entry| entry.path().display().to_string());
-    // Queues can be seen by name even where the system does not list them.
+    // Queues can be opened by name even if the system does not list them.
     let queues = (1..=2).map(|number| queue(&format!("ipcmark-{id}-{number}")));
     let queues = queues
         .filter(|queue| mq_open(queue.as_str(), MQ_OFlag::O_RDONLY, Mode::empty(), None).is_ok());
     paths.filter(|path| path.contains(id)).chain(queues).collect()
 }
 
-/// The processes that the run has started and that live on. One that is on its way out gets the
-/// time to end.
+/// The live processes that the run has started. A process that is exiting gets time to end.
 fn left_processes() -> Vec<String> {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the engine must say of it.
+//! The faults, and what the engine must report for each.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use Side::*;
 use ipcmark_faulty::{Act, Fault, Ill, Moment, Side, Which};
 use ipcmark_transport::Pattern;
 
-/// In verification: 32 messages one by one, then 64 in a row.
+/// During verification: 32 messages one by one, then 64 in a row.
 const VERIFYING: u32 = 10;
-/// Within the 64 messages in a row.
+/// During the 64 messages in a row.
 const IN_A_BURST: u32 = 50;
 /// The first of the follower's messages in a row.
 const FIRST_OF_A_BURST: u32 = 34;
@@ -24,56 +24,56 @@ const SLEEP: u32 = 1 << 5;
 
 /// The flag of a message of a stream.
 const STREAM: u32 = 1 << 8;
-/// The flag of a message that is timed one way and answered.
+/// The flag of an answered message whose one-way time is measured.
 const MARKED: u32 = 1 << 9;
 
 const IN_THE_FIRST_TURN: Moment = After(SLEEP, 1);
 const IN_A_LATER_TURN: Moment = After(SLEEP, 3);
-/// While others have their turn.
+/// While other rows have their turn.
 const BETWEEN_TURNS: Moment = Asleep(SLEEP, 2);
-/// The same in a row that has one turn only.
+/// The same in a row that has only one turn.
 const AFTER_ITS_TURN: Moment = BETWEEN_TURNS;
 
 /// One fault and its outcome.
 pub struct Scenario {
-    /// Name of the test and of the transport.
+    /// The name of the test and of the transport.
     pub name: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
-    /// What comes of it.
+    /// The expected outcome.
     pub expected: Expected,
 }
 
-/// What comes of a fault.
+/// The expected outcome of a fault.
 pub enum Expected {
-    /// The case is failed, and each of these is in the reason.
+    /// The case fails, and its reason contains each of these.
     Failed(&'static [&'static str]),
     /// The case is measured, and nothing was lost.
     Measured,
-    /// The case is measured, and at least so many of its round trips were lost.
+    /// The case is measured, and at least this many of its round trips were lost.
     Lossy(u64),
-    /// The stream is measured, and lost messages that nobody waited for.
+    /// The stream is measured; some messages were lost, without waiting for them.
     LossyStream,
 }
 
-/// The pattern of a row: its name begins with it where that is not ping-pong.
+/// The pattern of a row: its name starts with the pattern unless that is ping-pong.
 pub fn pattern(name: &str) -> Pattern {
     let patterns = [("stream-", Pattern::Throughput), ("one-way-", Pattern::OneWay)];
     let found = patterns.into_iter().find(|(prefix, _)| name.starts_with(prefix));
     found.map_or(Pattern::Latency, |(_, pattern)| pattern)
 }
 
-/// Round trips of a row.
+/// The round trips of a row.
 const ROUND_TRIPS: u64 = 1000;
 
-/// How long a process that hangs is waited for. What does not hang must be done by then on a busy machine.
+/// The timeout for a process that hangs. All other work must be done by then on a busy machine.
 const SHORT: Duration = Duration::from_secs(20);
 
-/// How long one is waited for that does not hang.
+/// The timeout if nothing hangs.
 pub const LONG: Duration = Duration::from_secs(300);
 
 impl Scenario {
-    /// How long a case of it may take beyond its expected length.
+    /// The time that its case may take beyond its expected length.
     pub fn timeout(&self) -> Duration {
         let told = |words: &&str| words.contains("no end within");
         match self.expected {
@@ -82,7 +82,8 @@ impl Scenario {
         }
     }
 
-    /// Round trips of each row. One has one turn; so many more have several, however fast they are.
+    /// The round trips of each row. A single one takes one turn; five times as many take several turns, however
+    /// fast they are.
     fn round_trips(&self) -> u64 {
         match (self.name, self.fault) {
             (ONE_TURN, _) => 1,
@@ -92,25 +93,26 @@ impl Scenario {
     }
 }
 
-/// Round trips of each row in a run of these scenarios. The measurement is well under way at [`MEASURING`].
+/// The round trips of each row in a run of these scenarios. The measurement is well under way at [`MEASURING`].
 pub fn round_trips(names: &[&str]) -> u64 {
     let played = SCENARIOS.iter().filter(|scenario| names.contains(&scenario.name));
     played.map(Scenario::round_trips).max().unwrap_or(ROUND_TRIPS)
 }
 
-/// The name of the transport that is right.
+/// The name of the healthy transport.
 pub const HEALTHY: &str = "healthy";
 
-/// The transport whose follower says nothing any more in the middle of the measurement.
+/// The transport whose follower stops answering in the middle of the measurement.
 pub const HANGING: &str = "hangs-measuring";
 
-/// Transports that go wrong at different moments of one round: in their first turn, later, and while others have theirs.
+/// Transports that fail at different moments of one round: in their first turn, later, and while others have
+/// theirs.
 pub const AT_DIFFERENT_MOMENTS: [&str; 3] = [FIRST_TURN, LATER_TURN, NO_TURN];
 const FIRST_TURN: &str = "killed-in-the-first-turn";
 const LATER_TURN: &str = "fails-in-a-later-turn";
 const NO_TURN: &str = "killed-between-turns";
 
-/// The transport that goes wrong when it had all its turns.
+/// The transport that fails after all its turns.
 const ONE_TURN: &str = "killed-after-its-turn";
 
 const fn failed(name: &'static str, fault: Fault, reason: &'static [&'static str]) -> Scenario {

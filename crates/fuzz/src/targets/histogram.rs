@@ -7,7 +7,7 @@ use flate2::{Compression, write::ZlibEncoder};
 
 use crate::target::Target;
 
-/// The first bytes of both forms, of version 2.
+/// The first bytes of both forms, compressed and plain, of version 2.
 const COOKIES: [u32; 2] = [0x1c84_9314, 0x1c84_9313];
 
 fn run(data: &[u8]) {
@@ -31,7 +31,7 @@ fn compressed(plain: &[u8]) -> String {
     BASE64_STANDARD.encode([head, deflated].concat())
 }
 
-/// Counts behind the head that they belong to.
+/// Prepends a matching head to counts.
 fn with_head(counts: &[u8]) -> Vec<u8> {
     let numbers = [COOKIES[1], counts.len() as u32, 0, 3].map(u32::to_be_bytes).concat();
     let bounds = [1_u64, 3_600_000_000_000].map(u64::to_be_bytes).concat();

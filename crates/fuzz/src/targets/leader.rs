@@ -1,4 +1,4 @@
-//! What comes to a follower from somebody who says that it is a leader, before the handshake is over.
+//! A follower's input from a peer that claims to be a leader, before the handshake is complete.
 
 use ipcmark_remote::fuzzing;
 

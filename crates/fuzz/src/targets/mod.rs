@@ -1,4 +1,4 @@
-//! The targets, one file each, which ends in its `TARGET`.
+//! The targets: one file each, which ends in its `TARGET`.
 
 mod histogram;
 mod leader;

@@ -1,4 +1,4 @@
-//! What a module says of itself: its description in memory, and the answer of the process that has loaded it.
+//! A module's description in memory, and the answer of the process that has loaded it.
 
 use std::sync::LazyLock;
 

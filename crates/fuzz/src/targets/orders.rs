@@ -1,4 +1,4 @@
-//! What an accepted leader orders of a follower's command, and what that reports.
+//! An accepted leader's orders to a follower's command, and the command's reports.
 
 use std::sync::LazyLock;
 

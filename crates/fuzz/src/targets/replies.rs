@@ -1,4 +1,4 @@
-//! What a worker, a follower's above all, replies to a leader, and what is made of it.
+//! A worker's replies to a leader, above all a follower's, and their evaluation.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What an accepted leader asks of a follower's worker.
+//! An accepted leader's requests to a follower's worker.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! A result file of anybody's, read, written again, and shown in one of the formats, which take turns for they take
-//! time.
+//! An untrusted result file: read, written again, and shown in one of the formats. Each input uses only one format,
+//! because formatting takes time.
 
 use std::sync::LazyLock;
 

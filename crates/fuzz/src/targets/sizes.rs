@@ -1,4 +1,4 @@
-//! What stands behind `--sizes`, and in a file of sizes.
+//! The value of `--sizes`, and the content of a file of sizes.
 
 use crate::target::Target;
 

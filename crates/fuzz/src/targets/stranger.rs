@@ -1,5 +1,5 @@
-//! What comes to a leader from somebody that it has not accepted: at its Unix socket, over TCP without the secret, and
-//! with it.
+//! A leader's input from a peer that it has not accepted: at its Unix socket, over TCP without the secret, and with
+//! it.
 
 use ipcmark_remote::fuzzing;
 

@@ -1,4 +1,4 @@
-//! What comes through the encrypted tunnel, to either side.
+//! The input of either side through the encrypted tunnel.
 
 use ipcmark_remote::fuzzing;
 

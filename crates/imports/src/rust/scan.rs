@@ -1,4 +1,5 @@
-//! The modules of one file, read from its tokens: what each declares, binds, defines and mentions.
+//! The modules of one file, read from its tokens: the children, bindings, items and mentioned names
+//! of each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +13,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 pub struct Module {
     /// `mod x;` and `mod x { … }`.
     pub children: BTreeMap<String, Child>,
-    /// Names that `use` brings into the module. The name of a glob is `*`.
+    /// Names that `use` brings into the module. A glob has the name `*`.
     pub bindings: Vec<Binding>,
     /// Names of the items that the module defines.
     pub items: BTreeSet<String>,
@@ -24,13 +25,13 @@ pub struct Module {
     pub names: BTreeSet<String>,
     /// Names of the macros that the module calls.
     pub calls: BTreeSet<String>,
-    /// Names among the arguments of macros, each with the macro's.
+    /// Names among the arguments of macros, each with the macro's name.
     pub arguments: BTreeSet<(String, String)>,
 }
 
 #[derive(Debug)]
 pub enum Child {
-    /// In a file of its own: where the attribute `path` says, if there is one.
+    /// In a file of its own: the one that the attribute `path` names, if there is one.
     File(Option<String>),
     Inline(Module),
 }
@@ -42,7 +43,7 @@ pub struct Binding {
     pub is_public: bool,
 }
 
-/// Reads a file. One that is no Rust has nothing in it: the compiler says so.
+/// Reads a file. A file that is not valid Rust counts as empty; the compiler reports the error.
 pub fn scan(text: &str) -> Module {
     let mut module = Module::default();
     module.scan(&tokens(TokenStream::from_str(text).unwrap_or_default()), true);
@@ -61,7 +62,8 @@ struct Attributes {
 }
 
 impl Module {
-    /// Reads tokens. Items count at the top only, not in the bodies of functions and implementations.
+    /// Reads tokens. Items count only at the top level, not in the bodies of functions and
+    /// implementations.
     fn scan(&mut self, tokens: &[TokenTree], is_top: bool) {
         let mut attributes = Attributes::default();
         let mut at = 0;
@@ -97,7 +99,7 @@ impl Module {
         }
     }
 
-    /// `#[…]` or `#![…]`: skips the item that an attribute leaves to tests.
+    /// `#[…]` or `#![…]`: skips an item that its attribute restricts to tests.
     fn attribute(&mut self, tokens: &[TokenTree], attributes: &mut Attributes) -> usize {
         let at = 1 + usize::from(is_punct(tokens, 1, '!'));
         let Some(group) = group(tokens, at, Delimiter::Bracket) else { return 1 };
@@ -162,13 +164,13 @@ impl Module {
         }
     }
 
-    /// Anything else: a path, the name of an item, a macro, a group, or a token without meaning here.
+    /// Everything else: a path, the name of an item, a macro, a group, or an irrelevant token.
     fn code(&mut self, tokens: &[TokenTree], at: usize, is_top: bool) -> usize {
         if let TokenTree::Group(group) = &tokens[at] {
             self.scan(&self::tokens(group.stream()), false);
         }
         let Some(first) = word(tokens, at) else { return 1 };
-        // A method, a field, or what follows a type in angle brackets.
+        // A method, a field, or the name after a type in angle brackets.
         if at > 0
             && (is(&tokens[at - 1], '.')
                 || (is(&tokens[at - 1], ':') && is_path_separator(tokens, at - 1)))
@@ -190,7 +192,7 @@ impl Module {
         len
     }
 
-    /// `name!` before its arguments. A definition of a macro looks the same.
+    /// `name!` before its arguments. A macro definition looks the same.
     fn call(&mut self, name: &str, tokens: &[TokenTree], is_top: bool) {
         if name == "macro_rules" && is_top {
             self.macros.extend(word(tokens, 0));
@@ -227,7 +229,7 @@ fn defined(tokens: &[TokenTree], at: usize) -> Option<String> {
     (keywords.contains(&keyword.as_str()) && !qualifiers.contains(&name.as_str())).then_some(name)
 }
 
-/// The condition `test`, alone or as one of several that must all hold.
+/// True for the condition `test`, alone or among conditions that must all hold.
 fn is_for_tests(condition: &Group) -> bool {
     let tokens = tokens(condition.stream());
     match (word(&tokens, 0).as_deref(), tokens.get(1)) {
@@ -239,7 +241,7 @@ fn is_for_tests(condition: &Group) -> bool {
     }
 }
 
-/// The tokens of the item at the start: up to `;` or a body in braces.
+/// The length of the item at the start: up to `;` or a body in braces.
 fn item_len(tokens: &[TokenTree]) -> usize {
     let is_end = |token: &TokenTree| {
         is(token, ';')
@@ -256,7 +258,7 @@ fn is_punct(tokens: &[TokenTree], at: usize, punct: char) -> bool {
     tokens.get(at).is_some_and(|token| is(token, punct))
 }
 
-/// The second or the first half of `::`.
+/// True for the second or the first half of `::`.
 fn is_path_separator(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens, at, ':')
         && (is_punct(tokens, at + 1, ':') || at > 0 && is_punct(tokens, at - 1, ':'))

@@ -1,4 +1,4 @@
-//! The modules of a crate, and the files that their paths lead to.
+//! The modules of a crate, and the files to which their paths lead.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ struct Node {
     children: BTreeMap<String, usize>,
 }
 
-/// Where a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Module(usize),
-    /// A name that a module defines, or may define in a way that cannot be seen.
+    /// A name that a module defines, or may define in a way that the tokens do not show.
     Item(usize),
 }
 
-/// How far a name is followed: re-exports of one another would never end.
+/// The limit on following a name: re-exports of one another would never end.
 const MOST_STEPS: usize = 32;
 
 impl Crate {
@@ -45,7 +45,7 @@ impl Crate {
         tree
     }
 
-    /// Reads a file, whose modules lie in `folder`.
+    /// Reads a file whose child modules are in the folder `below`.
     fn load_file(&mut self, sources: &Sources, file: &str, below: &str, parent: usize) -> usize {
         let module = scan(sources.text(file).unwrap_or_default());
         self.add(sources, module, file, below, parent)
@@ -100,7 +100,8 @@ impl Crate {
         }
     }
 
-    /// A `use` imports a name. What only passes a name on, or brings a module into view, imports nothing by itself.
+    /// A `use` imports a name. One that only re-exports a name, or brings a module into scope, imports nothing by
+    /// itself.
     fn add_binding(&self, graph: &mut Graph, at: usize, binding: &Binding) {
         let target = self.resolve(at, &binding.path, 0);
         if binding.name == "*" {
@@ -123,7 +124,8 @@ impl Crate {
         }
     }
 
-    /// Macros that the module calls, and modules that it hands to macros of the crate.
+    /// Adds the macros that the module calls, and the modules that it passes to macros of the
+    /// crate.
     fn add_macros(&self, graph: &mut Graph, at: usize) {
         let node = &self.nodes[at];
         for name in &node.module.calls {
@@ -146,7 +148,7 @@ impl Crate {
         self.nodes.iter().any(|node| node.file == *file && node.module.names.contains(name))
     }
 
-    /// The target of a path in a module; nothing if it leads out of the crate or is no path of modules.
+    /// The target of a path in a module; None if it leads out of the crate or is not a path of modules.
     fn resolve(&self, at: usize, path: &[String], steps: usize) -> Option<Target> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -179,7 +181,7 @@ impl Crate {
         }
     }
 
-    /// Where a name of a module comes from, if that can be seen.
+    /// The origin of a name of a module, if the tokens show it.
     fn lookup(&self, at: usize, name: &str, steps: usize) -> Option<Target> {
         let node = &self.nodes[at];
         if steps > MOST_STEPS {
@@ -192,7 +194,7 @@ impl Crate {
             return Some(Target::Item(at));
         }
         if let Some(binding) = self.binding(at, name) {
-            // A name of another crate is this module's to pass on.
+            // A name from another crate counts as this module's own.
             let is_other = binding.path == [name];
             let target = if is_other { None } else { self.resolve(at, &binding.path, steps + 1) };
             return Some(target.unwrap_or(Target::Item(at)));

@@ -1,4 +1,4 @@
-//! The copy out of another process's memory, and what its refusal means.
+//! The copy out of another process's memory, and the meaning of its errors.
 
 use std::io;
 
@@ -6,11 +6,11 @@ use ipcmark_transport::Error;
 
 use crate::{shared, traceable};
 
-/// What errors say of a copy.
+/// The operation and object of a copy's errors.
 pub(super) const OPERATION: &str = "read the memory of";
 pub(super) const OBJECT: &str = "the other process";
 
-/// Fills `to` with what lies at an address of another process.
+/// Fills `to` from an address of another process.
 #[inline]
 pub(super) fn copy(process: libc::pid_t, address: u64, to: &mut [u8]) -> Result<(), Error> {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
@@ -18,7 +18,7 @@ pub(super) fn copy(process: libc::pid_t, address: u64, to: &mut [u8]) -> Result<
         iov_base: std::ptr::without_provenance_mut(address as usize),
         iov_len: to.len(),
     };
-    // SAFETY: the kernel writes into `to` alone; whether the other process has the address it finds out itself.
+    // SAFETY: the kernel writes into `to` alone, and checks the address in the other process itself.
     let copied = unsafe { libc::process_vm_readv(process, &local, 1, &remote, 1, 0) };
     if copied == to.len() as isize { Ok(()) } else { Err(not_copied(copied)) }
 }

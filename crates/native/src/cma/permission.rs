@@ -1,16 +1,16 @@
-//! Whether the system has the call, and lets processes use it.
+//! Probes if the system has the call and lets processes use it.
 
 use ipcmark_transport::Availability;
 
 use super::copy::copy;
 use crate::traceable;
 
-/// Whether it can be expected to work.
+/// The expected availability.
 pub(super) fn probe() -> Availability {
     traceable::probe(call_refused)
 }
 
-/// A process may always read itself, unless the call is missing or a filter refuses it.
+/// The reason why the call fails. A process may always read itself, unless the call is missing or a filter refuses it.
 fn call_refused() -> Option<String> {
     let (source, mut target) = (7_u64, [0; 8]);
     let at = (&raw const source).expose_provenance() as u64;

@@ -1,4 +1,4 @@
-//! Both ends in one process, and what the other end may say that is not so.
+//! Both ends in one process, and false information from a peer.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +7,7 @@ use ipcmark_transport::MIN_PAYLOAD;
 use super::*;
 use crate::testing::{complete, queue, receive, rendezvous, send, settings, with_ends};
 
-/// The point at which both ends have taken what was sent to them: a message lies in its sender until then.
+/// The point at which both ends have taken the messages sent to them: until then, a message stays in its sender.
 #[derive(Default)]
 struct Taken(AtomicU32);
 
@@ -131,7 +131,7 @@ fn an_address_that_the_other_process_does_not_have_is_an_error() {
     );
 }
 
-/// The first process of the system has other things in its memory.
+/// Process 1 has other content in its memory.
 #[test]
 fn a_process_that_is_not_the_other_end_is_not_read() {
     let proof = Box::new(1);
@@ -141,7 +141,7 @@ fn a_process_that_is_not_the_other_end_is_not_read() {
         let other: &mut dyn Rendezvous = &mut other;
         let at = (&raw const *proof).expose_provenance() as u64;
         other.send(0, &liar.to_bytes(), &[]).unwrap();
-        // What it says to lie there does not.
+        // The claimed number is not at this address.
         other.send(0, &[at.to_ne_bytes(), 2_u64.to_ne_bytes()].concat(), &[]).unwrap();
         assert!(introduce(&mut one, &proof).is_err(), "{pid}");
     }

@@ -1,4 +1,4 @@
-//! The arithmetic of frames, with links that carry any number of bytes a call.
+//! The arithmetic of frames, with links that carry any number of bytes per call.
 
 use std::{
     cell::{Cell, RefCell},
@@ -17,13 +17,13 @@ use crate::testing::{pattern, receive, send};
 #[derive(Clone)]
 struct Queue {
     content: Rc<RefCell<VecDeque<Vec<u8>>>>,
-    /// The most bytes a call.
+    /// The most bytes per call.
     part: usize,
-    /// The most bytes in it.
+    /// The most bytes in the queue.
     capacity: usize,
-    /// Whether a call may take a part of what another wrote, or join what two wrote.
+    /// True if a call may take part of one write, or join two writes.
     stream: bool,
-    /// A call fails with EINTR whenever this comes to a multiple of three.
+    /// A call fails with EINTR whenever this reaches a multiple of three.
     calls: Rc<Cell<u32>>,
 }
 
@@ -94,12 +94,12 @@ fn ends(queue: &Queue, payload: usize) -> (Framed<Queue>, Framed<Queue>) {
     (end(), end())
 }
 
-/// Sends messages of these lengths, publishing whenever there is room and taking when there is not.
+/// Sends messages of these lengths, publishing whenever there is room and taking otherwise.
 fn check(queue: &Queue, lengths: &[usize]) {
     check_with(queue, lengths, 1);
 }
 
-/// The same through so many buffers of each end and way.
+/// The same with `buffers` buffers per end and direction.
 fn check_with(queue: &Queue, lengths: &[usize], buffers: usize) {
     let mut settings = settings(*lengths.iter().max().unwrap());
     settings.options.insert(BUFFERS.key.to_string(), buffers.to_string());
@@ -163,7 +163,7 @@ fn messages_go_through_all_buffers_and_what_has_begun_goes_along() {
     let (mut sender, mut receiver) = (end(), end());
     let (mut sources, mut targets) = (BTreeSet::new(), BTreeSet::new());
     for number in 0..9 {
-        // Two short messages come with one call: the second has come when the first is read.
+        // One call brings two short messages: the second has arrived when the first is read.
         for half in [2 * number, 2 * number + 1] {
             send(&mut sender, 16, half);
             sources.insert(sender.room().as_ptr());

@@ -1,4 +1,4 @@
-//! The memory file of one message: made, sealed, looked at, read.
+//! The memory file of one message: creation, sealing, checking, reading.
 
 use std::{
     io, mem,
@@ -12,14 +12,14 @@ use ipcmark_transport::Error;
 
 const OBJECT: &str = "the memory file of a message";
 
-/// What nobody can undo: neither size nor content changes any more.
+/// Irreversible seals: neither size nor content can change any more.
 const SEALS: libc::c_int =
     libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE | libc::F_SEAL_SEAL;
 
-/// Seals without which the receiver could be killed (SIGBUS), or the message change while it is read.
+/// Required seals: without them, the peer could kill the receiver (SIGBUS), or change the message during the read.
 const NEEDED: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_WRITE;
 
-/// Makes the sealed file of a message.
+/// Creates the sealed file of a message.
 #[inline]
 pub(super) fn make(message: &[u8]) -> Result<OwnedFd, Error> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
@@ -28,7 +28,7 @@ pub(super) fn make(message: &[u8]) -> Result<OwnedFd, Error> {
     if fd < 0 {
         return Err(Error::scarce("create", OBJECT, io::Error::last_os_error()));
     }
-    // SAFETY: the descriptor was made just now and is nobody else's.
+    // SAFETY: the descriptor was just created and has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
     write(fd, message)?;
     // SAFETY: no memory is passed.
@@ -38,28 +38,28 @@ pub(super) fn make(message: &[u8]) -> Result<OwnedFd, Error> {
     }
 }
 
-/// A signal can cut a call short.
+/// Writes the whole message; a signal can interrupt a call early.
 #[inline]
 fn write(fd: libc::c_int, message: &[u8]) -> Result<(), Error> {
     whole(message.len(), "write to", |from| {
-        // SAFETY: what is left of the message from there.
+        // SAFETY: the rest of the message is valid memory.
         unsafe { libc::write(fd, message[from..].as_ptr().cast(), message.len() - from) }
     })
 }
 
-/// Reads a file that was checked.
+/// Reads a file that has been checked.
 #[inline]
 pub(super) fn read(file: &OwnedFd, to: &mut [u8]) -> Result<(), Error> {
     whole(to.len(), "read", |from| {
         let rest = &mut to[from..];
-        // SAFETY: what is left of the room from there. `pread`, for the sender has moved the one position that both have.
+        // SAFETY: the rest of the room is valid memory. `pread`, because the sender has moved the shared file position.
         unsafe {
             libc::pread(file.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len(), from as libc::off_t)
         }
     })
 }
 
-/// Repeats a call until all bytes have gone.
+/// Repeats a call until all bytes are transferred.
 #[inline]
 fn whole(
     len: usize,
@@ -78,8 +78,8 @@ fn whole(
     Ok(())
 }
 
-/// Checks what the other process sent: it may be a descriptor of anything. The seals come first: only a memory file has
-/// some, and everything else could make the next call hang.
+/// Checks the peer's descriptor, which may refer to anything. The seals come first: only a memory file has seals,
+/// and any other file could make the next call hang.
 #[inline]
 pub(super) fn check(file: &OwnedFd, len: usize) -> Result<(), Error> {
     // SAFETY: no memory is passed.
@@ -87,7 +87,7 @@ pub(super) fn check(file: &OwnedFd, len: usize) -> Result<(), Error> {
     if seals < 0 || seals & NEEDED != NEEDED {
         return Err(foreign("seals"));
     }
-    // SAFETY: all zeros are a valid value; the call writes into it alone.
+    // SAFETY: all zeros are a valid value; the call writes only into it.
     let stat = unsafe {
         let mut stat: libc::stat = mem::zeroed();
         (libc::fstat(file.as_raw_fd(), &mut stat) == 0).then_some(stat)
@@ -96,27 +96,27 @@ pub(super) fn check(file: &OwnedFd, len: usize) -> Result<(), Error> {
     if stat.st_size == len as libc::off_t { Ok(()) } else { Err(foreign("a size")) }
 }
 
-/// The error for something that no end of ours sends.
+/// The error for data that no end of ours sends.
 #[cold]
 pub(super) fn foreign(what: &str) -> Error {
     Error::new("use", OBJECT, format!("it came with {what} that no message has"))
 }
 
-/// A message where it lies: mapped to read as long as this lives.
+/// A message in place: a read-only mapping for the lifetime of this value.
 pub(super) struct Mapping {
     base: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the memory is this value's alone, whichever thread has it, and is only read.
+// SAFETY: this value alone owns the memory, in any thread, and only reads it.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps a file that was checked. All its pages at once: a fault for each would cost more.
+    /// Maps a checked file, with all pages at once: a fault for each would cost more.
     #[inline]
     pub(super) fn new(file: &OwnedFd, len: usize) -> Result<Self, Error> {
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let base = unsafe {
             libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, flags, file.as_raw_fd(), 0)
         };
@@ -133,7 +133,7 @@ impl Deref for Mapping {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: mapped with this length; the seals keep the file as it is.
+        // SAFETY: mapped with this length; the seals prevent changes to the file.
         unsafe { slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 }
@@ -141,7 +141,7 @@ impl Deref for Mapping {
 impl Drop for Mapping {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and nobody points into it any more.
+        // SAFETY: mapped by `new`, and no pointer into it remains.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

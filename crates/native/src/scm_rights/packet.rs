@@ -1,4 +1,4 @@
-//! A packet of a length and a descriptor, without an allocation.
+//! A packet with a length and a descriptor, without allocation.
 
 use std::{
     mem,
@@ -11,19 +11,20 @@ use nix::errno::Errno;
 
 use crate::frame;
 
-/// Bytes of a packet beside its descriptor.
+/// The size in bytes of a packet's data, besides its descriptor.
 pub(super) const BYTES: usize = size_of::<u64>();
 
-/// Room for the head of a control message and a few descriptors, aligned as the kernel wants it. The kernel closes what
-/// does not fit, but two would fit where one is expected: the padding behind it has their size.
+/// Room for the header of a control message and a few descriptors, aligned for the kernel. The kernel closes
+/// descriptors that do not fit, but two would fit where one is expected: the padding behind the first is as large as
+/// another.
 #[repr(C, align(8))]
 struct Control([u8; 24]);
 
-// SAFETY: only computes.
+// SAFETY: a pure computation.
 const CONTROL_BYTES: usize = unsafe { libc::CMSG_SPACE(size_of::<RawFd>() as u32) } as usize;
 const _: () = assert!(CONTROL_BYTES == size_of::<Control>());
 
-/// Calls `call` with the description of a packet whose parts it reads or fills.
+/// Calls `call` with a message header for the given parts, which it reads or fills.
 #[inline]
 fn with_packet<R>(
     bytes: &mut [u8; BYTES],
@@ -31,7 +32,7 @@ fn with_packet<R>(
     call: impl FnOnce(&mut libc::msghdr) -> R,
 ) -> R {
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: BYTES };
-    // SAFETY: plain numbers and pointers, for which zeros are a value.
+    // SAFETY: plain numbers and pointers, for which zeros are valid.
     let mut packet: libc::msghdr = unsafe { mem::zeroed() };
     (packet.msg_iov, packet.msg_iovlen) = (&mut part, 1);
     packet.msg_control = ptr::from_mut(control).cast();
@@ -44,7 +45,7 @@ fn with_packet<R>(
 pub(super) fn send(socket: RawFd, len: usize, file: RawFd) -> Result<(), Errno> {
     let (mut bytes, mut control) = ((len as u64).to_ne_bytes(), Control([0; 24]));
     let sent = with_packet(&mut bytes, &mut control, |packet| {
-        // SAFETY: the control bytes have room for one descriptor, and all that the packet points to is there.
+        // SAFETY: the control bytes have room for one descriptor, and everything that the packet points to is valid.
         unsafe {
             let head = libc::CMSG_FIRSTHDR(packet);
             (*head).cmsg_level = libc::SOL_SOCKET;
@@ -57,8 +58,8 @@ pub(super) fn send(socket: RawFd, len: usize, file: RawFd) -> Result<(), Errno> 
     Errno::result(sent).map(drop)
 }
 
-/// What becomes of a packet that was not sent. A user may have no more than so many descriptors on their way
-/// (`ulimit -n`): then the receiver must take some first.
+/// The step or error of a failed send. The kernel limits a user's descriptors in flight (`ulimit -n`): at the limit,
+/// the receiver must take some first.
 #[cold]
 pub(super) fn not_sent(errno: Errno, object: &'static str) -> Result<Step, Error> {
     match errno {
@@ -67,13 +68,13 @@ pub(super) fn not_sent(errno: Errno, object: &'static str) -> Result<Step, Error
     }
 }
 
-/// Receives the length and the descriptor of a packet; nothing where the other end is closed. Whatever came is closed
-/// where it is no single descriptor.
+/// Receives the length and the descriptor of a packet; `None` if the other end is closed. Unless a packet has exactly
+/// one descriptor, its descriptors are closed.
 #[inline]
 pub(super) fn receive(socket: RawFd) -> Result<Option<(u64, Option<OwnedFd>)>, Errno> {
     let (mut bytes, mut control) = ([0; BYTES], Control([0; 24]));
     let (count, file) = with_packet(&mut bytes, &mut control, |packet| {
-        // SAFETY: all that the packet points to is there to be written.
+        // SAFETY: everything that the packet points to is valid and writable.
         let count = unsafe { libc::recvmsg(socket, packet, libc::MSG_CMSG_CLOEXEC) };
         (count, if count > 0 { descriptor(packet) } else { None })
     });
@@ -82,10 +83,10 @@ pub(super) fn receive(socket: RawFd) -> Result<Option<(u64, Option<OwnedFd>)>, E
         .then(|| (if count == BYTES as isize { u64::from_ne_bytes(bytes) } else { 0 }, file)))
 }
 
-/// The descriptors in a packet that was received: the first, and all others closed.
+/// The only descriptor of a received packet; if there are several, all are closed.
 #[inline]
 fn descriptor(packet: &libc::msghdr) -> Option<OwnedFd> {
-    // SAFETY: the kernel has written the control bytes and their length; it made the descriptors for this process alone.
+    // SAFETY: the kernel wrote the control bytes and their length; it created the descriptors for this process alone.
     unsafe {
         let head = libc::CMSG_FIRSTHDR(packet).as_ref()?;
         if (head.cmsg_level, head.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
@@ -96,7 +97,7 @@ fn descriptor(packet: &libc::msghdr) -> Option<OwnedFd> {
         let mut all = (0..bytes / size_of::<RawFd>())
             .map(|at| OwnedFd::from_raw_fd(data.add(at).read_unaligned()));
         let first = all.next();
-        // A packet of two is none of ours.
+        // No end of ours sends two.
         if all.map(drop).count() > 0 { None } else { first }
     }
 }

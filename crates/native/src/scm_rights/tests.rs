@@ -63,7 +63,7 @@ fn a_descriptor_that_is_no_sealed_memory_file_of_this_size_is_refused() {
     assert!(refused(unsealed, 64).contains("seals"), "it can be written to");
 }
 
-/// What the receiver says to a packet with these descriptors.
+/// The receiver's error for a packet with these descriptors.
 fn answer(fds: &[&dyn AsFd], bytes: &[u8]) -> String {
     use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
     let (leader, mut follower) = ends(&TRANSPORT, Wait::Spin, 64);

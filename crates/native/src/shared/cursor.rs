@@ -1,8 +1,8 @@
-//! Two indices that hand room to and fro between one writer and one reader.
+//! Two indices that pass room back and forth between one writer and one reader.
 //!
-//! Both count bytes and never wrap; what lies between them is the reader's, the rest the writer's.
-//! Each end keeps a copy of the other one's index and reads the shared one only where the copy does
-//! not suffice, so that a cache line changes hands only when there is news in it.
+//! Both count bytes and never wrap; the bytes between them belong to the reader, the rest to the
+//! writer. Each end keeps a copy of the other's index and reads the shared one only if the copy does
+//! not suffice, so that a cache line moves only when its content matters.
 
 use ipcmark_transport::Error;
 
@@ -11,12 +11,12 @@ use super::{
     sync::{AtomicU64, Ordering},
 };
 
-/// A value in cache lines of its own; two of them, for processors fetch lines in pairs.
+/// A value in its own pair of cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Line<T>(pub T);
 
-/// The indices, as they lie in memory: one line written by each end.
+/// The indices, as laid out in memory: each end writes one line.
 #[repr(C)]
 #[derive(Default)]
 pub struct Indices {
@@ -24,11 +24,11 @@ pub struct Indices {
     head: Line<AtomicU64>,
 }
 
-/// The end that fills room.
+/// The end that fills the room.
 pub struct Writer {
     capacity: u64,
     tail: u64,
-    /// The reader's index as last seen: never ahead of the real one.
+    /// The last seen value of the reader's index: never ahead of the real one.
     head: u64,
 }
 
@@ -38,14 +38,14 @@ impl Writer {
         Self { capacity: capacity as u64, tail: 0, head: 0 }
     }
 
-    /// Whether the next `need` bytes are the writer's.
+    /// True if the next `need` bytes belong to the writer.
     #[inline]
     pub fn has_room(&mut self, shared: &Indices, need: usize) -> Result<bool, Error> {
         let need = need as u64;
         if self.capacity - self.tail.wrapping_sub(self.head) >= need {
             return Ok(true);
         }
-        // Acquire pairs with the release in `consume`: the reader has read what lies before its
+        // Acquire pairs with the release in `consume`: the reader has read the bytes before its
         // index before this end writes there again.
         let head = shared.head.0.load(Ordering::Acquire);
         let used = self.tail.wrapping_sub(head);
@@ -60,16 +60,16 @@ impl Writer {
     #[inline]
     pub fn commit(&mut self, shared: &Indices, bytes: usize) {
         self.tail = self.tail.wrapping_add(bytes as u64);
-        // Release pairs with the acquire in `available`: who sees the index sees what lies before.
+        // Release pairs with the acquire in `available`: the end that sees the index sees the bytes before it.
         shared.tail.0.store(self.tail, Ordering::Release);
     }
 }
 
-/// The end that empties room.
+/// The end that empties the room.
 pub struct Reader {
     capacity: u64,
     head: u64,
-    /// The writer's index as last seen: never ahead of the real one.
+    /// The last seen value of the writer's index: never ahead of the real one.
     tail: u64,
 }
 
@@ -79,7 +79,7 @@ impl Reader {
         Self { capacity: capacity as u64, head: 0, tail: 0 }
     }
 
-    /// How many bytes are the reader's; 0 only where there is really none.
+    /// The number of bytes that belong to the reader; 0 only if the shared index confirms it.
     #[inline]
     pub fn available(&mut self, shared: &Indices) -> Result<usize, Error> {
         if self.tail == self.head {
@@ -97,7 +97,7 @@ impl Reader {
     #[inline]
     pub fn consume(&mut self, shared: &Indices, bytes: usize) {
         self.head = self.head.wrapping_add(bytes as u64);
-        // Release pairs with the acquire in `has_room`: all reading is over.
+        // Release pairs with the acquire in `has_room`: all reading is done.
         shared.head.0.store(self.head, Ordering::Release);
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: every order of events.
+/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: all interleavings.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use loom::{cell::UnsafeCell, sync::Arc, thread};
@@ -148,7 +148,7 @@ mod loom_tests {
         room: [UnsafeCell<usize>; ROOM],
     }
 
-    // SAFETY: whether both ends touch one cell at once is what loom finds out.
+    // SAFETY: loom detects simultaneous access to one cell.
     unsafe impl Sync for Shared {}
 
     fn write(shared: &Shared) {
@@ -157,7 +157,7 @@ mod loom_tests {
             while !writer.has_room(&shared.indices, 1).unwrap() {
                 thread::yield_now();
             }
-            // SAFETY: loom checks that nobody else uses the cell meanwhile.
+            // SAFETY: loom checks that no other thread uses the cell meanwhile.
             shared.room[message % ROOM].with_mut(|cell| unsafe { *cell = message });
             writer.commit(&shared.indices, 1);
         }

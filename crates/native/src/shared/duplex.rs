@@ -1,5 +1,5 @@
-//! An endpoint of two rings, one for each direction. How the receiver learns of a message is the
-//! transport's own: its [`Notice`].
+//! An endpoint of two rings, one per direction. The transport's [`Notice`] tells the receiver about
+//! messages.
 
 use std::{collections::BTreeMap, hint::spin_loop};
 
@@ -12,20 +12,20 @@ use super::{
     ring::{self, Consumer, LINE, Producer},
 };
 
-/// How a receiver learns that a message lies in the ring.
+/// The mechanism that tells a receiver about a message in the ring.
 pub trait Notice {
-    /// Tells the other end of the message just published. Where that would block, it is called
+    /// Tells the other end about the message just published. If that would block, it is called
     /// again.
     fn send(&mut self, ring: &Producer) -> Result<Step, Error>;
 
-    /// Whether a message may be there; never sleeps.
+    /// `Done` if a message may be there; never sleeps.
     fn poll(&mut self) -> Result<Step, Error>;
 
     /// Sleeps until a message may be there. It may return early.
     fn sleep(&mut self, ring: &mut Consumer) -> Result<Step, Error>;
 }
 
-/// What the ring of each direction holds.
+/// The capacity of the ring of each direction.
 pub const CAPACITY: OptionSpec = OptionSpec::new(
     "capacity",
     "64k..64M",
@@ -33,20 +33,20 @@ pub const CAPACITY: OptionSpec = OptionSpec::new(
     "bytes that the ring of each direction holds",
 );
 
-/// What users can set.
+/// The options.
 pub static OPTIONS: [OptionSpec; 1] = [CAPACITY];
 
-/// How much memory the two rings of an endpoint take.
+/// The memory size of an endpoint's two rings.
 pub fn size(settings: &Settings) -> Result<usize, Error> {
     Ok(2 * ring_size(capacity(settings)?))
 }
 
-/// A ring begins on a page, so that no line of the two shares one.
+/// The size of a ring, in whole pages, so that the two rings share no cache line.
 fn ring_size(capacity: usize) -> usize {
     ring::size(capacity).next_multiple_of(4096)
 }
 
-/// How many bytes the records of a ring have.
+/// The number of bytes for the records of a ring.
 fn capacity(settings: &Settings) -> Result<usize, Error> {
     let payload = settings.payload;
     let Some(set) = settings.number("capacity") else { return Ok(ring::standard(payload)) };
@@ -56,19 +56,19 @@ fn capacity(settings: &Settings) -> Result<usize, Error> {
         let error = Error::new("make", format!("a ring of {set} bytes"), cause);
         return Err(error.remedy(format!("set capacity to {least} or more")));
     }
-    // A ring is whole cache lines; what is set can be any number.
+    // A ring consists of whole cache lines; the option can be any number.
     Ok(set / LINE * LINE)
 }
 
 /// One end.
 pub struct Duplex<N> {
-    // Fields drop in this order: the notice first, the memory that the rings lie in last.
+    // Fields drop in this order: the notice first, the memory of the rings last.
     notice: N,
     outgoing: Producer,
     incoming: Consumer,
     wait: Wait,
     capacity: usize,
-    /// A message lies in the ring of which the other end has not been told.
+    /// True if the ring has a message that the other end has not been told about.
     untold: bool,
     _region: Region,
 }
@@ -88,7 +88,7 @@ impl<N: Notice> Duplex<N> {
             Role::Follower(_) => (followers, leaders),
         };
         // SAFETY: the region is zeroed, page-aligned, of `size(settings)` bytes, and lives as long as
-        // the end; each ring is produced by the one end and consumed by the other.
+        // the end; one end produces each ring, and the other consumes it.
         let (outgoing, incoming) =
             unsafe { (Producer::new(mine, capacity), Consumer::new(theirs, capacity, payload)) };
         peers.meet()?;
@@ -121,8 +121,8 @@ impl<N: Notice> Duplex<N> {
         self.sleep()
     }
 
-    /// The ring is full, which a ping-pong never sees. Whatever the notice of messages is, the end
-    /// that waits for room sleeps on a futex.
+    /// Waits for room in a full ring, which never happens in a ping-pong. The end that waits for room
+    /// sleeps on a futex, independent of the notice.
     #[cold]
     fn wait_for_room(&mut self, len: usize) -> Result<Step, Error> {
         let polls = match self.wait {
@@ -140,8 +140,8 @@ impl<N: Notice> Duplex<N> {
     }
 }
 
-// A round trip takes 60 ns: a call that the compiler leaves in one loop and not in another makes a tenth of it. What sleeps
-// is called.
+// A round trip takes 60 ns, and a call that the compiler inlines in one loop and not in another costs a tenth of it.
+// So only functions that sleep are not inlined.
 impl<N: Notice> Endpoint for Duplex<N> {
     #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
@@ -199,14 +199,14 @@ impl<N: Notice> Endpoint for Duplex<N> {
     }
 }
 
-/// The futex as the notice: the receiver looks into the ring itself, and sleeps on its bell.
+/// The futex as the notice: the receiver polls the ring itself, and sleeps on its bell.
 pub struct Futex {
-    /// Whether the other end ever sleeps; one that spins is not to pay for that.
+    /// True if the other end may sleep; an end that only spins should not pay for wake-ups.
     rings: bool,
 }
 
 impl Futex {
-    /// The notice of ends that wait like this.
+    /// The notice of ends with this wait.
     pub fn new(wait: Wait) -> Self {
         Self { rings: wait != Wait::Spin }
     }

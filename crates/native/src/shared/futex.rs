@@ -1,17 +1,17 @@
-//! How an end sleeps until the other one rings: a word in shared memory that says "I sleep".
+//! Sleep and wake-up between two ends: a word in shared memory that says "asleep".
 //!
-//! Who has news pays for a system call only where somebody sleeps. The danger is the lost wake-up:
-//! the sleeper looks, finds nothing and goes to sleep, just while the other end brings news and
-//! finds nobody asleep. Each side writes one word and then reads the other one's, so each needs a
-//! full fence between the two (store, then load: no acquire or release orders those); then at
-//! least one of them sees what the other wrote.
+//! The waking end makes a system call only if the other end sleeps. The danger is the lost wake-up:
+//! the sleeper checks, finds nothing and goes to sleep, exactly while the other end stores an update
+//! and sees no sleeper. Each side writes one word and then reads the other's, so each needs a full
+//! fence between the two (store, then load: acquire and release do not order those); then at least
+//! one of them sees the other's write.
 
 use ipcmark_transport::Error;
 
 use super::sync::{AtomicU32, Ordering, fence};
 
-/// A sleeper's word, in cache lines of its own: whoever has news reads it every time, and it
-/// changes only when somebody goes to sleep.
+/// A sleeper's word, in its own cache lines: the waking end reads it after every update, and it changes
+/// only when the other end goes to sleep.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Bell {
@@ -19,7 +19,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Wakes the sleeper, if there is one. Call it after the news has been stored.
+    /// Wakes the sleeper, if there is one. Call it after storing the update.
     #[inline]
     pub fn ring(&self) {
         // Pairs with the fence in `sleep`.
@@ -29,8 +29,8 @@ impl Bell {
         }
     }
 
-    /// Taking the word back first makes one wake-up of many rings, and keeps a sleeper awake that
-    /// has not reached the kernel yet: it sleeps on this very word.
+    /// Clears the word first: several rings then make one wake-up, and a sleeper that has not reached the
+    /// kernel yet stays awake, because it sleeps on this word.
     #[cold]
     fn wake(&self) {
         if self.asleep.swap(0, Ordering::AcqRel) != 0 {
@@ -38,12 +38,12 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the other end rings, if there still is `nothing` once the word is set. It may
-    /// return early, so the caller looks again.
+    /// Sleeps until the other end rings, if there is still `nothing` after the word is set. It may
+    /// return early, so the caller checks again.
     #[inline]
     pub fn sleep(&self, nothing: impl FnOnce() -> Result<bool, Error>) -> Result<(), Error> {
-        // A swap, not a store: it comes after whatever swap in `wake` belongs to the sleep before,
-        // which then cannot be mistaken for one that belongs to this sleep.
+        // A swap, not a store: it is ordered after the swap in `wake` that belongs to the previous
+        // sleep, which then cannot be mistaken for one that belongs to this sleep.
         self.asleep.swap(1, Ordering::AcqRel);
         // Pairs with the fence in `ring`.
         fence(Ordering::SeqCst);
@@ -61,20 +61,20 @@ mod kernel {
 
     use super::AtomicU32;
 
-    /// So long a sleeper sleeps at most, in case that the other end died: 100 ms.
+    /// The longest sleep, in case the other end died: 100 ms.
     static LONGEST: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-    /// Sleeps while the word is 1. However it ends (woken, too late, a signal, the time is over)
-    /// the caller looks for news and comes again, so the result does not matter.
+    /// Sleeps while the word is 1. In every case (woken, too late, a signal, timeout) the caller
+    /// checks for updates and calls again, so the result does not matter.
     pub(super) fn wait(word: &AtomicU32) {
         // Not FUTEX_PRIVATE_FLAG: the word is shared between processes.
-        // SAFETY: the word is valid and aligned while borrowed, and so is the time.
+        // SAFETY: the word is valid and aligned while borrowed, and so is the timeout.
         unsafe {
             libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, 1, &raw const LONGEST)
         };
     }
 
-    /// Wakes the one end that may sleep on the word.
+    /// Wakes the one end that may be asleep on the word.
     pub(super) fn wake(word: &AtomicU32) {
         let unused = ptr::null::<libc::timespec>();
         // SAFETY: as above; the kernel does not touch the word.
@@ -83,7 +83,7 @@ mod kernel {
 }
 
 /// The kernel's part for loom: comparing and going to sleep is one step, as in the kernel. There is
-/// no longest sleep, so that a lost wake-up is a deadlock, which loom reports.
+/// no timeout, so a lost wake-up is a deadlock, which loom reports.
 #[cfg(loom)]
 mod kernel {
     use loom::sync::{Condvar, Mutex};
@@ -148,7 +148,7 @@ mod tests {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: every order of events.
+/// `RUSTFLAGS="--cfg loom" cargo test --release -p ipcmark-native --lib loom`: all interleavings.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use loom::{sync::Arc, thread};

@@ -1,14 +1,14 @@
-//! What the transports over shared memory have in common; their own files say how the memory is
-//! made and how the receiver is woken, and nothing else.
+//! The common parts of the transports over shared memory. The transports' own files only define how
+//! the memory is created and how the receiver is woken.
 //!
-//! - [`region`]: memory that two processes map; [`posix`]: the POSIX way to make it;
-//! - [`cursor`]: two indices that hand room to and fro; [`ring`]: messages in that room;
-//! - [`slot`]: one word that hands one room to and fro;
-//! - [`futex`]: how an end sleeps until the other one rings;
-//! - [`duplex`]: an endpoint of two rings, whatever its notice is.
+//! - [`region`]: memory that two processes map; [`posix`]: the POSIX way to create it;
+//! - [`cursor`]: two indices that pass room back and forth; [`ring`]: messages in that room;
+//! - [`slot`]: one word per direction that passes messages and room;
+//! - [`futex`]: sleep and wake-up between two ends;
+//! - [`duplex`]: an endpoint of two rings, with any notice.
 //!
-//! Nothing that the other process writes is trusted to be sane: a number out of range is an error,
-//! never a read or a write outside the region. Only the content of a message is what it is.
+//! Nothing written by the other process is trusted: a number out of range is an error, never a read
+//! or a write outside the region. Only the content of a message is not checked.
 
 pub mod cursor;
 pub mod duplex;
@@ -48,14 +48,14 @@ pub const fn definition(
     }
 }
 
-/// The error for a number that the other process cannot have written while it kept to the protocol.
+/// The error for a number that the other process cannot have written while following the protocol.
 #[cold]
 pub fn corrupt(number: &str) -> Error {
     let cause = format!("the {number} that the other process wrote is out of range");
     Error::new("use", "the shared memory", cause)
 }
 
-/// Whether a length can be that of a message.
+/// True if a message can have this length.
 #[inline]
 pub fn is_length(len: usize, payload: usize) -> bool {
     (MIN_PAYLOAD..=payload).contains(&len)

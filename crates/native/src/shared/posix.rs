@@ -1,4 +1,4 @@
-//! POSIX shared memory: a file in the memory file system on `/dev/shm`.
+//! POSIX shared memory: a file in the in-memory file system on `/dev/shm`.
 
 use std::{os::fd::OwnedFd, path::Path};
 
@@ -18,8 +18,8 @@ pub fn share(settings: &Settings, peers: &mut dyn Rendezvous, len: usize) -> Res
     Region::share(settings.role, peers, len, || create(&settings.name, len))
 }
 
-/// The name goes at once, before anything can go wrong: the memory lives as long as its descriptors
-/// and mappings.
+/// Creates the memory and unlinks its name at once, before anything can fail: the memory lives as long as its
+/// descriptors and mappings.
 fn create(name: &str, len: usize) -> Result<OwnedFd, Error> {
     let name = object(name);
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
@@ -32,7 +32,7 @@ fn create(name: &str, len: usize) -> Result<OwnedFd, Error> {
     Ok(fd)
 }
 
-/// Whether there is a place for POSIX shared memory.
+/// Available if there is a `/dev/shm` directory.
 pub fn probe() -> Availability {
     if Path::new("/dev/shm").is_dir() {
         return Availability::Available { version: None };

@@ -1,4 +1,4 @@
-//! Memory that two processes share: mapped, touched and given back.
+//! Memory that two processes share: mapping, touching, unmapping.
 
 use std::{
     io,
@@ -17,13 +17,13 @@ use nix::{
     },
 };
 
-/// The smallest page of any processor we run on.
+/// The smallest page size of all supported processors.
 const PAGE: usize = 4096;
 
-/// What errors call it.
+/// The name of the region in errors.
 const OBJECT: &str = "the shared memory";
 
-/// Shared memory, mapped as long as this lives.
+/// Shared memory, mapped for the lifetime of this value.
 pub struct Region {
     base: NonNull<u8>,
     len: usize,
@@ -31,8 +31,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Shares `len` zeroed bytes: the leader makes a descriptor of them, which travels to the
-    /// follower; both map it. No name is needed for that, so none can be left behind.
+    /// Shares `len` zeroed bytes: the leader creates a descriptor and sends it to the follower; both
+    /// map it. This needs no name, so none can be left behind.
     pub fn share(
         role: Role,
         peers: &mut dyn Rendezvous,
@@ -51,19 +51,19 @@ impl Region {
         check_size(fd, len)?;
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         let size = NonZero::new(len).expect("a region is never empty");
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let base = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, fd, 0) }
             .map_err(|errno| Error::os("map", OBJECT, errno))?;
-        // SAFETY: mapped just now, and as long as the file is: `check_size`.
+        // SAFETY: just mapped, and the file is as long as the mapping: `check_size`.
         Ok(unsafe { Self::adopt(base.cast(), len, unmap) })
     }
 
-    /// Takes over mapped memory, and touches every page of it, so that the measured loop takes no
-    /// page fault.
+    /// Takes ownership of mapped memory, and touches every page of it, so that the measured loop
+    /// takes no page fault.
     ///
     /// # Safety
-    /// `len` bytes at `base` are mapped to read and to write, used by nobody else in this process,
-    /// and `unmap` gives them back.
+    /// `len` bytes at `base` are mapped for reading and writing, used by nothing else in this process,
+    /// and `unmap` releases them.
     pub unsafe fn adopt(
         base: NonNull<u8>,
         len: usize,
@@ -71,15 +71,15 @@ impl Region {
     ) -> Self {
         for at in (0..len).step_by(PAGE) {
             // An exchange takes the write fault too, but changes nothing: the other end may have
-            // begun already. A `fetch_or(0)` would not do: the optimiser removes it.
-            // SAFETY: within the mapping, which lives as long as the caller promised.
+            // begun already. `fetch_or(0)` would not work: the optimiser removes it.
+            // SAFETY: within the mapping, which lives as long as the caller guarantees.
             let byte = unsafe { AtomicU8::from_ptr(base.add(at).as_ptr()) };
             let _ = byte.compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
         Self { base, len, unmap }
     }
 
-    /// Where `at` lies, which must be before the end.
+    /// The address at the offset `at`, which must be less than the length.
     pub fn at(&self, at: usize) -> NonNull<u8> {
         assert!(at < self.len, "{at} is not within {} bytes", self.len);
         // SAFETY: within the mapping.
@@ -89,7 +89,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the promise of `adopt`; whoever points into the region lives no longer.
+        // SAFETY: the contract of `adopt`; no pointer into the region lives longer.
         unsafe { (self.unmap)(self.base, self.len) };
     }
 }
@@ -99,13 +99,13 @@ unsafe fn unmap(base: NonNull<u8>, len: usize) {
     unsafe { libc::munmap(base.as_ptr().cast(), len) };
 }
 
-/// The one descriptor that the leader sends.
+/// Receives the leader's only descriptor.
 fn receive_fd(peers: &mut dyn Rendezvous) -> Result<OwnedFd, Error> {
     let (_, mut fds) = peers.receive(0)?;
     fds.pop().ok_or_else(|| Error::new("receive", OBJECT, "the leader sent no descriptor"))
 }
 
-/// Memory beyond the end of its file would kill the process that touches it (SIGBUS).
+/// Checks the file size: touching memory beyond the end of its file would kill the process (SIGBUS).
 fn check_size(fd: &OwnedFd, len: usize) -> Result<(), Error> {
     let stat = nix::sys::stat::fstat(fd).map_err(|errno| Error::os("look at", OBJECT, errno))?;
     if stat.st_size != len as i64 {
@@ -115,8 +115,8 @@ fn check_size(fd: &OwnedFd, len: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reserves `len` zeroed bytes for a file, really: a page that is only promised would kill the
-/// process that touches it (SIGBUS) once there is no room left, for which `remedy` is.
+/// Actually reserves `len` zeroed bytes for a file: touching a page that is not reserved would kill the
+/// process (SIGBUS) once no room is left. The error in that case has this `remedy`.
 pub fn allocate(fd: &OwnedFd, len: usize, object: &str, remedy: &str) -> Result<(), Error> {
     let code = loop {
         // The result is the error itself, not -1.
@@ -134,8 +134,8 @@ pub fn allocate(fd: &OwnedFd, len: usize, object: &str, remedy: &str) -> Result<
     Err(if code == libc::EFBIG { error } else { error.remedy(remedy) })
 }
 
-/// Makes `len` zeroed bytes of a memory file that never has a name, sealed against any change of its size, so that neither
-/// end can take the ground from under the other. `title` stands in the table of mappings.
+/// Creates `len` zeroed bytes of a memory file that never has a name, sealed against size changes, so that neither end
+/// can truncate the other's mapping. `title` appears in the table of mappings.
 pub fn sealed(title: &str, len: usize) -> Result<OwnedFd, Error> {
     const OBJECT: &str = "the memory file";
     let fd = memfd_create(title, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)
@@ -172,7 +172,7 @@ mod tests {
         let leader = Region::share(Role::Leader, &mut one, 10_000, || file(10_000)).unwrap();
         let follower =
             Region::share(Role::Follower(0), &mut other, 10_000, || unreachable!()).unwrap();
-        // SAFETY: within the regions; nobody else has them.
+        // SAFETY: within the regions, which have no other user.
         unsafe {
             leader.at(9_999).write(7);
             assert_eq!(follower.at(9_999).read(), 7);

@@ -1,10 +1,10 @@
-//! A ring of messages of any length between one producer and one consumer, in place: both work on
-//! the very memory of the ring. No system call, no lock.
+//! A ring of messages of any length between one producer and one consumer, in place: both work
+//! directly in the memory of the ring. No system call, no lock.
 //!
-//! A message is a record: a word that says its length, then, 16 bytes after that, the payload, in
-//! one piece. Records begin on cache lines. Where the rest of the ring is too short for a record, a
-//! word says so and the record lies at the beginning. Where an end stands within the ring is its own
-//! knowledge; of the other end it only takes the index and the length, and checks both.
+//! A message is a record: a word with its length, then, 16 bytes after the start, the contiguous
+//! payload. Records begin on cache lines. If the rest of the ring is too short for a record, a word
+//! marks it as empty and the record goes to the beginning. Each end keeps its own position in the
+//! ring; from the other end it only takes the index and the length, and checks both.
 
 use std::{
     ptr::NonNull,
@@ -21,51 +21,51 @@ use super::{
     is_length,
 };
 
-/// Records begin at multiples of this: a cache line.
+/// The alignment of records: a cache line.
 pub const LINE: usize = 64;
-/// Where the payload begins in its record.
+/// The offset of the payload in its record.
 const PAYLOAD: usize = 16;
-/// The word of a place where nothing follows before the end of the ring.
+/// The word that marks the rest of the ring as empty.
 const NOTHING: u64 = u64::MAX;
 /// The smallest ring in bytes.
 const SMALLEST: usize = 64 << 10;
-/// So many of the largest messages fit at least.
+/// The number of largest messages that fit at least.
 const MESSAGES: usize = 4;
 
-/// What lies at the beginning of a ring's memory; all zeros is an empty ring.
+/// The beginning of a ring's memory; all zeros is an empty ring.
 #[repr(C)]
 #[derive(Default)]
 pub struct Header {
     indices: Indices,
-    /// The consumer sleeps here until a message arrives.
+    /// The bell that the consumer sleeps on until a message arrives.
     pub arrived: Bell,
-    /// The producer sleeps here until room has become free.
+    /// The bell that the producer sleeps on until room becomes free.
     pub freed: Bell,
 }
 
-/// How many bytes a message of `len` bytes takes in the ring.
+/// The size in the ring of a message of `len` bytes.
 fn record(len: usize) -> usize {
     (PAYLOAD + len).next_multiple_of(LINE)
 }
 
-/// How many bytes the records of a ring have where nobody says so. No power of two: neither end needs
-/// the remainder of a division, and with the largest payload that would double the memory.
+/// The default size of a ring's records. Not a power of two: neither end needs the remainder of a
+/// division, and with the largest payload that would double the memory.
 pub fn standard(payload: usize) -> usize {
     SMALLEST.max(MESSAGES * record(payload))
 }
 
-/// The fewest bytes with which no message is ever stuck: wherever one begins, either it or what is
-/// left empty before it fits.
+/// The fewest bytes with which no message can block forever: at any position, the record and the
+/// skipped rest before it fit.
 pub fn least(payload: usize) -> usize {
     2 * record(payload)
 }
 
-/// How much memory a ring with `capacity` bytes of records takes.
+/// The memory size of a ring with `capacity` bytes of records.
 pub fn size(capacity: usize) -> usize {
     size_of::<Header>() + capacity
 }
 
-/// The memory of one ring, as one end sees it.
+/// One end's view of the memory of one ring.
 #[derive(Clone, Copy)]
 struct Memory {
     header: NonNull<Header>,
@@ -85,7 +85,7 @@ impl Memory {
 
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: valid and aligned by the contract of `new`; it holds nothing but atomics.
+        // SAFETY: valid and aligned by the contract of `new`; it holds only atomics.
         unsafe { self.header.as_ref() }
     }
 
@@ -93,8 +93,8 @@ impl Memory {
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(LINE) && at < self.capacity);
-        // SAFETY: it lies within the records, is aligned, and is used atomically only: the other
-        // process may be writing whatever it likes.
+        // SAFETY: it lies within the records, is aligned, and is only used atomically: the other
+        // process may write anything at any time.
         unsafe { AtomicU64::from_ptr(self.records.add(at).cast().as_ptr()) }
     }
 
@@ -105,7 +105,7 @@ impl Memory {
         unsafe { self.records.add(at + PAYLOAD) }
     }
 
-    /// Where the record after this one begins.
+    /// The start of the record after this one.
     #[inline]
     fn after(&self, place: Place) -> usize {
         let end = place.at + record(place.len);
@@ -118,7 +118,7 @@ impl Memory {
 struct Place {
     at: usize,
     len: usize,
-    /// How far the index moves: the record, and what was left empty before it.
+    /// The distance that the index moves: the record, and the skipped rest before it.
     advance: usize,
 }
 
@@ -126,7 +126,7 @@ struct Place {
 pub struct Producer {
     memory: Memory,
     writer: Writer,
-    /// Where the next record begins.
+    /// The start of the next record.
     next: usize,
     loan: Option<Place>,
 }
@@ -137,15 +137,15 @@ impl Producer {
     /// # Safety
     /// `base` must be aligned to 128 bytes and have [`size`]`(capacity)` zeroed bytes that stay valid
     /// as long as this end; there is one producer and one consumer, opened with the same `capacity`, a
-    /// multiple of 64 that is at least [`least`] of the longest message, and nobody else uses the
+    /// multiple of 64 that is at least [`least`] of the longest message, and nothing else uses the
     /// memory.
     pub unsafe fn new(base: NonNull<u8>, capacity: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let memory = unsafe { Memory::new(base, capacity) };
         Self { memory, writer: Writer::new(memory.capacity), next: 0, loan: None }
     }
 
-    /// What lies at the beginning of the ring.
+    /// The header at the beginning of the ring.
     #[inline]
     pub fn header(&self) -> &Header {
         self.memory.header()
@@ -168,7 +168,7 @@ impl Producer {
         Ok(Step::Done)
     }
 
-    /// As `loan`, but sleeps where there is no room. It may come back early.
+    /// As `loan`, but sleeps if there is no room. It may return early.
     pub fn sleep_until_freed(&mut self, len: usize) -> Result<Step, Error> {
         let memory = self.memory;
         let mut step = Step::WouldBlock;
@@ -179,16 +179,16 @@ impl Producer {
         if step == Step::Done { Ok(step) } else { self.loan(len) }
     }
 
-    /// The room on loan; empty where none is.
+    /// The room on loan; empty if there is none.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         let Place { at, len, .. } = self.loan.unwrap_or_default();
-        // SAFETY: `has_room` found the whole record to be this end's until `publish`, which ends
-        // the loan.
+        // SAFETY: `has_room` confirmed that the whole record belongs to this end until `publish`,
+        // which ends the loan.
         unsafe { slice::from_raw_parts_mut(self.memory.payload(at).as_ptr(), len) }
     }
 
-    /// Hands the message on loan over.
+    /// Publishes the message on loan.
     #[inline]
     pub fn publish(&mut self) {
         if let Some(place) = self.loan.take() {
@@ -203,7 +203,7 @@ pub struct Consumer {
     memory: Memory,
     payload: usize,
     reader: Reader,
-    /// Where the next record begins.
+    /// The start of the next record.
     next: usize,
     taken: Option<Place>,
 }
@@ -214,18 +214,18 @@ impl Consumer {
     /// # Safety
     /// As for [`Producer::new`].
     pub unsafe fn new(base: NonNull<u8>, capacity: usize, payload: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let memory = unsafe { Memory::new(base, capacity) };
         Self { memory, payload, reader: Reader::new(memory.capacity), next: 0, taken: None }
     }
 
-    /// What lies at the beginning of the ring.
+    /// The header at the beginning of the ring.
     #[inline]
     pub fn header(&self) -> &Header {
         self.memory.header()
     }
 
-    /// Sleeps where no message is there. It may come back early.
+    /// Sleeps if no message is there. It may return early.
     #[inline]
     pub fn sleep_until_arrived(&mut self) -> Result<(), Error> {
         let memory = self.memory;
@@ -257,7 +257,7 @@ impl Consumer {
             return Err(corrupt("length"));
         }
         place.advance += record(place.len);
-        // The second holds by itself where the first does, unless the other end skips wrongly.
+        // The first check implies the second, unless the other end skips wrongly.
         if place.advance > available || place.at + record(place.len) > self.memory.capacity {
             return Err(corrupt("length"));
         }
@@ -265,16 +265,16 @@ impl Consumer {
         Ok(Step::Done)
     }
 
-    /// The message taken; empty where none is.
+    /// The taken message; empty if there is none.
     #[inline]
     pub fn message(&self) -> &[u8] {
         let Place { at, len, .. } = self.taken.unwrap_or_default();
-        // SAFETY: `take` checked that the record lies within what the producer handed over; it is
-        // this end's until `release`, which ends it.
+        // SAFETY: `take` checked that the record lies within the bytes published by the producer; it
+        // belongs to this end until `release`, which ends it.
         unsafe { slice::from_raw_parts(self.memory.payload(at).as_ptr(), len) }
     }
 
-    /// Gives the room of the message taken back.
+    /// Gives back the room of the taken message.
     #[inline]
     pub fn release(&mut self) {
         if let Some(place) = self.taken.take() {

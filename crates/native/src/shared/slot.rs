@@ -1,17 +1,17 @@
-//! One word for each direction that hands a message over: who sends writes it, the other end only
+//! One word per direction that hands a message over: the sender writes it, the other end only
 //! reads it.
 //!
-//! The word says in one store how long the message is, the how-manieth it is, where it lies, and how
-//! many messages of the other direction this end has done with. So an answer gives the room of the
-//! question back without a write of its own: in a ping-pong each word is written once a message.
+//! One store publishes the length, the sequence number and the room of a message, and the number of
+//! the peer's messages that this end has released. So an answer gives back the room of the question
+//! without a separate write: in a ping-pong, each word is written once per message.
 //!
-//! A message lies in one of three rooms. Each direction has one of its own, and one *travels*: it
-//! lies in the cache line of both words and belongs to one end at a time, to the leader at first.
-//! An end that has it sends its next message in it, and the other end has it once it has released
-//! that message. In a ping-pong every message goes this way, so that one cache line passes to and
-//! fro and each process writes the line that it has just read: the processor then hands it over for
-//! writing at the first read. With a line for each direction every message would take two transfers,
-//! one for the reader and one to take the line away from it again.
+//! A message lies in one of three rooms. Each direction has its own, and one *travels*: it shares a
+//! cache line with both words and belongs to one end at a time, at first to the leader. Its owner
+//! sends the next message in it, and the other end owns it after releasing that message. In a
+//! ping-pong every message uses it, so that a single cache line moves back and forth and each
+//! process writes the line that it has just read: the processor then transfers the line for writing
+//! at the first read. With one line per direction, every message would take two transfers: one for
+//! the reader and one to invalidate the reader's copy again.
 
 use ipcmark_transport::Error;
 
@@ -20,8 +20,8 @@ use super::{
     sync::{AtomicU64, Ordering},
 };
 
-/// What a word says. The numbers count up from 0 and wrap; two neighbours suffice to tell "new"
-/// from "known".
+/// The content of a word. The numbers count up from 0 and wrap; two neighbours suffice to distinguish
+/// new from known.
 #[derive(Clone, Copy, Default)]
 struct Word {
     len: u32,
@@ -30,7 +30,7 @@ struct Word {
     done: u16,
 }
 
-/// Where the length ends: it is at most 4 MiB.
+/// The bit after the length, which is at most 4 MiB.
 const TRAVELS: u64 = 1 << 31;
 
 impl Word {
@@ -48,73 +48,74 @@ impl Word {
     }
 }
 
-/// How far a ping-pong has come in which every message is answered by one of the same length in the same room. As long as
-/// it is in step, what the words will say is known before they say it.
+/// Progress of a ping-pong in which every message is answered by one of the same length in the same room. While the
+/// ends are in step, the next words are known in advance.
 ///
-/// Each step is a constant that the one before does not have to be waited for: what the processor is sure to guess costs
-/// nothing, and a value that passes through memory from step to step would cost five cycles each time.
+/// Each step is a constant, so that no step waits for the value of the previous one: a branch that the processor
+/// predicts costs nothing, and a value that passes through memory from step to step would cost five cycles each time.
 #[derive(Clone, Copy, PartialEq)]
 enum Step {
-    /// Nothing of it, or not yet.
+    /// Not in step, or nothing has arrived.
     Other,
-    /// The answer expected has been seen,
+    /// The expected answer has been seen.
     Seen,
-    /// received,
+    /// It has been received.
     Received,
-    /// and released: now the next message is due.
+    /// It has been released: the next message is due.
     Due,
 }
 
-/// One end's knowledge of both words, which it keeps packed: who polls compares them whole.
+/// One end's copy of both words, kept packed, because polling compares whole words.
 pub struct Ledger {
     payload: usize,
-    /// Whether the travelling room is mine.
+    /// True if this end owns the travelling room.
     holds: bool,
-    /// Whether the last message received is released.
+    /// True if the last received message is released.
     released: bool,
     step: Step,
-    /// The number of the last message received, in a field of its own width: compilers load a narrower one together with
-    /// its neighbours, and a load of what was stored in parts waits until all of it has left for the cache.
+    /// The sequence number of the last received message, in a separate full-width field: compilers load a narrower
+    /// one together with its neighbours, and a load of data that was stored in parts waits until all parts have left
+    /// for the cache.
     received: u64,
-    /// My word as it stands in memory.
+    /// This end's word, as it is in memory.
     mine: u64,
-    /// The other end's word as last seen.
+    /// The last seen value of the other end's word.
     seen: u64,
-    /// What that will be if my last message is answered in step. It was found good before it comes, so that nothing is to
-    /// be checked when it has come. Where nothing is expected, what was seen.
+    /// The next value of the other end's word, if it answers the last message in step. It was validated in advance,
+    /// so that its arrival needs no checks. Equal to `seen` if nothing is expected.
     expected: u64,
-    /// My next word, if I answer that in step.
+    /// This end's next word, if it answers that in step.
     due: u64,
 }
 
 impl Ledger {
-    /// The ledger of two words of zero, for messages of at most `payload` bytes; one of the two ends
-    /// holds the travelling room at first.
+    /// The ledger of two words of zero, for messages of at most `payload` bytes; exactly one of the two
+    /// ends owns the travelling room at first.
     pub fn new(payload: usize, holds: bool) -> Self {
         let (step, received, mine, seen, expected, due) = (Step::Other, 0, 0, 0, 0, 0);
         Self { payload, holds, released: true, step, received, mine, seen, expected, due }
     }
 
-    /// Whether my next message is to lie in the travelling room.
+    /// True if this end's next message goes into the travelling room.
     #[inline]
     pub fn holds(&self) -> bool {
         self.holds
     }
 
-    /// The number of the last message released: what my word will say next.
+    /// The sequence number of the last released message, for this end's next word.
     #[inline]
     fn done(&self) -> u16 {
         (self.received as u16).wrapping_sub(u16::from(!self.released))
     }
 
-    /// Whether the other end has done with my last message, as far as known.
+    /// True if the other end is known to have released this end's last message.
     #[inline]
     pub fn has_room(&self) -> bool {
         Word::unpack(self.seen).done == Word::unpack(self.mine).sent
     }
 
-    /// Hands a message of `len` bytes over, and with it the room of what was released, and the
-    /// travelling room if it `travels` in it.
+    /// Publishes a message of `len` bytes, gives back all released room, and hands over the travelling
+    /// room if the message `travels` in it.
     #[inline(always)]
     pub fn publish(&mut self, mine: &AtomicU64, len: usize, travels: bool) {
         let what = Word { len: len as u32, travels, ..Word::default() }.pack() as u32;
@@ -131,7 +132,7 @@ impl Ledger {
         self.step = Step::Other;
     }
 
-    /// My next word, whatever came before.
+    /// This end's next word, in any state.
     #[cold]
     #[inline(never)]
     fn next(&self, len: usize, travels: bool) -> u64 {
@@ -139,8 +140,8 @@ impl Ledger {
         Word { len: len as u32, travels, sent, done: self.done() }.pack()
     }
 
-    /// Gives the room of what was released back, where no message has carried that over yet.
-    /// Whether there was something to say.
+    /// Gives back the released room, unless a message has done so already. True if the word has
+    /// changed.
     #[inline]
     pub fn acknowledge(&mut self, mine: &AtomicU64) -> bool {
         let (word, done) = (Word::unpack(self.mine), self.done());
@@ -151,15 +152,15 @@ impl Ledger {
         news
     }
 
-    /// Release pairs with the acquire in `look`: who sees the word sees the message that was written
-    /// before, and writes into the room only after it was read.
+    /// Release pairs with the acquire in `look`: the end that sees the word sees the message written
+    /// before it, and writes into a room only after it was read.
     #[inline]
     fn store(&mut self, mine: &AtomicU64, word: u64) {
         self.mine = word;
         mine.store(word, Ordering::Release);
     }
 
-    /// Looks at the other end's word.
+    /// Loads the other end's word.
     #[inline(always)]
     pub fn look(&mut self, theirs: &AtomicU64) -> Result<(), Error> {
         // Acquire pairs with the release in `store`.
@@ -175,7 +176,7 @@ impl Ledger {
         self.surprise(Word::unpack(word))
     }
 
-    /// Takes in a word that was not expected, if the other end may say it now.
+    /// Accepts an unexpected word, if it is valid in this state.
     #[cold]
     #[inline(never)]
     fn surprise(&mut self, theirs: Word) -> Result<(), Error> {
@@ -194,13 +195,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the other end's word still says what it said at the last look.
+    /// True if the other end's word has not changed since the last look.
     pub fn nothing_new(&self, theirs: &AtomicU64) -> bool {
         theirs.load(Ordering::Relaxed) == self.seen
     }
 
-    /// The length of the message that has arrived, as far as known, and whether it travels; from now
-    /// on it is received.
+    /// The length of the message that is known to have arrived, and true if it travels; this call
+    /// receives it.
     #[inline]
     pub fn receive(&mut self) -> Option<(usize, bool)> {
         let theirs = Word::unpack(self.seen);
@@ -213,8 +214,8 @@ impl Ledger {
         Some((theirs.len as usize, theirs.travels))
     }
 
-    /// Done with the message received, which `travels` or not. The next message says so, or
-    /// `acknowledge`.
+    /// Releases the received message, which `travels` or not. The next message or `acknowledge` tells the
+    /// other end.
     #[inline]
     pub fn release(&mut self, travels: bool) {
         self.released = true;

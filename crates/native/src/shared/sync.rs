@@ -1,5 +1,5 @@
-//! The atomics of the protocols: the processor's own, or loom's, with which a test goes through
-//! every order of events that the memory model allows.
+//! The atomics of the protocols: the processor's, or loom's, with which a test explores all
+//! interleavings that the memory model allows.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

@@ -1,16 +1,16 @@
-//! Every transport over shared memory, in every wait that it has, between two threads.
+//! Every transport over shared memory, with each of its waits, between two threads.
 
 use ipcmark_transport::{Endpoint, Error, MAX_PAYLOAD, Step, Transport, Wait};
 
 use crate::testing::{complete, one_way, ping_pong, receive, send, settings, with_ends};
 
-/// Around cache lines, pages, the smallest ring.
+/// Lengths around cache lines, pages and the smallest ring.
 const LENGTHS: [usize; 20] = [
     16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 112, 4079, 4080, 4096, 4097, 16_368, 16_385,
     65_537, 70_001,
 ];
 
-/// Around the largest payload.
+/// Lengths around the largest payload.
 const LARGE: [usize; 7] =
     [MAX_PAYLOAD, 16, MAX_PAYLOAD - 1, MAX_PAYLOAD - 63, 1_000_003, MAX_PAYLOAD, MAX_PAYLOAD];
 
@@ -20,7 +20,7 @@ fn in_every_wait<T: Transport>(transport: &T, test: impl Fn(&T, Wait)) {
     }
 }
 
-/// More messages than a ring holds, of lengths in no order.
+/// Varying lengths of more messages than a ring holds.
 fn lengths(count: usize, payload: usize) -> Vec<usize> {
     (0..count).map(|n| 16 + n * 7919 % (payload - 15)).collect()
 }
@@ -76,8 +76,8 @@ transports![
     signal
 ];
 
-/// The leader fills its way and goes on filling it while the follower, which has been told of
-/// nothing, takes one message after the other.
+/// The leader fills its outgoing direction and continues while the follower, which has no other
+/// signal, takes one message after the other.
 fn a_full_end_gets_room<T: Transport>(transport: &T, wait: Wait) {
     const COUNT: usize = 40;
     with_ends(
@@ -90,7 +90,7 @@ fn a_full_end_gets_room<T: Transport>(transport: &T, wait: Wait) {
             receive(&mut end, 16, COUNT);
         },
         |mut end| {
-            // Time for the leader to fill its way and to go to sleep: the other order works as well.
+            // Time for the leader to fill the ring and go to sleep: the other order works as well.
             std::thread::sleep(std::time::Duration::from_millis(20));
             for seed in 0..COUNT {
                 receive(&mut end, 50_000, seed);
@@ -100,8 +100,8 @@ fn a_full_end_gets_room<T: Transport>(transport: &T, wait: Wait) {
     );
 }
 
-/// Both ends are dropped with a message published that nobody took and with one on loan, the leader
-/// also with one taken. What an attempt says does not matter: the other end may be gone by then.
+/// Both ends are dropped with one published message not taken and one on loan, the leader also with
+/// one taken. The results of attempts do not matter: the other end may be gone by then.
 fn dropped_in_any_state<T: Transport>(transport: &T, wait: Wait) {
     with_ends(
         transport,
@@ -125,7 +125,7 @@ fn a_shared_memory_too_small_is_an_error_and_not_a_killed_process() {
     let limit = nix::sys::statvfs::statvfs("/dev/shm").unwrap();
     let bytes = limit.blocks() as usize * limit.fragment_size() as usize;
     if bytes == 0 {
-        return; // A memory file system without a limit would take all memory there is.
+        return; // An in-memory file system without a limit would take all memory.
     }
     let (mut one, _other) = crate::testing::rendezvous();
     let settings = settings(Wait::Spin, bytes);

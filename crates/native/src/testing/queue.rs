@@ -1,4 +1,4 @@
-//! The checks that every transport through a reliable queue of the kernel must pass.
+//! The checks that every transport through a reliable kernel queue must pass.
 
 use std::{fs, process::Command, thread};
 
@@ -6,7 +6,7 @@ use ipcmark_transport::{Endpoint, Role, Settings, Step, Transport, Wait};
 
 use super::{Left, complete, ping_pong, receive, rendezvous, send, settings};
 
-/// Opens both ends of a transport and hands them to one thread.
+/// Opens both ends of a transport, in two threads, and returns them.
 pub fn ends<T: Transport>(transport: &T, wait: Wait, payload: usize) -> (T::Endpoint, T::Endpoint)
 where
     T::Endpoint: Send,
@@ -27,8 +27,8 @@ where
     ends
 }
 
-/// Opens both ends of a transport in this thread, for ends that only the thread which opened them can use. Neither may
-/// wait for the other one to open.
+/// Opens both ends of a transport in this thread, for ends that only the opening thread can use. Neither may wait for
+/// the other to open.
 pub fn ends_of_this_thread<T: Transport>(
     transport: &T,
     settings: &Settings,
@@ -39,7 +39,7 @@ pub fn ends_of_this_thread<T: Transport>(
     (leader, transport.open(&others, &mut other).expect("the follower opens"))
 }
 
-/// Every length around the limits of a call.
+/// Lengths around the limits of one call.
 pub fn lengths() -> Vec<usize> {
     let mut lengths = vec![16, 17, 64, 100];
     for limit in [1 << 12, 1 << 13, 1 << 14, 65488, 1 << 16, 212_992, 1 << 20] {
@@ -49,7 +49,7 @@ pub fn lengths() -> Vec<usize> {
     lengths
 }
 
-/// Sends messages of these lengths to and fro.
+/// Sends messages of these lengths back and forth.
 pub fn exchange(transport: &impl Transport, wait: Wait) {
     ping_pong(transport, wait, 4 << 20, &lengths());
 }
@@ -63,7 +63,7 @@ where
     fill_and_drain_ends(ends, payload);
 }
 
-/// The same with ends that are open, and poll.
+/// The same with open ends, which poll.
 pub fn fill_and_drain_ends<E: Endpoint>((mut leader, mut follower): (E, E), payload: usize) {
     let len = |seed: usize| 16 + (seed * 37) % (payload - 15);
     for first in [0, 1_000_000, 2_000_000] {
@@ -73,7 +73,7 @@ pub fn fill_and_drain_ends<E: Endpoint>((mut leader, mut follower): (E, E), payl
         for seed in first..full {
             receive(&mut follower, len(seed), seed);
         }
-        // The message that did not fit, a part of which may be on its way.
+        // The message that did not fit, part of which may be in flight.
         complete(|| leader.publish());
         receive(&mut follower, len(full), full);
         assert_eq!(follower.take().unwrap(), Step::WouldBlock);
@@ -81,14 +81,14 @@ pub fn fill_and_drain_ends<E: Endpoint>((mut leader, mut follower): (E, E), payl
     }
 }
 
-/// Whether there was room for this message.
+/// True if there was room for this message.
 fn publishes(end: &mut impl Endpoint, len: usize, seed: usize) -> bool {
     complete(|| end.loan(len));
     end.room().copy_from_slice(&super::pattern(len, seed));
     end.publish().expect("no error") == Step::Done
 }
 
-/// Checks that an end whose peer closed first reads what is left, then fails.
+/// Checks that an end whose peer closed first reads the remaining messages, then fails.
 pub fn close_one_end<T: Transport>(transport: &T, wait: Wait)
 where
     T::Endpoint: Send,
@@ -96,7 +96,7 @@ where
     close_one_of(ends(transport, wait, 4096));
 }
 
-/// The same with ends that are open.
+/// The same with open ends.
 pub fn close_one_of<E: Endpoint>((mut leader, mut follower): (E, E)) {
     send(&mut follower, 100, 1);
     drop(follower);
@@ -106,14 +106,14 @@ pub fn close_one_of<E: Endpoint>((mut leader, mut follower): (E, E)) {
     assert!(error.contains("the other process closed its end"), "{error}");
 }
 
-/// The number of a process that has ended.
+/// The id of a process that has ended.
 pub fn dead_process() -> libc::pid_t {
     let mut child = Command::new("true").spawn().expect("a process");
     child.wait().expect("its end");
     child.id() as libc::pid_t
 }
 
-/// Makes the tests of a transport that is a reliable queue of the kernel.
+/// Generates the tests of a transport that is a reliable kernel queue.
 macro_rules! reliable_queue {
     ($transport:expr) => {
         #[test]
@@ -139,7 +139,7 @@ macro_rules! reliable_queue {
     };
 }
 
-/// The same for one whose ends belong to the thread that opened them.
+/// The same for a transport whose ends belong to the thread that opened them.
 macro_rules! one_thread_queue {
     ($transport:expr) => {
         #[test]

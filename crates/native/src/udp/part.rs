@@ -1,40 +1,39 @@
-//! How a message is cut into datagrams, and what each says about itself.
+//! The parts of a message: one datagram each, with a header.
 //!
-//! A datagram carries a head and at most [`DATA`] bytes of the message. The bytes of all parts lie
-//! one after the other in the buffers of both ends; a head stands right before its own bytes, so it
-//! takes the place of bytes of the part before, for as long as the datagram takes to be sent or
-//! received.
+//! A datagram carries a header and at most [`DATA`] bytes of the message. The bytes of all parts are
+//! contiguous in the buffers of both ends; a header stands directly before its own bytes, so it
+//! overwrites bytes of the part before, while the datagram is being sent or received.
 
-/// The most bytes that a datagram carries besides the head: with it less than 65507, which is all
-/// that UDP allows, and a multiple of 16.
+/// The most message bytes in a datagram: with the header less than 65507, UDP's limit, and a
+/// multiple of 16.
 pub const DATA: usize = 65_488;
 
-/// Bytes of the head.
+/// The size of the header in bytes.
 pub const HEAD: usize = 16;
 
-/// What the kernel may count against the receive buffer for one part: it rounds a datagram with
-/// its own bookkeeping up to the next power of two.
+/// The most that the kernel may charge to the receive buffer for one part: it rounds a datagram and
+/// its bookkeeping up to the next power of two.
 const COST: usize = 2 * 65_536 + 1_024;
 
-/// What a part says about itself.
+/// The header of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Number of the message.
+    /// The sequence number of the message.
     pub message: u32,
-    /// Number of the part in the message.
+    /// The number of the part in the message.
     pub index: u32,
-    /// Bytes of the whole message.
+    /// The length of the whole message in bytes.
     pub total: u32,
 }
 
 impl Head {
-    /// The head of the part that begins at a byte of a message.
+    /// The header of the part that begins at a byte of a message.
     #[inline]
     pub fn at(byte: usize, message: u32, total: usize) -> Self {
         Self { message, index: (byte / DATA) as u32, total: total as u32 }
     }
 
-    /// Writes the head.
+    /// Encodes the header.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
@@ -45,7 +44,7 @@ impl Head {
         bytes
     }
 
-    /// Reads a head.
+    /// Decodes a header.
     #[inline]
     pub fn from_bytes(bytes: [u8; HEAD]) -> Self {
         let field = |at: usize| {
@@ -54,14 +53,14 @@ impl Head {
         Self { message: field(0), index: field(4), total: field(8) }
     }
 
-    /// How many bytes of the message this part carries.
+    /// The number of message bytes in this part.
     #[inline]
     pub fn len(self) -> usize {
         (self.total as usize).saturating_sub(self.index as usize * DATA).min(DATA)
     }
 }
 
-/// How many parts a message of `len` bytes has.
+/// The number of parts of a message of `len` bytes.
 #[inline]
 pub fn count(len: usize) -> u32 {
     len.div_ceil(DATA) as u32
@@ -72,13 +71,13 @@ pub fn buffer(payload: usize) -> usize {
     count(payload) as usize * COST / 3 * 2 + COST
 }
 
-/// How many parts a receive buffer holds for certain, of a size as the kernel reports it. It frees
-/// a quarter of the buffer late.
+/// The number of parts that a receive buffer certainly holds, given its size as the kernel reports it.
+/// The kernel frees a quarter of the buffer late.
 pub fn window(granted: usize) -> u32 {
     ((granted / 4 * 3) / COST).max(1) as u32
 }
 
-/// After how many parts of a window the receiver tells how far it is.
+/// The number of parts of a window after which the receiver reports its progress.
 #[inline]
 pub fn half(window: u32) -> u32 {
     (window / 2).max(1)

@@ -1,4 +1,4 @@
-//! The receiving half of an end.
+//! The receiving half of an endpoint.
 
 use std::os::fd::AsRawFd;
 
@@ -14,21 +14,21 @@ use crate::{
     frame::refused,
 };
 
-/// What an end takes.
+/// The receiving half.
 pub struct Receiver {
-    /// A line for the first head, then the message, then room for one part more than fits.
+    /// A line for the first header, then the message, then room for one more part.
     buffer: Buffer,
-    /// Room for the longest part of a message, and a byte by which a longer datagram shows.
+    /// Room for the longest part of a message, plus one byte that reveals a longer datagram.
     part: usize,
-    /// The others, where there are several.
+    /// The other buffers, if there are several.
     spares: Spares,
     assembly: Assembly,
-    /// How many parts the receive buffer of the socket holds.
+    /// The number of parts that the receive buffer of the socket holds.
     window: u32,
 }
 
 impl Receiver {
-    /// Makes the half of a socket with this window.
+    /// Creates the half of a socket with this window.
     pub fn new(settings: &Settings, window: u32) -> Result<Self, Error> {
         let part = settings.payload.min(DATA) + 1;
         let len = ALIGNMENT + settings.payload + part;
@@ -41,24 +41,24 @@ impl Receiver {
         })
     }
 
-    /// The message taken.
+    /// The taken message.
     #[inline]
     pub fn message(&self) -> &[u8] {
         &self.buffer[ALIGNMENT..ALIGNMENT + self.assembly.total]
     }
 
-    /// Gives the message taken back.
+    /// Gives back the taken message.
     #[inline]
     pub fn release(&mut self) {
         self.assembly.expect(self.assembly.message.wrapping_add(1));
     }
 
-    /// Changes the buffer, in which there is nothing between a release and a take.
+    /// Exchanges the buffer, which is empty between a release and a take.
     pub fn next(&mut self) {
         self.spares.exchange(&mut self.buffer);
     }
 
-    /// Receives one datagram, so that it sleeps once at most.
+    /// Receives one datagram, so that it sleeps at most once.
     #[inline]
     pub fn take(&mut self, sockets: &Sockets) -> Result<Step, Error> {
         let at = ALIGNMENT + self.assembly.received;
@@ -76,7 +76,7 @@ impl Receiver {
         }
     }
 
-    /// Puts a part that was received at a byte of the buffer where it belongs.
+    /// Moves a part received at the offset `at` of the buffer to its place in the message.
     #[inline]
     fn place(&mut self, head: Head, count: usize, at: usize, sockets: &Sockets) -> Step {
         if !self.assembly.accept(head, count) {
@@ -95,8 +95,8 @@ impl Receiver {
         Step::WouldBlock
     }
 
-    /// Tells the sender after each half of a window how many parts have come. If that is lost, the
-    /// next one says it too.
+    /// Reports the number of received parts to the sender after each half of a window. If the report is
+    /// lost, the next one includes it.
     fn give_credit(&self, last: Head, sockets: &Sockets) {
         let count = last.index + 1;
         if count.is_multiple_of(part::half(self.window)) {
@@ -107,21 +107,21 @@ impl Receiver {
     }
 }
 
-/// What is known of the message that is coming in.
+/// The state of the incoming message.
 #[derive(Debug, PartialEq)]
 struct Assembly {
     /// The largest payload.
     limit: usize,
-    /// Number of the message that is coming in, or of the next one.
+    /// The sequence number of the incoming message, or of the next one.
     message: u32,
-    /// How many of its first bytes have come.
+    /// The number of its first bytes that have arrived.
     received: usize,
-    /// Its length, once a part of it has come.
+    /// Its length, after a part of it has arrived.
     total: usize,
 }
 
 impl Assembly {
-    /// Waits for this message and forgets the one before.
+    /// Waits for this message and discards the one before.
     fn expect(&mut self, message: u32) {
         self.message = message;
         self.received = 0;
@@ -133,9 +133,9 @@ impl Assembly {
         self.received == self.total
     }
 
-    /// Takes a datagram of `count` bytes in, if it is the next part of a message that no part is
-    /// missing of. A part of a newer message ends the wait for the rest of an older one; a part
-    /// that comes twice or out of turn counts as lost, and with it its message.
+    /// Accepts a datagram of `count` bytes if it is the next part of a message without missing parts. A
+    /// part of a newer message ends the wait for the rest of an older one; a duplicate or out-of-order
+    /// part counts as lost, and so does its message.
     #[inline]
     fn accept(&mut self, head: Head, count: usize) -> bool {
         let whole = head.len() > 0 && count == HEAD + head.len();
@@ -176,7 +176,7 @@ mod tests {
         lengths.iter().enumerate().flat_map(heads).collect()
     }
 
-    /// The messages that come out, by number, when these parts come in.
+    /// The numbers of the messages that are delivered when these parts arrive.
     fn assemble(parts: &[Head], first: u32) -> Vec<u32> {
         let mut assembly = Assembly { limit: 4 << 20, message: first, received: 0, total: 0 };
         let mut taken = vec![];

@@ -1,4 +1,4 @@
-//! The sending half of an end.
+//! The sending half of an endpoint.
 
 use std::os::fd::AsRawFd;
 
@@ -17,33 +17,33 @@ use crate::{
     frame::refused,
 };
 
-/// How often a sender that may send no more looks for a credit in vain before it gives the message
-/// up: about 200 ms, more than a scheduler keeps a process that is due from running.
+/// The number of failed checks for a credit before a sender with a full window drops the message: about
+/// 200 ms, more than a scheduler delays a runnable process.
 fn patience(wait: Wait) -> u32 {
     if wait == Wait::Spin { 100_000 } else { 40 }
 }
 
-/// What an end publishes.
+/// The sending half.
 pub struct Sender {
-    /// A line for the first head, then the message.
+    /// A line for the first header, then the message.
     buffer: Buffer,
-    /// The others, where there are several.
+    /// The other buffers, if there are several.
     spares: Spares,
-    /// Length of the message on loan, how many bytes of it are sent, and its number.
+    /// The length of the message on loan, the number of its bytes sent, and its sequence number.
     pub len: usize,
     sent: usize,
     message: u32,
-    /// How many parts may be on their way.
+    /// The number of parts that may be in flight.
     window: u32,
-    /// How many parts the receiver is known to have.
+    /// The number of parts that the receiver is known to have.
     credited: u32,
-    /// How often there was no credit since the last one.
+    /// The number of failed checks since the last credit.
     vain: u32,
     patience: u32,
 }
 
 impl Sender {
-    /// Makes the half for a receiver with this window.
+    /// Creates the half for a receiver with this window.
     pub fn new(settings: &Settings, window: u32) -> Result<Self, Error> {
         Ok(Self {
             buffer: Buffer::new(ALIGNMENT + settings.payload),
@@ -64,12 +64,12 @@ impl Sender {
         &mut self.buffer[ALIGNMENT..ALIGNMENT + self.len]
     }
 
-    /// Changes the buffer.
+    /// Exchanges the buffer.
     pub fn next(&mut self) {
         self.spares.exchange(&mut self.buffer);
     }
 
-    /// Sends what the window allows; sleeps once at most.
+    /// Sends as much as the window allows; sleeps at most once.
     #[inline]
     pub fn publish(&mut self, sockets: &Sockets) -> Result<Step, Error> {
         while self.sent < self.len {
@@ -89,7 +89,7 @@ impl Sender {
         Ok(self.finish())
     }
 
-    /// Looks for a credit. Without one for too long the message is lost, which is no error.
+    /// Checks for a credit. After too many failed checks the message is lost, which is no error.
     fn await_credit(&mut self, sockets: &Sockets) -> Result<Step, Error> {
         let mut credit = [0; HEAD];
         match recv(sockets.credit.as_raw_fd(), &mut credit, MsgFlags::empty()) {
@@ -106,7 +106,7 @@ impl Sender {
         }
     }
 
-    /// Counts a credit, unless it is for a message before this one.
+    /// Counts a credit, unless it is for an earlier message.
     fn accept(&mut self, credit: Head, count: usize) {
         if count == HEAD && credit.message == self.message && credit.index > self.credited {
             self.credited = credit.index.min(part::count(self.len));

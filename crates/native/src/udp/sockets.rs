@@ -1,4 +1,4 @@
-//! The sockets of one end, and what the ends tell each other about theirs.
+//! The sockets of one end, and the exchange of their addresses.
 
 use std::{
     io,
@@ -8,26 +8,26 @@ use std::{
 
 use ipcmark_transport::{Error, MAX_SLEEP, Rendezvous, Wait};
 
-/// What it is called in errors.
+/// The name of the socket in errors.
 pub const OBJECT: &str = "the UDP socket";
 
-/// The kernel rounds a sleep up to ticks of its clock, of 10 ms at most.
+/// The longest sleep: the kernel rounds it up to ticks of its clock, of at most 10 ms.
 const SLEEP: Duration = Duration::from_millis(MAX_SLEEP.as_millis() as u64 / 2);
 
 /// The sockets of one end.
 pub struct Sockets {
     /// For messages.
     pub data: UdpSocket,
-    /// For credits, apart so that a sender that waits for one does not meet a message.
+    /// For credits: separate, so that a sender waiting for one does not receive a message.
     pub credit: UdpSocket,
 }
 
-/// What one end tells the other about itself.
+/// The other end's addresses and window.
 #[derive(Debug, PartialEq)]
 pub struct Peer {
     pub data: SocketAddr,
     pub credit: SocketAddr,
-    /// How many parts its receive buffer holds.
+    /// The number of parts that its receive buffer holds.
     pub window: u32,
 }
 
@@ -48,12 +48,12 @@ impl Sockets {
             .ok_or_else(|| Error::new("read", "the other end's addresses", "they are none"))
     }
 
-    /// From now on both sockets hear the other end alone.
+    /// Connects both sockets, so that they receive from the other end alone.
     pub fn connect(&self, other: &Peer, wait: Wait) -> io::Result<()> {
         for (socket, address) in [(&self.data, other.data), (&self.credit, other.credit)] {
             socket.connect(address)?;
             socket.set_nonblocking(true)?;
-            // Whatever strangers sent before.
+            // Discard datagrams that other senders sent before.
             while socket.recv(&mut []).is_ok() {}
             socket.set_nonblocking(wait == Wait::Spin)?;
             socket.set_read_timeout(Some(SLEEP))?;

@@ -1,4 +1,4 @@
-//! Two ends that lose nothing, and two of which one does not listen.
+//! Two ends that lose nothing, and two of which one does not receive.
 
 use std::net::{Ipv4Addr, UdpSocket};
 
@@ -7,10 +7,10 @@ use ipcmark_transport::Wait;
 use super::{sockets::Peer, *};
 use crate::testing::{complete, pattern, queue, receive, send};
 
-/// A receive buffer that an ordinary user is granted everywhere.
+/// A receive buffer size that every user is granted.
 const SMALL: Udp = Udp { buffer: 212_992 };
 
-/// In one thread: where the receiver does not run for long, a message is given up and lost.
+/// In one thread: if the receiver did not run for long, a message would be dropped.
 #[test]
 fn every_length_goes_both_ways() {
     for transport in [TRANSPORT, SMALL] {
@@ -24,7 +24,7 @@ fn every_length_goes_both_ways() {
     }
 }
 
-/// Sends a message and receives it, as much of it as goes in turn.
+/// Sends and receives a message, alternating as far as each end gets.
 fn carry(from: &mut UdpEndpoint, to: &mut UdpEndpoint, len: usize, seed: usize) {
     complete(|| from.loan(len));
     from.room().copy_from_slice(&pattern(len, seed));
@@ -33,7 +33,7 @@ fn carry(from: &mut UdpEndpoint, to: &mut UdpEndpoint, len: usize, seed: usize) 
         published = published || from.publish().unwrap() == Step::Done;
         taken = to.take().unwrap() == Step::Done;
     }
-    // The last credit ends what the sender still waits for.
+    // The last credit ends the sender's wait.
     while !published {
         published = from.publish().unwrap() == Step::Done;
     }
@@ -52,7 +52,7 @@ fn a_small_buffer_means_credits() {
 fn a_message_that_nobody_takes_is_given_up() {
     for wait in [Wait::Spin, Wait::Block] {
         let (mut leader, mut follower) = queue::ends(&SMALL, wait, 4 << 20);
-        // Returns although the follower takes nothing, and so says nothing.
+        // Returns although the follower takes nothing and so sends no credit.
         send(&mut leader, 4 << 20, 1);
         drain(&mut follower);
         // The next message arrives.
@@ -120,7 +120,7 @@ fn addresses_read_back_as_they_were_written() {
     }
 }
 
-/// Takes what is left of a message that was given up.
+/// Takes the rest of a dropped message.
 fn drain(end: &mut UdpEndpoint) {
     for _ in 0..100 {
         assert_eq!(end.take().unwrap(), Step::WouldBlock, "delivered in part");

@@ -1,5 +1,5 @@
-//! How an end gets the ring of the other one. Since Linux 6.7 a ring's descriptor passes through no socket (SCM_RIGHTS
-//! fails with EINVAL), so each end takes it out of the other process, which needs the right to trace it.
+//! The transfer of one end's ring to the other. Since Linux 6.7 a ring's descriptor does not pass through a socket
+//! (SCM_RIGHTS fails with EINVAL), so each end takes it from the other process, which needs the right to trace it.
 
 use std::{
     fs, io,
@@ -16,19 +16,19 @@ use crate::{peer::Address, traceable};
 const OPERATION: &str = "take a ring of";
 const PROCESS: &str = "the other process";
 
-/// What the system calls a ring.
+/// The target of a ring's link in `/proc/self/fd`.
 const LINK: &str = "anon_inode:[io_uring]";
 
-/// Bytes that name a ring: those of a process, and the number of the descriptor there.
+/// The encoded size of a ring's name: the address of its process, and its descriptor's number there.
 const BYTES: usize = 16 + 4;
 
-/// Tells the other end of this ring, and takes that of the other end.
+/// Sends the name of this ring to the other end, and takes the other end's ring.
 pub fn exchange(own: &IoUring, peers: &mut dyn Rendezvous) -> Result<OwnedFd, Error> {
     let address = Address::own();
     peers.send(0, &name(address, own.as_raw_fd()), &[])?;
     let (peer, number) = read_name(&peers.receive(0)?.0)?;
     address.check_namespace(&peer, OPERATION)?;
-    // What the other end says may be the number of any process.
+    // The peer could send the number of any process.
     if !peer.is_this_program()? {
         let cause = format!("process {} is not the other end", peer.pid);
         return Err(Error::new(OPERATION, PROCESS, cause));
@@ -52,7 +52,7 @@ fn read_name(bytes: &[u8]) -> Result<(Address, RawFd), Error> {
     Ok((Address::from_bytes(address)?, RawFd::from_ne_bytes(number)))
 }
 
-/// Takes a descriptor of another process, if it is a ring.
+/// Takes a descriptor from another process, if it is a ring.
 fn take(process: libc::pid_t, number: RawFd) -> Result<Option<OwnedFd>, Errno> {
     let process = descriptor(libc::SYS_pidfd_open, [process, 0, 0])?;
     let taken = descriptor(libc::SYS_pidfd_getfd, [process.as_raw_fd(), number, 0])?;
@@ -60,9 +60,9 @@ fn take(process: libc::pid_t, number: RawFd) -> Result<Option<OwnedFd>, Errno> {
     Ok(link.is_ok_and(|link| link.as_os_str() == LINK).then_some(taken))
 }
 
-/// A call that makes a descriptor of three numbers.
+/// Makes a system call that takes three numbers and returns a descriptor.
 fn descriptor(call: libc::c_long, [a, b, c]: [i32; 3]) -> Result<OwnedFd, Errno> {
-    // SAFETY: both calls take numbers only, and return a new descriptor or an error.
+    // SAFETY: both calls take only numbers, and return a new descriptor or an error.
     unsafe {
         let fd = Errno::result(libc::syscall(call, a, b, c))?;
         Ok(OwnedFd::from_raw_fd(fd as RawFd))
@@ -78,7 +78,8 @@ fn explained(errno: Errno) -> Error {
     }
 }
 
-/// A process may always take a descriptor of its own, unless the calls are missing or a filter refuses them.
+/// The reason why taking a descriptor fails. A process may always take its own, unless the calls are missing or a
+/// filter refuses them.
 pub fn refused() -> Option<String> {
     let ring = IoUring::new(1).ok()?;
     let error = take(std::process::id() as libc::pid_t, ring.as_raw_fd()).err()?;

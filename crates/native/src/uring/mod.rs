@@ -1,10 +1,10 @@
-//! What the transports over io_uring have in common: rings, requests on their way through one, and whether the system
-//! lets a process have them.
+//! The common parts of the transports over io_uring: rings, pending requests, and the check that the system lets a
+//! process use them.
 //!
 //! - [`setup`]: a ring with the flags that this kernel knows;
 //! - [`requests`]: a ring for one request to send and one to receive, as the link of an end;
-//! - [`handover`]: how an end gets the ring of the other one;
-//! - [`support`]: why there is no io_uring here, and what helps.
+//! - [`handover`]: the transfer of one end's ring to the other;
+//! - [`support`]: the reason why io_uring is unavailable, and the remedy.
 
 pub mod handover;
 pub mod requests;
@@ -13,10 +13,10 @@ pub mod support;
 
 use ipcmark_transport::OptionSpec;
 
-/// What errors call a ring.
+/// The name of a ring in errors.
 pub const OBJECT: &str = "the io_uring";
 
-/// Who submits.
+/// The submitter of requests: a kernel thread or the end.
 pub const SQPOLL: OptionSpec = OptionSpec::new(
     "sqpoll",
     "on|off",

@@ -1,7 +1,7 @@
-//! A ring through which an end sends and receives: one request of each kind is on its way at most.
+//! A ring through which an end sends and receives: at most one request of each kind is pending.
 //!
-//! A request that is not done at once stays with the kernel, which has the address of its bytes until it completes. So
-//! an attempt that is made again waits for the request of the one before, and a ring takes back what is on its way
+//! A request that does not complete at once stays with the kernel, which has the address of its bytes until it
+//! completes. So a repeated attempt waits for the request of the previous one, and a ring cancels its pending requests
 //! before it is dropped.
 
 use std::{cell::Cell, io};
@@ -12,26 +12,26 @@ use nix::errno::Errno;
 
 use super::{OBJECT, setup};
 
-/// What a request is for: its place, and the number that its completion carries.
+/// The kind of a request: its slot, and the number in its completion.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// It sends.
+    /// A send request.
     Send = 0,
-    /// It receives.
+    /// A receive request.
     Receive = 1,
 }
 
-/// The number of a request to take another one back.
+/// The number of a cancel request.
 const CANCEL: u64 = 2;
 
-/// A request.
+/// The state of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Request {
-    /// There is none.
+    /// No request.
     None,
-    /// The kernel has it.
+    /// The kernel has the request.
     OnItsWay,
-    /// It is complete, with this result.
+    /// The request is complete, with this result.
     Complete(i32),
 }
 
@@ -39,35 +39,35 @@ enum Request {
 pub struct Requests {
     ring: IoUring,
     of: [Cell<Request>; 2],
-    /// Whether an attempt sleeps.
+    /// True if an attempt sleeps.
     sleeps: bool,
-    /// What was set of the ring.
+    /// The flags that the ring was set up with.
     flags: &'static str,
 }
 
 impl Requests {
-    /// A ring as the settings want it.
+    /// Creates a ring for these settings.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         let (ring, flags) = setup::ring(settings)?;
         let of = [Cell::new(Request::None), Cell::new(Request::None)];
         Ok(Self { ring, of, sleeps: settings.wait == Wait::Block, flags })
     }
 
-    /// The ring, to register what its requests use.
+    /// The ring, for registering the resources of its requests.
     pub fn ring(&self) -> &IoUring {
         &self.ring
     }
 
-    /// What was set of the ring.
+    /// The flags that the ring was set up with.
     pub fn flags(&self) -> &'static str {
         self.flags
     }
 
-    /// Makes a request unless one of its kind is on its way, and looks for its completion: the bytes that it moved, or
-    /// EAGAIN as long as it is not complete.
+    /// Makes a request unless one of its kind is pending, and checks for its completion: returns the number of bytes
+    /// moved, or EAGAIN while it is not complete.
     ///
     /// # Safety
-    /// The bytes of the request stay where they are, and nobody else uses them, until it is complete or this is
+    /// The bytes of the request do not move, and nothing else uses them, until it is complete or this value is
     /// dropped.
     #[inline]
     pub unsafe fn attempt(
@@ -77,7 +77,7 @@ impl Requests {
     ) -> Result<usize, Errno> {
         let place = &self.of[kind as usize];
         if place.get() == Request::None {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { self.push(&request().user_data(kind as u64)) };
             place.set(Request::OnItsWay);
             self.call(usize::from(self.sleeps))?;
@@ -90,18 +90,18 @@ impl Requests {
         if result < 0 { Err(Errno::from_raw(-result)) } else { Ok(result as usize) }
     }
 
-    /// Puts an entry into the queue, which has a place for each.
+    /// Puts an entry into the queue, which has room for every request.
     ///
     /// # Safety
     /// As for [`Self::attempt`].
     #[inline]
     unsafe fn push(&self, entry: &Entry) {
-        // SAFETY: no other view of the queue is alive; the rest is the caller's promise.
+        // SAFETY: no other view of the queue is alive; the rest is the caller's contract.
         let pushed = unsafe { self.ring.submission_shared().push(entry) };
         debug_assert!(pushed.is_ok(), "there are no more requests than entries");
     }
 
-    /// Whether requests became ready that complete in a call of this thread only, or have not been submitted.
+    /// True if there are completions that only a call of this thread processes, or requests that are not submitted.
     #[inline]
     fn has_work(&self) -> bool {
         // SAFETY: no other view of the queue is alive.
@@ -109,8 +109,8 @@ impl Requests {
         queue.taskrun() || queue.cq_overflow() || !queue.is_empty()
     }
 
-    /// Submits what is new, and waits until so many have completed. A call that was interrupted, or that the kernel has
-    /// no memory for at the moment, is made again with the next attempt.
+    /// Submits new requests, and waits until `wanted` have completed. A call that was interrupted, or that the kernel
+    /// currently has no memory for, is repeated by the next attempt.
     #[inline]
     fn call(&self, wanted: usize) -> Result<(), Errno> {
         match self.ring.submit_and_wait(wanted) {
@@ -119,7 +119,7 @@ impl Requests {
         }
     }
 
-    /// Takes what has completed out of the queue.
+    /// Removes completions from the queue.
     #[inline]
     fn reap(&self) {
         // SAFETY: no other view of the queue is alive.
@@ -130,14 +130,14 @@ impl Requests {
         }
     }
 
-    /// Takes back what is on its way: afterwards the kernel writes into no buffer of this end any more, and the other
-    /// end learns at once that the descriptors are closed.
+    /// Cancels pending requests: afterwards the kernel writes into no buffer of this end, and the other end
+    /// notices at once that the descriptors are closed.
     fn take_back(&self) -> Result<(), Errno> {
         let on_its_way = || self.of.iter().any(|place| place.get() == Request::OnItsWay);
         self.reap();
         for (number, place) in self.of.iter().enumerate() {
             if place.get() == Request::OnItsWay {
-                // SAFETY: the request has no memory.
+                // SAFETY: the request refers to no memory.
                 unsafe {
                     self.push(&opcode::AsyncCancel::new(number as u64).build().user_data(CANCEL))
                 };
@@ -154,7 +154,7 @@ impl Requests {
 impl Drop for Requests {
     fn drop(&mut self) {
         if self.take_back().is_ok() {
-            // A ring is torn down some time after it was closed, and has the files until then.
+            // A ring is torn down some time after its close, and holds the files until then.
             let _ = self.ring.submitter().unregister_files();
         }
     }
@@ -168,7 +168,7 @@ fn passing(error: &io::Error) -> Result<(), Errno> {
     }
 }
 
-/// Registers the files that requests name by their places.
+/// Registers the files that requests refer to by index.
 pub fn register_files(ring: &IoUring, files: &[i32]) -> Result<(), Error> {
     let registered = ring.submitter().register_files(files);
     registered.map_err(|e| Error::scarce("register descriptors with", OBJECT, e))

@@ -1,4 +1,4 @@
-//! A ring with the flags that its documentation recommends for one thread, as far as this kernel knows them.
+//! A ring with the flags that its documentation recommends for one thread, if this kernel knows them.
 
 use std::io;
 
@@ -7,30 +7,30 @@ use ipcmark_transport::{Error, Settings, Wait};
 
 use super::{OBJECT, SQPOLL, support};
 
-/// Entries of a submission queue: a request to send, one to receive, and one to cancel each.
+/// The entries of a submission queue: one send request, one receive request, and a cancel request for each.
 const ENTRIES: u32 = 4;
 
-/// So many milliseconds the kernel's thread looks for requests after the last one before it sleeps. The kernel's own
-/// choice, a second, would take a processor from the rows that take turns with this one.
+/// The time in milliseconds that the kernel's thread polls after the last request before it sleeps. The kernel's
+/// default, one second, would take a processor from the rows that alternate with this one.
 const IDLE_MS: u32 = 10;
 
-/// The number of the operation that lets a ring begin, IORING_REGISTER_ENABLE_RINGS.
+/// The number of the operation that enables a ring, IORING_REGISTER_ENABLE_RINGS.
 const ENABLE_RINGS: u8 = 12;
 
-/// What is asked of the kernel, and the words for it in a result.
+/// The flags requested from the kernel, and the words for them in a result.
 type Flags = (&'static str, fn(&mut Builder) -> &mut Builder);
 
-/// For an end that calls: its own thread alone submits, and completions are worked off in its own calls (Linux 6.1).
+/// For an end that makes calls: only its own thread submits, and its own calls process completions (Linux 6.1).
 const CALLING: Flags = ("single issuer, deferred task work", |builder| {
     builder.setup_single_issuer().setup_defer_taskrun()
 });
 
-/// For an end that polls: the same, and the kernel says in user memory when there is such work.
+/// For an end that polls: the same, and a flag in user memory shows that there are completions to process.
 const POLLING: Flags = ("single issuer, deferred task work, task work flag", |builder| {
     builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag()
 });
 
-/// With the kernel's thread, which works off completions itself.
+/// With the kernel's thread, which processes completions itself.
 const WITH_THREAD: Flags = ("single issuer, submission polled by the kernel", |builder| {
     builder.setup_single_issuer().setup_sqpoll(IDLE_MS)
 });
@@ -40,12 +40,12 @@ const PLAIN: Flags = ("no flags, which this kernel lacks", |builder| builder);
 const PLAIN_WITH_THREAD: Flags =
     ("submission polled by the kernel", |builder| builder.setup_sqpoll(IDLE_MS));
 
-/// Whether the settings ask for the kernel's thread.
+/// True if the settings request the kernel's thread.
 pub fn has_thread(settings: &Settings) -> bool {
     settings.is_set_to(SQPOLL.key.as_ref(), "on")
 }
 
-/// A ring as the settings want it, and what was set of it.
+/// Creates a ring for these settings; returns it with the words for its flags.
 pub fn ring(settings: &Settings) -> Result<(IoUring, &'static str), Error> {
     let flags = match (has_thread(settings), settings.wait) {
         (true, _) => [WITH_THREAD, PLAIN_WITH_THREAD],
@@ -58,7 +58,7 @@ pub fn ring(settings: &Settings) -> Result<(IoUring, &'static str), Error> {
     Ok(ring)
 }
 
-/// A ring with the first of these flags that the kernel knows.
+/// Creates a ring with the first of these flags that the kernel knows.
 fn first_known(flags: &[Flags]) -> io::Result<(IoUring, &'static str)> {
     let mut last = io::Error::from_raw_os_error(libc::EINVAL);
     for (words, set) in flags {
@@ -71,19 +71,19 @@ fn first_known(flags: &[Flags]) -> io::Result<(IoUring, &'static str)> {
     Err(last)
 }
 
-/// A ring that only has messages of other rings posted into it, with room for so many. Other processes have its
-/// descriptor: nothing can be submitted or registered with it.
+/// Creates a ring that only receives messages from other rings, with room for `room` of them. Other processes have
+/// its descriptor: it allows no submission and no registration.
 pub fn ring_of_notices(room: u32) -> Result<IoUring, Error> {
     let failed = |e| support::explained(Error::os("set up", OBJECT, e));
     let ring = IoUring::builder().setup_r_disabled().setup_cqsize(room).build(1).map_err(failed)?;
     let submitter = ring.submitter();
-    // As soon as anything is restricted, only what is named is allowed.
+    // The first restriction forbids everything that is not listed.
     let restricted = submitter.register_restrictions(&mut [Restriction::register_op(ENABLE_RINGS)]);
     restricted.and_then(|()| submitter.register_enable_rings()).map_err(failed)?;
     Ok(ring)
 }
 
-/// Before Linux 5.12 the thread that polls was none of the process, whose costs would lack it.
+/// Before Linux 5.12 the polling thread did not belong to the process, so its cost would be missing.
 fn check_thread(ring: &IoUring) -> Result<(), Error> {
     if ring.params().is_setup_sqpoll() && !ring.params().is_feature_native_workers() {
         let cause = "before Linux 5.12 what its thread costs is counted for no process";
@@ -103,7 +103,7 @@ mod tests {
         if lacks(support::probe(&[])) {
             return;
         }
-        // A flag about task work without the mode that it is about is refused as an unknown one is.
+        // A flag about task work, without the mode that it needs, is refused like an unknown one.
         let unknown: Flags = ("unknown", |builder| builder.setup_taskrun_flag());
         assert_eq!(first_known(&[unknown, PLAIN]).unwrap().1, PLAIN.0);
         assert!(first_known(&[unknown]).is_err());

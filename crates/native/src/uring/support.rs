@@ -1,4 +1,4 @@
-//! Whether the system lets this process have rings: found out by making one and using it.
+//! Checks if the system lets this process have rings, by creating and using one.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use ipcmark_transport::{Availability, Error};
 
 use crate::limits;
 
-/// Where the kernel keeps who may have rings (Linux 6.6).
+/// The file of the kernel's io_uring policy (Linux 6.6).
 const DISABLED: &str = "kernel/io_uring_disabled";
 
 const SYSCTL_REMEDY: &str = "sysctl kernel.io_uring_disabled=0";
@@ -22,15 +22,15 @@ pub struct Operation {
     pub code: u8,
     /// Its name.
     pub name: &'static str,
-    /// The first Linux that has it.
+    /// The first Linux version with it.
     pub since: &'static str,
 }
 
-/// Cancels what is on its way when an end is closed.
+/// Cancels pending requests when an end is closed.
 pub const CANCEL: Operation =
     Operation { code: opcode::AsyncCancel::CODE, name: "IORING_OP_ASYNC_CANCEL", since: "5.5" };
 
-/// Whether this process can have a ring with these operations.
+/// Available if this process can have a ring with these operations.
 pub fn probe(operations: &[Operation]) -> Availability {
     match missing(operations) {
         None => Availability::Available { version: None },
@@ -40,7 +40,7 @@ pub fn probe(operations: &[Operation]) -> Availability {
     }
 }
 
-/// What is missing, and what helps.
+/// The missing part, and the remedy.
 fn missing(operations: &[Operation]) -> Option<(String, &'static str)> {
     let ring = match IoUring::new(2) {
         Ok(ring) => ring,
@@ -61,15 +61,15 @@ fn missing(operations: &[Operation]) -> Option<(String, &'static str)> {
     ))
 }
 
-/// A request that does nothing, and its completion.
+/// Submits a request that does nothing, and waits for its completion.
 fn use_once(mut ring: IoUring) -> io::Result<()> {
-    // SAFETY: the request has no memory.
+    // SAFETY: the request refers to no memory.
     let pushed = unsafe { ring.submission().push(&opcode::Nop::new().build()) };
     pushed.map_err(io::Error::other)?;
     ring.submit_and_wait(1).map(drop)
 }
 
-/// Why a call was refused, and what helps.
+/// The reason why a call was refused, and the remedy.
 fn refused(call: &str, error: &io::Error) -> (String, &'static str) {
     let refused = |because: &str, remedy| (format!("{call} is refused: {because}"), remedy);
     match (error.raw_os_error(), limits::read(DISABLED)) {
@@ -87,7 +87,7 @@ fn refused(call: &str, error: &io::Error) -> (String, &'static str) {
     }
 }
 
-/// The same error with what helps.
+/// Adds the remedy to an error.
 pub fn explained(error: Error) -> Error {
     match error.os_error() {
         Some(libc::ENOMEM) => error.remedy(MEMORY_REMEDY),

@@ -1,4 +1,4 @@
-//! Both ends in one process, and what the other end may post that is not so.
+//! Both ends in one process, and false notices from a peer.
 
 use super::*;
 use crate::testing::{lacks, one_way, ping_pong, rendezvous, settings};
@@ -25,14 +25,14 @@ fn a_sender_that_runs_ahead_loses_nothing() {
     }
 }
 
-/// Both ends' rings, with room for so many notices.
+/// Both ends' rings, with room for `notices` notices.
 fn rings(wait: Wait, notices: u32) -> [Rings; 2] {
     let (mut one, mut other) = rendezvous();
     let settings = settings(wait, 64);
     std::thread::scope(|scope| {
         let follower = scope.spawn(|| Rings::open(&settings, notices, &mut other).unwrap());
         let leader = Rings::open(&settings, notices, &mut one).unwrap();
-        // A ring belongs to the thread that opened it, but this one only receives here.
+        // A ring belongs to the thread that opened it, but here this thread only receives.
         [leader, follower.join().unwrap()]
     })
 }
@@ -72,7 +72,7 @@ fn a_notice_of_another_message_is_refused() {
     }
 }
 
-/// The other process has the descriptor of the ring that notices come in.
+/// The other process has the descriptor of the ring that receives notices.
 #[test]
 fn nothing_can_be_submitted_or_registered_with_a_ring_of_notices() {
     if lacks(TRANSPORT.probe()) {
@@ -80,7 +80,7 @@ fn nothing_can_be_submitted_or_registered_with_a_ring_of_notices() {
     }
     let [sender, _receiver] = rings(Wait::Spin, 4);
     let files = [0];
-    // SAFETY: one descriptor, as is said.
+    // SAFETY: one descriptor, as the count says.
     let registered = unsafe {
         let (ring, register_files) = (sender.peer.as_raw_fd(), 2);
         libc::syscall(libc::SYS_io_uring_register, ring, register_files, files.as_ptr(), 1)

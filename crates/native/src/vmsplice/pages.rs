@@ -1,6 +1,6 @@
-//! The pages of a sender: a ring of them, used one after the other, so that one is written again only after the pipe has
-//! taken as many others as it holds. What lies in the pipe then are those others: the page has been read. So no answer of
-//! the receiver is needed, and no system call to ask for one.
+//! The pages of a sender: a ring in which each page is written again only after the pipe has taken as many other
+//! pages as it holds. The pipe then contains only those others, so the page has been read. This needs no answer from
+//! the receiver, and no system call to ask for one.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -14,22 +14,22 @@ use crate::{
     frame::HEAD,
 };
 
-/// Where a frame begins in its first page, so that the payload behind its head is aligned.
+/// The offset of a frame in its first page, which aligns the payload behind its header.
 pub(super) const LEAD: usize = ALIGNMENT - HEAD;
 
-/// Bytes of a page on this machine, which are what a pipe counts.
+/// The size in bytes of a page on this machine, the unit in which a pipe counts.
 pub(super) fn page_size() -> usize {
     sysconf(SysconfVar::PAGE_SIZE).ok().flatten().map_or(4096, |bytes| bytes as usize)
 }
 
-/// The pages, and where the message on loan lies.
+/// The pages, and the location of the message on loan.
 pub(super) struct Pages {
     memory: Buffer,
-    /// Where the first page begins in the memory.
+    /// The offset of the first page in the memory.
     base: usize,
     count: usize,
     page: usize,
-    /// The first page of the message on loan, and what it needs.
+    /// The first page of the message on loan, and its length.
     at: usize,
     len: usize,
 }
@@ -44,12 +44,12 @@ impl Pages {
         Self { memory, base, count, page, at: 0, len: 0 }
     }
 
-    /// How many there are.
+    /// The number of pages.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Begins a message. It lies in one piece: where the rest of the ring is too short, at the beginning.
+    /// Begins a message. It is contiguous: if the rest of the ring is too short, it goes to the beginning.
     #[inline]
     pub(super) fn begin(&mut self, len: usize) {
         self.len = len;
@@ -60,7 +60,7 @@ impl Pages {
         self.memory[head..head + HEAD].copy_from_slice(&(len as u64).to_le_bytes());
     }
 
-    /// Ends it: all of its pages are in the pipe.
+    /// Ends the message: all of its pages are in the pipe.
     #[inline]
     pub(super) fn finish(&mut self) {
         self.at += pages_of(self.len, self.page);
@@ -78,7 +78,7 @@ impl Pages {
         &mut self.memory[from..from + self.len]
     }
 
-    /// The message with its length before it.
+    /// The message with its length in front.
     #[inline]
     pub(super) fn frame(&self) -> &[u8] {
         let from = self.head();
@@ -86,25 +86,25 @@ impl Pages {
     }
 }
 
-/// How many pages a message touches.
+/// The number of pages that a message touches.
 #[inline]
 fn pages_of(len: usize, page: usize) -> usize {
     (LEAD + HEAD + len).div_ceil(page)
 }
 
-/// The fewest pages with which one is never written while it lies in a pipe of `slots`, where a message has `most` at most.
-/// Up to `most - 1` at the end of the ring are left out where a message does not fit; of the one that has the page again,
-/// up to `most - 1` more lie before it, and the page itself. All others were spliced since.
+/// The fewest pages with which no page is written while it is in a pipe of `slots`, for messages of at most `most`
+/// pages. Up to `most - 1` pages at the end of the ring are skipped if a message does not fit; the message that reuses
+/// the page has up to `most - 1` pages before it, and the page itself. All others were spliced in between.
 fn enough(slots: usize, most: usize) -> usize {
     slots + 2 * most - 1
 }
 
-/// Puts references to the pages of these bytes into a pipe; returns for how many bytes there was room.
+/// Puts references to the pages of these bytes into a pipe; returns the number of bytes that had room.
 #[inline]
 pub(super) fn splice(pipe: &OwnedFd, bytes: &[u8], flags: libc::c_uint) -> Result<usize, Errno> {
     let part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: the bytes are there, and the kernel only reads them. That nobody writes them until the receiver has read
-    // them is what the ring of pages is for.
+    // SAFETY: the bytes are valid, and the kernel only reads them. The ring of pages ensures that they are not written
+    // until the receiver has read them.
     let count = unsafe { libc::vmsplice(pipe.as_raw_fd(), &part, 1, flags) };
     Errno::result(count).map(|count| count as usize)
 }
@@ -113,7 +113,7 @@ pub(super) fn splice(pipe: &OwnedFd, bytes: &[u8], flags: libc::c_uint) -> Resul
 mod tests {
     use super::*;
 
-    /// Every page, when it is written again, was followed by as many others as the pipe holds.
+    /// Before a page is written again, at least as many other pages are spliced as the pipe holds.
     #[test]
     fn a_page_is_used_again_only_after_as_many_others_as_the_pipe_holds() {
         let page = page_size();

@@ -9,7 +9,7 @@ use crate::{
     completion::values as complete,
 };
 
-/// What is asked.
+/// The question.
 #[derive(Args)]
 pub(super) struct AdviseArguments {
     /// Bytes of a message, as 64, 4k or 1MiB
@@ -32,7 +32,7 @@ pub(super) struct AdviseArguments {
     #[arg(long, value_name = "PERCENT", value_parser = share_of_a_core, requires = "rate")]
     pub cpu_below: Option<f64>,
 
-    /// What else the transport must have
+    /// Further requirements on the transport
     #[arg(long, value_name = "NEED,…", value_enum, value_delimiter = ',')]
     pub needs: Vec<Need>,
 
@@ -49,7 +49,7 @@ pub(super) struct AdviseArguments {
     pub format: FormatWord,
 }
 
-/// What a transport must have beside figures.
+/// Requirements on a transport besides figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Need {
     /// No process beside the program's own has to run
@@ -75,7 +75,7 @@ pub(super) enum FormatWord {
     Json,
 }
 
-/// Percent of a core, of several cores more than a hundred.
+/// A percentage of one core, over 100 % for several cores.
 fn share_of_a_core(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').map(|number| number.trim_end().parse::<f64>());
     match number {
@@ -84,7 +84,7 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Flags of `ipcmark run` that advice decides itself.
+/// Flags of `ipcmark run` that `advise` sets itself.
 const DECIDED: [&str; 13] = [
     "plan",
     "format",
@@ -101,7 +101,7 @@ const DECIDED: [&str; 13] = [
     "trace",
 ];
 
-/// The flags of `ipcmark run` that it hands on.
+/// The flags of `ipcmark run` that it passes on.
 pub(super) fn shared_flags() -> Vec<Arg> {
     flags_of_run(&DECIDED)
 }

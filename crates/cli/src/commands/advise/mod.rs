@@ -26,15 +26,15 @@ use crate::{
     saved, selection,
 };
 
-/// Transports with the reason for which each is left out.
+/// Transports that are left out, each with the reason.
 type LeftOut = Vec<(String, String)>;
 
-/// What a user asks, read and checked.
+/// A user's question, parsed and checked.
 struct Asked<'a> {
     arguments: AdviseArguments,
     question: Question,
     run: RunArguments,
-    /// Whether the user says how long to measure.
+    /// True if the user sets the length of the measurement.
     is_length_given: bool,
     transports: &'a Transports,
 }
@@ -46,7 +46,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     words.extend(decided(&question).into_iter().map(OsString::from));
     let burns_no_core = arguments.cpu_below.is_some_and(|cores| cores <= 1.0);
     if burns_no_core && !is_given(invocation.flags, "waits") {
-        // A row that spins keeps at least one core busy: there is nothing to measure.
+        // A spinning row keeps at least one core busy: no need to measure it.
         words.push(format!("--waits={}", Wait::Block).into());
     }
     let run = RunArguments::of_words(&words)?;
@@ -102,7 +102,7 @@ fn decided(question: &Question) -> Vec<String> {
 }
 
 impl Asked<'_> {
-    /// Measures what can answer, and answers.
+    /// Measures the candidates and answers.
     fn measure(&self) -> Outcome {
         let registry = &self.transports.registry;
         let mut request = RunRequest::new(&self.run, registry)?;
@@ -156,7 +156,7 @@ impl Asked<'_> {
         Ok(ExitCode::from(u8::from(!answered || !exported)))
     }
 
-    /// Those of some transports that lack what is needed.
+    /// The given transports that lack a required property.
     fn unmet(&self, places: &[usize]) -> LeftOut {
         let definitions = places.iter().map(|at| self.transports.registry[*at].definition());
         let definitions = definitions.filter(|known| known.capabilities.span != Span::None);
@@ -167,7 +167,7 @@ impl Asked<'_> {
         unmet.collect()
     }
 
-    /// Shows the advice; whether there is any.
+    /// Shows the advice; true if there is one and it was printed.
     fn answer(&self, result: &RunResult, mut left_out: LeftOut) -> bool {
         let result = &*result.settled();
         let groups = groups(result);
@@ -196,20 +196,20 @@ impl Asked<'_> {
         is_answered && printed
     }
 
-    /// Whether a transport that is left out would have been asked for: by the flags, or in the file that was read.
+    /// True if a left-out transport was requested: by the flags, or as part of the file that was read.
     fn is_of(&self, result: &RunResult, name: &str) -> bool {
         let is_read = self.arguments.from.is_some();
         !is_read || result.cases.iter().any(|case| case.identity.transport == name)
     }
 
-    /// Writes the result where it was asked for; false where that failed, which is said.
+    /// Writes the result to the requested files; if that fails, prints the error and returns false.
     fn write(&self, result: &RunResult) -> bool {
         let written = exports::save(self.run.output.as_ref(), result);
         exports::write(&self.run.export, result) && written
     }
 }
 
-/// Transports of which no row was measured, each with the first reason.
+/// Transports without a measured row, each with the first reason.
 fn not_measured(result: &RunResult) -> LeftOut {
     let is_measured = |name: &str| {
         result.cases.iter().any(|case| case.identity.transport == name && case.reason().is_none())

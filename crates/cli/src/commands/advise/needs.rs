@@ -1,11 +1,12 @@
-//! What a transport must have beside figures, and what of it is known before and after it was measured.
+//! Requirements on a transport besides figures, checked before and after it is measured.
 
 use ipcmark_results::{Row, daemons};
 use ipcmark_transport::{Definition, FanOut, Span};
 
 use super::arguments::Need;
 
-/// Why a transport is no answer, or the need that it does not meet, in words; known before anything is measured.
+/// The reason why a transport cannot be the answer, or the requirement that it does not meet, in words; known
+/// before the measurement.
 pub(super) fn unmet(needs: &[Need], definition: &Definition) -> Option<&'static str> {
     let can = &definition.capabilities;
     if can.span == Span::Thread {
@@ -23,7 +24,8 @@ pub(super) fn unmet(needs: &[Need], definition: &Definition) -> Option<&'static 
     })
 }
 
-/// The daemons that a row needs and must not, in words; known from its processes.
+/// The daemons that a row needs although the user excludes them, in words; known from its
+/// processes.
 pub(super) fn daemon(needs: &[Need], row: &Row) -> Option<String> {
     let daemons = daemons(row);
     let is_refused = needs.contains(&Need::Daemonless) && !daemons.is_empty();

@@ -6,14 +6,14 @@ use clap::{Arg, Args, ValueEnum};
 
 use crate::arguments::{of_run::flags_of_run, values};
 
-/// What to compare.
+/// The two sides to compare.
 #[derive(Args)]
 pub(super) struct CompareArguments {
-    /// Result files of the base, parted by commas, each a run; with --run a plan
+    /// Result files of the base, separated by commas, each a run; with --run a plan
     #[arg(value_name = "BASE")]
     pub base: PathBuf,
 
-    /// Result files of the new side, parted by commas; with --run a plan
+    /// Result files of the new side, separated by commas; with --run a plan
     #[arg(value_name = "NEW")]
     pub new: PathBuf,
 
@@ -27,7 +27,7 @@ pub(super) struct CompareArguments {
     pub budget: Option<Duration>,
 
     /// Pairs of trials, one of each plan; what differs takes as many again
-    // What `ipcmark run` calls pairs is another thing, which a plan can say.
+    // In `ipcmark run`, and so in a plan, `--pairs` means something else.
     #[arg(id = "pairs_of_trials", long = "pairs", value_name = "N", requires = "run")]
     #[arg(value_parser = clap::value_parser!(u32).range(8..=10_000))]
     pub pairs: Option<u32>,
@@ -48,12 +48,12 @@ pub(crate) enum FormatWord {
     Junit,
 }
 
-/// Flags of `ipcmark run` that say how often it repeats, in which order, and what becomes of its result.
+/// Flags of `ipcmark run` that set the number of repetitions, their order, and the use of the result.
 pub(super) const OF_RUN_ALONE: [&str; 9] =
     ["plan", "format", "export", "output", "history", "live", "trials", "budget", "precision"];
 
-/// The flags of `ipcmark run` that override those of both plans: all but those, and the one whose word means the pairs of
-/// trials here.
+/// The flags of `ipcmark run` that override those of both plans: all but those above, and without `pairs`, which means
+/// the pairs of trials here.
 pub(super) fn shared_flags() -> Vec<Arg> {
     let flags = flags_of_run(&OF_RUN_ALONE).into_iter().filter(|arg| arg.get_id() != "pairs");
     flags.map(|arg| arg.requires("run")).collect()

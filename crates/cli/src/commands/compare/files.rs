@@ -1,4 +1,4 @@
-//! Result files compared.
+//! Comparison of result files.
 
 use std::{
     ffi::OsStr,
@@ -25,7 +25,7 @@ pub(super) fn compare(arguments: &CompareArguments) -> Result<ExitCode, String> 
 struct Files(Vec<(PathBuf, RunResult)>);
 
 impl Files {
-    /// Reads the files that are parted by commas.
+    /// Reads the files in a comma-separated list.
     fn read(list: &Path) -> Result<Self, String> {
         let paths = list.as_os_str().as_bytes().split(|byte| *byte == b',').map(OsStr::from_bytes);
         let read = |path: &OsStr| Ok((PathBuf::from(path), read(Path::new(path))?));

@@ -1,4 +1,4 @@
-//! `ipcmark compare`: what changed between result files, or between two plans measured in turns.
+//! `ipcmark compare`: the changes between result files, or between two plans measured in turns.
 
 mod arguments;
 mod files;

@@ -6,7 +6,7 @@ use ipcmark_engine::{Plan, PlannedRow, Registry, Slot};
 use ipcmark_results::{Identity, Load, Outcome, Touch};
 use ipcmark_transport::{Pattern, Wait};
 
-/// The properties by which a row of one plan is found in the other.
+/// The properties that identify a row of one plan in the other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RowKey {
     transport: String,
@@ -60,7 +60,7 @@ pub(super) fn measurable(plan: &Plan, registry: &Registry) -> BTreeSet<RowKey> {
     rows.filter(|(_, row)| row.verdict.is_none()).map(|(key, _)| key).collect()
 }
 
-/// Leaves these rows to be measured; the others get a verdict that says why they are not.
+/// Keeps these rows to be measured; the others get a verdict with the reason why they are not.
 pub(super) fn restrict(plan: &mut Plan, registry: &Registry, wanted: &BTreeSet<RowKey>) {
     let keys = keys(plan, registry);
     for (row, key) in plan.rows.iter_mut().zip(keys) {
@@ -71,7 +71,7 @@ pub(super) fn restrict(plan: &mut Plan, registry: &Registry, wanted: &BTreeSet<R
     }
 }
 
-/// Takes all rows out of the plan but these.
+/// Removes all other rows from the plan.
 pub(super) fn retain(plan: &mut Plan, registry: &Registry, wanted: &BTreeSet<RowKey>) {
     let mut keys = keys(plan, registry).into_iter();
     plan.rows.retain(|_| keys.next().is_some_and(|key| wanted.contains(&key)));

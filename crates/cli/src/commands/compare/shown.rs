@@ -8,7 +8,8 @@ use ipcmark_results::stats::Verdict;
 use super::arguments::FormatWord;
 use crate::output;
 
-/// Shows a comparison; the exit status, which is no success where a row is slower or there is none.
+/// Shows a comparison and returns the exit status, which is a failure if a row is slower or there
+/// is no row.
 pub(crate) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
     let text = match format {
         FormatWord::Table => {

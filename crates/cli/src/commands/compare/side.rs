@@ -21,7 +21,7 @@ use crate::{
     registry::{self, Transports},
 };
 
-/// A plan and what it is measured with.
+/// A plan with its transports and its request.
 pub(super) struct Side {
     pub name: String,
     pub transports: Transports,
@@ -59,16 +59,16 @@ impl Side {
     }
 }
 
-/// The words of `ipcmark run` that measure the same, for the record.
+/// The words of `ipcmark run` that measure the same, for the result file.
 fn command(words: &[OsString]) -> Vec<String> {
     let words = words.iter().map(|word| word.to_string_lossy().into_owned());
     ["ipcmark".into(), "run".into()].into_iter().chain(words).collect()
 }
 
-/// Both plans.
+/// Reads both plans.
 pub(super) fn read(paths: [&PathBuf; 2], flags: &ArgMatches) -> Result<[Side; 2], Failure> {
     let (base, mut new) = (Side::read(paths[0], flags)?, Side::read(paths[1], flags)?);
-    // Both members of a pair are measured in one order.
+    // Both members of a pair are measured in the same order.
     new.request.plan.seed = base.request.plan.seed;
     new.plan.seed = base.plan.seed;
     Ok([base, new])

@@ -24,19 +24,19 @@ use crate::{
     progress::Progress,
 };
 
-/// The fewest pairs: with fewer, not even equal signs of all tell a difference.
+/// The fewest pairs: with fewer, even equal signs of all pairs do not show a difference.
 const FEWEST_PAIRS: u32 = 8;
 
-/// The pairs that a budget is to hold, where nobody says how long a trial is.
+/// The number of pairs to fit into the budget, unless the user sets a trial's length.
 const USUAL_PAIRS: u32 = 16;
 
-/// The time for everything, where nobody says.
+/// The default time for everything.
 const BUDGET: Duration = Duration::from_secs(120);
 
-/// What a trial measures of a row at least and at most, where nobody says.
+/// The shortest and longest default measurement of a row in a trial.
 const LENGTHS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
 
-/// What a trial takes for each turn of this length, with probes, starts and checks.
+/// The expected time of a trial per measured time, with probes, starts and checks.
 const EXPECTED_FACTOR: u32 = 2;
 
 pub(super) fn compare(arguments: &CompareArguments, invocation: &Invocation<'_>) -> Outcome {
@@ -121,7 +121,7 @@ fn has_failed(change: &Change) -> bool {
     change.lone.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
 }
 
-/// The results of both sides, one a trial; those of one place are a pair.
+/// The results of both sides, one per trial; those with the same index are a pair.
 #[derive(Default)]
 struct Results([Vec<RunResult>; 2]);
 
@@ -130,14 +130,14 @@ impl Results {
         self.0[0].len().min(self.0[1].len()) as u32
     }
 
-    /// Of what both sides have.
+    /// The change over the pairs that both sides have.
     fn change(&self) -> Change<'_> {
         let pairs = self.pairs() as usize;
         let [base, new] = self.0.each_ref().map(|side| side[..pairs].iter().collect::<Vec<_>>());
         compare_pairs(&base, &new)
     }
 
-    /// What must be known of the machine, each note once.
+    /// The notes about the machine, each once.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         for note in self.0.iter().filter_map(|side| side.first()).flat_map(|first| &first.notes) {
@@ -148,7 +148,7 @@ impl Results {
         notes
     }
 
-    /// The rows of the last trial that failed.
+    /// The rows that failed in the last trial.
     fn failed(&self) -> BTreeSet<RowKey> {
         let cases = self.0.iter().filter_map(|side| side.last()).flat_map(|last| &last.cases);
         let failed = cases.filter(|case| case.status() == Status::Failed);
@@ -161,13 +161,13 @@ struct Turns<'a> {
     sides: &'a [Side; 2],
     interrupts: &'a Interrupts,
     observer: TurnObserver,
-    /// The pairs of each of the two measurements, where they are given.
+    /// The pairs of each of the two measurements, if given.
     given_pairs: Option<u32>,
     most_pairs: u32,
     budget: Duration,
-    /// What a trial measures of a row, where no plan says.
+    /// The length of a row's measurement in a trial, unless a plan sets it.
     length: Length,
-    /// The number of the next pair: no two have the same order.
+    /// The number of the next pair: no two pairs have the same order.
     next: u32,
     began: Instant,
 }
@@ -189,7 +189,8 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Chooses how long a trial measures each of so many rows. Half of the budget is for the second measurement.
+    /// Chooses the length of each row's measurement in a trial. Half of the budget is for the second
+    /// measurement.
     fn plan(&mut self, rows: usize) {
         let turns = 2 * USUAL_PAIRS * EXPECTED_FACTOR * rows.max(1) as u32;
         let [least, most] = LENGTHS;
@@ -197,7 +198,7 @@ impl<'a> Turns<'a> {
         self.length = Length::Time(time.clamp(least, most));
     }
 
-    /// Measures pairs of these rows until there are enough, or the time is over. A row that fails is not tried again.
+    /// Measures pairs of these rows until there are enough or the time is over. A row that fails is not retried.
     fn measure(
         &mut self,
         mut wanted: BTreeSet<RowKey>,
@@ -211,7 +212,7 @@ impl<'a> Turns<'a> {
         });
         let until = if self.next == 1 { self.budget / 2 } else { self.budget };
         let (mut results, mut longest) = (Results::default(), Duration::ZERO);
-        // Where nothing can be measured one pair says why.
+        // If nothing can be measured, one pair gives the reasons.
         let is_first = self.next == 1;
         while (is_first && results.pairs() == 0) || !wanted.is_empty() {
             let enough = self.given_pairs.unwrap_or(FEWEST_PAIRS).min(self.most_pairs);
@@ -237,7 +238,8 @@ impl<'a> Turns<'a> {
         Ok(results)
     }
 
-    /// One pair: A B, or B A where the last was A B. Both have one order of their rows, and one placement.
+    /// Measures one pair: A B, or B A if the last was A B. Both use the same order of rows and the same
+    /// placement.
     fn pair(&mut self, plans: &mut [Plan; 2], results: &mut Results) -> Result<(), Error> {
         let order = if self.next % 2 == 1 { [0, 1] } else { [1, 0] };
         for side in order {
@@ -259,12 +261,12 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Shows how far the comparison is.
+/// Shows the progress of the comparison.
 struct TurnObserver {
     progress: Progress,
     began: Instant,
     budget: Duration,
-    /// Trials of each side, where they are given.
+    /// Trials of each side, if given.
     expected: Option<u32>,
     pair: u32,
     side: String,

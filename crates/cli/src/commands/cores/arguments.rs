@@ -6,7 +6,7 @@ use clap::{Args, Command, ValueEnum};
 
 use crate::{arguments::values, completion::values as complete};
 
-/// What to map.
+/// The processors to map, and the measurement of each pair.
 #[derive(Args)]
 pub(super) struct CoresArguments {
     /// The processors, as 0-3,8 [default: all that this process may use]
@@ -22,16 +22,17 @@ pub(super) struct CoresArguments {
     #[arg(add = complete::sizes())]
     pub size: String,
 
-    /// How the ends wait, with --transport [default: spin where it has it]
+    /// Wait of the ends, with --transport [default: spin where it has it]
     #[arg(short, long, value_name = "WAIT", requires = "transport")]
     #[arg(add = complete::waits())]
     pub wait: Option<String>,
 
-    /// How long each pair is measured [default: 300ms, of few pairs up to 2s]
+    /// Time to measure each pair [default: 300ms, up to 2s for few pairs]
     #[arg(short, long, value_name = "DURATION", value_parser = values::duration)]
     pub duration: Option<Duration>,
 
-    /// Measure all pairs, however many they are; else 256 of them at random, from each kind as many
+    /// Measure all pairs, however many they are; otherwise at most 256 of them, chosen at random
+    /// and evenly from each kind
     #[arg(long)]
     pub all: bool,
 
@@ -43,7 +44,7 @@ pub(super) struct CoresArguments {
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
 
-    /// What every random choice is made from
+    /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -61,14 +62,14 @@ pub(super) enum FormatWord {
     Json,
 }
 
-/// All pairs together are measured for about so long, unless they are many.
+/// The approximate time for all pairs together, unless there are many.
 const TOGETHER: Duration = Duration::from_secs(6);
 
 const SHORTEST: Duration = Duration::from_millis(300);
 const LONGEST: Duration = Duration::from_secs(2);
 
 impl CoresArguments {
-    /// How long each of so many pairs is measured: on a virtual machine distances change within seconds.
+    /// The measured time of each pair: on a virtual machine distances change within seconds.
     pub(super) fn each(&self, pairs: usize) -> Duration {
         let usual = (TOGETHER / pairs.max(1) as u32).clamp(SHORTEST, LONGEST);
         self.duration.unwrap_or(usual)

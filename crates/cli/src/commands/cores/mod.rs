@@ -29,7 +29,7 @@ use crate::{
     output, registry,
 };
 
-/// A session for each pair takes so long beside its measurement.
+/// The time that a session takes per pair in addition to its measurement.
 const SESSION: Duration = Duration::from_millis(700);
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
@@ -56,7 +56,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
         transports: &transports,
         interrupts: &interrupts,
     });
-    // The command line is checked before the first pair is measured.
+    // Checks the command line before the first pair is measured.
     let what = match &through {
         None => "a bare cache line".into(),
         Some(through) => {
@@ -92,7 +92,7 @@ fn end(cpu: &MatrixCpu) -> MatrixEnd {
     MatrixEnd { id: cpu.id, name: cpu.id.to_string(), place }
 }
 
-/// The processors that were named, of those that this process may use.
+/// The named processors, which must be among those that this process may use.
 fn wanted(usable: Vec<Cpu>, list: Option<&str>) -> Result<Vec<Cpu>, String> {
     let Some(list) = list else { return Ok(usable) };
     let named = topology::numbers(list);
@@ -142,7 +142,7 @@ fn measure(
     cells
 }
 
-/// The distances of a pair by a bare cache line, and their shares of the time.
+/// A pair's distances over a bare cache line, and their shares of the time.
 fn line(cpus: (u32, u32), duration: Duration) -> Result<Vec<MatrixPart>, String> {
     let probes = pair::probes(cpus, duration).map_err(|error| error.to_string())?;
     let distances = Division::of(&probes).distances.into_iter();
@@ -153,7 +153,7 @@ fn line(cpus: (u32, u32), duration: Duration) -> Result<Vec<MatrixPart>, String>
     Ok(parts.collect())
 }
 
-/// The processors in the order of the map: what is near stands together.
+/// The processors in the order of the map: near ones are adjacent.
 fn places(cpus: &[Cpu]) -> Vec<MatrixCpu> {
     let nodes: BTreeMap<u32, u32> = topology::nodes();
     let place = |cpu: &Cpu| MatrixCpu {

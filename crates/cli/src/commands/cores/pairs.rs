@@ -1,4 +1,4 @@
-//! Which pairs of processors are measured, and in which order.
+//! The pairs of processors to measure, and their order.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// Pairs that are measured where not all are asked for.
+/// The number of pairs that are measured without --all.
 const MOST: usize = 256;
 
 /// A pair of processors, the one with the smaller number first.
@@ -18,7 +18,8 @@ pub(super) struct Pair {
     pub relation: Relation,
 }
 
-/// The pairs to measure, in random order, so that a machine that changes meanwhile favours none; and how many are left out.
+/// The pairs to measure and the number of pairs left out. The order is random, so that a machine that changes meanwhile
+/// favours none.
 pub(super) fn choose(cpus: &[Cpu], all: bool, seed: u64) -> (Vec<Pair>, usize) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut kinds: BTreeMap<Relation, Vec<Pair>> = BTreeMap::new();
@@ -32,7 +33,7 @@ pub(super) fn choose(cpus: &[Cpu], all: bool, seed: u64) -> (Vec<Pair>, usize) {
     let count = kinds.values().map(Vec::len).sum();
     let wanted = if all { count } else { MOST.min(count) };
     let mut chosen = Vec::with_capacity(wanted);
-    // One of each kind in turn: there are few pairs of threads of one core, and they are to be seen.
+    // One of each kind in turn: pairs of threads of one core are few, and must appear.
     while chosen.len() < wanted {
         let next = kinds.values_mut().filter_map(Vec::pop);
         chosen.extend(next.take(wanted - chosen.len()));

@@ -1,4 +1,4 @@
-//! What a pair of processors takes through a transport: a run of one row for each.
+//! The time between two processors through a transport: a run of one row for each pair.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     registry::Transports,
 };
 
-/// What is measured between each pair.
+/// The transport and the conditions to measure for each pair.
 pub(super) struct Through<'a> {
     pub transport: String,
     pub size: String,
@@ -44,7 +44,8 @@ impl Through<'_> {
         Ok(request)
     }
 
-    /// What the transport takes between two processors, at each of their distances; or why it cannot be measured.
+    /// The transport's times between two processors, one for each of their distances, or the reason why it cannot
+    /// be measured.
     pub(super) fn measure(&self, pair: (u32, u32)) -> Result<Vec<MatrixPart>, String> {
         let request = self.request(pair).map_err(|_| "the command line is wrong".to_owned())?;
         let found =

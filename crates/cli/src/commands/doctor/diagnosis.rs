@@ -1,4 +1,4 @@
-//! All that is found of a machine, whatever shows it.
+//! The complete diagnosis of a machine, independent of the output format.
 
 use std::{cmp::Reverse, time::Duration};
 
@@ -10,19 +10,19 @@ use super::{
     verdict::Verdict,
 };
 
-/// All that is found of a machine.
+/// The complete diagnosis of a machine.
 pub(super) struct Diagnosis {
-    /// What was measured; `None` where the system does not let us.
+    /// The measurements; `None` if the system does not allow them.
     pub examination: Option<Examination>,
-    /// The facts, the weightiest first; those without an effect stand last, in their own order.
+    /// The facts, the weightiest first; those without an effect come last, in their own order.
     pub findings: Vec<Finding>,
-    /// What the machine is fit for.
+    /// The questions that the machine can answer.
     pub verdict: Verdict,
 }
 
 impl Diagnosis {
-    /// Reads the facts, measures for `duration`, and judges. What is measured would show in the facts: it takes all
-    /// processors.
+    /// Reads the facts, then measures for `duration`, and judges. The facts come first, because the measurement
+    /// uses all processors and would show in them.
     pub(super) fn of(system: &System, duration: Duration) -> Self {
         let facts = facts::findings(system);
         let (examination, measured) = match examination::examine(&system.cpus, duration) {
@@ -35,7 +35,7 @@ impl Diagnosis {
         Self::new(examination, [measured, facts].concat())
     }
 
-    /// Judges.
+    /// Derives the verdict from the findings.
     pub(super) fn new(examination: Option<Examination>, mut findings: Vec<Finding>) -> Self {
         findings
             .sort_by_key(|finding| Reverse(finding.effect.as_ref().map(|effect| effect.weight)));

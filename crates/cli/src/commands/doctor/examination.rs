@@ -1,5 +1,5 @@
-//! What is measured of the machine: several turns of hiccups, probes and hand-overs, so that every part sees
-//! the whole time.
+//! The measurements of the machine: several turns of hiccups, probes and hand-overs, so that every part
+//! covers the whole time.
 
 use std::time::Duration;
 
@@ -16,33 +16,34 @@ use ipcmark_transport::Error;
 use crate::distances::Division;
 use crate::progress::Progress;
 
-/// Turns of the time.
+/// The number of turns.
 const TURNS: u32 = 5;
 
-/// Parts of a turn, in percent; the rest is the canary's and that of threads that start.
+/// The parts of a turn, in percent; the rest is for the canary and the start of threads.
 const HICCUPS: u32 = 38;
 const PROBES: u32 = 42;
 const HAND_OVERS: u32 = 15;
 
-/// The most hand-overs of a turn that are kept.
+/// The most hand-overs that are kept from a turn.
 const MOST_HAND_OVERS: usize = 100_000;
 
-/// A thread that uses this part of a processor is busy.
+/// A thread that uses more than this share of a processor is busy.
 const BUSY: f64 = 0.05;
 
-/// What was measured.
+/// The measurements of the machine.
 pub(super) struct Examination {
     /// The hiccups of each processor.
     pub hiccups: Vec<Hiccups>,
-    /// Pairs of processors, first the one that `ipcmark run` takes.
+    /// Pairs of processors; the first is the one that `ipcmark run` uses.
     pub pairs: Vec<Pair>,
-    /// Nanoseconds of round trips between sleeping threads on the first pair.
+    /// Round trips between sleeping threads on the first pair, in nanoseconds.
     pub hand_overs_ns: Vec<u64>,
-    /// Nanoseconds of a step of the canary on the first processor, one for each turn and one at the end.
+    /// The time of a canary step on the first processor, in nanoseconds; one for each turn and one at
+    /// the end.
     pub canary_ns: Vec<f64>,
-    /// What the machine took meanwhile.
+    /// The machine's conditions during the measurement.
     pub conditions: Conditions,
-    /// The CPU time of this process meanwhile.
+    /// The CPU time of this process during the measurement.
     pub own_cpu_ns: u64,
     /// Threads of other programs that were busy all the time, the busiest first.
     pub others: Vec<Other>,
@@ -53,9 +54,9 @@ pub(super) struct Examination {
 pub(super) struct Pair {
     /// Their numbers.
     pub cpus: (u32, u32),
-    /// How the system says that they lie.
+    /// Their relation according to the system.
     pub relation: Relation,
-    /// How many probes there were.
+    /// The number of probes.
     pub probes: usize,
     /// Their distances.
     pub division: Division,
@@ -65,7 +66,7 @@ pub(super) struct Pair {
 pub(super) struct Other {
     /// The name of its process.
     pub process: String,
-    /// Processors' worth of time.
+    /// The used CPU time, in processors.
     pub share: f64,
 }
 
@@ -86,7 +87,7 @@ pub(super) fn examine(cpus: &[Cpu], duration: Duration) -> Result<Examination, E
     measurement.finish()
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 struct Measurement {
     ids: Vec<u32>,
     /// The pairs, each with its probes.
@@ -131,7 +132,7 @@ impl Measurement {
         }
     }
 
-    /// The first pair has half of the time, or all of it.
+    /// Probes the pairs. The first pair gets half of the time, or all of it if it is alone.
     fn add_probes(&mut self, time: Duration) -> Result<(), Error> {
         let others = self.pairs.len().saturating_sub(1) as u32;
         for (at, (link, probes)) in self.pairs.iter_mut().enumerate() {
@@ -183,7 +184,7 @@ impl Link {
     }
 }
 
-/// The processors that `ipcmark run` takes, and two more for each other relation; none with one processor.
+/// The processors that `ipcmark run` uses, and one pair for each other relation; empty with one processor.
 fn links(cpus: &[Cpu]) -> Result<Vec<Link>, Error> {
     let Some((leader, follower)) = usual(cpus)? else { return Ok(Vec::new()) };
     let mut links = vec![Link::between(leader, follower)];

@@ -1,4 +1,5 @@
-//! The diagnosis as a block of Markdown for a bug report. It names no host, no user, no program and no directory.
+//! The diagnosis as a block of Markdown for a bug report. It contains no names of hosts, users, programs or
+//! directories.
 
 use std::fmt::Write;
 
@@ -56,7 +57,7 @@ fn facts(diagnosis: &Diagnosis) -> String {
     table(&["fact", "value", "effect"], diagnosis.findings.iter().map(line))
 }
 
-/// A table, or nothing where it would have no line.
+/// A table, or nothing if it has no lines.
 fn table(head: &[&str], lines: impl Iterator<Item = String>) -> String {
     let lines: String = lines.collect();
     let rule = vec!["---"; head.len()];
@@ -70,7 +71,7 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Text that Markdown takes as it stands.
+/// The text with Markdown's special characters escaped.
 fn cell(text: &str) -> String {
     let mut cell = String::new();
     for char in plain(text).chars() {

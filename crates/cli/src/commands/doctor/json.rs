@@ -26,7 +26,7 @@ pub(super) fn json(diagnosis: &Diagnosis) -> Value {
     })
 }
 
-/// How well a question can be answered.
+/// The word for how well a question can be answered.
 fn answer(weight: Weight) -> &'static str {
     match weight {
         Weight::Note => "fit",

@@ -1,4 +1,4 @@
-//! Judgements of what was measured, one entry each.
+//! Judgements of the measurements, one entry each.
 
 use ipcmark_machine::{
     conditions::ThreadTime,
@@ -10,7 +10,7 @@ use ipcmark_report::duration;
 use super::examination::Examination;
 use crate::distances::{Division, percent};
 
-/// A fact that is measured.
+/// A measured fact.
 struct Measured {
     name: &'static str,
     source: &'static str,
@@ -52,7 +52,7 @@ const MEASURED: &[Measured] = &[
     },
 ];
 
-/// All that was measured.
+/// The findings of all measured facts.
 pub(super) fn findings(examination: &Examination, system: &System) -> Vec<Finding> {
     let find = |measured: &Measured| {
         let Examined { value, effect } = (measured.examine)(examination, system)?;
@@ -61,13 +61,13 @@ pub(super) fn findings(examination: &Examination, system: &System) -> Vec<Findin
     MEASURED.iter().filter_map(find).collect()
 }
 
-/// The names of all that is measured.
+/// The names of all measured facts.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MEASURED.iter().map(|measured| measured.name)
 }
 
-/// The effect of a share of the time that is lost: none, a reservation from `some` on, unfit from `much` on.
+/// The effect of a lost share of the time: none, a reservation from `some` on, unfit from `much` on.
 fn lost(
     share: f64,
     [some, much]: [f64; 2],
@@ -82,7 +82,7 @@ fn lost(
     Some(Effect::new(weight, questions, sentence))
 }
 
-/// With so much of the time lost, little remains to be compared.
+/// The shares of lost time that cause a reservation, and that leave too little to compare.
 const APART: [f64; 2] = [0.02, 0.5];
 
 fn examine_distances(examination: &Examination, system: &System) -> Option<Examined> {
@@ -92,7 +92,7 @@ fn examine_distances(examination: &Examination, system: &System) -> Option<Exami
     let value = words.collect::<Vec<_>>().join("; ");
     let first = &examination.pairs.first()?.division;
     let effect = apart(first).or_else(|| several(first));
-    // Where other programs have the processors, the host cannot help.
+    // If other programs use the processors, the host cannot help.
     let is_delayed = run_delay(examination).is_some_and(|share| share >= DELAYED[0]);
     let effect = effect.map(|effect| if is_delayed { effect } else { by_host(effect, system) });
     Some(Examined::harmless(value).with(effect))
@@ -121,7 +121,7 @@ fn several(division: &Division) -> Option<Effect> {
     (floors.len() > 1).then(effect)
 }
 
-/// What helps where a host moves the processors.
+/// Adds the remedy for a host that moves the processors.
 fn by_host(effect: Effect, system: &System) -> Effect {
     match system.hypervisor {
         None => effect,
@@ -135,7 +135,7 @@ fn by_host(effect: Effect, system: &System) -> Effect {
 
 const HICCUPS: [f64; 2] = [0.01, 0.1];
 
-/// A longest gap beyond this shows in the longest of every row.
+/// A gap longer than this shows in the maximum of every row.
 const LONG_NS: u64 = 1_000_000;
 
 fn examine_hiccups(examination: &Examination, _: &System) -> Option<Examined> {
@@ -162,7 +162,7 @@ fn per_second(hiccups: &Hiccups) -> f64 {
     hiccups.gaps[1].count as f64 / (hiccups.watched_ns.max(1) as f64 / 1e9)
 }
 
-/// Bare metal takes 5 to 15 µs for the round trip.
+/// Bare metal needs 5 to 15 µs for the round trip.
 const SLOW_WAKE_UP_NS: f64 = 30_000.0;
 
 fn examine_wake_up(examination: &Examination, _: &System) -> Option<Examined> {
@@ -185,8 +185,8 @@ fn examine_wake_up(examination: &Examination, _: &System) -> Option<Examined> {
 
 const STOLEN: [f64; 2] = [0.005, 0.05];
 
-/// The kernel counts stolen time in ticks. Where it accounts for it exactly, the clocks of the watching threads leave
-/// it out; they leave out interrupts as well, which on bare metal are all that is missing.
+/// The kernel counts stolen time in ticks. If it accounts for stolen time exactly, the clocks of the watching threads
+/// exclude it. They also exclude interrupts, which on bare metal are the only missing time.
 fn examine_stolen(examination: &Examination, system: &System) -> Option<Examined> {
     let cpus: Vec<u32> = examination.hiccups.iter().map(|hiccups| hiccups.cpu).collect();
     let ticks = examination.conditions.stolen_share(&cpus);
@@ -202,7 +202,7 @@ fn examine_stolen(examination: &Examination, system: &System) -> Option<Examined
     Some(Examined::harmless(percent(share)).with(effect))
 }
 
-/// A part of the time of all watching threads.
+/// A part of the time of all watching threads, as a share.
 fn watched_share(examination: &Examination, part: fn(u64, &ThreadTime) -> u64) -> Option<f64> {
     let known = examination.hiccups.iter().filter_map(|of| Some((of.watched_ns, of.thread?)));
     let sum = |(all, parts): (u64, u64), (watched, time): (u64, ThreadTime)| {
@@ -247,7 +247,7 @@ fn examine_throttling(examination: &Examination, _: &System) -> Option<Examined>
     Some(Examined::harmless(value).with((throttling.periods > 0).then_some(effect)))
 }
 
-/// The speed of a steady processor moves by less.
+/// The speed of a steady processor varies by less.
 const UNSTEADY: f64 = 0.03;
 
 fn examine_speed(examination: &Examination, _: &System) -> Option<Examined> {
@@ -264,7 +264,8 @@ fn examine_speed(examination: &Examination, _: &System) -> Option<Examined> {
     Some(Examined::harmless(value).with((shift > UNSTEADY).then_some(effect)))
 }
 
-/// Their effect is the run delay's. Names stand in the table, not here: they are nobody else's business.
+/// The effect of other programs is reported as run delay. Their names are only in the table, not here,
+/// for privacy.
 fn examine_others(examination: &Examination, _: &System) -> Option<Examined> {
     let busy = examination.conditions.processors.as_ref()?.iter().map(|used| used.busy_ns);
     let others_ns = busy.sum::<u64>().saturating_sub(examination.own_cpu_ns);

@@ -24,10 +24,10 @@ use crate::{
     output,
 };
 
-/// Below this nothing of a state that lasts for milliseconds is seen.
+/// A shorter measurement misses any state that lasts for milliseconds.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// How to examine the machine.
+/// The options of the examination.
 #[derive(Args)]
 struct DoctorArguments {
     /// How long to measure, with its unit

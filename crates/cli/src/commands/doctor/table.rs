@@ -13,13 +13,13 @@ use super::{
 use crate::distances::percent;
 use crate::text::{BOLD, GREEN, RED, hanging, paint};
 
-/// Processors whose hiccups are shown: those with most of them.
+/// The most processors whose hiccups are shown: those with the most.
 const MOST_PROCESSORS: usize = 8;
 
-/// The labels of their table.
+/// The header of their table.
 const HICCUPS: &str = "hiccups         > 1 µs    > 10 µs   > 100 µs    longest   of the time";
 
-/// Other programs that are named.
+/// The most other programs that are named.
 const MOST_OTHERS: usize = 5;
 
 /// The diagnosis as text, without the last line break.
@@ -133,7 +133,7 @@ impl Page {
         self.item("  - ", &format!("{}: {}", finding.name, finding.value));
         self.item("    ", &format!("{}: {}", questions(effect.questions), effect.sentence));
         if let Some(remedy) = &effect.remedy {
-            // A command stays in one piece, to be copied.
+            // A command stays on one line, so that it can be copied.
             self.lines.push(format!("    remedy: {}", remedy.command));
             if remedy.price != "none" {
                 self.item("    price:  ", &remedy.price);
@@ -151,7 +151,7 @@ impl Page {
     }
 }
 
-/// The processors with most hiccups, by their numbers.
+/// The processors with the most hiccups, ordered by number.
 fn worst(hiccups: &[Hiccups]) -> Vec<&Hiccups> {
     let mut worst: Vec<&Hiccups> = hiccups.iter().collect();
     worst.sort_by(|a, b| b.share().total_cmp(&a.share()));
@@ -160,7 +160,7 @@ fn worst(hiccups: &[Hiccups]) -> Vec<&Hiccups> {
     worst
 }
 
-/// `spinning rows, tails`.
+/// Formats as `spinning rows, tails`.
 pub(super) fn questions(questions: &[Question]) -> String {
     match questions.len() {
         4 => "all rows".into(),

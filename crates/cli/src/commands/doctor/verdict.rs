@@ -1,20 +1,20 @@
-//! The verdict: which questions this machine can answer.
+//! The verdict: the questions that this machine can answer.
 
 use ipcmark_machine::facts::{Finding, Question, Weight};
 
-/// So many causes are named for each question; all of them stand below.
+/// The most causes that are named for each question; the full list follows below.
 const MOST_CAUSES: usize = 3;
 
-/// What the machine is fit for.
+/// The machine's fitness for each question.
 pub(super) struct Verdict {
     answers: Vec<Answer>,
 }
 
-/// How well one question can be answered.
+/// The machine's fitness for one question.
 pub(super) struct Answer {
     /// The question.
     pub question: Question,
-    /// The heaviest effect on it; a note is none.
+    /// The heaviest effect on it; a note if there is none.
     pub weight: Weight,
     /// The facts that have an effect of this weight.
     pub causes: Vec<&'static str>,
@@ -47,8 +47,8 @@ impl Verdict {
         format!("{}.", parts.collect::<Vec<_>>().join("; "))
     }
 
-    /// `fit with reservations for spinning rows and tails (distances, hiccups)`: questions of one weight, those of the same
-    /// causes together.
+    /// `fit with reservations for spinning rows and tails (distances, hiccups)`: the questions of one weight, grouped
+    /// by equal causes.
     fn part(&self, weight: Weight, words: &str) -> Option<String> {
         let mut groups: Vec<(Vec<String>, &[&str])> = Vec::new();
         for answer in self.answers.iter().filter(|answer| answer.weight == weight) {
@@ -79,7 +79,7 @@ impl Answer {
     }
 }
 
-/// `a, b and c`.
+/// Formats as `a, b and c`.
 fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),

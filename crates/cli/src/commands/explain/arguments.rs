@@ -6,7 +6,7 @@ use clap::{Arg, Args, Command, ValueEnum};
 
 use crate::arguments::of_run::flags_of_run;
 
-/// What is explained.
+/// The transport to explain.
 #[derive(Args)]
 pub(super) struct ExplainArguments {
     /// The transport, as `ipcmark list` names it
@@ -35,7 +35,7 @@ pub(super) enum FormatWord {
     Json,
 }
 
-/// Flags of `ipcmark run` that it hands on.
+/// Flags of `ipcmark run` that it passes on.
 const SHARED: [&str; 13] = [
     "waits",
     "set",
@@ -52,10 +52,10 @@ const SHARED: [&str; 13] = [
     "timeout",
 ];
 
-/// Those of them that say how to measure times, and have no meaning for counts.
+/// Those of them that apply to the timed pass only.
 pub(super) const OF_TIMES: [&str; 5] = ["duration", "budget", "trials", "precision", "distance"];
 
-/// The flags of `ipcmark run` that it hands on, but for some.
+/// The flags of `ipcmark run` that it passes on, without those in `but`.
 pub(super) fn shared_flags(but: &[&str]) -> Vec<Arg> {
     let is_shared = |flag: &Arg| SHARED.contains(&flag.get_id().as_str());
     flags_of_run(but).into_iter().filter(is_shared).collect()

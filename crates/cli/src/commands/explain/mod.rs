@@ -1,4 +1,4 @@
-//! `ipcmark explain`: what a message's time is made of.
+//! `ipcmark explain`: the components of a message's time.
 
 mod arguments;
 
@@ -25,10 +25,10 @@ use crate::{
     registry::{self, Transports},
 };
 
-/// Round trips whose calls are counted. Each call takes tens of microseconds then.
+/// The round trips whose calls are counted. Counting makes each call take tens of microseconds.
 const COUNTED: &str = "1000";
 
-/// How long each of three trials measures a row, where nobody says how long.
+/// The default length: three trials of this duration per row.
 const USUAL: [&str; 2] = ["--trials=3", "--duration=300ms"];
 
 fn run(invocation: &Invocation<'_>) -> Outcome {
@@ -50,7 +50,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     Ok(transports.status(done.unwrap_or_else(output::failed)))
 }
 
-/// Measures, counts, and shows what that explains.
+/// Measures, counts, and shows the explanation.
 fn measured(
     arguments: &ExplainArguments,
     payload: usize,
@@ -83,19 +83,19 @@ fn measured(
     Ok(ExitCode::from(u8::from(!is_explained)))
 }
 
-/// Writes the page; false where that failed, which is said.
+/// Writes the page; if that fails, prints the error and returns false.
 fn drawn(path: &Path, explanations: &[Explanation], notes: &[String]) -> bool {
     let written = explanation_page(explanations, notes)
         .and_then(|page| ipcmark_results::write_text(path, &page).map_err(|e| e.to_string()));
     written.map_err(output::say).is_ok()
 }
 
-/// The trial of a case that has one.
+/// The first trial of a case, if there is one.
 fn only(case: &Case) -> Option<&Trial> {
     case.trials().first()
 }
 
-/// What could not be measured, and what not counted.
+/// The rows that could not be measured or counted, with the reasons.
 fn notes(timed: &RunResult, counted: &RunResult) -> Vec<String> {
     let reasons = |result: &RunResult, what: &str| {
         let cases = result.cases.iter();
@@ -118,7 +118,7 @@ fn notes(timed: &RunResult, counted: &RunResult) -> Vec<String> {
     not_counted
 }
 
-/// Whether the calls of an end are missing.
+/// True if the calls of an end are missing.
 fn is_missing(trial: &Trial) -> bool {
     let mut ends = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
     ends.any(|process| process.calls.is_none())
@@ -132,7 +132,7 @@ fn payload(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The flags of `ipcmark run` for the pass that is timed, or for the one that is counted.
+/// The flags of `ipcmark run` for the timed pass, or for the counted one.
 fn words(arguments: &ExplainArguments, flags: &ArgMatches, counts: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec![
         format!("--transports={}", arguments.transport).into(),
@@ -150,7 +150,7 @@ fn words(arguments: &ExplainArguments, flags: &ArgMatches, counts: bool) -> Vec<
     words
 }
 
-/// What some flags ask for; an error is one of the command line.
+/// The run that these flags request; an error is one of the command line.
 fn request(words: &[OsString], transports: &Transports) -> Result<RunRequest, Failure> {
     let request = RunRequest::new(&RunArguments::of_words(words)?, &transports.registry)?;
     if request.plan.transports.len() != 1 {

@@ -48,7 +48,7 @@ Exit status: 0 nothing is slower; 1 a row is slower, or nothing could be compare
 /// Results kept over time.
 #[derive(Args)]
 pub(super) struct HistoryArguments {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: Action,
 
@@ -64,7 +64,7 @@ pub(super) enum Action {
     Add(AddArguments),
     /// List the runs: date, machine, commit, versions, rows
     List(ListArguments),
-    /// Show what became of rows over the runs
+    /// Show the development of rows over the runs
     Trend(TrendArguments),
     /// Compare the runs of two commits, versions, machines or labels
     Compare(CompareArguments),
@@ -77,11 +77,11 @@ pub(super) struct AddArguments {
     #[arg(value_name = "RESULT.json", required = true)]
     pub results: Vec<PathBuf>,
 
-    /// The commit of what was measured
+    /// The commit that was measured
     #[arg(long, value_name = "COMMIT", value_parser = label)]
     pub commit: Option<String>,
 
-    /// Any words by which to find the runs
+    /// Any words to identify the runs
     #[arg(long, value_name = "WORDS", value_parser = label)]
     pub label: Option<String>,
 
@@ -112,8 +112,8 @@ pub(super) struct TrendArguments {
     #[arg(add = complete::rows_of_history())]
     pub row: Vec<Pattern>,
 
-    /// What makes runs one point: a commit, a version of the library (of ipcmark where there is none), a machine
-    /// [default: each run is a point]
+    /// Group runs into points by commit, by version of the library (of ipcmark where there is none), or by
+    /// machine [default: each run is a point]
     #[arg(long, value_enum)]
     pub by: Option<By>,
 

@@ -17,7 +17,7 @@ pub(super) fn list(arguments: &ListArguments, file: &Path) -> Result<ExitCode, S
     })
 }
 
-/// What was measured with which version: `ipcmark 0.1.0`, `zeromq 4.3.4`.
+/// The measured versions: `ipcmark 0.1.0`, `zeromq 4.3.4`.
 pub(super) fn versions(run: &Stored) -> Vec<String> {
     let libraries = run.libraries.iter().map(|(family, version)| format!("{family} {version}"));
     std::iter::once(format!("ipcmark {}", run.version)).chain(libraries).collect()

@@ -1,4 +1,5 @@
-//! The runs that a word on the command line means: those of a commit, a version, a machine, a label, or one run.
+//! The runs that a word on the command line selects: those of a commit, a version, a machine, a label, or one
+//! run.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +8,10 @@ use ipcmark_history::Stored;
 
 use super::list::versions;
 
-/// The names of a run of one kind.
+/// A run's names of one kind.
 type Names = fn(&Stored) -> Vec<String>;
 
-/// The words before a colon, and the names of a run of that kind.
+/// The prefixes before a colon, each with the function that gives a run's names of that kind.
 const KINDS: [(&str, Names); 5] = [
     ("commit", |run| run.commit.iter().cloned().collect()),
     ("version", |run| {
@@ -23,10 +24,10 @@ const KINDS: [(&str, Names); 5] = [
     ("run", |run| vec![run.id.clone()]),
 ];
 
-/// The fewest characters of a commit that stand for it, as in git.
+/// The fewest characters that identify a commit, as in git.
 const LEAST_PREFIX: usize = 4;
 
-/// The runs that a word means. The error is a sentence.
+/// The runs that a word selects. The error is a sentence.
 pub(super) fn side<'a>(word: &str, runs: &'a [Stored]) -> Result<Vec<&'a Stored>, String> {
     let (kind, name) = match word.split_once(':') {
         Some((kind, name)) if KINDS.iter().any(|(known, _)| *known == kind) => (Some(kind), name),

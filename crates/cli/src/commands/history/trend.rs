@@ -1,4 +1,4 @@
-//! What became of rows over the runs of a history.
+//! The development of rows over the runs of a history.
 
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
@@ -9,7 +9,7 @@ use ipcmark_results::{Case, Moment, RunResult, circumstances};
 use super::arguments::{By, Shown, TrendArguments};
 use crate::output;
 
-/// So many names stand in an error.
+/// The most names that an error lists.
 const MOST_NAMES: usize = 5;
 
 pub(super) fn trend(arguments: &TrendArguments, file: &Path) -> Result<ExitCode, String> {
@@ -29,7 +29,7 @@ pub(super) fn trend(arguments: &TrendArguments, file: &Path) -> Result<ExitCode,
     })
 }
 
-/// The names of the rows that were asked for; all where none were.
+/// The names of the requested rows; all if none were requested.
 fn chosen(
     history: &History,
     arguments: &TrendArguments,
@@ -59,7 +59,7 @@ fn chosen(
     Ok(names)
 }
 
-/// The runs without what a trend does not use, which would be copied for every row.
+/// The runs without the parts that a trend does not use, which would be copied for every row.
 fn heads(history: &History) -> Result<BTreeMap<i64, RunResult>, String> {
     let mut heads = history.heads()?;
     for head in heads.values_mut() {
@@ -69,7 +69,7 @@ fn heads(history: &History) -> Result<BTreeMap<i64, RunResult>, String> {
     Ok(heads)
 }
 
-/// The trends of a row: one for the runs that were made alike, each.
+/// The trends of a row, one for each group of runs in equal circumstances.
 fn series(
     name: &str,
     runs: &[Stored],
@@ -93,15 +93,15 @@ fn series(
     series.map(|(machine, members)| shown(name, machine, &members)).collect()
 }
 
-/// The properties that runs must have in common to be one series, with their values.
+/// The properties, with their values, that all runs of one series share.
 type Circumstances = Vec<(&'static str, String)>;
 
-/// The machine, and in what else it differs from the other series.
+/// The machine, and the other properties in which it differs from the other series.
 fn in_words(one: &Circumstances, all: &[&Circumstances]) -> String {
     let mut words = vec![one[0].1.clone()];
     for (at, (property, value)) in one.iter().enumerate().skip(1) {
         let is_alike = all.iter().all(|other| other[at].1 == *value);
-        // The name of a machine says these as a rule.
+        // A machine's name usually contains these.
         if !is_alike && !words[0].contains(value.as_str()) {
             words.push(format!("{property} {value}"));
         }
@@ -126,7 +126,7 @@ fn shown(row: &str, machine: String, members: &[Member]) -> TrendShown {
 
 fn point_name(first: &Member) -> PointName {
     let Member { stored, label, .. } = first;
-    // A run that stands for itself is known by what it was given.
+    // A run that is a point of its own is labelled with its commit or label.
     let own = || stored.commit.clone().or(stored.label.clone()).unwrap_or_default();
     let label = if *label == of_run(stored) { own() } else { label.clone() };
     PointName { started_at: stored.started_at.clone(), label }
@@ -136,7 +136,7 @@ fn of_run(stored: &Stored) -> String {
     format!("run {}", stored.run)
 }
 
-/// What a run is grouped by. One without a commit stands for itself.
+/// The key that a run is grouped by. A run without a commit is a point of its own.
 fn label(stored: &Stored, case: &Case, by: Option<By>) -> String {
     match by {
         None => of_run(stored),

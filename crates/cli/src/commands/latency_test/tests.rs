@@ -1,4 +1,4 @@
-//! What LatencyTest's command lines become.
+//! The translations of LatencyTest's command lines.
 
 use clap::Parser;
 

@@ -1,4 +1,4 @@
-//! One transport with all that is known of it.
+//! The full description of one transport.
 
 use ipcmark_report::Terminal;
 use ipcmark_transport::{
@@ -85,7 +85,7 @@ fn options(name: &str, options: &[OptionSpec], terminal: Terminal) -> Vec<String
     lines
 }
 
-/// How many followers one leader can have, and how it reaches them.
+/// The most followers of one leader, and how it reaches them.
 fn subscribers(capabilities: &Capabilities) -> String {
     let most = capabilities.most_subscribers(Pattern::FanOut);
     match capabilities.fan_out() {

@@ -1,4 +1,4 @@
-//! `ipcmark list`: every transport known, what it can do, and whether it can run here.
+//! `ipcmark list`: every known transport, its capabilities, and whether it can run here.
 
 mod detail;
 mod row;
@@ -19,7 +19,7 @@ use crate::{
 
 use self::row::{Row, waits};
 
-/// What to list.
+/// The transports to list.
 #[derive(Args)]
 struct ListArguments {
     /// Only these, and with all that is known of each: its capabilities, its options

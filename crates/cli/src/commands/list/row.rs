@@ -10,13 +10,13 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Asks a transport whether it can run here.
+    /// Probes whether a transport can run here.
     pub(super) fn new(candidate: &'a dyn AnyTransport) -> Self {
         Self { definition: candidate.definition(), availability: candidate.probe() }
     }
 }
 
-/// The waits, in words.
+/// The names of the waits.
 pub(super) fn waits(capabilities: &Capabilities) -> Vec<&'static str> {
     capabilities.waits.iter().map(|wait| wait.as_str()).collect()
 }

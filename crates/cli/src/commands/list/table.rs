@@ -1,4 +1,5 @@
-//! The list for people: a block a family, with what can run here, and once why the rest cannot.
+//! The list for people: a block per family with the transports that can run here, and each reason
+//! why others cannot, once.
 
 use ipcmark_report::Terminal;
 use ipcmark_transport::{Availability, MAX_PAYLOAD};
@@ -34,7 +35,7 @@ fn families<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     families
 }
 
-/// Widths that all blocks have in common, so that the eye runs down one line.
+/// The column widths that all blocks share, so that the columns align.
 struct Columns {
     name: usize,
     waits: usize,
@@ -86,7 +87,7 @@ fn heading(family: &str, rows: &[&Row<'_>], terminal: Terminal) -> Vec<String> {
     hanging(&format!("{name}: "), &count(rows.iter().copied(), ""), terminal)
 }
 
-/// How many can run here, of how many.
+/// The number that can run here, and the total.
 fn count<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>>, what: &str) -> String {
     let (mut all, mut here) = (0, 0);
     for row in rows {
@@ -100,7 +101,7 @@ fn count<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>>, what: &str) ->
     }
 }
 
-/// Why a transport cannot run here, and what helps.
+/// The reason why a transport cannot run here, and the remedy.
 type Reason<'a> = (&'a str, Option<&'a str>);
 
 fn reason<'a>(row: &'a Row<'_>) -> Option<Reason<'a>> {
@@ -119,7 +120,7 @@ fn reasons<'a>(rows: &[&'a Row<'_>]) -> Vec<Reason<'a>> {
 fn explain((reason, install): Reason<'_>, indent: usize, terminal: Terminal) -> Vec<String> {
     let mut lines = hanging(&format!("{:indent$}why:     ", ""), reason, terminal);
     if let Some(install) = install {
-        // A command stays in one piece, to be copied.
+        // A command stays on one line, so that it can be copied.
         lines.push(format!("{:indent$}install: {install}", ""));
     }
     lines
@@ -133,14 +134,14 @@ fn transport(row: &Row<'_>, columns: &Columns, terminal: Terminal) -> Vec<String
     };
     let (name, waits) = (&definition.name, waits_of(row));
     let (wide, wider) = (columns.name, columns.waits);
-    // The paint has no width, and so the lines are broken without it.
+    // Colour codes have no width, so the lines are broken without them.
     let start = format!("  ? {name:wide$}  {waits:wider$}  ");
     let mut lines = hanging(&start, &summary(row), terminal);
     lines[0] = lines[0].replacen('?', &mark, 1);
     lines
 }
 
-/// What it is, and how large its messages can be where that is not as large as they come.
+/// The summary, and the largest message if that is limited.
 fn summary(row: &Row<'_>) -> String {
     let summary = &row.definition.summary;
     match row.definition.capabilities.max_payload {

@@ -6,12 +6,12 @@ use clap::Args;
 
 use crate::arguments::{run::RunArguments, values};
 
-/// What a leader takes, and how the ranks find each other.
+/// The options of a leader, and those for the rendezvous of the ranks.
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(super) struct RankArguments {
-    /// Measure between each two ranks, one pair after another, instead of from rank 0 to all others: pairs on other machines
-    /// at the same time, those on one machine one by one. Transports that cross hosts only
+    /// Measure between each two ranks, one pair after another, instead of from rank 0 to all others: pairs on other
+    /// machines at the same time, those on one machine one by one. Transports that cross hosts only
     #[arg(long)]
     pub all_pairs: bool,
 
@@ -25,15 +25,15 @@ pub(super) struct RankArguments {
     #[arg(long, value_name = "HOST")]
     pub address: Option<String>,
 
-    /// How long the ranks wait for each other
+    /// Time that the ranks wait for each other
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "60s")]
     pub meet_within: Duration,
 
-    /// This rank, from 0 [default: what the launcher says]
+    /// This rank, from 0 [default: from the launcher]
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
 
-    /// How many ranks there are [default: what the launcher says]
+    /// The number of ranks [default: from the launcher]
     #[arg(long, value_name = "N")]
     pub ranks: Option<u32>,
 

@@ -1,24 +1,24 @@
-//! Which rank of a job this process is, as its launcher says in the environment.
+//! This process's rank in its job, as its launcher sets it in the environment.
 
 use std::env;
 
-/// This process among those of its job.
+/// This process's position in its job.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rank {
     /// Its number, from 0.
     pub number: u32,
-    /// How many there are.
+    /// The number of ranks.
     pub count: u32,
-    /// What no other job of the launcher is called.
+    /// A name that is unique among the launcher's jobs.
     pub job: Option<String>,
 }
 
-/// The variables of a launcher.
+/// The variables that a launcher sets.
 struct Launcher {
     name: &'static str,
     rank: &'static str,
     count: &'static [&'static str],
-    /// Those that together no other job has.
+    /// The variables that together identify a job.
     job: &'static [&'static str],
 }
 
@@ -42,7 +42,7 @@ const LAUNCHERS: &[Launcher] = &[
 ];
 
 impl Rank {
-    /// The rank that was named on the command line, or else that of the launcher.
+    /// The rank from the command line, or else from the launcher.
     pub(super) fn find(number: Option<u32>, count: Option<u32>) -> Result<Self, String> {
         Self::among(number, count, &|name| env::var(name).ok())
     }
@@ -91,7 +91,7 @@ fn parsed(name: &str, text: &str) -> Result<u32, String> {
     text.trim().parse().map_err(|_| format!("{name} is no number: '{}'", text.escape_debug()))
 }
 
-/// The job's name, of characters that a file's name can have.
+/// The job's name, with only characters that are valid in a file name.
 fn job(launcher: &Launcher, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let parts: Option<Vec<String>> = launcher.job.iter().map(|name| variable(name)).collect();
     let name = parts.filter(|parts| !parts.is_empty())?.join("-");

@@ -1,7 +1,7 @@
-//! Where the ranks of a job meet: a directory that all of them see, in which each leaves small files.
+//! The rendezvous of a job's ranks: a directory that all of them see, in which each puts small files.
 //!
-//! The first rank makes it, so that nobody else can write to it, and removes it at the end. A file appears whole, by
-//! its name.
+//! The first rank creates it, so that no other user can write to it, and removes it at the end. A file appears under
+//! its name only once it is complete.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -14,30 +14,30 @@ use std::{
 
 use nix::{fcntl::OFlag, unistd::getuid};
 
-/// How often a rank that waits looks.
+/// The interval at which a waiting rank polls.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The longest message that a rank reads, in bytes.
 const LONGEST: u64 = 4096;
 
-/// The place, and until when the others are awaited.
+/// The directory, and the deadline for the others.
 pub(super) struct Meeting<'a> {
     directory: PathBuf,
     deadline: Instant,
-    /// True once nobody is to be waited for any more.
+    /// True once waiting must stop.
     is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Why a file did not appear.
+/// The reason why a file did not appear.
 pub(super) enum Missing {
-    /// Not until the deadline.
+    /// The deadline has passed.
     Late,
-    /// The user does not want to wait for it.
+    /// Waiting was stopped.
     Interrupted,
 }
 
 impl<'a> Meeting<'a> {
-    /// Makes the directory.
+    /// Creates the directory.
     pub(super) fn open(
         directory: PathBuf,
         within: Duration,
@@ -52,7 +52,7 @@ impl<'a> Meeting<'a> {
         Ok(Self { directory, deadline: Instant::now() + within, is_stopped })
     }
 
-    /// Waits until the first rank has made the directory.
+    /// Waits until the first rank has created the directory.
     pub(super) fn join(
         directory: PathBuf,
         within: Duration,
@@ -76,22 +76,22 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// The place of a file.
+    /// The path of a file.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// True if a file is there.
+    /// True if a file exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.path(name).symlink_metadata().is_ok()
     }
 
-    /// True while the directory is there.
+    /// True while the directory exists.
     pub(super) fn is_there(&self) -> bool {
         self.directory.symlink_metadata().is_ok()
     }
 
-    /// Leaves a file.
+    /// Writes a file.
     pub(super) fn put(&self, name: &str, text: &str) -> Result<(), String> {
         let (path, hidden) = (self.path(name), self.path(&format!(".{name}")));
         let write = || {
@@ -105,19 +105,19 @@ impl<'a> Meeting<'a> {
         write().map_err(|e| format!("cannot write {}: {e}", path.display()))
     }
 
-    /// What a file says, once it is there.
+    /// Waits for a file and returns its text.
     pub(super) fn get(&self, name: &str) -> Result<String, Missing> {
         self.until(LOOK, &|| self.read(name))
     }
 
-    /// What a file says, if it is there.
+    /// The text of a file, if it exists.
     pub(super) fn read(&self, name: &str) -> Option<String> {
         let mut text = String::new();
         own_file(&self.path(name)).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
         Some(text)
     }
 
-    /// The bytes of a file of another rank, of which nothing is believed: at most `most` of them.
+    /// The bytes of another rank's file, which is untrusted: at most `most` of them.
     pub(super) fn bytes(&self, name: &str, most: u64) -> Result<Vec<u8>, String> {
         let path = self.path(name);
         let read = || {
@@ -131,12 +131,12 @@ impl<'a> Meeting<'a> {
         read().map_err(|e| format!("cannot read {}: {e}", path.display()))
     }
 
-    /// The same place, with a deadline of its own from now on.
+    /// The same directory, with a deadline of its own from now on.
     pub(super) fn within(&self, time: Duration) -> Self {
         self.apart(time, self.is_stopped)
     }
 
-    /// The same, which something else stops.
+    /// The same, with another stop condition.
     pub(super) fn apart<'b>(
         &self,
         time: Duration,
@@ -151,12 +151,12 @@ impl<'a> Meeting<'a> {
         Instant::now() > self.deadline
     }
 
-    /// Removes the directory and what the ranks left in it.
+    /// Removes the directory and the files in it.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
 
-    /// Looks so often until something is found.
+    /// Polls at this interval until something is found.
     pub(super) fn until<T>(
         &self,
         look: Duration,
@@ -177,7 +177,8 @@ impl<'a> Meeting<'a> {
     }
 }
 
-/// A file of this user alone: no link, for it would lead elsewhere, and nothing that blocks.
+/// Opens a regular file that only this user has: no link, because it would lead elsewhere, and
+/// nothing that blocks.
 fn own_file(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;

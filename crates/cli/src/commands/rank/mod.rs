@@ -1,4 +1,4 @@
-//! `ipcmark rank`: the same command on every rank of a launcher that is already there. The first leads, the others
+//! `ipcmark rank`: the same command on every rank of an existing launcher. The first rank leads, the others
 //! follow.
 
 mod all_pairs;
@@ -31,10 +31,10 @@ use crate::{
 fn run(invocation: &Invocation<'_>) -> Outcome {
     let mut arguments: RankArguments = plan_file::arguments(invocation)?;
     let rank = Rank::find(arguments.rank, arguments.ranks)?;
-    // A pair is a leader and a follower; else all others follow.
+    // A pair has one follower; otherwise all ranks but the first follow.
     let followers = if arguments.all_pairs { 1 } else { rank.count - 1 };
     let run = &mut arguments.run;
-    // Where they publish, they are publishers.
+    // In the pattern fan-in the followers are publishers.
     let publish = match run.patterns.as_deref() {
         Some(patterns) => patterns == [Pattern::FanIn],
         None => run.publishers > 1,
@@ -72,7 +72,7 @@ fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &R
     )
 }
 
-/// Where the ranks meet.
+/// The rendezvous directory.
 fn directory(arguments: &RankArguments, rank: &Rank) -> Result<PathBuf, String> {
     if let Some(directory) = &arguments.rendezvous {
         return path::absolute(directory)
@@ -86,7 +86,8 @@ fn directory(arguments: &RankArguments, rank: &Rank) -> Result<PathBuf, String> 
     Ok(here.join(format!(".ipcmark-{job}")))
 }
 
-/// Both ends of a row on one host are placed by the leader, which needs processors to choose from.
+/// Widens this process's binding: the leader places both ends of a row on one host, and needs
+/// processors to choose from.
 fn widen(rank: &Rank) {
     match pin::widen() {
         Ok(Some([before, after])) => output::say(format_args!(

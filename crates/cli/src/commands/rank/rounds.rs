@@ -1,13 +1,14 @@
-//! Which pairs of ranks are measured when: every two of them once, in rounds in which no rank is in two pairs.
+//! The schedule of the pairs of ranks: every pair once, in rounds in which no rank is in two pairs.
 
 /// Two ranks, the smaller first: it leads.
 pub(super) type Pair = (u32, u32);
 
-/// Rounds of pairs of ranks 0 to `count` - 1, as a tournament has them: one player stays, the others move on by one seat
-/// a round, and who sits opposite plays. The first round has a pair of rank 0, which its result begins with.
+/// The rounds of pairs of ranks 0 to `count` - 1, by the circle method of round-robin tournaments: the first rank
+/// stays, the others rotate by one position per round, and opposite ranks are paired. The first round has a pair of
+/// rank 0, with which its result begins.
 pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
     let mut seats: Vec<Option<u32>> = (0..count).map(Some).collect();
-    // Whoever sits opposite the empty seat has a rest.
+    // The rank opposite the empty position pauses.
     if count % 2 == 1 {
         seats.insert(1, None);
     }
@@ -27,8 +28,8 @@ pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
     rounds
 }
 
-/// The pairs that are measured at the same time, in their order: each round in as many parts as it takes until no machine
-/// has two pairs. `machines` has that of each rank.
+/// The pairs that are measured at the same time, in order: each round is split until no machine has two pairs at once.
+/// `machines` has the machine of each rank.
 pub(super) fn slots(machines: &[&str]) -> Vec<Vec<Pair>> {
     let mut slots = Vec::new();
     for mut left in rounds(machines.len() as u32) {
@@ -74,7 +75,7 @@ mod tests {
                 let ranks: BTreeSet<u32> = round.iter().flat_map(|(a, b)| [*a, *b]).collect();
                 assert_eq!(ranks.len(), 2 * round.len(), "{count} ranks: {round:?}");
             }
-            // As few rounds as there can be, and rank 0 in the first.
+            // The fewest possible rounds, and rank 0 in the first.
             assert_eq!(rounds.len() as u32, count - 1 + count % 2, "{count} ranks");
             assert_eq!(rounds[0][0].0, 0, "{count} ranks");
         }

@@ -1,4 +1,4 @@
-//! Rank 0 leads, all others follow it at once.
+//! Rank 0 leads, and all others follow it at once.
 
 use std::{
     path::PathBuf,
@@ -19,7 +19,7 @@ use crate::{
     output,
 };
 
-/// How often a follower looks for what rank 0 says.
+/// The interval at which a follower checks for rank 0's messages.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Waits for the others, and measures.
@@ -61,7 +61,7 @@ pub(super) fn follow(
     let is_stopped = || interrupts.signal().is_some();
     let meeting = Meeting::join(directory, arguments.meet_within, &is_stopped)?;
     meeting.put(&here(rank.number), &Whereabouts::here().line())?;
-    // Rank 0, which was there before, stops waiting for the others before this one stops waiting for it.
+    // This rank waits longer than rank 0, so rank 0 stops waiting for the others first.
     let patience = arguments.meet_within + FAREWELL;
     let patient = meeting.within(patience);
     let said = || match told(&meeting) {
@@ -87,7 +87,8 @@ pub(super) fn follow(
     let is_served = AtomicBool::new(false);
     thread::scope(|scope| {
         let (is_served, watched) = (&is_served, meeting.within(patience));
-        // A leader that ends before it has served anybody would be awaited for ever.
+        // Without this thread, a leader that ends before it has served any follower would be
+        // awaited for ever.
         scope.spawn(move || leave_with(&watched, rank, is_served));
         let outcome =
             by_hand::follow_telling(&follower, &|_| is_served.store(true, Ordering::Relaxed));
@@ -101,7 +102,7 @@ pub(super) fn follow(
     Ok(ended(&meeting.within(FAREWELL), rank.number, why))
 }
 
-/// Ends this process where rank 0 has ended, or is silent, and no session has begun.
+/// Ends this process if rank 0 has ended or is silent, and no session has begun.
 fn leave_with(meeting: &Meeting<'_>, rank: &Rank, is_served: &AtomicBool) {
     let waits = || !is_served.load(Ordering::Relaxed);
     while waits() {

@@ -1,27 +1,27 @@
-//! How the ranks part: rank 0 leaves the status of the whole, and all others end with it.
+//! The end of a job: rank 0 publishes the overall status, and all other ranks exit with it.
 
 use std::{process, process::ExitCode, time::Duration};
 
 use super::meeting::{Meeting, Missing};
 use crate::{definition::Outcome, output};
 
-/// How long the ranks wait for the last words of each other.
+/// The time that the ranks wait for each other's last message.
 pub(super) const FAREWELL: Duration = Duration::from_secs(10);
 
 /// The file with the status.
 const STATUS: &str = "status";
 
-/// The file that says that a rank is there, and where.
+/// The file with which a rank announces itself and its location.
 pub(super) fn here(rank: u32) -> String {
     format!("here-{rank}")
 }
 
-/// The file that says that a rank has ended, or is about to.
+/// The file with which a rank reports that it has ended, or is about to.
 pub(super) fn left(rank: u32) -> String {
     format!("left-{rank}")
 }
 
-/// Waits for all other ranks: what each says of where it is. Nothing where the user interrupts.
+/// Waits for all other ranks and returns each rank's location. None if the user interrupts.
 pub(super) fn gather(meeting: &Meeting<'_>, count: u32) -> Result<Option<Vec<String>>, String> {
     let mut lines = Vec::new();
     let mut missing = Vec::new();
@@ -38,7 +38,8 @@ pub(super) fn gather(meeting: &Meeting<'_>, count: u32) -> Result<Option<Vec<Str
     }
 }
 
-/// Tells the others how rank 0 ends, waits until those that came and are alive have read it, and removes the meeting.
+/// Publishes rank 0's status, waits until all ranks that joined and are alive have read it, and removes the
+/// rendezvous directory.
 pub(super) fn dismiss(meeting: &Meeting<'_>, count: u32, outcome: &Outcome, gone: &[u32]) {
     let status = match outcome {
         Ok(status) if *status == ExitCode::SUCCESS => 0,
@@ -53,12 +54,13 @@ pub(super) fn dismiss(meeting: &Meeting<'_>, count: u32, outcome: &Outcome, gone
     meeting.remove();
 }
 
-/// The status of the whole, if rank 0 has told it.
+/// The overall status, if rank 0 has published it.
 pub(super) fn told(meeting: &Meeting<'_>) -> Option<u8> {
     meeting.read(STATUS)?.parse().ok()
 }
 
-/// Ends with the status of the whole, once rank 0 has told it. Where it never does, nobody else removes the meeting.
+/// Exits with the overall status, once rank 0 has published it. If rank 0 never does, this rank removes the
+/// rendezvous directory.
 pub(super) fn ended(meeting: &Meeting<'_>, rank: u32, why: &str) -> ExitCode {
     match meeting.get(STATUS).map(|status| status.parse::<u8>()) {
         Ok(Ok(status)) => {
@@ -73,7 +75,7 @@ pub(super) fn ended(meeting: &Meeting<'_>, rank: u32, why: &str) -> ExitCode {
     }
 }
 
-/// Ends this process at once.
+/// Reports that this rank has left, and ends this process at once.
 pub(super) fn leave(meeting: &Meeting<'_>, rank: u32, status: u8) -> ! {
     let _ = meeting.put(&left(rank), "");
     process::exit(status.into())

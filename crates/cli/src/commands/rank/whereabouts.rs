@@ -1,4 +1,4 @@
-//! Where a rank is, and how another one reaches it.
+//! The location of a rank, and the way in which another one reaches it.
 
 use std::{
     fs,
@@ -12,27 +12,28 @@ use ipcmark_report::plain;
 use super::meeting::Meeting;
 use crate::arguments::by_hand::{FollowerArguments, LeaderPlace};
 
-/// What a leader leaves for its followers: where it is, and the secret of those on other machines.
+/// The files that a leader writes for its followers: its address, and the secret for followers on
+/// other machines.
 const LEADER: &str = "leader";
 const SECRET: &str = "secret";
 
-/// The word for a leader that listens at the socket in the meeting.
+/// The address of a leader that listens at the socket in the rendezvous directory.
 const SOCKET: &str = "socket";
 
-/// The most characters of a host's name that are told.
+/// The most characters of a host name that are published.
 const LONGEST_NAME: usize = 64;
 
-/// The machine and the network that a rank is in, and the name of its host.
+/// The machine and the network namespace of a rank, and its host name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Whereabouts {
-    /// Of one start of one machine.
+    /// The boot id: it identifies one boot of one machine.
     pub machine: String,
     network: String,
     pub host: String,
 }
 
 impl Whereabouts {
-    /// Those of this process.
+    /// The location of this process.
     pub(super) fn here() -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let network = fs::metadata("/proc/self/ns/net").map_or(0, |network| network.ino());
@@ -40,25 +41,27 @@ impl Whereabouts {
         Self { machine: boot.trim().into(), network: network.to_string(), host }
     }
 
-    /// As a line of a file.
+    /// The location as a line of a file.
     pub(super) fn line(&self) -> String {
         format!("{} {} {}", self.machine, self.network, self.host)
     }
 
-    /// Those that a rank has left, of whom nothing is believed but which machine it says it is on.
+    /// Parses the location that a rank wrote. The text is untrusted, except for the machine that it
+    /// names.
     pub(super) fn of_line(line: &str) -> Self {
         let mut words = line.splitn(3, ' ').map(|word| plain(word.trim()));
         let mut next = || words.next().unwrap_or_default().chars().take(LONGEST_NAME).collect();
         Self { machine: next(), network: next(), host: next() }
     }
 
-    /// True if both reach each other without a network of hosts.
+    /// True if both reach each other without a network between hosts.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         (&self.machine, &self.network) == (&other.machine, &other.network)
     }
 }
 
-/// Where a leader listens, and tells the others so. Followers beside it meet it at a socket, which needs no secret.
+/// Chooses where a leader listens, and publishes it. Followers on the same host and network use a socket,
+/// which needs no secret.
 pub(super) fn listen(
     meeting: &Meeting<'_>,
     are_beside: bool,
@@ -85,12 +88,12 @@ pub(super) fn listen(
     })
 }
 
-/// What the leader has said of where it is, if it has.
+/// The address that the leader has published, if it has.
 pub(super) fn leader(meeting: &Meeting<'_>) -> Option<String> {
     meeting.read(LEADER)
 }
 
-/// A follower that finds the leader where that said it is.
+/// A follower that connects to the leader's published address.
 pub(super) fn reaches(
     leader: String,
     meeting: &Meeting<'_>,
@@ -109,7 +112,7 @@ fn host_name() -> nix::Result<String> {
     Ok(nix::unistd::gethostname()?.to_string_lossy().into_owned())
 }
 
-/// A port that is free now.
+/// A port that is currently free.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("0.0.0.0", 0))?.local_addr()?.port())
 }

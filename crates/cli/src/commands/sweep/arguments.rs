@@ -7,15 +7,15 @@ use ipcmark_report::Swept;
 
 use crate::arguments::{of_run::flags_of_run, values};
 
-/// What to walk over.
+/// The values to sweep over.
 #[derive(Args)]
 pub(super) struct SweepArguments {
-    /// The property whose values are walked over
+    /// The property to sweep over
     #[arg(value_name = "OVER", value_enum)]
     pub over: Over,
 
-    /// Its values, parted by commas [default: rate 1k/s to 1M/s, interval 1ms to 1s, payload 64 to 1M, subscribers 1 to 16,
-    /// publishers 1 to 8, pairs 1 to 8]
+    /// Its values, separated by commas [default: rate 1k/s to 1M/s, interval 1ms to 1s, payload 64 to 1M, subscribers 1
+    /// to 16, publishers 1 to 8, pairs 1 to 8]
     #[arg(long, value_name = "POINT,…", value_delimiter = ',')]
     pub at: Vec<String>,
 
@@ -28,7 +28,7 @@ pub(super) struct SweepArguments {
     pub format: FormatWord,
 }
 
-/// What can be walked over.
+/// A property to sweep over.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Over {
     /// Messages a second, in an open loop
@@ -67,7 +67,7 @@ impl Over {
         }
     }
 
-    /// Its values where none are given.
+    /// Its default values.
     pub(super) fn usual(self) -> &'static [&'static str] {
         match self {
             Over::Rate => &["1k/s", "10k/s", "100k/s", "1M/s"],
@@ -78,7 +78,7 @@ impl Over {
         }
     }
 
-    /// What the table is told.
+    /// The table's name for it.
     pub(super) fn swept(self) -> Swept {
         match self {
             Over::Rate | Over::Interval => Swept::Load,
@@ -89,7 +89,7 @@ impl Over {
     }
 }
 
-/// Flags of `ipcmark run` that a sweep decides itself.
+/// Flags of `ipcmark run` that a sweep sets itself.
 const DECIDED: [&str; 10] = [
     "plan",
     "format",
@@ -103,7 +103,7 @@ const DECIDED: [&str; 10] = [
     "trace",
 ];
 
-/// The flags of `ipcmark run` that it hands on.
+/// The flags of `ipcmark run` that it passes on.
 pub(super) fn shared_flags() -> Vec<Arg> {
     flags_of_run(&DECIDED)
 }

@@ -1,12 +1,13 @@
-//! The knee of a row: between which rates its percentile crosses the limit.
+//! The knee of a row: the two rates between which its percentile crosses the limit.
 
-/// Rates that are nearer to one another are not told apart.
+/// Rates with a ratio below this are not distinguished.
 const NEAR: f64 = 1.1;
 
-/// More steps than halving a range of a million takes to come so near.
+/// More steps than bisection of a range of a million needs to come this near.
 const MOST_STEPS: u32 = 12;
 
-/// What is known of a row: the highest rate that it holds, and the lowest above that which it does not.
+/// The state of a row: the highest rate that it holds, and the lowest rate above that which it does not
+/// hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Knee {
     pub holds: Option<u64>,
@@ -15,8 +16,8 @@ pub(super) struct Knee {
 }
 
 impl Knee {
-    /// From rates and whether the row held them. One that failed below one that was held is a bad moment of the machine, or
-    /// a lower rate that is slower: the knee is above what was held.
+    /// From rates, each with true if the row held it. A rate that failed below one that held is a transient disturbance
+    /// of the machine, or a lower rate that is slower: the knee is above the rates that held.
     pub(super) fn of(points: &[(u64, bool)]) -> Self {
         let holds = points.iter().filter(|(_, held)| *held).map(|(rate, _)| *rate).max();
         let above = |rate: u64| holds.is_none_or(|holds| rate > holds);
@@ -24,8 +25,8 @@ impl Knee {
         Self { holds, fails: fails.map(|(rate, _)| *rate).min(), steps: 0 }
     }
 
-    /// The rate to measure next: halfway on a logarithmic scale, of two digits; none where the knee is known, or lies
-    /// beyond the points.
+    /// The rate to measure next: halfway on a logarithmic scale, rounded to two digits; None if the knee is known, or
+    /// lies outside the points.
     pub(super) fn next(&mut self) -> Option<u64> {
         let (holds, fails) = (self.holds?, self.fails?);
         self.steps += 1;
@@ -36,7 +37,7 @@ impl Knee {
         (holds < middle && middle < fails).then_some(middle)
     }
 
-    /// Takes what was found at the rate measured last.
+    /// Records whether the rate measured last was held.
     pub(super) fn found(&mut self, rate: u64, held: bool) {
         match held {
             true => self.holds = Some(rate),

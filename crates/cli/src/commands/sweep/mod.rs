@@ -1,4 +1,5 @@
-//! `ipcmark sweep`: walks over rates, pauses, payloads, subscribers, publishers or pairs, and finds the knee.
+//! `ipcmark sweep`: measures a series of rates, pauses, payloads, subscribers, publishers or pairs, and finds
+//! the knee.
 
 mod arguments;
 mod knee;
@@ -67,7 +68,7 @@ fn swept(
 ) -> Result<ExitCode, Failure> {
     let usual: Vec<String> = arguments.over.usual().iter().map(|word| (*word).into()).collect();
     let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
-    // All are checked before the first is measured.
+    // Checks all points before the first is measured.
     let requests = points.iter().map(|point| walk.request(point, &[]));
     let requests = requests.collect::<Result<Vec<_>, Failure>>()?;
     walk.recorder = Recorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
@@ -82,7 +83,7 @@ fn swept(
         }
         write(all, walk);
     }
-    // Nobody knows how many steps the knees take.
+    // The number of steps to the knees is unknown.
     walk.recorder.begin_part(0, 1);
     let limit = arguments.p99_below;
     let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| walk.knees(limit))?;
@@ -106,7 +107,7 @@ fn swept(
     Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
 }
 
-/// Writes what has been measured so far; false where that failed, which is said.
+/// Writes the result so far; if that fails, prints the error and returns false.
 fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
     walk.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
 }

@@ -1,4 +1,5 @@
-//! The runs of a sweep: one a point, all rows side by side, then one a step of each row's bisection.
+//! The runs of a sweep: one per point, with all rows side by side, then one per step of each row's
+//! bisection.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -16,27 +17,27 @@ use crate::{
     registry::Transports,
 };
 
-/// What is walked over, and with what.
+/// The context of a sweep.
 pub(super) struct Walk<'a> {
     pub over: Over,
     /// The flags of `ipcmark run` that the user has written.
     pub given: Vec<OsString>,
     pub transports: &'a Transports,
     pub interrupts: &'a Interrupts,
-    /// All that was measured.
+    /// All results so far, joined.
     pub result: Option<RunResult>,
     pub recorder: Recorder,
 }
 
 impl Walk<'_> {
-    /// What is measured at a point, of rows that further words narrow down.
+    /// The run at a point; `more` words narrow its rows down.
     pub(super) fn request(
         &self,
         point: &str,
         more: &[String],
     ) -> Result<(RunArguments, RunRequest), Failure> {
         let mut words = self.given.clone();
-        // One follower is a point of the curve too.
+        // A single follower is a point of the curve too.
         match self.over {
             Over::Subscribers => words.push("--patterns=fan-out".into()),
             Over::Publishers => words.push("--patterns=fan-in".into()),
@@ -50,7 +51,7 @@ impl Walk<'_> {
         Ok((arguments, request))
     }
 
-    /// Measures it; what it found, alone. Nothing where the user interrupts.
+    /// Measures a request and returns its own result. None if the user interrupts.
     pub(super) fn measure(&mut self, request: &RunRequest) -> Result<Option<RunResult>, Error> {
         if self.interrupts.signal().is_some() {
             return Ok(None);
@@ -67,7 +68,7 @@ impl Walk<'_> {
         Ok(Some(found))
     }
 
-    /// Finds the knee of every row that was measured at some rate.
+    /// Finds the knee of every row that was measured at a rate.
     pub(super) fn knees(&mut self, limit: Duration) -> Result<Vec<SweepFinding>, Failure> {
         let result = self.result.clone();
         let mut findings = Vec::new();
@@ -82,7 +83,7 @@ impl Walk<'_> {
         Ok(findings)
     }
 
-    /// Whether a row holds a rate; nothing where it could not be measured.
+    /// True if a row holds a rate; None if it could not be measured.
     fn step(
         &mut self,
         row: &Identity,
@@ -102,7 +103,8 @@ impl Walk<'_> {
     }
 }
 
-/// Each row of a result, whatever its rate, with the rates at which it was measured and whether it held them.
+/// The rows of a result, without their rates; each with the rates at which it was measured, and true for
+/// those that it held.
 fn rows(result: &RunResult, limit: Duration) -> Vec<(Identity, Vec<(u64, bool)>)> {
     let mut found: Vec<(Identity, Vec<(u64, bool)>)> = Vec::new();
     for row in groups(result).iter().flat_map(|group| &group.rows) {
@@ -118,8 +120,8 @@ fn rows(result: &RunResult, limit: Duration) -> Vec<(Identity, Vec<(u64, bool)>)
     found
 }
 
-/// Whether 99 of 100 messages were answered in this time, wherever the processors stood: those that were not sent by the end
-/// stand at no distance. None where the samples cannot tell.
+/// True if 99 of 100 messages were answered within this time, at any distance: messages that were not sent by the end
+/// have no distance. None if the samples cannot decide.
 fn holds(row: &Row, limit: Duration) -> Option<bool> {
     let p99 = row.overall().percentile(0.99)?;
     Some(p99.value <= limit.as_nanos() as f64)

@@ -1,4 +1,5 @@
-//! Opens and closes the ends of a round's rows: several at once, for libraries wait for much of what they then do.
+//! Opens and closes the endpoints of a round's rows: several at once, because libraries spend much of that time
+//! waiting.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -17,27 +18,28 @@ use crate::{
     wire::{Length, Pass, Request},
 };
 
-/// How long a turn is, where a round trip is much shorter.
+/// The length of a turn, if a round trip is much shorter.
 const TURN: Duration = Duration::from_millis(5);
 
-/// How long a turn of a stream is: a block with what stands around it.
+/// The length of a stream's turn: a block with the overhead around it.
 const STREAM_TURN: Duration = Duration::from_millis(10);
 
-/// So many times as long is a turn beside other pairs: to start and to stop these takes as long as a turn alone.
+/// The factor by which a turn beside other pairs is longer: to start and stop the pairs takes as long as a turn
+/// alone.
 const BESIDE_OTHERS: u32 = 4;
 
-/// The number of the turn of the other pairs beside the warm-up: none of the measured turns has it.
+/// The number of the background pairs' turn beside the warm-up: no measured turn has it.
 const WARM_UP: u32 = u32::MAX;
 
-/// What the other pairs are in the middle of when the one that is measured has warmed up.
+/// The time of the blocks that the background pairs may still have to finish when the measured pair has warmed up.
 const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 
-/// So many sessions open or close their ends at once. What they do with the processors they still do one after the
-/// other, and each must find its peer within its library's own time.
+/// The number of sessions that open or close their endpoints at once. Their work on the processors is still
+/// sequential, and each endpoint must find its peer within its library's timeout.
 const AT_ONCE: usize = 4;
 
 impl<'a> Round<'_, 'a> {
-    /// Opens the rows of a slot that `wants` lets through, with their reference, and warms up one after the other.
+    /// Opens the rows of a slot that `wants` selects, with their reference, and warms them up one after the other.
     pub(super) fn open_all(
         &mut self,
         slot: Slot,
@@ -64,7 +66,7 @@ impl<'a> Round<'_, 'a> {
         for row in opened {
             open.extend(self.warm_up(row, slot, length, outcome)?);
         }
-        // Where no row is left, there is nothing to refer to it.
+        // Without rows, the reference is not needed.
         if !open.is_empty()
             && self.has_reference(slot)
             && let Some(reference) = self.open_reference(slot, outcome)?
@@ -74,14 +76,14 @@ impl<'a> Round<'_, 'a> {
         Ok(open)
     }
 
-    /// Its sessions of the plan with something to measure, and what.
+    /// Its members with a row to measure, and these rows.
     fn rows(&self, slot: Slot, wants: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
         let members = self.members.iter().enumerate();
         let row = |planned: Option<usize>| self.plan.row(planned?, slot).filter(|row| wants(*row));
         members.filter_map(|(at, member)| Some((at, row(member.planned)?))).collect()
     }
 
-    /// Opens what the rows are divided by. Where that fails, they have no multiple of it.
+    /// Opens the reference of the rows. If that fails, they have no multiple of it.
     fn open_reference(
         &mut self,
         slot: Slot,
@@ -95,8 +97,8 @@ impl<'a> Round<'_, 'a> {
         }
     }
 
-    /// Whether there is something bare that a row of this slot can be divided by. The floor is probed anyway: what
-    /// spins needs another one only where it touches more than the head.
+    /// True if the rows of this slot have a reference. The floor is probed anyway: a row that spins needs another
+    /// reference only if it touches more than the head.
     fn has_reference(&self, slot: Slot) -> bool {
         let fits = match self.wait {
             Wait::Spin => slot.touch == Touch::All,
@@ -105,12 +107,12 @@ impl<'a> Round<'_, 'a> {
         };
         let makes_round_trips = matches!(slot.pattern, Pattern::Latency | Pattern::FanOut);
         let is_alike = slot.load == Load::Closed && makes_round_trips;
-        // The reference has one pair alone.
+        // The reference has only one pair.
         let is_pair = self.plan.subscribers == 1 && self.plan.pairs == 1;
         fits && is_alike && is_pair && self.sessions.options.followers.is_none()
     }
 
-    /// Starts a member's session where there is none, and asks it to open.
+    /// Starts a member's session if there is none, and asks it to open.
     fn ask_to_open(
         &mut self,
         at: usize,
@@ -143,12 +145,12 @@ impl<'a> Round<'_, 'a> {
         if let Some(planned) = planned {
             member.background = Background::start(self.sessions, planned, others)?;
         }
-        // Only now: without its pairs it is not to be used for the next slot.
+        // Only now: without its background pairs it must not be used for the next slot.
         member.session = Some(session);
         Ok(())
     }
 
-    /// Waits until a row that was asked to has opened; none where it failed.
+    /// Waits until a row has opened; none if it failed.
     fn answer_to_open(
         &mut self,
         mut open: OpenRow,
@@ -162,7 +164,7 @@ impl<'a> Round<'_, 'a> {
         }))
     }
 
-    /// Has a row that has opened verify and warm up, beside the other pairs where there are some; none where it failed.
+    /// Makes an opened row verify and warm up, beside the background pairs if there are any; none if it failed.
     fn warm_up(
         &mut self,
         mut open: OpenRow,
@@ -171,7 +173,7 @@ impl<'a> Round<'_, 'a> {
         outcome: &mut SlotOutcome,
     ) -> Result<Option<OpenRow>, SessionError> {
         let pass = self.pass(slot, length);
-        // What a round trip takes beside the others is what its turns are planned by.
+        // The turns are planned by the time of a round trip beside the other pairs.
         let warmed_up = self.open_background(open.member, slot, &pass).and_then(|()| {
             self.beside_others(open.member, WARM_UP, FIRST_BLOCKS, |session| session.begin(&pass))
         });
@@ -185,7 +187,7 @@ impl<'a> Round<'_, 'a> {
         }))
     }
 
-    /// How long a turn is, where a round trip is much shorter.
+    /// The length of a turn, if a round trip is much shorter.
     fn turn(&self, pattern: Pattern) -> Duration {
         let alone = if pattern.is_stream() { STREAM_TURN } else { TURN };
         if self.plan.pairs > 1 { alone * BESIDE_OTHERS } else { alone }
@@ -217,7 +219,7 @@ impl<'a> Round<'_, 'a> {
         background.open(self.sessions, planned, slot, pass)
     }
 
-    /// Ends the turns of the rows and closes their ends.
+    /// Ends the turns of the rows and closes their endpoints.
     pub(super) fn close_all(
         &mut self,
         open: Vec<OpenRow>,
@@ -250,7 +252,7 @@ impl<'a> Round<'_, 'a> {
         Ok(RowReports { opened: Vec::new(), measured, seen, others: Vec::new() })
     }
 
-    /// Waits until a row that was asked to has closed; what it and the pairs beside it reported goes into the outcome.
+    /// Waits until a row has closed; its reports and those of the background pairs go into the outcome.
     fn answer_to_close(
         &mut self,
         open: OpenRow,

@@ -1,5 +1,5 @@
-//! A round: sessions that are open side by side and take turns. Every statement about two of its rows is one
-//! about pairs of neighbouring turns, and a bad moment of the machine meets all of them alike.
+//! A round: sessions that are open side by side and take turns. Every comparison of two of its rows is based on
+//! pairs of neighbouring turns, and a bad moment of the machine affects all of them alike.
 
 mod ends;
 
@@ -28,16 +28,16 @@ use crate::{
     wire::{Length, Opening, Reply},
 };
 
-/// What became of one row in one trial: what its workers reported, or why it failed.
+/// The outcome of one row in one trial: its workers' reports, or the reason of its failure.
 pub(crate) type RowOutcome = (usize, Result<RowReports, String>);
 
-/// What one slot of a round brought.
+/// The outcome of one slot of a round.
 pub(crate) struct SlotOutcome {
     pub wait: Wait,
     pub rows: Vec<RowOutcome>,
-    /// What the reference reported that took its turns among the rows.
+    /// The reports of the reference that took its turns among the rows.
     pub reference: Option<RowReports>,
-    /// What the machine took from it.
+    /// The disturbances by the machine.
     pub conditions: Conditions,
 }
 
@@ -46,13 +46,14 @@ impl SlotOutcome {
         Self { wait, rows: Vec::new(), reference: None, conditions: Conditions::default() }
     }
 
-    /// What came of a row; where it failed, the reason is noted. Without its reference a row has no multiple of it.
+    /// The result for a row, or none after recording the reason of its failure. If the reference fails, the rows
+    /// have no multiple of it.
     fn or_noted<T>(&mut self, row: Option<usize>, came: Result<T, String>) -> Option<T> {
         came.map_err(|reason| self.rows.extend(row.map(|row| (row, Err(reason))))).ok()
     }
 }
 
-/// What the machine took from the processors of the ends.
+/// The disturbances of the endpoints' processors by the machine.
 fn conditions(found: &conditions::Conditions, placement: &Placement) -> Conditions {
     Conditions {
         elapsed_ns: found.elapsed_ns,
@@ -66,25 +67,25 @@ fn conditions(found: &conditions::Conditions, placement: &Placement) -> Conditio
 pub(crate) struct Round<'r, 'a> {
     plan: &'r Plan,
     sessions: &'r Sessions<'a>,
-    /// Of the pair that is measured, then of those beside it.
+    /// The placement of the measured pair, then of the background pairs.
     placements: &'r [Placement],
     wait: Wait,
     members: Vec<Member<'a>>,
     spent: Spent,
 }
 
-/// One session of the round; it starts when it is needed first, and anew after a failure.
+/// One session of the round; it starts when first needed, and again after a failure.
 struct Member<'a> {
-    /// Which of the plan's sessions; none for the reference.
+    /// The index of the plan's session; none for the reference.
     planned: Option<usize>,
     session: Option<Session<'a>>,
-    /// The pairs beside it; nobody where it is measured alone.
+    /// The background pairs; empty if it is measured alone.
     background: Background<'a>,
 }
 
-/// A row whose ends are open and warmed up.
+/// A row whose endpoints are open and warmed up.
 struct OpenRow {
-    /// Which of the plan's rows; none for the reference.
+    /// The index of the plan's row; none for the reference.
     row: Option<usize>,
     member: usize,
     opening: Opening,
@@ -93,7 +94,7 @@ struct OpenRow {
 }
 
 impl<'r, 'a> Round<'r, 'a> {
-    /// Of these sessions of the plan, which wait alike, with their reference where there is one.
+    /// A round of these sessions of the plan, which have the same wait, with their reference if there is one.
     pub(crate) fn new(
         plan: &'r Plan,
         sessions: &'r Sessions<'a>,
@@ -108,7 +109,7 @@ impl<'r, 'a> Round<'r, 'a> {
         Self { plan, sessions, placements, wait, members, spent }
     }
 
-    /// Measures the rows of a slot that `wants` lets through: opens them all, lets them take turns, closes them.
+    /// Measures the rows of a slot that `wants` selects: opens them all, runs their turns, closes them.
     pub(crate) fn measure(
         &mut self,
         slot: Slot,
@@ -129,7 +130,7 @@ impl<'r, 'a> Round<'r, 'a> {
         Ok(outcome)
     }
 
-    /// Ends its sessions; what all its slots took.
+    /// Ends its sessions; returns the time of all its slots.
     pub(crate) fn end(self) -> Spent {
         let (begun, mut spent) = (Instant::now(), self.spent);
         drop(self.members);
@@ -137,7 +138,8 @@ impl<'r, 'a> Round<'r, 'a> {
         spent
     }
 
-    /// Has a session do something while the other pairs of its row run; these stop within the time of some blocks.
+    /// Runs `does` on a session while the other pairs of its row run; these then stop within the time of some
+    /// blocks.
     fn beside_others<T>(
         &mut self,
         member: usize,
@@ -151,7 +153,7 @@ impl<'r, 'a> Round<'r, 'a> {
         Ok(done)
     }
 
-    /// Gives every row its turns, in an order of its own each time round.
+    /// Gives every row its turns, in a new random order each time round.
     fn take_turns(
         &mut self,
         open: &mut Vec<OpenRow>,
@@ -160,7 +162,7 @@ impl<'r, 'a> Round<'r, 'a> {
     ) -> Result<(), SessionError> {
         let times = open.iter().map(|row| row.turns.count).max().unwrap_or(0);
         for time in 0..times {
-            // The reference alone says nothing.
+            // The reference alone is useless.
             if open.iter().all(|row| row.row.is_none()) {
                 break;
             }
@@ -184,7 +186,7 @@ impl<'r, 'a> Round<'r, 'a> {
         Ok(())
     }
 
-    /// The outcome of something asked of a row's session; one that failed is ended and cleared up.
+    /// The outcome of a request to a row's session; a failed session is ended and its leftovers are removed.
     fn settle<T>(
         &mut self,
         open: &OpenRow,
@@ -217,7 +219,7 @@ impl<'r, 'a> Round<'r, 'a> {
     }
 }
 
-/// The reason of a failure; an interrupt stays one.
+/// The reason of a failure; an interrupt remains an error.
 fn reason(error: SessionError) -> Result<String, SessionError> {
     match error {
         SessionError::Failed(reason) | SessionError::Refused(reason) => Ok(reason),

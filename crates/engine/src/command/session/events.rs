@@ -1,4 +1,4 @@
-//! What happens in a session: replies of workers, reports of keepers, their ends.
+//! The events of a session: replies of workers, reports of keepers, and their ends.
 
 use std::{
     os::fd::AsFd,
@@ -14,7 +14,7 @@ use nix::{
 use super::state::{Session, SessionError, unexpected};
 use crate::wire::{KeeperReport, Reply};
 
-/// Something that happened.
+/// An event.
 pub(super) enum Event {
     Reply(usize, Reply),
     Closed(usize),
@@ -24,7 +24,7 @@ pub(super) enum Event {
 }
 
 impl Session<'_> {
-    /// Waits for the next thing that happens.
+    /// Waits for the next event.
     pub(super) fn next_event(&mut self, deadline: Instant) -> Result<Event, SessionError> {
         loop {
             if let Some(event) = self.buffered()? {
@@ -72,7 +72,7 @@ impl Session<'_> {
         self.take_in(ready[0], workers, keepers)
     }
 
-    /// Reads what is ready: control and standard error of each worker, then the keepers.
+    /// Reads from all ready descriptors: control and standard error of each worker, then the keepers.
     fn take_in(
         &mut self,
         interrupted: bool,
@@ -97,12 +97,13 @@ impl Session<'_> {
                 filled = true;
             }
         }
-        // What a worker said before it ended comes before its end.
+        // A worker's last messages come before its exit report.
         let speaking = keepers.iter().position(|ready| *ready).filter(|_| !filled);
         speaking.map(|keeper| self.hear(keeper)).transpose()
     }
 
-    /// The next report of a keeper. That of a follower elsewhere can be anybody's, and speaks for its worker only.
+    /// The next report of a keeper. The keeper of a follower elsewhere can be another user's, and may only report
+    /// on its own worker.
     fn hear(&self, keeper: usize) -> Result<Event, SessionError> {
         let Ok((bytes, _)) = self.frames(keeper).receive() else {
             return Ok(Event::KeeperGone(keeper));

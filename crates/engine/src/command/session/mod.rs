@@ -1,4 +1,4 @@
-//! A session as the command sees it: a keeper, its workers, and one wait for whatever happens.
+//! A session as the command sees it: a keeper, its workers, and one wait for all events.
 
 mod events;
 mod reasons;
@@ -34,29 +34,29 @@ pub(crate) use state::{Session, SessionError};
 use state::{send, unexpected};
 use worker::Worker;
 
-/// How long the keeper of a follower elsewhere may take to end a session: longer than our own may.
+/// The time that the keeper of a follower elsewhere has to end a session: longer than for our own keeper.
 const FOLLOWER_ENDS_WITHIN: Duration = Duration::from_secs(20);
 
-/// What a session is started with.
+/// The parameters of a session's start.
 pub(crate) struct SessionSpec<'s> {
     /// The run's id.
     pub run: RunId,
-    /// What separates its processes from the rest of the host.
+    /// The isolation of its processes from the rest of the host.
     pub isolation: Isolation,
-    /// The transport, or none for the floor.
+    /// The transport; none for the floor.
     pub transport: Option<&'s str>,
-    /// Where its workers run, and so how many there are.
+    /// The placement of its workers, and so their number.
     pub placement: &'s Placement,
-    /// Whether its workers are threads of one process.
+    /// True if its workers are threads of one process.
     pub one_process: bool,
-    /// Whether their system calls are counted.
+    /// True if their system calls are counted.
     pub counts_calls: bool,
     /// The keepers of the followers, if this command does not start them.
     pub followers: Vec<FollowerKeeper>,
 }
 
 impl<'a> Session<'a> {
-    /// Starts the keeper, prepares those of the followers, and starts the workers.
+    /// Starts the keeper, prepares the followers' keepers, and starts the workers.
     pub(crate) fn start(
         spec: SessionSpec<'_>,
         timeout: Duration,
@@ -101,24 +101,24 @@ impl<'a> Session<'a> {
             let (to_follower, to_leader) = FrameSocket::pair()?;
             leader_peers.push(to_follower);
             let role = Role::Follower(number as u32);
-            // A follower on another host knows its address itself.
+            // A follower on another host knows its own address.
             let spec = WorkerSpec { role, cpu: *cpu, peers: 1, address: None };
             workers.push((spec, vec![to_leader]));
         }
         let (role, cpu, peers) = (Role::Leader, placement.leader, leader_peers.len());
         let spec = WorkerSpec { role, cpu, peers, address };
-        // The leader comes first everywhere: its reasons are looked at first.
+        // The leader comes first everywhere: its reasons are checked first.
         workers.insert(0, (spec, leader_peers));
         let together = if one_process { workers.len() } else { 1 };
         for (at, workers) in workers.chunks(together).enumerate() {
-            // The first is the leader; the others belong to the followers' keepers, if there are any.
+            // The first process is the leader's; the others belong to the followers' keepers, if there are any.
             let keeper = if self.followers.is_empty() { 0 } else { at };
             self.spawn(keeper, workers, transport)?;
         }
         Ok(())
     }
 
-    /// Has one process made for these workers, by this keeper.
+    /// Makes this keeper fork one process for these workers.
     fn spawn(
         &mut self,
         keeper: usize,
@@ -170,12 +170,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether all processes are there, as far as is known.
+    /// True if all processes are present, as far as is known.
     pub(crate) fn is_whole(&self) -> bool {
         self.workers.iter().all(|worker| !worker.closed)
     }
 
-    /// Sends each worker its request and collects one final reply of each, the leader's first.
+    /// Sends each worker its request and collects one final reply from each, the leader's first.
     pub(crate) fn ask(
         &mut self,
         phase: &str,
@@ -186,21 +186,20 @@ impl<'a> Session<'a> {
         self.collect(self.workers.len(), expected)
     }
 
-    /// Sends each worker its request, and does not wait; [`Session::answers`] must be called before anything else is
-    /// asked.
+    /// Sends each worker its request without waiting; [`Session::answers`] must be called before the next request.
     pub(crate) fn request(&mut self, phase: &str, request: &Request) {
         self.phase = phase.into();
         self.ask_leader(request);
         self.ask_followers(request);
     }
 
-    /// Collects what [`Session::request`] brings: one final reply of each, the leader's first.
+    /// Collects the replies to [`Session::request`]: one final reply from each worker, the leader's first.
     pub(crate) fn answers(&mut self) -> Result<Vec<Reply>, SessionError> {
         self.collect(self.workers.len(), Duration::ZERO)
     }
 
-    /// Has all workers begin a case; returns once the leader has verified and warmed up, and all sleep: what a
-    /// round trip takes about, in nanoseconds.
+    /// Makes all workers begin a case; returns once the leader has verified and warmed up, and all sleep. The
+    /// result is the approximate time of a round trip, in nanoseconds.
     pub(crate) fn begin(&mut self, pass: &Pass) -> Result<f64, SessionError> {
         self.phase = "starting".into();
         self.ask_leader(&Request::Run(pass.clone()));
@@ -209,7 +208,7 @@ impl<'a> Session<'a> {
         self.leader_is_ready(warm_up)
     }
 
-    /// Gives this session a turn; returns as [`Session::begin`] when it is over and all workers sleep again.
+    /// Gives this session a turn; returns like [`Session::begin`] once it is over and all workers sleep again.
     pub(crate) fn turn(
         &mut self,
         limit: TurnLimit,
@@ -220,7 +219,7 @@ impl<'a> Session<'a> {
         self.leader_is_ready(expected)
     }
 
-    /// Has this session run beside the turn of this number of another; returns once it has begun to.
+    /// Makes this session run beside another's turn of this number; returns once it runs.
     pub(crate) fn run_in_background(&mut self, number: u32) -> Result<(), SessionError> {
         self.phase = "starting beside another pair".into();
         self.ask_leader(&Request::Background(number));
@@ -233,17 +232,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Has it stop that; [`Session::await_background`] returns as [`Session::begin`].
+    /// Tells it to stop running in the background; [`Session::await_background`] waits for that.
     pub(crate) fn end_background(&mut self) {
         self.ask_leader(&Request::EndBackground);
     }
 
-    /// Waits until it has stopped.
+    /// Waits until it has stopped; returns like [`Session::begin`].
     pub(crate) fn await_background(&mut self, expected: Duration) -> Result<f64, SessionError> {
         self.leader_is_ready(expected)
     }
 
-    /// Ends the turns; what the workers measured, the leader first.
+    /// Ends the turns; returns the workers' measurements, the leader's first.
     pub(crate) fn finish(&mut self) -> Result<Vec<Reply>, SessionError> {
         self.phase = "reporting".into();
         self.ask_leader(&Request::Finish);
@@ -262,18 +261,18 @@ impl<'a> Session<'a> {
     }
 
     fn ask_leader(&mut self, request: &Request) {
-        // A worker that is gone is found out by what it does not answer, with its reason.
+        // If a worker is gone, its missing reply shows that, with the reason.
         let _ = self.workers[0].ask(request);
     }
 
     fn ask_followers(&mut self, request: &Request) {
         for worker in &mut self.workers[1..] {
-            // As above.
+            // As for the leader.
             let _ = worker.ask(request);
         }
     }
 
-    /// Collects one final reply of each of the first `count` workers. Any worker that fails ends the wait.
+    /// Collects one final reply from each of the first `count` workers. A failure of any worker ends the wait.
     fn collect(&mut self, count: usize, expected: Duration) -> Result<Vec<Reply>, SessionError> {
         let deadline = Instant::now() + expected + self.timeout;
         let mut replies: Vec<Option<Reply>> = (0..count).map(|_| None).collect();
@@ -305,7 +304,7 @@ impl<'a> Session<'a> {
         Ok(replies.into_iter().flatten().collect())
     }
 
-    /// A follower reports before the leader has ended the turns.
+    /// The error for a follower that reports before the leader has ended the turns.
     fn early(&self, at: usize) -> SessionError {
         let role = self.workers[at].role.as_str();
         SessionError::Failed(format!("the {role} reported too early, while {}", self.phase))
@@ -320,8 +319,8 @@ impl<'a> Session<'a> {
         for follower in std::mem::take(&mut self.followers) {
             await_end(&follower);
         }
-        // Wait until the workers are really gone, so that nothing of theirs runs beside the next
-        // session or survives the clean-up of names.
+        // Wait until the workers are really gone, so that none of their processes runs beside the next session, and
+        // none of their names survives the clean-up.
         for worker in &mut self.workers {
             worker.stderr.fill_until_end(Instant::now() + ENDS_WITHIN);
         }

@@ -1,4 +1,4 @@
-//! From what was seen of a session that went wrong to the reason that the result states.
+//! Derives the reason that the result states from the symptoms of a failed session.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::{
     wire::{KeeperReport, Order, Reply},
 };
 
-/// After a failure that a worker reported, the time for a process that ended to show as the cause of it.
+/// After a failure that a worker reported, the time in which an ended process can still show up as its cause.
 const GRACE: Duration = Duration::from_millis(300);
 
 impl Session<'_> {
-    /// Waits for the cause behind a symptom and makes a reason of the nearest.
+    /// Waits for the cause behind a symptom, and makes a reason of the nearest symptom.
     pub(super) fn explain(&mut self, first: Symptom) -> SessionError {
         let begun = Instant::now();
         let mut symptoms = vec![first];
@@ -44,8 +44,8 @@ impl Session<'_> {
         SessionError::Failed(reason)
     }
 
-    /// How long to wait for the cause. "Peer gone" and a closed channel only follow from a process that is
-    /// ending: its keeper will report the exit status, however busy the machine is.
+    /// The time to wait for the cause. "Peer gone" and a closed channel are symptoms of a process that is ending:
+    /// its keeper will report the exit status, however busy the machine is.
     fn patience(&self, symptoms: &[Symptom]) -> Duration {
         let has_cause = symptoms.iter().any(|symptom| !symptom.follows());
         let is_ending = self.workers.iter().any(|worker| worker.closed);
@@ -77,7 +77,7 @@ impl Session<'_> {
         ))
     }
 
-    /// Why there is no keeper any more.
+    /// The failure reason when a keeper has ended.
     pub(super) fn keeper_end(&mut self, keeper: usize) -> SessionError {
         let (how, text) = match keeper {
             0 => self.keeper.exit(self.timeout),

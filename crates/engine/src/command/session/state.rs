@@ -1,4 +1,4 @@
-//! The state of a session, and why it did not do what it was asked.
+//! The state of a session, and its errors.
 
 use std::{
     os::{fd::BorrowedFd, unix::net::UnixStream},
@@ -19,12 +19,12 @@ pub(crate) struct Session<'a> {
     pub(super) keeper: KeeperProcess,
     pub(super) followers: Vec<FrameSocket>,
     pub(super) workers: Vec<Worker>,
-    /// Readable as soon as the user wants to stop.
+    /// Becomes readable when the user wants to stop.
     pub(super) interrupt: &'a UnixStream,
     pub(super) timeout: Duration,
-    /// What is being done, for the reason of a failure.
+    /// The current phase, for the reason of a failure.
     pub(super) phase: String,
-    /// Whether the system calls of its workers are counted.
+    /// True if the system calls of its workers are counted.
     pub(super) counts_calls: bool,
 }
 
@@ -38,12 +38,12 @@ impl Session<'_> {
     }
 }
 
-/// Why a session did not do what it was asked.
+/// The reason why a session did not do what it was asked.
 #[derive(Debug)]
 pub(crate) enum SessionError {
-    /// It went wrong, and why.
+    /// The reason of a failure.
     Failed(String),
-    /// The sandbox was refused, and why.
+    /// The reason why the sandbox was refused.
     Refused(String),
     /// The user wants to stop.
     Interrupted,

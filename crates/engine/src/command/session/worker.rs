@@ -1,4 +1,4 @@
-//! A worker as the command sees it: what it was asked, and what it may reply.
+//! A worker as the command sees it: its requests, and the replies that it may send.
 
 use std::{
     os::{fd::OwnedFd, unix::net::UnixStream},
@@ -12,23 +12,23 @@ use crate::{
     wire::{Channel, MAX_FRAME, MAX_REPORT, Reply, Request},
 };
 
-/// A worker of the session. That of a follower elsewhere can be anybody's: it gets no more than one reply a
-/// request, of the kind that was asked for.
+/// A worker of the session. A follower's worker elsewhere can be another user's: it may send only one reply per
+/// request, of the requested kind.
 pub(super) struct Worker {
     pub role: Role,
     pub control: Channel<Reply>,
     pub stderr: StderrTail,
     /// The channel is closed.
     pub closed: bool,
-    /// The request that it has not replied to.
+    /// The request that it has not yet answered.
     owed: Option<Request>,
-    /// Since when it does what it was asked.
+    /// The time at which its current work began.
     begun: Instant,
 }
 
 impl Worker {
-    /// A worker of this role at the other end of its channel and of its standard error. One that reads nothing
-    /// for `timeout` is not written to any longer.
+    /// A worker of this role at the other end of its channel and of its standard error. A write to the channel
+    /// fails if the worker reads nothing for `timeout`.
     pub(super) fn new(
         role: Role,
         control: UnixStream,
@@ -44,7 +44,7 @@ impl Worker {
         Ok(Self { role, control, stderr, closed: false, owed: None, begun })
     }
 
-    /// Sends a request that it owes a reply to.
+    /// Sends a request that it must answer.
     pub(super) fn ask(&mut self, request: &Request) -> Result<(), Error> {
         if !request.continues() {
             self.begun = Instant::now();
@@ -53,7 +53,7 @@ impl Worker {
         self.control.send(request)
     }
 
-    /// The next reply among what has been read.
+    /// The next reply among the bytes read.
     pub(super) fn reply(&mut self) -> Result<Option<Reply>, Error> {
         let Some(reply) = self.control.buffered()? else { return Ok(None) };
         if !self.is_owed(&reply) {
@@ -142,7 +142,7 @@ mod tests {
         assert!(replies(&mut follower, &end, &ready(100.0)).is_err(), "a follower has no turns");
     }
 
-    /// The command slept until somebody read.
+    /// Without a write timeout, the command slept until the worker read.
     #[test]
     fn a_worker_that_does_not_read_is_not_written_to_for_ever() {
         let (mut worker, _end) = worker(Role::Follower(0), Duration::from_millis(20));

@@ -1,30 +1,30 @@
-//! The answers of one follower: their times in an array, and in a histogram after the block.
+//! The answers of one follower: their times are kept in an array, and in a histogram after the block.
 
 use hdrhistogram::Histogram;
 
 use crate::{patterns::blocks::MOST_SAMPLES, wire::AnswerReport};
 
-/// What the leader knows of one follower.
+/// The leader's state of one follower.
 pub(super) struct Follower {
-    /// Number of its last answer.
+    /// The sequence number of its last answer.
     pub seq: u64,
-    /// Times of this block, and how many there are.
+    /// Times of this block, and their number.
     times: Vec<u64>,
     taken: usize,
     pub samples: Histogram<u64>,
-    /// Answers of it that were given up.
+    /// Its answers that were given up.
     pub lost: u64,
 }
 
 impl Follower {
-    /// Before its first answer.
+    /// The state before its first answer.
     pub(super) fn new() -> Self {
-        // Written with something else than zero, so that every page of it is there.
+        // Nonzero values, so that every page is already in memory.
         let times = vec![u64::MAX; MOST_SAMPLES];
         Self { seq: 0, times, taken: 0, samples: ipcmark_results::new_histogram(), lost: 0 }
     }
 
-    /// Keeps a time of this block. A block has no more answers than there is room for.
+    /// Keeps a time of this block. A block has no more answers than there are slots.
     #[inline(always)]
     pub(super) fn note(&mut self, time_ns: u64) {
         if let Some(slot) = self.times.get_mut(self.taken) {
@@ -40,7 +40,7 @@ impl Follower {
         self.taken = 0;
     }
 
-    /// What it answered.
+    /// Its report.
     pub(super) fn report(&self) -> AnswerReport {
         AnswerReport { histogram: ipcmark_results::encode(&self.samples), lost: self.lost }
     }

@@ -1,16 +1,15 @@
-//! Fan-out: the leader publishes once, every follower answers, the round trip ends when the last
-//! answer is there.
+//! Fan-out: the leader publishes once, every follower answers, the round trip ends with the last answer.
 //!
-//! Followers that are silent answer what is checked and counted, so that it is known that everything
-//! reaches them, but nothing in the timed part.
+//! Silent followers answer checked and counted messages, which shows that everything reaches them, but none in the
+//! timed part.
 //!
 //! Followers run the loop of [`follower`](super::follower) and put their number into their answers. In a sampled
-//! block the clock is read once an answer, for each follower has samples of its own: when it has been taken, before
-//! anything is done with it. Times go to arrays, and to histograms after the block.
+//! block the clock is read once an answer, because each follower has samples of its own: directly after the answer
+//! is taken, before it is processed. Times go to arrays, and to histograms after the block.
 //!
-//! An end of which one message at a time can be taken must be done with an answer before it takes the next
-//! ([`OneByOne`]). One that can hold several takes all before it looks at any ([`AllFirst`]), so that no answer's time
-//! contains the reading of others.
+//! An endpoint that can hold only one message must release an answer before it takes the next ([`OneByOne`]). One
+//! that can hold several takes all before it reads any ([`AllFirst`]), so that no answer's time includes the
+//! reading of others.
 
 mod answers;
 #[cfg(test)]
@@ -39,7 +38,7 @@ use super::{
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
 
-/// One publication, an answer of every follower.
+/// One publication, one answer from every follower.
 pub(super) struct FanOut;
 
 impl PatternLoops for FanOut {
@@ -63,11 +62,11 @@ impl PatternLoops for FanOut {
     }
 }
 
-/// One publication, an answer of every follower, by a leader whose end holds several messages.
+/// One publication, one answer from every follower, for a leader whose endpoint holds several messages.
 pub(super) struct Gathered;
 
 impl Gathered {
-    /// Its name is that of the other.
+    /// It has the same name as [`FanOut`].
     pub(super) const PATTERN: Pattern = Pattern::FanOut;
 
     /// The leader's part of a case.
@@ -92,19 +91,19 @@ fn lead<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>(
     turns::lead(leader, pass, context)
 }
 
-/// An end of which several messages can be taken before the first of them is released.
+/// An endpoint that can take several messages before the first of them is released.
 pub(crate) trait Holding: Endpoint {
-    /// Sets the message taken aside. As many can be set aside as have not been recalled; a `take` does not bring another
-    /// message of where one of them came from.
+    /// Sets the message taken aside. Any number of messages can be held until they are recalled; a `take` does not
+    /// return another message from the source of a held one.
     fn hold(&mut self);
-    /// Makes the oldest message that is set aside the one taken.
+    /// Makes the oldest held message the one taken.
     fn recall(&mut self);
 }
 
-/// How answers are taken; chosen at compile time.
+/// A policy for taking answers; chosen at compile time.
 pub(super) trait Gathering<E>: Sized {
-    /// Takes at least one and at most `missing` answers to the message `seq`, handles them, and returns how many of them it
-    /// was; none where there was nothing for too long.
+    /// Takes at least one and at most `missing` answers to the message `seq`, handles them, and returns the number
+    /// of them that answer it; none if nothing came for too long.
     fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
         leader: &mut Leader<'_, E, T, Self, RELIABLE>,
         asked: Asked,
@@ -113,13 +112,13 @@ pub(super) trait Gathering<E>: Sized {
     ) -> Result<Option<usize>, Error>;
 }
 
-/// One after the other.
+/// Takes and handles one answer after the other.
 pub(super) struct OneByOne;
 
-/// All of them, then what they say.
+/// Takes all answers, then handles them.
 struct AllFirst;
 
-/// The publication that answers are waited for.
+/// The publication whose answers are awaited.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     seq: u64,
@@ -173,19 +172,19 @@ pub(super) struct Leader<'a, E, T, G, const RELIABLE: bool> {
     pub len: usize,
     pub seed: u64,
     pub wait: Wait,
-    /// Number of the last message sent.
+    /// The sequence number of the last message sent.
     pub seq: u64,
-    /// Answers taken.
+    /// The number of answers taken.
     received: u64,
     followers: Vec<Follower>,
-    /// When each of the answers that are set aside was taken.
+    /// The time at which each held answer was taken.
     stamps: Vec<u64>,
-    /// CPU time of keeping times since it was asked for last.
+    /// CPU time of keeping times since the last call that took it.
     aside_ns: u64,
-    /// How many of them, the last, are silent.
+    /// The number of silent followers, which are the last ones.
     silent: usize,
     losses: Losses,
-    /// Where its messages lie, once it has looked.
+    /// The buffers that its messages use, once they have been counted.
     working_set: Option<WorkingSetReport>,
     chosen: PhantomData<(T, G)>,
 }
@@ -252,7 +251,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
 }
 
 impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, OneByOne, RELIABLE> {
-    /// Sends while its end finds places that it has not seen.
+    /// Sends until the endpoint finds no new buffers.
     #[inline(never)]
     fn look(&mut self) -> Result<(), Error> {
         let mut sent = 0;
@@ -267,7 +266,7 @@ impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, OneByOne, R
 impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     Leader<'a, E, T, G, RELIABLE>
 {
-    /// Before its first message.
+    /// The state before its first message.
     pub(super) fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
         Self {
             end,
@@ -286,7 +285,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         }
     }
 
-    /// Looks where its messages and their answers lie.
+    /// Counts the buffers of its messages and their answers.
     pub(super) fn look_at_buffers(&mut self) -> Result<(), Error> {
         let mut noting = Noting::new(self.end);
         let mut leader = Leader::<Noting<'_>, T, OneByOne, RELIABLE> {
@@ -311,19 +310,19 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         Ok(())
     }
 
-    /// Publishes a message with these flags, whose answers somebody else takes.
+    /// Publishes a message with these flags; the caller takes the answers.
     pub(super) fn publish(&mut self, flags: u32) -> Result<(), Error> {
         self.seq += 1;
         send::<E, T>(self.end, self.len, Head { seq: self.seq, flags })
     }
 
-    /// Gives up the answers to the last message that have not come.
+    /// Gives up the missing answers to the last message.
     pub(super) fn lose_answers(&mut self, patience: &Patience) -> Result<(), Error> {
         self.lose(self.seq, self.followers.len(), patience)
     }
 
-    /// One round trip with all followers; false where an answer was lost. `SAMPLED` reads the clock at every
-    /// answer and keeps the times since the publication.
+    /// One round trip with all followers; false if an answer was lost. `SAMPLED` reads the clock at every answer
+    /// and keeps the times since the publication.
     #[inline(always)]
     fn round_trip<const SAMPLED: bool>(&mut self, flags: u32) -> Result<bool, Error> {
         self.seq += 1;
@@ -333,7 +332,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         self.gather::<SAMPLED>(self.seq, start, silent)
     }
 
-    /// Takes the answer `seq` of every follower but the last `silent`.
+    /// Takes the answer `seq` of every follower except the last `silent`.
     #[inline(always)]
     fn gather<const SAMPLED: bool>(
         &mut self,
@@ -358,7 +357,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         Ok(true)
     }
 
-    /// Takes the next answer; false where none came for too long.
+    /// Takes the next answer; false if none came for too long.
     #[inline(always)]
     pub(super) fn take(&mut self, patience: &mut Patience) -> Result<bool, Error> {
         if RELIABLE {
@@ -367,7 +366,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         complete_unless(patience, || self.end.take(), Patience::exhausted)
     }
 
-    /// Reads the answer taken at this time and gives its room back; false where it belongs to what was given up.
+    /// Reads the answer taken at this time and releases it; false if it belongs to an abandoned message.
     #[inline(always)]
     fn handle<const SAMPLED: bool>(&mut self, asked: Asked, at_ns: u64) -> Result<bool, Error> {
         let head = read::<E, T>(self.end, self.len, self.seed)?;
@@ -378,14 +377,14 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         Ok(true)
     }
 
-    /// Sorts the times of a block into the histograms, which is none of the transport's costs.
+    /// Sorts the times of a block into the histograms; this counts for no cost of the transport.
     fn keep_times(&mut self) {
         let start = thread_cpu_ns();
         self.followers.iter_mut().for_each(Follower::keep);
         self.aside_ns += thread_cpu_ns() - start;
     }
 
-    /// The follower whose answer this is; none where it belongs to what was given up.
+    /// The follower that sent this answer; none if it belongs to an abandoned message.
     #[inline(always)]
     pub(super) fn accept(&mut self, head: Head, seq: u64) -> Result<Option<usize>, Error> {
         let number = follower_number(head.flags);
@@ -407,7 +406,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         Ok(is_next.then_some(number))
     }
 
-    /// What an unreliable transport brings of a stream after it was given up belongs to nothing any more.
+    /// Accepts a stream message that an unreliable transport delivers after the stream was given up.
     #[cold]
     fn accept_straggler(&mut self, head: Head, expected: Head) -> Result<Option<usize>, Error> {
         if RELIABLE || head.flags & STREAM == 0 {
@@ -424,8 +423,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         self.losses.add(patience)
     }
 
-    /// Sends messages with a known pattern, one by one, in a burst to all, and lets every follower
-    /// send a burst back; both sides check every byte.
+    /// Sends messages with a known pattern, one by one and in a burst to all, and lets every follower send a burst
+    /// back; both sides check every byte.
     pub(super) fn verify(&mut self) -> Result<(), Error> {
         for _ in 0..steps::checked_messages(self.len) {
             self.checked()?;
@@ -446,7 +445,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         self.gather::<false>(self.seq, 0, 0)
     }
 
-    /// Takes a burst of every follower, in the order of each, and then the answers to its demand.
+    /// Takes a burst from every follower, each in its own order, and then the answers to the request.
     fn bursts_back(&mut self) -> Result<(), Error> {
         self.seq += 1;
         let asked = self.seq;
@@ -462,7 +461,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             let Some(wanted) = wanted else {
                 return Err(unexpected(head, Head { seq: asked, flags: FROM_FOLLOWER }));
             };
-            // The answer to the demand comes last, with the demand's own number.
+            // The answer to the request comes last, with the request's own sequence number.
             let expected = if *wanted > asked + burst { asked } else { *wanted };
             if head.seq != expected {
                 return Err(unexpected(head, Head { seq: expected, flags: FROM_FOLLOWER }));

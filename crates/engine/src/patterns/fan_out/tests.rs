@@ -1,4 +1,4 @@
-//! In which order answers are taken and read, and what is kept of them.
+//! The order in which answers are taken and read, and the samples kept.
 
 use std::cell::RefCell;
 
@@ -9,10 +9,11 @@ use crate::patterns::message::{HeadOnly, from_follower};
 
 const FOLLOWERS: usize = 3;
 
-/// An end whose followers have all answered before the leader looks, and what was done with their answers.
+/// An endpoint whose followers have all answered before the leader looks, with a log of how it handles their
+/// answers.
 struct Answered {
     room: [u8; 16],
-    /// The answers that were not taken yet, and those set aside.
+    /// The followers whose answers were not taken yet, and those whose answers are held.
     waiting: Vec<usize>,
     held: Vec<usize>,
     taken: usize,

@@ -27,7 +27,7 @@ fn every_message_has_its_intended_time() {
     assert_eq!((tally.elapsed_ns, due.len() as u64), (20_000_000, tally.sent));
 }
 
-/// A closed loop would send the next message a period after the stall, and call none of them late.
+/// A closed loop would send the next message one period after the stall, and count none as late.
 #[test]
 fn a_stall_makes_the_messages_late_that_were_due_in_it() {
     let mut pacer = rate(10_000, Arrivals::Fixed);
@@ -38,7 +38,7 @@ fn a_stall_makes_the_messages_late_that_were_due_in_it() {
         .take(1000)
         .map(|due| due.start_ns - due.intended_ns)
         .collect();
-    // At least these; a busy machine can make more of them late.
+    // At least these; on a busy machine more of them can be late.
     assert!(pacer.late >= 999 && waited[0] > 99_000_000, "{} {}", pacer.late, waited[0]);
     assert!(waited[999] >= 90_000 || waited.is_sorted_by(|a, b| a >= b));
 }
@@ -85,7 +85,7 @@ fn random_arrivals_have_the_rate_and_the_seed_repeats_them() {
         (0..20_000).map(|_| pacer.gap()).collect::<Vec<f64>>()
     };
     let (first, mean) = (gaps(1), |gaps: &[f64]| gaps.iter().sum::<f64>() / 20_000.0);
-    // Standard error 7 of 1000: five of them.
+    // The standard error is 7 of 1000; the bound is five of them.
     assert!((mean(&first) - 1000.0).abs() < 35.0, "{}", mean(&first));
     assert!(first == gaps(1) && first != gaps(2));
 }
@@ -103,7 +103,7 @@ fn an_interval_follows_the_answer() {
     assert!(pacer.tally().is_none() && pacer.sent >= 1);
 }
 
-/// A pacer of a trace with a message of 64 bytes after each millisecond, and one of 4 KiB right behind it.
+/// A pacer of a trace with a message of 64 bytes after each millisecond, and one of 4 KiB directly after it.
 fn pairs(count: u64) -> Pacer {
     let recorded = (0..count).flat_map(|at| [(at * 1_000_000, 64), (at * 1_000_000, 4096)]);
     let trace = Trace::new(recorded.collect()).unwrap();

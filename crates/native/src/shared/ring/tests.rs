@@ -1,4 +1,4 @@
-//! The ring on memory of the test's own. No system call is made, so that Miri can run this:
+//! The ring on the test's own memory. It makes no system call, so that Miri can run it:
 //! `cargo +nightly miri test -p ipcmark-native --lib -- shared::ring shared::cursor`.
 
 use std::{
@@ -33,7 +33,7 @@ impl Heap {
     }
 
     fn ends(&self) -> (Producer, Consumer) {
-        // SAFETY: zeroed, aligned, of the size asked for; tests drop the ends first.
+        // SAFETY: zeroed, aligned, of the required size; tests drop the ends first.
         unsafe {
             let consumer = Consumer::new(self.base, self.capacity, self.payload);
             (Producer::new(self.base, self.capacity), consumer)
@@ -53,7 +53,7 @@ impl Drop for Heap {
     }
 }
 
-/// Sends `message`; false where the ring is full.
+/// Sends `message`; false if the ring is full.
 fn send(producer: &mut Producer, message: &[u8]) -> bool {
     if producer.loan(message.len()).unwrap() == Step::WouldBlock {
         return false;
@@ -90,7 +90,7 @@ fn four_of_the_largest_messages_fit_and_then_no_more() {
     }
 }
 
-/// In the smallest ring a message of any length finds room wherever the one before it ended.
+/// In the smallest ring, a message of any length finds room behind any previous message.
 #[test]
 fn nothing_is_stuck_in_the_smallest_ring() {
     for payload in [16, 64, 200, 1000] {
@@ -171,7 +171,7 @@ fn a_word_that_skips_more_than_there_is_is_an_error() {
 fn two_threads_see_every_message_once_in_order_and_whole() {
     const MESSAGES: usize = if cfg!(miri) { 100 } else { 50_000 };
     let heap = Heap::new(3000);
-    // Odd steps, so that records end everywhere in the ring.
+    // Odd steps, so that records end at many positions in the ring.
     let len = |n: usize| MIN_PAYLOAD + n * 997 % (3000 - MIN_PAYLOAD);
     let (producer, consumer) = heap.ends();
     let (mut producer, mut consumer) = (Moved(producer), Moved(consumer));
@@ -196,10 +196,10 @@ fn two_threads_see_every_message_once_in_order_and_whole() {
     });
 }
 
-/// An end on its way to the one thread that uses it.
+/// An end that moves to the one thread that uses it.
 struct Moved<T>(T);
 
-// SAFETY: an end may be used by any thread, by one at a time.
+// SAFETY: any thread may use an end, one at a time.
 unsafe impl<T> Send for Moved<T> {}
 
 impl<T> Moved<T> {
@@ -208,7 +208,7 @@ impl<T> Moved<T> {
     }
 }
 
-/// Miri takes a microsecond a byte.
+/// Miri takes a microsecond per byte.
 const LONGEST: usize = if cfg!(miri) { 500 } else { 40_000 };
 const STEPS: usize = if cfg!(miri) { 40 } else { 400 };
 
@@ -219,7 +219,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// A queue of the standard library knows what should be in the ring.
+    /// A queue of the standard library is the model of the ring's content.
     #[test]
     fn the_ring_is_a_queue(
         payload in 16..LONGEST,
@@ -233,7 +233,7 @@ proptest! {
             if sends {
                 let len = MIN_PAYLOAD + (size * (payload - MIN_PAYLOAD) as f64) as usize;
                 let sent = send(&mut producer, &message(number, len));
-                // A skipped end of the ring is shorter than one record.
+                // The skipped end of the ring is shorter than one record.
                 let sure = used + 2 * record(payload) <= standard(payload);
                 prop_assert!(sent || !sure, "{used} bytes used, no room for {len}");
                 if sent {

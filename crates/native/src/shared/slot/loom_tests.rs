@@ -1,4 +1,4 @@
-//! Every order of events, with `make loom`.
+//! All interleavings, with `make loom`.
 
 use loom::{cell::UnsafeCell, sync::Arc, thread};
 
@@ -7,11 +7,11 @@ use super::*;
 #[derive(Default)]
 struct Shared {
     words: [AtomicU64; 2],
-    /// Each direction's own, and the one that travels.
+    /// The room of each direction, and the travelling one.
     rooms: [UnsafeCell<usize>; 3],
 }
 
-// SAFETY: whether both ends touch one cell at once is what loom finds out.
+// SAFETY: loom detects simultaneous access to one cell.
 unsafe impl Sync for Shared {}
 
 struct End<'a> {
@@ -31,7 +31,7 @@ impl End<'_> {
         }
         let travels = self.ledger.holds();
         let room = if travels { 2 } else { self.me };
-        // SAFETY: loom checks that nobody else uses the cell meanwhile.
+        // SAFETY: loom checks that no other thread uses the cell meanwhile.
         self.shared.rooms[room].with_mut(|cell| unsafe { *cell = message });
         self.ledger.publish(&self.shared.words[self.me], 16, travels);
     }
@@ -79,7 +79,7 @@ fn one_way_neither_end_touches_what_is_the_others() {
         |end| (1..=3).for_each(|n| end.send(n)),
         |end| {
             (1..=3).for_each(|n| end.receive(n));
-            // As a `take` does that finds nothing more.
+            // As a `take` does that finds no further message.
             end.ledger.acknowledge(&end.shared.words[1]);
         },
     );

@@ -1,4 +1,4 @@
-//! What a ledger says, believes and refuses.
+//! The words that a ledger writes, accepts and refuses.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn without_an_answer_the_room_comes_back_once() {
     assert_eq!(sender.receive(), None);
 }
 
-/// What a ledger says and does, without anything worked out beforehand.
+/// A model of the ledger that computes nothing in advance.
 struct Plain {
     payload: usize,
     holds: bool,
@@ -72,7 +72,7 @@ impl Plain {
     }
 }
 
-/// A word that the other end might write now, often the one that a ping-pong brings, sometimes any.
+/// A word that the other end might write now: often the one expected in a ping-pong, sometimes any.
 fn some_word(plain: &Plain, mut random: impl FnMut(u16) -> u16) -> Word {
     let len = [plain.mine.len, 16, 64, 15, 65, u32::MAX >> 1][usize::from(random(6) * random(2))];
     let travels = if random(4) == 0 { random(2) == 0 } else { plain.mine.travels };
@@ -95,7 +95,7 @@ fn what_is_expected_changes_nothing_that_is_said_or_refused() {
         let mut ledger = Ledger::new(64, holds);
         let (word, payload) = (Word::default(), 64);
         let mut plain = Plain { payload, holds, mine: word, theirs: word, received: 0, done: 0 };
-        // The message that is received and not released.
+        // The message that is received and not yet released.
         let mut open = None;
         for _ in 0..random(40) {
             match random(4) {

@@ -1,4 +1,4 @@
-//! Judgements of synthetic measurements: each effect is there when its cause is, and only then.
+//! Judgements of synthetic measurements: each effect is present exactly when its cause is.
 
 use ipcmark_machine::{
     conditions::{Conditions, ProcessorUse, Throttling},
@@ -11,7 +11,7 @@ use super::{super::examination::Pair, *};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A measurement of one second on which nothing does harm.
+/// A measurement of one second without any disturbance.
 fn quiet() -> Examination {
     let processor = |cpu| ProcessorUse { cpu, busy_ns: SECOND, idle_ns: 0, stolen_ns: 0 };
     Examination {
@@ -41,7 +41,7 @@ fn hiccups(cpu: u32) -> Hiccups {
     }
 }
 
-/// A pair with these probes, so many of each.
+/// A pair with these probes: times and their counts.
 fn pair(probes: &[(f64, usize)]) -> Pair {
     let probes: Vec<f64> = probes.iter().flat_map(|(ns, count)| vec![*ns; *count]).collect();
     let division = Division::of(&probes);

@@ -1,4 +1,4 @@
-//! The results of all pairs, made into one.
+//! The results of all pairs, joined into one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,24 +6,24 @@ use ipcmark_results::{Between, Case, Environment, Identity, Outcome, RankPlace, 
 
 use super::super::rounds::Pair;
 
-/// What was found so far.
+/// The results so far.
 pub(super) struct Gathered {
-    /// What a pair would leave if all of its rows failed.
+    /// The result of a pair of which all rows failed.
     planned: RunResult,
     hosts: Vec<String>,
     joined: Option<RunResult>,
     known: BTreeSet<Pair>,
-    /// The notes, and whose they are.
+    /// The notes, each with its pairs.
     notes: BTreeMap<String, Vec<Pair>>,
 }
 
 impl Gathered {
-    /// Nothing yet. `hosts` has the name of that of each rank.
+    /// An empty collection. `hosts` has the host name of each rank.
     pub(super) fn new(planned: RunResult, hosts: Vec<String>) -> Self {
         Self { planned, hosts, joined: None, known: BTreeSet::new(), notes: BTreeMap::new() }
     }
 
-    /// Adds a pair: what was measured, and why that is not all, if so.
+    /// Adds a pair: its result, and the reason if that is incomplete.
     pub(super) fn add(&mut self, pair: Pair, found: Option<RunResult>, reason: Option<&str>) {
         let is_whole = found.as_ref().is_some_and(|result| result.complete);
         let mut result =
@@ -49,7 +49,7 @@ impl Gathered {
             self.joined = Some(result);
             return;
         };
-        // The first pair may have failed before anything was known of its machine.
+        // The first pair may have failed before its machine was known.
         if joined.environment == Environment::default() {
             joined.environment = result.environment.clone();
             joined.clock = result.clock.clone();
@@ -67,7 +67,7 @@ impl Gathered {
         (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).collect()
     }
 
-    /// Everything so far; of pairs that were not measured yet there is nothing.
+    /// The result so far, without the pairs that were not measured yet.
     pub(super) fn so_far(&self) -> RunResult {
         let pairs = self.all().len();
         let none = || RunResult { cases: Vec::new(), ..self.planned.clone() };
@@ -75,12 +75,12 @@ impl Gathered {
         result.planned_cases = (pairs * self.planned.cases.len()) as u64;
         result.complete &= self.known.len() == pairs;
         result.notes = self.notes.iter().map(|(note, pairs)| self.whose(note, pairs)).collect();
-        // Rows stand in the order of their pairs, whenever these were measured.
+        // Rows are in the order of their pairs, not of their measurement.
         result.cases.sort_by_key(|case| case.identity.between.clone());
         result
     }
 
-    /// Everything, at the end: rows of pairs that were not reached have failed for this reason.
+    /// The final result: rows of pairs that were not reached have failed for this reason.
     pub(super) fn finish(mut self, reason: &str) -> RunResult {
         for pair in self.all() {
             if !self.known.contains(&pair) {
@@ -90,7 +90,7 @@ impl Gathered {
         self.so_far()
     }
 
-    /// A note, behind the pairs that have it where not all do.
+    /// A note, preceded by its pairs if not all pairs have it.
     fn whose(&self, note: &str, pairs: &[Pair]) -> String {
         const NAMED: usize = 3;
         if pairs.len() == self.known.len() {
@@ -108,7 +108,7 @@ impl Gathered {
     }
 }
 
-/// True if a result has the row of a planned case, whatever version of the library was there.
+/// True if a result has the row of a planned case, for any version of the library.
 fn has(result: &RunResult, planned: &Case) -> bool {
     result.cases.iter().any(|case| row(&case.identity) == row(&planned.identity))
 }
@@ -118,7 +118,8 @@ fn row(identity: &Identity) -> impl PartialEq + '_ {
     (transport, pattern, payload_bytes, wait, touch, load, options)
 }
 
-/// A planned case of which nothing is there; one that could not have been measured keeps its reason.
+/// A planned case without a result has failed; one that could not have been measured keeps its
+/// reason.
 fn failed(case: Case, reason: &str) -> Case {
     match case.outcome {
         Outcome::Failed { .. } => {

@@ -1,4 +1,4 @@
-//! What ends the measurements of a rank before their time.
+//! The early end of a rank's measurements.
 
 use std::{
     io::{self, Write},
@@ -6,20 +6,20 @@ use std::{
     sync::OnceLock,
 };
 
-/// Why a rank stops.
+/// The reason why a rank stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// The user interrupts it.
+    /// The user interrupted it.
     Signal,
     /// Rank 0 ends the job.
     Ordered,
     /// Rank 0 is gone.
     Deserted(String),
-    /// Of rank 0 alone: these ranks are gone, and why.
+    /// Only on rank 0: these ranks are gone, and why.
     Died(Vec<u32>, String),
 }
 
-/// Set once, by whoever finds the cause; what measures or waits sees it.
+/// Set once, by the first thread that finds a cause; measuring and waiting code checks it.
 pub(super) struct Halt {
     /// Readable once it is set.
     pub readable: UnixStream,
@@ -33,14 +33,14 @@ impl Halt {
         Ok(Self { readable, written, cause: OnceLock::new() })
     }
 
-    /// Sets it; the first cause counts.
+    /// Sets it; only the first cause is kept.
     pub(super) fn set(&self, cause: Cause) {
         if self.cause.set(cause).is_ok() {
             let _ = (&self.written).write_all(b"!");
         }
     }
 
-    /// Why, if it is set.
+    /// The cause, if it is set.
     pub(super) fn cause(&self) -> Option<&Cause> {
         self.cause.get()
     }

@@ -1,4 +1,4 @@
-//! Rank 0: it gives out the rounds, takes part in them, and joins what the pairs have found.
+//! Rank 0: it assigns the rounds, takes part in them, and joins the results of the pairs.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     output,
 };
 
-/// How often rank 0 looks whether the pairs of a round have ended.
+/// The interval at which rank 0 checks if the pairs of a round have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits for the others, has all pairs measured, and shows the result.
@@ -58,7 +58,7 @@ pub(super) fn lead(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> Outcome {
     Ok(work.transports.status(status))
 }
 
-/// Writes and shows the result. A rank that is gone is named first.
+/// Writes and shows the result. A rank that is gone is reported first.
 fn conclude(
     work: &Work<'_>,
     request: &RunRequest,
@@ -70,7 +70,7 @@ fn conclude(
     }
     let (run, registry) = (&work.arguments.run, &work.transports.registry);
     let status = measurement::conclude(run, &request.selection, registry, result, pulse.interrupts);
-    // A pair whose leader has died can have every row, and fewer trials than it was to have.
+    // A pair whose leader died can have every row, but fewer trials than planned.
     match status == ExitCode::SUCCESS && !result.complete {
         true => ExitCode::FAILURE,
         false => status,
@@ -92,7 +92,7 @@ pub(super) fn gone(halt: &Halt) -> Vec<u32> {
     }
 }
 
-/// Why pairs were not measured.
+/// The reason why pairs were not measured.
 fn reason(halt: &Halt) -> String {
     match halt.cause() {
         Some(Cause::Died(_, why)) => format!("the job has ended: {why}"),
@@ -111,7 +111,7 @@ fn left_out(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(sentence)
 }
 
-/// Has all pairs measured, until something ends the job.
+/// Has all pairs measured, unless the job ends early.
 fn measure(work: &Work<'_>, places: &[Whereabouts], gathered: &mut Gathered) {
     let machines: Vec<&str> = places.iter().map(|place| place.machine.as_str()).collect();
     let order = |pair: (u32, u32)| {
@@ -127,7 +127,7 @@ fn measure(work: &Work<'_>, places: &[Whereabouts], gathered: &mut Gathered) {
         measure_slot(work, &orders);
         for order in &orders {
             let (found, why) = work.found(order);
-            // That the job was ended is a symptom; who has died is the cause.
+            // The end of the job is a symptom; the rank that died is the cause.
             let halted = work.halt.cause().map(|_| reason(work.halt));
             gathered.add(order.pair, found, halted.or(why).as_deref());
         }
@@ -135,12 +135,13 @@ fn measure(work: &Work<'_>, places: &[Whereabouts], gathered: &mut Gathered) {
     }
 }
 
-/// The file with the orders of a slot.
+/// The file name for the orders of a slot.
 pub(super) fn slot(number: usize) -> String {
     format!("slot-{number}")
 }
 
-/// Has the pairs of a slot measured, its own among them, and waits until all their ends are done.
+/// Has the pairs of a slot measured, leads those of this rank, and waits until all their ends are
+/// done.
 fn measure_slot(work: &Work<'_>, orders: &[Order]) {
     for order in orders.iter().filter(|order| order.pair.0 == 0) {
         if let Err(error) = work.lead(order) {
@@ -152,7 +153,7 @@ fn measure_slot(work: &Work<'_>, orders: &[Order]) {
             |order: &Order| work.meeting.has(&order.led()) && work.meeting.has(&order.followed());
         orders.iter().all(done).then_some(())
     };
-    // Until they are, or a rank dies: nobody knows how long a pair takes.
+    // Waits until they are done or a rank dies: the time that a pair takes is unknown.
     let forever = Duration::from_secs(u64::from(u32::MAX));
     if work.meeting.within(forever).until(LOOK, &is_done).is_ok() {
         return;
@@ -161,7 +162,7 @@ fn measure_slot(work: &Work<'_>, orders: &[Order]) {
     wait_for_last(work, orders);
 }
 
-/// Gives the living the time to leave what they have measured.
+/// Gives the live ranks time to store their results.
 fn wait_for_last(work: &Work<'_>, orders: &[Order]) {
     let dead = gone(work.halt);
     let ends = |order: &Order| !dead.contains(&order.pair.0) && !work.meeting.has(&order.led());
@@ -171,11 +172,11 @@ fn wait_for_last(work: &Work<'_>, orders: &[Order]) {
     }
 }
 
-/// What there is so far goes to the result file after every slot.
+/// Writes the result so far to the result file after every slot.
 fn save(work: &Work<'_>, gathered: &Gathered) {
     let output = work.arguments.run.output.as_ref();
     if let Some(path) = output.filter(|path| !ipcmark_results::is_stream(path)) {
-        // An error is said at the end, when the whole is written.
+        // An error is reported at the end, when the whole result is written.
         let _ = ipcmark_results::write_atomically(path, &gathered.so_far());
     }
 }

@@ -1,4 +1,4 @@
-//! Every other rank: it does what the rounds of rank 0 say, until that tells the status of the whole.
+//! Every other rank: it follows the rounds of rank 0, until rank 0 publishes the overall status.
 
 use std::{process::ExitCode, thread, time::Duration};
 
@@ -14,13 +14,15 @@ use super::{
 };
 use crate::output;
 
-/// How often a rank looks for its next order: seldom, for another pair on its machine may be measured meanwhile.
+/// The interval at which a rank checks for its next order. It is long, because another pair on its machine may
+/// be measured meanwhile.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How often the meeting is removed where rank 0 did not, while others still write to it.
+/// The attempts to remove the rendezvous directory if rank 0 did not, while others still write to
+/// it.
 const REMOVALS: u32 = 20;
 
-/// Serves until the end; the status is that of rank 0.
+/// Serves until the end and returns rank 0's status.
 pub(super) fn serve(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
     let _ = pulse.watched.set(vec![(0, "which leads".into())]);
     for number in 0.. {
@@ -39,7 +41,7 @@ pub(super) fn serve(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode
     end(work, rank, pulse)
 }
 
-/// The orders of a slot, once there are any; nothing where there are to be none any more.
+/// Waits for the orders of a slot; None if there will be no more.
 fn next(work: &Work<'_>, number: usize) -> Option<Vec<Order>> {
     loop {
         if work.halt.is_set() || told(work.meeting).is_some() {
@@ -63,7 +65,7 @@ fn end(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
             output::failed(why)
         }
         _ => {
-            // Its halt is set: a meeting that is not stopped by it.
+            // The rank's halt is set, so this rendezvous must not stop on it.
             let never = || pulse.interrupts.signal().is_some();
             let meeting = work.meeting.apart(2 * FAREWELL, &never);
             ended(&meeting, rank.number, "rank 0 has ended without a result")
@@ -71,7 +73,7 @@ fn end(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
     }
 }
 
-/// Removes the meeting in the place of rank 0; whoever of the others is still there sees that it is gone.
+/// Removes the rendezvous directory in place of rank 0; other ranks that still run notice that.
 fn clear_up(work: &Work<'_>) {
     for _ in 0..REMOVALS {
         work.meeting.remove();

@@ -1,4 +1,4 @@
-//! `--all-pairs`: each two ranks are measured, in rounds that rank 0 gives out.
+//! `--all-pairs`: every pair of ranks is measured, in rounds that rank 0 assigns.
 
 mod gathered;
 mod halt;
@@ -40,7 +40,7 @@ pub(super) fn run(
         return Err("--live draws one run, and --all-pairs is several".to_owned().into());
     }
     let transports = registry::look(&arguments.run.module, &arguments.run.named())?;
-    // Whatever is refused is refused by every rank, before any waits for another.
+    // Every rank rejects invalid options itself, before it waits for another.
     pair::request(arguments, &transports)?;
     let halt = Halt::new().map_err(|e| format!("cannot make a pipe: {e}"))?;
     let is_halted = || halt.is_set() || interrupts.signal().is_some();
@@ -72,7 +72,7 @@ pub(super) fn run(
         let gone = leader::gone(&halt);
         pulse.is_over.store(true, Ordering::Relaxed);
         if rank.number == 0 {
-            // The others are to read the status even where something has ended the job.
+            // The others must be able to read the status even if the job was halted.
             dismiss(&meeting.apart(FAREWELL, &|| false), rank.count, &outcome, &gone);
         }
         outcome

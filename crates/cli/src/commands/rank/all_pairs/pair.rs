@@ -1,4 +1,5 @@
-//! One pair of ranks: its leader and its follower, at a place of their own within the meeting.
+//! One pair of ranks: its leader and its follower meet in a directory of their own inside the
+//! rendezvous directory.
 
 use std::{
     io::Write,
@@ -29,10 +30,10 @@ use crate::{
 /// The largest result of a pair that rank 0 reads: 256 MiB.
 const LARGEST: u64 = 1 << 28;
 
-/// How often a follower looks whether its leader has ended.
+/// The interval at which a follower checks if its leader has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a rank needs for its part in a pair.
+/// The context of a rank's part in a pair.
 pub(super) struct Work<'a> {
     pub meeting: &'a Meeting<'a>,
     pub arguments: &'a RankArguments,
@@ -49,13 +50,13 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// As a line of a file.
+    /// The order as a line of a file.
     pub(super) fn line(&self) -> String {
         let (leader, follower) = self.pair;
         format!("{leader} {follower} {}\n", u8::from(self.is_beside))
     }
 
-    /// The orders of a file.
+    /// The orders in a file.
     pub(super) fn all(text: &str) -> Vec<Self> {
         text.lines().filter_map(Self::of_line).collect()
     }
@@ -71,23 +72,24 @@ impl Order {
         format!("{leader}-{follower}")
     }
 
-    /// The result of the leader, so far or as a whole.
+    /// The file name for the leader's result, partial or complete.
     fn result(&self) -> String {
         format!("result-{}", self.place())
     }
 
-    /// The file in which the leader says that it has ended: empty, or with the reason why nothing more was measured.
+    /// The name of the file in which the leader reports its end: empty, or with the reason why nothing more was
+    /// measured.
     pub(super) fn led(&self) -> String {
         format!("led-{}", self.place())
     }
 
-    /// The same of the follower.
+    /// The same for the follower.
     pub(super) fn followed(&self) -> String {
         format!("followed-{}", self.place())
     }
 }
 
-/// What is measured between two ranks, and the transports that are left out; an error is one of the command line.
+/// The run between two ranks, and the transports that are left out; an error is one of the command line.
 pub(super) fn request(
     arguments: &RankArguments,
     transports: &Transports,
@@ -98,18 +100,18 @@ pub(super) fn request(
 }
 
 impl Work<'_> {
-    /// What is measured between two ranks, and the transports that are left out.
+    /// The run between two ranks, and the transports that are left out.
     pub(super) fn request(&self) -> Result<(RunRequest, Vec<String>), String> {
         request(self.arguments, self.transports)
     }
 
-    /// Leads a pair, and leaves the result for rank 0.
+    /// Leads a pair and reports its end to rank 0.
     pub(super) fn lead(&self, order: &Order) -> Result<(), String> {
         let ended = self.led(order);
         self.meeting.put(&order.led(), &ended.err().unwrap_or_default())
     }
 
-    /// Leads a pair. The result is in a file, as far as it came.
+    /// Leads a pair. The result so far is in a file.
     fn led(&self, order: &Order) -> Result<(), String> {
         let path = self.meeting.path(&order.result());
         let is_halted = || self.halt.is_set();
@@ -144,7 +146,7 @@ impl Work<'_> {
     }
 
     fn followed(&self, order: &Order) -> Result<(), String> {
-        // A leader that has failed has left no place to meet at.
+        // A leader that failed has left no directory to meet in.
         let is_ended = || self.halt.is_set() || self.meeting.has(&order.led());
         let place = self.meeting.path(&order.place());
         let patience = self.arguments.meet_within;
@@ -172,7 +174,7 @@ impl Work<'_> {
         })
     }
 
-    /// What a leader has left of its pair: a result if there is one, and why it is not whole, if so.
+    /// The result of a pair, if there is one, and the reason why it is incomplete, if it is.
     pub(super) fn found(&self, order: &Order) -> (Option<RunResult>, Option<String>) {
         let name = order.result();
         let bytes = match self.meeting.has(&name) {
@@ -190,7 +192,7 @@ impl Work<'_> {
         }
     }
 
-    /// Why a pair has ended early, in the words of its leader and its follower.
+    /// The reason why a pair ended early, as reported by its leader and its follower.
     fn reason(&self, order: &Order) -> Option<String> {
         let said = |name: String| self.meeting.read(&name).filter(|why| !why.is_empty());
         let words: Vec<String> =

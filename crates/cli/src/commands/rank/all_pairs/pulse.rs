@@ -1,5 +1,5 @@
-//! Which ranks are alive: each counts up in a file of its own, and who awaits it looks whether the number moves. No clocks
-//! of two hosts are compared.
+//! Liveness of the ranks: each increments a counter in a file of its own, and its watchers check if the counter
+//! changes. The clocks of two hosts are never compared.
 
 use std::{
     collections::BTreeMap,
@@ -23,43 +23,44 @@ use super::{
 };
 use crate::interrupts::Interrupts;
 
-/// How often the thread looks for what ends the job.
+/// The interval at which the thread checks for what ends the job.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A rank counts at least so often in the time after which it is taken for dead, and never less often than [`SLOWEST`].
+/// A rank counts at least this often within the time after which it is considered dead, and never less often than
+/// [`SLOWEST`].
 const COUNTS: u32 = 10;
 const SLOWEST: Duration = Duration::from_secs(5);
 
-/// The file by which rank 0 ends all measurements.
+/// The file with which rank 0 ends all measurements.
 pub(super) const STOP: &str = "stop";
 
-/// The file in which a rank counts.
+/// The file with a rank's counter.
 fn alive(rank: u32) -> String {
     format!("alive-{rank}")
 }
 
-/// What a rank's thread needs to count, and to watch others.
+/// The context of a rank's thread that counts and watches others.
 pub(super) struct Pulse<'a> {
     pub meeting: &'a Meeting<'a>,
     pub rank: u32,
-    /// A rank of which nothing is heard for so long is dead.
+    /// A rank is considered dead if its counter does not change for this long.
     pub patience: Duration,
     pub halt: &'a Halt,
     pub interrupts: &'a Interrupts,
-    /// The ranks to watch, with their names, once they have come.
+    /// The ranks to watch, with their names, set once they have joined.
     pub watched: OnceLock<Vec<(u32, String)>>,
-    /// True once the thread is to end.
+    /// True once the thread must end.
     pub is_over: AtomicBool,
 }
 
-/// The last number of a rank, and since when it is that.
+/// The last counter of a rank, and the time since when it has this value.
 struct Heard {
     number: Option<String>,
     since: Instant,
 }
 
 impl Pulse<'_> {
-    /// Counts and watches until all is over. Rank 0 goes on counting while it ends the job.
+    /// Counts and watches until `is_over`. Rank 0 goes on counting while it ends the job.
     pub(super) fn run(&self) {
         let mut heard: BTreeMap<u32, Heard> = BTreeMap::new();
         let (every, mut number, mut next) = (self.every(), 0_u64, Instant::now());
@@ -67,7 +68,7 @@ impl Pulse<'_> {
             let now = Instant::now();
             if now >= next && !self.is_deserted() {
                 number += 1;
-                // Without it the others take this rank for dead, and say so.
+                // If this fails, the others consider this rank dead, and report it.
                 let _ = self.count(number);
                 next = now + every;
             }
@@ -78,7 +79,7 @@ impl Pulse<'_> {
         }
     }
 
-    /// Counts for the first time, so that it is there before this rank says that it has come.
+    /// Counts for the first time, so that the file exists before this rank announces itself.
     pub(super) fn begin(&self) -> Result<(), String> {
         self.count(0).map_err(|e| format!("cannot write {}: {e}", alive(self.rank)))
     }
@@ -87,7 +88,7 @@ impl Pulse<'_> {
         (self.patience / COUNTS).clamp(Duration::from_millis(10), SLOWEST)
     }
 
-    /// A rank that counted after rank 0 has gone would keep the directory.
+    /// A rank that counts after rank 0 is gone would keep the directory from being removed.
     fn is_deserted(&self) -> bool {
         matches!(self.halt.cause(), Some(Cause::Deserted(_)))
     }
@@ -101,12 +102,12 @@ impl Pulse<'_> {
         fs::rename(&hidden, self.meeting.path(&name))
     }
 
-    /// Looks for what ends the job.
+    /// Checks for what ends the job.
     fn look(&self, heard: &mut BTreeMap<u32, Heard>) {
         if self.interrupts.signal().is_some() {
             self.halt.set(Cause::Signal);
         } else if self.rank != 0 && told(self.meeting).is_some() {
-            // All is over: what is silent now has parted.
+            // The job is over: a silent rank has left regularly.
         } else if self.rank != 0 && self.meeting.has(STOP) {
             self.halt.set(Cause::Ordered);
         } else if self.rank != 0 && !self.meeting.is_there() {
@@ -119,7 +120,7 @@ impl Pulse<'_> {
         }
     }
 
-    /// The watched ranks that are gone, and the sentence about them.
+    /// The watched ranks that are gone, and a sentence about them.
     fn silent(&self, heard: &mut BTreeMap<u32, Heard>) -> Option<(Vec<u32>, String)> {
         let (mut ranks, mut sentences) = (Vec::new(), Vec::new());
         for (rank, name) in self.watched.get().into_iter().flatten() {
