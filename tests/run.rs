@@ -30,6 +30,7 @@ ipcmark_harness::tests![
     without_a_sandbox_nothing_stays,
     an_ordinary_user_measures_everything,
     processors_are_those_asked_for,
+    a_placement_that_the_machine_has_is_measured_and_another_refused,
     one_processor_is_enough,
     colour_is_for_terminals,
     a_plan_file_gives_way_to_flags,
@@ -300,6 +301,34 @@ fn processors_are_those_asked_for() -> Verdict {
     let both = placement(&format!("--cpus {second},{first}"));
     assert_eq!(both, chosen(second, first));
     Verdict::Holds
+}
+
+fn a_placement_that_the_machine_has_is_measured_and_another_refused() {
+    let words = |placement| {
+        format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json --placement {placement}")
+    };
+    let (mut measured, mut refused) = (Vec::new(), Vec::new());
+    for placement in ["smt", "same-cache", "cross-cache", "cross-numa"] {
+        let ended = run(&words(placement));
+        match ended.code() {
+            2 => refused.push((placement, ended.stderr)),
+            _ => {
+                let case = ended.exits(0).result().cases.remove(0);
+                assert_eq!(case.identity.placement, PlacementPolicy::Near(placement.into()));
+                let [first, second] = case.trials() else { panic!("{:?}", case.reason()) };
+                let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
+                assert!(cpus(first).iter().eq(cpus(second).iter().rev()), "each leads in turn");
+                assert!(cpus(first)[0] != cpus(first)[1], "{placement}: two processors");
+                measured.push(placement);
+            }
+        }
+    }
+    assert_eq!(measured.is_empty(), processors().len() == 1, "{refused:?}");
+    for (placement, said) in refused {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("place the processes {placement}")), "{said}");
+        measured.iter().for_each(|there| assert!(said.contains(there), "no {there} in: {said}"));
+    }
 }
 
 fn one_processor_is_enough() -> Verdict {

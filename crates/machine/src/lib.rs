@@ -21,6 +21,7 @@ pub mod limits;
 pub mod loopback;
 pub mod mark;
 pub mod namespaces;
+pub mod nearness;
 pub mod open_files;
 pub mod pair;
 pub mod pin;

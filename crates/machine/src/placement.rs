@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use ipcmark_transport::Error;
 
-use crate::topology::{Cpu, Relation, usable};
+use crate::{
+    nearness::Nearness,
+    topology::{Cpu, Relation, nodes, usable},
+};
 
 /// Where the workers of a run go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub enum Pinning {
     Auto,
     /// These processors: the leader's first, then the followers'.
     Cpus(Vec<u32>),
+    /// Processors that share this level of the machine and no nearer one.
+    Near(Nearness),
     /// Wherever the scheduler puts them.
     Off,
 }
@@ -61,7 +66,7 @@ impl Pinning {
 /// Chooses processors for a leader and `followers` followers.
 ///
 /// # Errors
-/// `pinning` names too few processors, or one that this process may not run on.
+/// `pinning` names too few processors, one that this process may not run on, or a level that no processors share.
 pub fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
     let cpus = usable()?;
     match pinning {
@@ -72,6 +77,9 @@ pub fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
             warning: None,
         }),
         Pinning::Cpus(ids) => given(ids, &cpus, followers),
+        Pinning::Near(nearness) => {
+            Ok(placed(&nearness.choose(&cpus, &nodes(), followers as usize)?))
+        }
         Pinning::Auto => Ok(placed(&automatic(&cpus, followers as usize + 1))),
     }
 }
@@ -94,6 +102,11 @@ pub fn choose_pairs(
     match pinning {
         Pinning::Off => Ok(vec![choose(pinning, followers)?; pairs as usize]),
         Pinning::Cpus(ids) => Ok(placed_pairs(&found(ids, &cpus, ends * pairs as usize)?, ends)),
+        Pinning::Near(nearness) => {
+            let what = format!("{pairs} pairs {nearness}");
+            let cause = "--placement chooses the processors of one pair";
+            Err(Error::new("place", what, cause).remedy("name those of all pairs with --cpus"))
+        }
         Pinning::Auto => Ok(placed_pairs(&automatic_pairs(&cpus, ends, pairs as usize), ends)),
     }
 }
@@ -105,8 +118,8 @@ pub fn choose_pairs(
 /// As [`choose`].
 pub fn choose_one(pinning: &Pinning, leads: bool) -> Result<Option<u32>, Error> {
     Ok(match (pinning, leads) {
-        (Pinning::Auto, false) => choose(pinning, 1)?.followers[0],
-        (Pinning::Auto, true) => choose(pinning, 1)?.leader,
+        (Pinning::Auto | Pinning::Near(_), false) => choose(pinning, 1)?.followers[0],
+        (Pinning::Auto | Pinning::Near(_), true) => choose(pinning, 1)?.leader,
         (Pinning::Cpus(_) | Pinning::Off, _) => choose(pinning, 0)?.leader,
     })
 }

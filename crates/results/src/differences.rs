@@ -68,6 +68,7 @@ fn of_row(identity: &Identity, add: &mut impl FnMut(String, String)) {
         match placement {
             PlacementPolicy::Auto => "auto".into(),
             PlacementPolicy::Off => "off".into(),
+            PlacementPolicy::Near(nearness) => nearness.clone(),
             PlacementPolicy::Cpus(cpus) => {
                 let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
                 format!("processors {}", cpus.join(","))

@@ -14,13 +14,15 @@ use super::{
 use crate::definition::{Failure, Invocation};
 
 /// Keys that exclude each other: one on the command line replaces both.
-const RIVALS: [[&str; 2]; 8] = [
+const RIVALS: [[&str; 2]; 10] = [
     ["trace", "rate"],
     ["trace", "interval"],
     ["trace", "sizes"],
     ["rate", "interval"],
     ["round-trips", "duration"],
     ["cpus", "no-pin"],
+    ["placement", "cpus"],
+    ["placement", "no-pin"],
     ["trials", "budget"],
     ["trials", "precision"],
 ];

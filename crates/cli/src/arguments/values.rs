@@ -3,6 +3,7 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ipcmark_machine::nearness::Nearness;
 use ipcmark_report::{FORMATS, Format, format};
 use ipcmark_transport::{BUFFERS, Pattern, Wait};
 
@@ -115,6 +116,14 @@ pub(crate) fn formats() -> impl TypedValueParser<Value = &'static Format> {
     let word = |format: &&Format| PossibleValue::new(format.name).help(format.summary);
     PossibleValuesParser::new(FORMATS.iter().map(word))
         .map(|name| format(&name).expect("the words are the names of the formats"))
+}
+
+/// Levels of the machine that two processors share.
+pub(crate) fn placement() -> impl TypedValueParser<Value = Nearness> {
+    PossibleValuesParser::new(Nearness::ALL.map(Nearness::as_str)).map(|word| {
+        let nearness = Nearness::ALL.into_iter().find(|nearness| nearness.as_str() == word);
+        nearness.expect("the words are those of the levels")
+    })
 }
 
 fn joined<T: ToString>(all: &[T]) -> String {

@@ -278,10 +278,11 @@ fn random_seed() -> u64 {
 }
 
 fn run_options(arguments: &RunArguments, visible: Vec<PathBuf>) -> RunOptions {
-    let pinning = match &arguments.cpus {
-        Some(cpus) => Pinning::Cpus(cpus.clone()),
-        None if arguments.no_pin => Pinning::Off,
-        None => Pinning::Auto,
+    let pinning = match (&arguments.cpus, arguments.placement) {
+        (Some(cpus), _) => Pinning::Cpus(cpus.clone()),
+        (None, Some(nearness)) => Pinning::Near(nearness),
+        (None, None) if arguments.no_pin => Pinning::Off,
+        (None, None) => Pinning::Auto,
     };
     RunOptions {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),

@@ -318,6 +318,7 @@ fn policy(pinning: &Pinning) -> PlacementPolicy {
     match pinning {
         Pinning::Auto => PlacementPolicy::Auto,
         Pinning::Cpus(cpus) => PlacementPolicy::Cpus(cpus.clone()),
+        Pinning::Near(nearness) => PlacementPolicy::Near(nearness.as_str().into()),
         Pinning::Off => PlacementPolicy::Off,
     }
 }

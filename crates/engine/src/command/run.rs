@@ -258,7 +258,7 @@ impl Runner<'_> {
     ) -> Result<Spent, End> {
         let Self { plan, sessions, recorder, .. } = self;
         let placements = match number % 2 {
-            0 if alternates(sessions.options) => {
+            0 if alternates(sessions.options, plan.subscribers) => {
                 self.placements.iter().map(Placement::swapped).collect()
             }
             _ => self.placements.clone(),
@@ -290,10 +290,15 @@ impl Runner<'_> {
     }
 }
 
-/// True if the leader's processor alternates from trial to trial: if the user leaves the choice for all endpoints
-/// to this command.
-fn alternates(options: &RunOptions) -> bool {
-    options.pinning == Pinning::Auto && options.followers.is_none()
+/// True if the leader's processor alternates from trial to trial: if the user leaves the choice for all endpoints to this
+/// command. With several followers an exchange would change how near they are to the leader.
+fn alternates(options: &RunOptions, subscribers: u32) -> bool {
+    let is_free = match options.pinning {
+        Pinning::Auto => true,
+        Pinning::Near(_) => subscribers == 1,
+        Pinning::Cpus(_) | Pinning::Off => false,
+    };
+    is_free && options.followers.is_none()
 }
 
 /// The current measurement: `pipe block, 64 B, touch all`, or the number of rows side by side.

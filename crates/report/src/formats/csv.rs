@@ -192,6 +192,7 @@ fn placement(case: &Case) -> String {
         PlacementPolicy::Cpus(cpus) => {
             cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
         }
+        PlacementPolicy::Near(nearness) => text(nearness),
         PlacementPolicy::Off => "off".into(),
     }
 }

@@ -139,6 +139,8 @@ pub enum PlacementPolicy {
     Auto,
     /// These: the leader's first, then the followers'.
     Cpus(Vec<u32>),
+    /// The nearest level that the processors of the leader and of each follower share.
+    Near(#[schemars(extend("enum" = ["smt", "same-cache", "cross-cache", "cross-numa"]))] String),
     /// None: the scheduler decides.
     Off,
 }

@@ -36,7 +36,7 @@ pub(super) enum FormatWord {
 }
 
 /// Flags of `ipcmark run` that it passes on.
-const SHARED: [&str; 13] = [
+const SHARED: [&str; 14] = [
     "waits",
     "set",
     "duration",
@@ -44,6 +44,7 @@ const SHARED: [&str; 13] = [
     "trials",
     "precision",
     "distance",
+    "placement",
     "cpus",
     "no_pin",
     "sandbox",
