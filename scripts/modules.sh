@@ -53,4 +53,4 @@ fi
 # An outer make's flags would name every directory that this one enters.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 # shellcheck disable=SC2086
-cmake --build "$build_dir" --parallel "$(nproc)" ${target:+--target $target}
+cmake --build "$build_dir" --parallel "${JOBS:-$(nproc)}" ${target:+--target $target}
