@@ -1,6 +1,6 @@
-//! Finds the charting library of the report: Apache ECharts, one minified file within the package
-//! `charming`, whose version and checksum stand in `Cargo.lock`. Cargo brings the package like any
-//! other and says where it lies; its Rust code is not compiled.
+//! Finds the charting library of the report: Apache ECharts, one minified file in the package
+//! `charming`, whose version and checksum are in `Cargo.lock`. Cargo fetches the package like any
+//! other and reports its location; its Rust code is not compiled.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -12,7 +12,7 @@ const PACKAGE: &str = "charming";
 /// The file within the package.
 const FILE: &str = "src/asset/echarts-5.5.1.min.js";
 
-/// What the licence of the file asks to be kept.
+/// The notice that the licence of the file requires to keep.
 const LICENCE: &str = "Licensed to the Apache Software Foundation (ASF)";
 
 fn main() {
@@ -26,7 +26,7 @@ fn main() {
     }
 }
 
-/// Copies the file to where the crate includes it from.
+/// Copies the file to the directory from which the crate includes it.
 fn provide() -> Result<(), String> {
     let path = package()?.join(FILE);
     let script = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -37,7 +37,7 @@ fn provide() -> Result<(), String> {
     fs::write(&copy, script).map_err(|e| format!("{}: {e}", copy.display()))
 }
 
-/// Where the package lies.
+/// The directory of the package.
 fn package() -> Result<PathBuf, String> {
     let metadata = metadata()?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -47,7 +47,7 @@ fn package() -> Result<PathBuf, String> {
     Ok(manifest.parent().ok_or("its manifest has no directory")?.into())
 }
 
-/// What cargo says of this crate's packages. It fetches those that are not there yet.
+/// Cargo's metadata of this crate's packages. Cargo fetches missing packages.
 fn metadata() -> Result<Value, String> {
     let output = Command::new(variable("CARGO")?)
         .args(["metadata", "--format-version=1", "--locked", "--features=charts"])

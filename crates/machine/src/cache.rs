@@ -2,8 +2,8 @@
 
 use crate::{files::Files, topology};
 
-/// The bytes of the largest last-level cache of the processors that this process may use; none where the system does not
-/// tell, as some virtual machines.
+/// The bytes of the largest last-level cache of the processors that this process may use; none if the system does not
+/// report it, as on some virtual machines.
 pub fn last_level_bytes() -> Option<u64> {
     let files = Files::of_system();
     topology::usable().ok()?.iter().filter_map(|cpu| bytes_of(&files, cpu.id)).max()

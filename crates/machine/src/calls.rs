@@ -1,7 +1,7 @@
-//! The system calls of this process, counted one by one: which, how many failed, and the bytes that they carried.
+//! Counts the system calls of this process: for each call the number made and failed, and the bytes that it carried.
 //!
-//! A child of the process traces it (ptrace(2)): the kernel stops every thread at each call and hands it over, which
-//! takes tens of microseconds. Counts are exact; times of a process that is counted mean nothing.
+//! A child of the process traces it (ptrace(2)): the kernel stops every thread at each call and notifies the tracer,
+//! which takes tens of microseconds. Counts are exact; times of a traced process mean nothing.
 
 mod counts;
 mod tracer;
@@ -12,36 +12,36 @@ use ipcmark_transport::Error;
 
 use counts::Counts;
 
-/// The counts of this process, once it counts.
+/// The counts of this process, once counting has started.
 static COUNTS: OnceLock<&'static Counts> = OnceLock::new();
 
-/// One system call of this process, since it counts.
+/// The counts of one system call of this process, since counting started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Its number on this architecture.
     pub number: u32,
-    /// How often it was made.
+    /// The number of calls.
     pub made: u64,
-    /// How many of these failed: of a call that does not sleep, those that found nothing.
+    /// Calls that failed: for a call that does not sleep, those that found nothing.
     pub failed: u64,
-    /// Bytes that the others said they have carried.
+    /// Bytes that the successful calls reported.
     pub bytes: u64,
 }
 
-/// Counts the calls of this process from now on. It must have one thread; threads that it starts are counted too, processes
-/// are not.
+/// Starts counting the calls of this process. It must have one thread; threads that it starts later are counted too,
+/// child processes are not.
 ///
 /// # Errors
-/// The system allows no tracing, or has no process or memory left.
+/// The system does not allow tracing, or is out of processes or memory.
 pub fn count_from_now() -> Result<(), Error> {
     let counts = tracer::start()?;
-    // Whoever counts already has counted this too.
+    // If counting had started before, the earlier counts include these calls.
     let _ = COUNTS.set(counts);
     Ok(())
 }
 
-/// The calls that this process has made since it counts, by number; none where it does not count, or the process that
-/// counted has ended, for then some are missing.
+/// The calls that this process has made since counting started, by number. None if it does not count, or if the tracer
+/// has ended, because then some are missing.
 pub fn counted() -> Option<Vec<Calls>> {
     let counts = COUNTS.get().filter(|_| is_traced())?;
     let calls = counts.0.iter().enumerate().map(|(number, count)| Calls {
@@ -65,14 +65,14 @@ pub fn name(number: u32) -> String {
     known.map_or_else(|| format!("call-{number}"), |call| call.name().to_owned())
 }
 
-/// The time of a system call that does nothing, in nanoseconds: the shortest of many blocks, for nothing makes a call faster
-/// than it is.
+/// The time of a system call that does nothing, in nanoseconds: the shortest of many blocks, because disturbances only
+/// make a call slower.
 pub fn bare_call_ns() -> f64 {
     const CALLS: u32 = 1000;
     let block = |_| {
         let start = crate::clock::now_ns();
         for _ in 0..CALLS {
-            // SAFETY: asks for the parent's number. The libraries keep none of it, so each call enters the kernel.
+            // SAFETY: asks for the parent's number. The libraries do not cache it, so each call enters the kernel.
             unsafe { libc::syscall(libc::SYS_getppid) };
         }
         (crate::clock::now_ns() - start) as f64 / f64::from(CALLS)
@@ -80,8 +80,8 @@ pub fn bare_call_ns() -> f64 {
     (0..20).map(block).fold(f64::MAX, f64::min)
 }
 
-/// The time to copy so many bytes once, from and to memory that lies in the caches as far as it fits, in nanoseconds: the
-/// median of many copies.
+/// The time to copy this many bytes once, from and to memory that is in the caches as far as it fits, in nanoseconds:
+/// the median of many copies.
 pub fn copy_ns(bytes: usize) -> f64 {
     const BLOCKS: usize = 31;
     let (source, mut target) = (vec![1_u8; bytes.max(1)], vec![2_u8; bytes.max(1)]);

@@ -1,21 +1,21 @@
-//! The control groups of this process: where their files lie, and what limits it most.
+//! The control groups of this process: the paths of their files, and the tightest limits.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::Files;
 
-/// The most groups that are taken into account on the way from a process's own to the root.
+/// The largest number of groups that are considered from a process's own group to the root.
 const DEEPEST: usize = 64;
 
-/// The groups that this process is in for one controller, its own first. Each of them limits it.
+/// The groups of this process for one controller, its own first. Each of them limits it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     directories: Vec<String>,
-    /// True for version 2, where all controllers share one hierarchy.
+    /// True for version 2, in which all controllers share one hierarchy.
     pub unified: bool,
 }
 
-/// One line of `/proc/self/mountinfo`, as far as it bears on control groups.
+/// The fields of a line of `/proc/self/mountinfo` that matter for control groups.
 struct Mount<'a> {
     root: &'a str,
     point: &'a str,
@@ -24,8 +24,8 @@ struct Mount<'a> {
 }
 
 impl Groups {
-    /// The groups of a controller: `cpu`, `memory`, `pids`, `cpuset`. Where it has a hierarchy of version 1, that
-    /// counts: a controller is in one hierarchy only. `None` where there is none, or the system does not tell.
+    /// The groups of a controller: `cpu`, `memory`, `pids`, `cpuset`. If it has a hierarchy of version 1, that one is
+    /// used: a controller is in one hierarchy only. `None` if there is none, or the system does not report it.
     pub fn of(files: &Files, controller: &str) -> Option<Self> {
         let (memberships, mounts) =
             (files.text("proc/self/cgroup")?, files.text("proc/self/mountinfo")?);
@@ -45,7 +45,7 @@ impl Groups {
         paths.filter_map(|path| files.text(&path)).collect()
     }
 
-    /// The least number in this file of any group; `None` where none has one: `max` is no number.
+    /// The least number in this file of any group; `None` if none has one: `max` is not a number.
     pub fn least(&self, files: &Files, name: &str) -> Option<u64> {
         self.texts(files, name).iter().filter_map(|text| text.parse().ok()).min()
     }
@@ -95,7 +95,7 @@ fn membership<'a>(memberships: &'a str, controller: &str, unified: bool) -> Opti
     })
 }
 
-/// A container sees the mount's root, not the host's: what of the path lies above it is left out.
+/// A container sees the mount's root, not the host's: the part of the path above it is left out.
 fn directories(mount: &Mount<'_>, path: &str) -> Vec<String> {
     let path = Path::new(path);
     let below = path.strip_prefix(mount.root).or_else(|_| path.strip_prefix("/")).unwrap_or(path);

@@ -1,4 +1,4 @@
-//! The monotonic clock, in integer nanoseconds, and what a reading of it costs.
+//! The monotonic clock, in integer nanoseconds, and the cost of reading it.
 
 use std::hint::black_box;
 
@@ -29,8 +29,8 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What one reading costs in nanoseconds: the least of several rounds' means, since whatever
-/// disturbs a round only makes it longer.
+/// The cost of one reading in nanoseconds: the least of several rounds' means, because disturbances only make a round
+/// longer.
 pub fn reading_cost_ns() -> f64 {
     const READINGS: u64 = 10_000;
     let round = || {
@@ -43,13 +43,13 @@ pub fn reading_cost_ns() -> f64 {
     (0..9).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-/// The step in which the clock counts, in nanoseconds. No difference between two readings is below the cost of one,
-/// so the smallest says nothing; of many, their divisor is the step.
+/// The clock's step in nanoseconds. No difference between two readings is below the cost of one, so the smallest
+/// difference says nothing; the common divisor of many is the step.
 pub fn step_ns() -> u64 {
     clock_step(&differences_ns()).map_or(1, |step| step.round() as u64)
 }
 
-/// Differences between readings that follow one another.
+/// Differences between consecutive readings.
 fn differences_ns() -> Vec<u64> {
     const READINGS: usize = 20_000;
     let readings: Vec<u64> = (0..READINGS).map(|_| now_ns()).collect();
@@ -61,7 +61,7 @@ pub fn source() -> String {
     Files::of_system().text(SOURCE).unwrap_or_else(|| "unknown".into())
 }
 
-/// Where the kernel tells its clock source.
+/// The file in which the kernel reports its clock source.
 pub(crate) const SOURCE: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 #[cfg(test)]

@@ -1,32 +1,30 @@
-//! The step of a clock, from differences of its readings: their greatest common divisor, made for
-//! readings that were rounded.
+//! The step of a clock, from differences of its readings: their greatest common divisor, adapted to rounded readings.
 
 use std::collections::BTreeMap;
 
-/// A value seen once among many is no evidence: a clock that is being adjusted gives some.
+/// A value seen only once among many is not evidence: a clock that is being adjusted produces some.
 const LEAST_SEEN: u64 = 2;
 
-/// The largest part of all values that need not fit: one in twenty.
+/// The largest share of all values that need not fit: one in twenty.
 const ODD_ONE_IN: usize = 20;
 
-/// The shortest step, in ns, that is sought among rounded values: of a shorter one, the rounding
-/// leaves too little.
+/// The shortest step, in ns, that is searched for among rounded values: rounding hides shorter ones.
 const LEAST_ROUNDED: f64 = 4.0;
 
-/// How far a value may be from a multiple: less than 1 ns for two rounded readings, and the rest for
-/// what the step is not yet known to.
+/// The largest distance of a value from a multiple: less than 1 ns for two rounded readings, and the rest for the
+/// uncertainty of the step.
 const TOLERANCE: f64 = 1.25;
 
-/// Values that are looked at, the smallest.
+/// The number of values that are examined, the smallest ones.
 const MOST_VALUES: usize = 256;
 
-/// The most steps in the smallest value: a clock whose reading takes more is none to measure with.
+/// The most steps in the smallest value: a clock whose reading takes more steps is unfit for measuring.
 const MOST_PARTS: u32 = 1_000;
 
-/// The largest probability with which values of any size would fit a step that is accepted.
+/// The largest probability that values of any size would fit an accepted step.
 const CHANCE: f64 = 0.01;
 
-/// A difference that was seen, and how many times.
+/// An observed difference and its number of occurrences.
 #[derive(Clone, Copy)]
 struct Seen {
     value: u64,
@@ -36,14 +34,13 @@ struct Seen {
 /// The step of a clock in ns, from many differences of its readings in whole ns; `None` if all are
 /// zero. A single difference is its own step: the step is no longer than that.
 ///
-/// A counter of 24 MHz is read as 41, 42, 83, 84 and 125 ns, whose greatest common divisor is 1
-/// while the clock's step is 41.67. So a real number is sought first of which almost all
-/// differences are a multiple to about 1 ns, which is what rounding two readings can do; the
-/// largest such number is refined by least squares. Where there is none, the clock is finer, and the
-/// answer is the greatest whole number that divides almost all differences.
+/// A counter of 24 MHz is read as 41, 42, 83, 84 and 125 ns, whose greatest common divisor is 1 although the clock's
+/// step is 41.67. So first a real number is searched for, of which almost all differences are a multiple to about 1 ns,
+/// the error of rounding two readings; the largest such number is refined by least squares. If there is none, the clock
+/// is finer, and the result is the greatest whole number that divides almost all differences.
 ///
-/// Almost all: nineteen in twenty of the different values that were seen more than once. So a
-/// clock adjusted during the readings, or a single odd one, does no harm.
+/// Almost all means nineteen in twenty of the different values that were seen more than once. So a clock adjusted
+/// during the readings, or a single odd value, does no harm.
 pub(crate) fn clock_step(differences_ns: &[u64]) -> Option<f64> {
     let seen = seen(differences_ns);
     rounded_step(&seen).or_else(|| whole_step(&seen).map(|step| step as f64))
@@ -68,8 +65,8 @@ fn rounded_step(seen: &[Seen]) -> Option<f64> {
     candidates.into_iter().find_map(|candidate| refined(seen, candidate))
 }
 
-/// The whole parts of the smallest values. More than one value, because the smallest may be an odd
-/// one; neighbours are one multiple, rounded both ways.
+/// The integer fractions of the smallest values. More than one value is used, because the smallest may be odd;
+/// neighbouring values are one multiple, rounded both ways.
 fn candidates(seen: &[Seen]) -> Vec<f64> {
     let runs = seen.chunk_by(|a, b| b.value - a.value == 1);
     let smallest = runs.map(mean).take(1 + seen.len() / ODD_ONE_IN);
@@ -82,8 +79,8 @@ fn mean(seen: &[Seen]) -> f64 {
     sum / seen.iter().map(|seen| seen.count as f64).sum::<f64>()
 }
 
-/// The step by least squares, if almost all values are multiples of about `candidate`. It is
-/// refined value by value, so that its error stays below what the next multiple can bear.
+/// The step by least squares, if almost all values are multiples of about `candidate`. It is refined value by value, so
+/// that its error stays below the tolerance of the next multiple.
 fn refined(seen: &[Seen], candidate: f64) -> Option<f64> {
     let (mut step, mut products, mut squares) = (candidate, candidate, 1.0);
     let mut multiples = Vec::new();
@@ -104,8 +101,8 @@ fn refined(seen: &[Seen], candidate: f64) -> Option<f64> {
     (fits && is_no_chance(step, multiples.len())).then_some(step)
 }
 
-/// The values that lie near a multiple by chance are those within the tolerance on both sides. The
-/// first does anyway, because the step was made for it.
+/// True if the fit is unlikely to be chance: by chance, values fit within the tolerance on both sides of a multiple.
+/// The first value always fits, because the step was calculated from it.
 fn is_no_chance(step: f64, multiples: usize) -> bool {
     multiples > 2 && (2.0 * TOLERANCE / step).powi(multiples as i32 - 1) < CHANCE
 }
@@ -134,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// Differences of a clock of this step, read at places that move on by 2 to 9 steps.
+    /// Differences of a clock of this step, read at positions that advance by 2 to 9 steps.
     fn differences(step: f64, count: u64) -> Vec<u64> {
         let mut place = 0;
         let mut read = |at: u64| {
@@ -200,7 +197,7 @@ mod tests {
         #[test]
         fn a_step_is_found_or_none_is_claimed(step in 5.0..5_000.0) {
             let differences = differences(step, 3_000);
-            // The rounding of some hides them: then nothing but a nanosecond is said.
+            // If rounding hides some steps, the result is 1 ns.
             prop_assert!(clock_step(&differences) == Some(1.0) || near(&differences, step));
         }
 

@@ -1,5 +1,4 @@
-//! The end of everything that a process has started, whatever it did to leave its parent, its group or
-//! its terminal.
+//! Ends all descendants of a process, even those that left their parent, its group or its terminal.
 
 use ipcmark_transport::Error;
 use nix::{
@@ -18,7 +17,7 @@ use crate::process::{Stat, all};
 /// The signals that ask a process to end.
 const ENDING: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 
-/// Makes this process the parent of whatever its descendants leave behind.
+/// Makes this process the parent of its descendants' orphans.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -26,11 +25,11 @@ pub fn adopt() -> Result<(), Error> {
     prctl::set_child_subreaper(true).map_err(|e| Error::os("adopt", "orphans", e))
 }
 
-/// Blocks the signals that tell of a child's end and those that ask this process to end; they come by the
-/// descriptor from now on. Children must set their mask back.
+/// Blocks the signals that report a child's end and those that ask this process to end; from now on they arrive through
+/// the descriptor. Children must restore their mask.
 ///
 /// # Errors
-/// There is no descriptor left.
+/// No descriptor is left.
 pub fn signals() -> Result<SignalFd, Error> {
     let mut signals = SigSet::from_iter(ENDING);
     signals.add(Signal::SIGCHLD);
@@ -45,9 +44,9 @@ pub fn next(signals: &SignalFd) -> Option<Signal> {
     Signal::try_from(info.ssi_signo as i32).ok()
 }
 
-/// Kills every descendant of this process, which must have called [`adopt`] or be the first of its
-/// PID namespace, and waits until they are gone. What a killed child leaves becomes a child itself,
-/// so in the end there is none.
+/// Kills every descendant of this process, which must have called [`adopt`] or be the first of its PID namespace, and
+/// waits until they are gone. The children of a killed child become children of this process, so in the end none is
+/// left.
 pub fn end() {
     loop {
         for child in children() {
@@ -59,10 +58,9 @@ pub fn end() {
     }
 }
 
-/// Ends this process by a signal, so that its parent learns of it; returns where the signal is none that
-/// ends a process.
+/// Ends this process by a signal, so that its parent learns of it; returns if the signal does not end a process.
 pub fn end_by(signal: Signal) {
-    // SAFETY: the system's own way of handling it runs no code of ours.
+    // SAFETY: the default action runs no code of ours.
     let _ = unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) };
     let _ = nix::sys::signal::raise(signal);
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::from_iter([signal])), None);

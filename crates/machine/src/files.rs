@@ -1,5 +1,5 @@
-//! The files in which Linux describes itself, read with a bound: under /proc and /sys of a container anything
-//! can be mounted.
+//! The files in which Linux describes itself, read with a limit: in a container, /proc and /sys can have anything
+//! mounted.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use std::{
 /// The longest file that is read. `/proc/stat` of a thousand processors has about 200 KiB.
 const LONGEST: u64 = 4 << 20;
 
-/// The most names that are taken from a directory. `/proc` holds a process a name.
+/// The largest number of names that are read from a directory. `/proc` has one a process.
 const MOST_NAMES: usize = 1 << 20;
 
 /// A tree of files with `proc`, `sys` and `dev` in it.
@@ -21,42 +21,41 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of the running system.
+    /// The files of the running system.
     pub fn of_system() -> Self {
         Self::below("/")
     }
 
-    /// Those below a directory.
+    /// The files below a directory.
     pub fn below(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The place of a file in this tree.
+    /// The path of a file in this tree.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// The text of a file, without blanks at its ends and with `?` in place of control characters other than
-    /// tabulators and line breaks: what is read can end up on a terminal. `None` where it cannot be read, is
-    /// no regular file, or is too long.
+    /// The text of a file, trimmed, with `?` instead of control characters except tabs and line feeds, because it can
+    /// be shown on a terminal. `None` if it cannot be read, is not a regular file, or is too long.
     pub fn text(&self, path: &str) -> Option<String> {
         let text = read(&self.path(path))?;
         let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
         Some(text.trim().replace(is_odd, "?"))
     }
 
-    /// The number that a file begins with.
+    /// The number at the start of a file.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.split_whitespace().next()?.parse().ok()
     }
 
-    /// The text behind a key at the beginning of a line: `Seccomp:` in `/proc/self/status`, `nr_throttled` in
+    /// The text after a key at the beginning of a line: `Seccomp:` in `/proc/self/status`, `nr_throttled` in
     /// `cpu.stat`.
     pub fn field(&self, path: &str, key: &str) -> Option<String> {
         field(&self.text(path)?, key).map(str::to_owned)
     }
 
-    /// The names in a directory, sorted; none where it cannot be read.
+    /// The names in a directory, sorted; none if it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -66,7 +65,7 @@ impl Files {
     }
 }
 
-/// The text behind `key` at the beginning of a line, a colon or blanks between.
+/// The text after `key` at the beginning of a line, separated by a colon or blanks.
 pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let rest = line.strip_prefix(key)?;
@@ -75,7 +74,7 @@ pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// A pipe in place of the file must not block, nor one without an end fill the memory.
+/// A pipe in place of the file must not block, and an endless one must not fill the memory.
 fn read(path: &Path) -> Option<String> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;

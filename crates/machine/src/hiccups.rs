@@ -1,4 +1,4 @@
-//! Hiccups: the moments in which a processor does something else than the thread that wants it.
+//! Hiccups: the moments in which a processor does not run the thread that wants it.
 
 use std::{thread, time::Duration};
 
@@ -6,7 +6,7 @@ use ipcmark_transport::Error;
 
 use crate::{clock::now_ns, conditions::ThreadTime, pin::Pin};
 
-/// Gaps from these lengths on are counted, each for itself. The reading of the clock takes far less.
+/// Gaps of at least each of these lengths are counted. A reading of the clock takes far less.
 pub const THRESHOLDS_NS: [u64; 3] = [1_000, 10_000, 100_000];
 
 /// The hiccups of one processor.
@@ -14,29 +14,29 @@ pub const THRESHOLDS_NS: [u64; 3] = [1_000, 10_000, 100_000];
 pub struct Hiccups {
     /// Its number.
     pub cpu: u32,
-    /// How long it was watched.
+    /// The time for which it was watched.
     pub watched_ns: u64,
-    /// The gaps from each of [`THRESHOLDS_NS`] on.
+    /// The gaps of at least each of [`THRESHOLDS_NS`].
     pub gaps: [Gaps; 3],
     /// The longest gap, 0 if none reached the first threshold.
     pub longest_ns: u64,
-    /// What the kernel says of the watching thread; `None` where it does not count it.
+    /// The kernel's times of the watching thread; `None` if the kernel does not count them.
     pub thread: Option<ThreadTime>,
 }
 
 /// Gaps between two readings of the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// How many.
+    /// The number of gaps.
     pub count: u64,
-    /// Their lengths together.
+    /// Their total length.
     pub total_ns: u64,
 }
 
 /// Watches all these processors at the same time, each by a thread that reads the clock without a pause.
 ///
 /// # Errors
-/// A thread cannot be started, or not be pinned to its processor.
+/// A thread cannot be started, or cannot be pinned to its processor.
 pub fn watch(cpus: &[u32], duration: Duration) -> Result<Vec<Hiccups>, Error> {
     let all: Result<Vec<Hiccups>, Error> = thread::scope(|scope| {
         let start = |cpu: &u32| {
@@ -46,7 +46,7 @@ pub fn watch(cpus: &[u32], duration: Duration) -> Result<Vec<Hiccups>, Error> {
                 .spawn_scoped(scope, move || watch_one(cpu, duration))
                 .map_err(|e| Error::scarce("start", "a thread", e))
         };
-        // Every thread is started before the first is waited for.
+        // Every thread is started before the first is joined.
         let threads: Vec<_> = cpus.iter().map(start).collect();
         threads
             .into_iter()
@@ -97,7 +97,7 @@ impl Hiccups {
         }
     }
 
-    /// Adds what was seen of the same processor at another time.
+    /// Adds the results for the same processor at another time.
     pub fn merge(&mut self, other: &Self) {
         self.watched_ns += other.watched_ns;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
@@ -111,7 +111,7 @@ impl Hiccups {
         });
     }
 
-    /// The part of the time that all gaps take.
+    /// The share of the time that all gaps take.
     pub fn share(&self) -> f64 {
         self.gaps[0].total_ns as f64 / self.watched_ns.max(1) as f64
     }
@@ -164,7 +164,7 @@ mod tests {
             let all = watch(&[cpu, cpu], Duration::from_millis(100)).unwrap();
             all.iter().any(|hiccups| hiccups.longest_ns > 100_000)
         };
-        // On a busy machine one can be over before the other starts.
+        // On a busy machine one can end before the other starts.
         let watchdog = now_ns() + 120_000_000_000;
         while !see_each_other() {
             assert!(now_ns() < watchdog, "for two minutes neither waited for the other");

@@ -2,8 +2,8 @@
 
 use crate::files::Files;
 
-/// Its name, or `none` on bare metal, or `unknown`: its own signature where the processor tells it (x86), else what the
-/// firmware says.
+/// Its name, `none` on bare metal, or `unknown`. On x86 from the hypervisor's own signature, which the processor
+/// reports; else from the firmware.
 pub fn name() -> String {
     if cfg!(target_arch = "x86_64") {
         return signature().unwrap_or_else(|| "none".into());
@@ -35,7 +35,7 @@ fn signature() -> Option<String> {
     None
 }
 
-/// Where a machine says what it is. The last two are the device tree's, in which texts end with a NUL byte.
+/// The files in which a machine identifies itself. The last two are the device tree's, whose texts end with a NUL byte.
 const SOURCES: [&str; 6] = [
     "sys/hypervisor/type",
     "sys/class/dmi/id/sys_vendor",
@@ -45,7 +45,7 @@ const SOURCES: [&str; 6] = [
     "proc/device-tree/compatible",
 ];
 
-/// What a virtual machine says there, as far as systemd-detect-virt knows it too.
+/// The texts of virtual machines in these files, as in systemd-detect-virt.
 const SIGNS: [(&str, &str); 14] = [
     ("xen", "Xen"),
     ("KVM", "KVM"),
@@ -63,7 +63,7 @@ const SIGNS: [(&str, &str); 14] = [
     ("Apple Virtualization", "Apple Virtualization"),
 ];
 
-/// A machine that names itself and no hypervisor is bare metal: EC2 sells some of those, too.
+/// A machine that identifies itself without a hypervisor is bare metal: EC2 has such machines too.
 fn of_firmware(files: &Files) -> String {
     let texts: Vec<String> = SOURCES.iter().filter_map(|path| files.text(path)).collect();
     let says = |sign: &str| texts.iter().any(|text| text.contains(sign));

@@ -1,5 +1,5 @@
-//! The state that a process inherits from whoever started it: signals, timers, the umask, limits. ipcmark
-//! sets what it relies on; `remarks` tells of the rest.
+//! The state that a process inherits from its parent: signals, timers, the umask, limits. ipcmark sets the state that
+//! it relies on; `remarks` reports the rest.
 
 use std::ptr;
 
@@ -8,13 +8,13 @@ use nix::sys::{
     stat::{Mode, umask},
 };
 
-/// Signals by which users and shells speak to a job. Ignored ones stay ignored: `nohup` and a shell's
-/// background job mean it. SIGTERM always ends a run.
+/// Signals that users and shells send to a job. If ignored they stay ignored, because `nohup` and a shell's background
+/// job intend it. SIGTERM always ends a run.
 const OF_JOBS: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
-/// Signals that stay ignored, for the call that raises them fails with an error of its own. The standard
-/// library ignores SIGPIPE before `main`.
+/// Signals that stay ignored, because the call that raises them also fails with its own error. The standard library
+/// ignores SIGPIPE before `main`.
 const AS_ERRORS: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
 /// The stack that ipcmark and the libraries under it may need: what Linux gives a process by default.
@@ -23,19 +23,19 @@ pub const STACK_BYTES: usize = 8 << 20;
 /// Descriptors that the largest run needs: 64 followers, several descriptors each.
 const DESCRIPTORS: rlim_t = 1024;
 
-/// The kernel's own timer slack, by which sleeps may be late.
+/// The kernel's default timer slack, by which sleeps may be late.
 const TIMER_SLACK_NS: libc::c_ulong = 50_000;
 
-/// Sets what ipcmark relies on, and calls `body` with a stack of at least 8 MiB. The first call in `main`,
-/// while the process has one thread; processes started from here inherit most of it.
+/// Sets the state that ipcmark relies on, and calls `body` with a stack of at least 8 MiB. It is the first call in
+/// `main`, while the process has one thread; processes started from here inherit most of it.
 pub fn with_known_state<R>(body: impl FnOnce() -> R) -> R {
     reset_signals();
     stop_timers();
     restrict_umask();
     raise_soft_limit(Resource::RLIMIT_NOFILE, DESCRIPTORS);
     raise_soft_limit(Resource::RLIMIT_STACK, STACK_BYTES as rlim_t);
-    // The kernel lets the first thread's stack grow up to the limit of the moment. A hard limit that is
-    // too low is no obstacle to a stack of our own, on the same thread, which may fork and unshare.
+    // The kernel lets the first thread's stack grow up to the current limit. If the hard limit is too low, a separately
+    // allocated stack works, on the same thread, which may fork and unshare.
     match soft_limit(Resource::RLIMIT_STACK) < STACK_BYTES as rlim_t {
         true => {
             size_library_stacks();
@@ -55,12 +55,12 @@ pub fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
-/// Blocks none, and ignores those only that mean it. A child that is waited for needs SIGCHLD, a
-/// transport its own signals.
+/// Unblocks all signals, and restores the default action of ignored ones, except for those that must stay ignored. A
+/// parent that waits for a child needs SIGCHLD, a transport its own signals.
 fn reset_signals() {
     let is_kept = |signal| OF_JOBS.contains(&signal) || AS_ERRORS.contains(&signal);
     for signal in (1..=libc::SIGRTMAX()).filter(|signal| !is_kept(*signal) && is_ignored(*signal)) {
-        // SAFETY: the system's own reaction, in which no code of ours runs.
+        // SAFETY: the default action, which runs no code of ours.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     // SAFETY: SIG_IGN runs no code; the set is initialised before it is used.
@@ -72,8 +72,8 @@ fn reset_signals() {
     }
 }
 
-/// Stops the timers of CPU time, whose signals kill. An alarm stays: it is a time limit that somebody has
-/// set, and ends a run like SIGTERM.
+/// Stops the timers of CPU time, whose signals kill. An alarm stays: it is a time limit that a user has set, and ends a
+/// run like SIGTERM.
 fn stop_timers() {
     // SAFETY: all zeros is a valid itimerval and stops a timer; the slack is a number.
     unsafe {
@@ -85,14 +85,14 @@ fn stop_timers() {
     }
 }
 
-/// Everything that ipcmark makes stays usable for its user, and nothing is writable for all, whatever the
-/// user's umask. Within that it decides about result files, as about any other program's.
+/// Limits the umask so that all files of ipcmark are usable for their owner and none is writable for all. Otherwise the
+/// user's umask applies to result files, as for any other program's.
 fn restrict_umask() {
     let inherited = umask(Mode::empty());
     umask(inherited & (Mode::S_IRWXG | Mode::S_IRWXO) | Mode::S_IWOTH);
 }
 
-/// Raises a soft limit as far as it is needed and allowed.
+/// Raises a soft limit as far as needed and allowed.
 fn raise_soft_limit(resource: Resource, needed: rlim_t) {
     if let Ok((soft, hard)) = getrlimit(resource)
         && soft < needed
@@ -105,7 +105,7 @@ fn soft_limit(resource: Resource) -> rlim_t {
     getrlimit(resource).map_or(RLIM_INFINITY, |(soft, _)| soft)
 }
 
-/// Gives threads that a library starts a stack of the usual size: glibc takes the limit's otherwise.
+/// Gives threads that a library starts a stack of the usual size; glibc would use the limit otherwise.
 #[cfg(target_env = "gnu")]
 fn size_library_stacks() {
     unsafe extern "C" {

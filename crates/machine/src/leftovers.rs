@@ -1,4 +1,4 @@
-//! The removal of what killed sessions left beyond names that begin with their own.
+//! Removes leftovers of killed sessions whose names do not begin with the session's own.
 
 use std::{collections::BTreeMap, ffi::OsStr, os::fd::AsFd, path::Path};
 
@@ -15,16 +15,16 @@ use crate::{
     removal::{Outcome, Place},
 };
 
-/// Where names of sessions can appear.
+/// The directories in which names of sessions can appear.
 pub const PLACES: [&str; 4] = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
 
-/// The places that are there.
+/// The places that exist.
 pub fn places() -> impl Iterator<Item = Place> {
     PLACES.iter().filter_map(|place| Place::open(Path::new(place)).ok())
 }
 
-/// Removes everything in the places whose name begins with that of a session or a run, up to a word's end,
-/// and that this user owns.
+/// Removes everything in the places that this user owns and whose name begins with that of a session or a run, followed
+/// by a word boundary.
 pub fn remove_named(start: &str) -> Outcome {
     let mut outcome = Outcome::default();
     for place in places() {
@@ -34,13 +34,13 @@ pub fn remove_named(start: &str) -> Outcome {
     outcome
 }
 
-/// Whether a name begins so: what follows is no letter or digit, which would be another session's.
+/// True if a name begins like this, and no letter or digit follows, which would belong to another session.
 pub fn begins_with(name: &OsStr, start: &str) -> bool {
     let rest = name.as_encoded_bytes().strip_prefix(start.as_bytes());
     rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
 }
 
-/// Removes what of these this user owns and nobody uses.
+/// Removes those leftovers that this user owns and nobody uses.
 pub fn remove(leftovers: &[Leftover]) -> Outcome {
     let mut outcome = Outcome::default();
     remove_files(leftovers, &mut outcome);
@@ -63,7 +63,7 @@ fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut Outcome) 
     }
 }
 
-/// Files must lie in one of the places themselves: whoever names them is not trusted with paths.
+/// Files must be directly in one of the places: their names come from an untrusted source, so paths are not allowed.
 fn remove_files(leftovers: &[Leftover], outcome: &mut Outcome) {
     let mut files: BTreeMap<&Path, Vec<&OsStr>> = BTreeMap::new();
     for leftover in leftovers {
@@ -95,7 +95,7 @@ fn is_place(path: &Path) -> bool {
     PLACES.iter().any(|place| path == Path::new(place))
 }
 
-/// A queue of somebody else's is opened for a moment at most, and stays.
+/// Another user's queue is opened for a moment at most, and stays.
 fn remove_message_queue(name: &str, leftover: &Leftover, outcome: &mut Outcome) {
     let flags = MQ_OFlag::O_RDONLY | MQ_OFlag::O_NONBLOCK | MQ_OFlag::O_CLOEXEC;
     let removed = mq_open(name, flags, Mode::empty(), None).and_then(|queue| {
@@ -131,7 +131,7 @@ fn remove_segment(key: i32) -> nix::Result<bool> {
     }
 }
 
-/// Whether this user made it and still owns it.
+/// True if this user created it and still owns it.
 fn is_own(permissions: &libc::ipc_perm) -> bool {
     let own = geteuid().as_raw();
     permissions.uid == own && permissions.cuid == own
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// The place of a file that is gone at the end, however the test ends.
+    /// The path of a file that is removed at the end of the test, even if the test fails.
     fn file(name: &str) -> TempPath {
         let path = Path::new("/dev/shm").join(format!("ipcmark-leftovers-{name}-{}", Pid::this()));
         TempPath::try_from_path(path).unwrap()
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Only root can make what belongs to somebody else.
+    /// Only root can create objects of another user.
     #[test]
     fn what_somebody_else_owns_stays() {
         if !geteuid().is_root() {

@@ -1,8 +1,8 @@
-//! The machine under a run: its processors and how they lie to one another, where processes are placed,
-//! its clocks, the namespaces of a sandbox, the end of processes and the removal of what they leave, what it takes from
-//! a measurement, and the facts that a result states.
+//! The machine that a run uses: its processors and their topology, the placement of processes, its clocks, the
+//! namespaces of a sandbox, ending processes and removing their leftovers, its disturbances of a measurement, and the
+//! facts that a result states.
 //!
-//! It measures nothing that a transport does and knows no engine.
+//! It measures no transport and does not depend on the engine.
 
 pub mod cache;
 pub mod calls;

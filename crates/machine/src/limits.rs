@@ -1,4 +1,4 @@
-//! What the system lets this process have.
+//! The limits of the system for this process.
 
 use std::fs;
 
@@ -7,14 +7,14 @@ use crate::{
     files::{Files, field},
 };
 
-/// How many descriptors it may open.
+/// The number of descriptors that it may open.
 pub fn open_files() -> u64 {
     let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE);
     limit.map_or(u64::MAX, |(soft, _)| soft)
 }
 
-/// Memory that is there without swapping, in bytes: what the kernel estimates, less what a control group's limit
-/// leaves.
+/// Memory that is available without swapping, in bytes: the smaller of the kernel's estimate and the memory that the
+/// control groups leave.
 pub fn available_memory_bytes() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -23,8 +23,8 @@ pub fn available_memory_bytes() -> u64 {
     machine.min(control_group_bytes(&Files::of_system()).unwrap_or(u64::MAX))
 }
 
-/// What the control groups of this process leave, where they have a limit: what the kernel can drop at once counts as
-/// left.
+/// The memory that the limits of this process's control groups leave, if they have any; memory that the kernel can drop
+/// at once counts as available.
 fn control_group_bytes(files: &Files) -> Option<u64> {
     let groups = Groups::of(files, "memory")?;
     let [limit, usage] = match groups.unified {

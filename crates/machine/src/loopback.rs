@@ -1,4 +1,4 @@
-//! The loopback interface of a network namespace, which is down and without routes at first.
+//! The loopback interface of a network namespace, which initially is down and has no routes.
 
 use std::{
     ffi::{c_char, c_short, c_ulong, c_ushort, c_void},
@@ -9,13 +9,13 @@ use std::{
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// `lo`, as the system calls take it.
+/// `lo`, in the form of the system calls.
 const NAME: &[u8; 3] = b"lo\0";
 
-/// Sets it up, and lets it carry multicast as a machine's own network would. 127.0.0.1 it carries by itself.
+/// Sets it up, and adds the multicast route that a machine's own network would have. 127.0.0.1 needs no route.
 ///
 /// # Errors
-/// The system refuses to set it up. Where it refuses multicast, only what needs that finds no route.
+/// The system refuses to set it up. If it refuses only multicast, programs that need multicast find no route.
 pub fn raise() -> io::Result<()> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     // SAFETY: an interface request that is all zeros is a valid one.
@@ -34,12 +34,12 @@ pub fn raise() -> io::Result<()> {
     Ok(())
 }
 
-/// From `linux/sockios.h`; the crate has it for some C libraries only.
+/// From `linux/sockios.h`; the crate defines it for some C libraries only.
 const SIOCADDRT: c_ulong = 0x890B;
 /// From `linux/route.h`.
 const RTF_UP: c_ushort = 1;
 
-/// `struct rtentry` of `linux/route.h`, which the crate has for some C libraries only.
+/// `struct rtentry` of `linux/route.h`, which the crate defines for some C libraries only.
 #[repr(C)]
 struct Route {
     pad1: c_ulong,
@@ -58,7 +58,7 @@ struct Route {
 }
 
 impl Route {
-    /// 224.0.0.0/4 by the loopback interface.
+    /// 224.0.0.0/4 through the loopback interface.
     fn multicast() -> Self {
         Self {
             pad1: 0,

@@ -1,9 +1,8 @@
-//! A mark in the environment of every process of a session, by which they are found again.
+//! A mark in the environment of every process of a session, by which its processes are found.
 //!
-//! A process that a library starts can leave its parent, its process group and its terminal; it keeps the
-//! environment. The mark stands there before the process exists, and names the command that it belongs to
-//! for good: by PID namespace, number and start time. So the processes of a command that is dead are told
-//! from those of one that lives.
+//! A process that a library starts can leave its parent, its process group and its terminal, but it keeps the
+//! environment. The mark exists before the process does, and identifies its command permanently: by PID namespace,
+//! number and start time. So the processes of a dead command are distinguished from those of a running one.
 
 use std::{
     fmt, fs,
@@ -27,13 +26,13 @@ use crate::process::{Stat, all, pidfd};
 /// The environment variable that carries the mark.
 pub const VARIABLE: &str = "IPCMARK_SESSION";
 
-/// The pause between two looks at processes that are ending.
+/// The pause between two checks of processes that are ending.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A command, by what no other process ever has.
+/// The permanent identity of a command, which no other process ever has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The inode of its PID namespace, in which the number means something.
+    /// The inode of the PID namespace in which the number is valid.
     namespace: u64,
     pid: i32,
     start: u64,
@@ -47,13 +46,13 @@ impl Owner {
         Self { namespace: namespace(), pid: pid.as_raw(), start }
     }
 
-    /// Whether it is known to be dead: only a process of the same PID namespace can know.
+    /// True if the command is known to be dead: only a process of the same PID namespace can know.
     pub fn is_dead(&self) -> bool {
         let lives = |stat: Stat| stat.start == self.start && !stat.has_ended();
         self.namespace == namespace() && !Stat::of(Pid::from_raw(self.pid)).is_some_and(lives)
     }
 
-    /// The command of a mark or of a text that [`Owner`]'s `Display` made.
+    /// The command in a mark or in a text that [`Owner`]'s `Display` wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.');
         let namespace = numbers.next()?.parse().ok()?;
@@ -77,18 +76,18 @@ fn namespace() -> u64 {
 pub struct Mark(String);
 
 impl Mark {
-    /// One that no other session has.
+    /// A mark that no other session has.
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(format!("{}.{}", Owner::this(), NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Its text, to be the value of [`VARIABLE`] in the environment of the session's first process.
+    /// Its text, for the value of [`VARIABLE`] in the environment of the session's first process.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Kills whatever carries this mark, and waits until it is gone, up to `patience`.
+    /// Kills all processes with this mark, and waits until they are gone, for up to `patience`.
     pub fn end(&self, patience: Duration) {
         end(&|text| text == self.0, patience);
     }
@@ -105,22 +104,21 @@ impl Default for Mark {
 pub struct Ended {
     /// Its number.
     pub pid: i32,
-    /// Its name, which it could choose.
+    /// Its name, which the process can choose.
     pub name: String,
 }
 
-/// Kills the processes of `owner`, and waits until they are gone, up to `patience`.
+/// Kills the processes of `owner`, and waits until they are gone, for up to `patience`.
 pub fn end_of(owner: Owner, patience: Duration) -> Vec<Ended> {
     end(&|text| Owner::parse(text) == Some(owner), patience)
 }
 
-/// Kills the processes of every command that is known to be dead, and waits until they are gone, up to
-/// `patience`.
+/// Kills the processes of every command that is known to be dead, and waits until they are gone, for up to `patience`.
 pub fn end_orphans(patience: Duration) -> Vec<Ended> {
     end(&|text| Owner::parse(text).is_some_and(|owner| owner.is_dead()), patience)
 }
 
-/// One pass may not do: a process that is being killed can still start another.
+/// One pass may not be enough: a process that is being killed can still start another.
 fn end(is_theirs: &dyn Fn(&str) -> bool, patience: Duration) -> Vec<Ended> {
     let deadline = Instant::now() + patience;
     let mut ended = Vec::new();
@@ -136,8 +134,8 @@ fn end(is_theirs: &dyn Fn(&str) -> bool, patience: Duration) -> Vec<Ended> {
     }
 }
 
-/// Whether a process of this user is one of them. One that is ending has no environment any more and may
-/// hold locks: whosoever it is, it is waited for.
+/// True if a process of this user must be ended. A process that is exiting has no environment any more and may hold
+/// locks, so it is waited for, whatever its command.
 fn is_to_end(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> bool {
     process != Pid::this()
         && is_own(process)
@@ -147,7 +145,7 @@ fn is_to_end(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> bool {
 fn end_one(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> Option<Ended> {
     let pidfd = pidfd(process);
     let name = Stat::of(process)?.name;
-    // Once more: the number may be another's by now. The descriptor stays that of this one.
+    // Check again: the number may have been reused. The descriptor still refers to the checked process.
     if !carries(process, is_theirs) {
         return None;
     }
@@ -158,8 +156,8 @@ fn end_one(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> Option<Ended> {
     Some(Ended { pid: process.as_raw(), name })
 }
 
-/// Whether real, effective and saved user are all this one. A program that changes the user when it is
-/// started takes its environment from whom it does not trust.
+/// True if real, effective and saved user are all this one. A set-user-ID program gets its environment from a user that
+/// it must not trust.
 fn is_own(process: Pid) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
@@ -181,7 +179,7 @@ fn send_kill(pidfd: &OwnedFd) {
     // SAFETY: an open descriptor, and no details of the signal.
     let sent =
         unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, no_details, 0_u32) };
-    // One that has ended by itself is what is wanted.
+    // A process that has already ended is no error.
     debug_assert!(sent == 0 || Errno::last() == Errno::ESRCH);
 }
 

@@ -1,5 +1,5 @@
-//! The sandbox of a session: namespaces of its own, so that nothing clashes with what the machine
-//! already runs and nothing can be left behind.
+//! The sandbox of a session: its own namespaces, so that nothing conflicts with programs on the
+//! machine and nothing can be left behind.
 
 use std::{
     fs::{self, File},
@@ -17,8 +17,8 @@ use nix::{
 
 use crate::loopback;
 
-/// Moves this process, which must have one thread, into namespaces of its own. The PID namespace is
-/// that of the children to come; the first of them must call [`furnish`].
+/// Moves this process, which must have one thread, into its own namespaces. The PID namespace
+/// applies to its future children; the first of them must call [`furnish`].
 ///
 /// # Errors
 /// The system refuses namespaces.
@@ -27,7 +27,7 @@ pub fn enter() -> Result<(), Error> {
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWPID;
-    // Without a user namespace first: there, the limits that root may lift stay lifted.
+    // Try without a user namespace first: this way root keeps its exemptions from limits.
     if unshare(spaces).is_ok() {
         return Ok(());
     }
@@ -41,20 +41,20 @@ const REMEDY: &str = "allow user namespaces (sysctl user.max_user_namespaces, \
      kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0), run as \
      root, or take --sandbox off";
 
-/// The user keeps the own number, so that files and checks of rights look as outside.
+/// The user keeps its number, so that files and permission checks look as outside.
 fn map_user(uid: Uid, gid: Gid) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// Mounts what the namespaces need: private `/dev/shm`, `/tmp` and queues, `/proc` with only our
-/// processes, and the loopback interface up. Called by the first process of the PID namespace.
+/// Mounts private `/dev/shm`, `/tmp` and queues, and a `/proc` with only the session's processes;
+/// sets the loopback interface up. Called by the first process of the PID namespace.
 ///
-/// `visible` are files and directories that the session reads, wherever they lie.
+/// `visible` are files and directories that the session reads, in any location.
 ///
 /// # Errors
-/// The system refuses a mount, or a path of `visible` is not there.
+/// The system refuses a mount, or a path of `visible` does not exist.
 pub fn furnish(visible: &[PathBuf]) -> Result<(), Error> {
     attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
     let hidden: Vec<(&PathBuf, File)> = visible
@@ -73,17 +73,17 @@ pub fn furnish(visible: &[PathBuf]) -> Result<(), Error> {
     loopback::raise().map_err(|e| Error::os("set up", "the loopback interface", e))
 }
 
-/// Where a sandbox mounts something of its own: what lies there outside is hidden within.
+/// The directories over which a sandbox mounts its own: their outside content is hidden inside.
 pub const HIDDEN: [&str; 2] = ["/tmp", "/dev/shm"];
 
-/// Holds on to a file or a directory by a descriptor, which reads nothing.
+/// Holds a file or a directory by a descriptor, without opening it for reading.
 fn reach(path: &Path) -> Result<File, Error> {
     let mut options = File::options();
     let file = options.read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path);
     file.map_err(|e| Error::os("open", path.display().to_string(), e))
 }
 
-/// Shows what has just been hidden where it was.
+/// Makes a hidden file or directory visible again at its path.
 fn uncover(path: &Path, file: &File) -> Result<(), Error> {
     let fail = |e: io::Error| Error::os("show the sandbox", path.display().to_string(), e);
     if file.metadata().map_err(fail)?.is_dir() {
@@ -107,7 +107,7 @@ fn attach(
     let kind = (!kind.is_empty()).then_some(kind);
     mount(Some(source), target, kind, flags, data).map_err(|e| match kind {
         Some(_) => Error::os("mount", format!("a {source} of its own on {target}"), e),
-        // As in a chroot whose root is no mount point.
+        // For example in a chroot whose root is not a mount point.
         None => Error::os("part from the system's", "mounts", e),
     })
 }

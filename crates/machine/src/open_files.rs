@@ -1,4 +1,4 @@
-//! The files that processes have open, as far as the system shows this user.
+//! The files that processes have open, as far as they are visible to this user.
 
 use std::{
     collections::BTreeSet,
@@ -14,8 +14,8 @@ use crate::process;
 pub struct OpenFiles(BTreeSet<PathBuf>);
 
 impl OpenFiles {
-    /// Those of this moment below `places`. A process that makes a file has it open from the first moment,
-    /// and maps it before it closes it; so descriptors are looked at before mappings.
+    /// The current files below `places`. A process that creates a file has it open from the first moment, and maps it
+    /// before it closes it; so descriptors are read before mappings.
     pub fn below(places: &[&str]) -> Self {
         let is_there = |path: &PathBuf| places.iter().any(|place| path.starts_with(place));
         let paths = process::all().flat_map(|process| {
@@ -25,7 +25,7 @@ impl OpenFiles {
         Self(paths.chain(bound()).filter(is_there).collect())
     }
 
-    /// Whether somebody has the file at `path`.
+    /// True if a process has the file at `path` open or mapped.
     pub fn contains(&self, path: &Path) -> bool {
         self.0.contains(path)
     }
@@ -33,7 +33,7 @@ impl OpenFiles {
 
 fn opened(process: Pid) -> Vec<PathBuf> {
     let fds = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    // The link is read, not followed: a descriptor's file system may not answer.
+    // The link is read, not followed: a descriptor's file system may not respond.
     fds.filter_map(|fd| fs::read_link(fd.path()).ok()).collect()
 }
 
@@ -43,7 +43,7 @@ fn mapped(process: Pid) -> Vec<PathBuf> {
     maps.lines().filter_map(|line| Some(line[line.find('/')?..].into())).collect()
 }
 
-/// The sockets that are bound to a path, whose descriptors do not tell it.
+/// The sockets that are bound to a path, which their descriptors do not show.
 fn bound() -> Vec<PathBuf> {
     let table = fs::read("/proc/self/net/unix").unwrap_or_default();
     let table = String::from_utf8_lossy(&table);

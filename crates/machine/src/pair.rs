@@ -1,5 +1,5 @@
-//! Two threads of this process on two processors, for what is measured between them: how far the processors are
-//! apart, and how long a hand-over between sleeping threads takes.
+//! Two threads of this process on two processors, to measure the distance between the processors, and the time of a
+//! hand-over between sleeping threads.
 
 use std::{
     hint::spin_loop,
@@ -16,27 +16,27 @@ use ipcmark_transport::Error;
 
 use crate::{clock::now_ns, pin::Pin};
 
-/// Round trips of a probe: 2 µs where the processors are near, 30 µs where they are far apart.
+/// Round trips of a probe: 2 µs if the processors are near, 30 µs if they are far apart.
 const ROUND_TRIPS: u32 = 64;
 
-/// Round trips before them, in which the line comes to both processors.
+/// Round trips before them, which bring the line to both processors.
 const ARRIVAL: u32 = 8;
 
 /// A probe that takes longer is given up: the processors do not run at the same time.
 pub const PATIENCE_NS: u64 = 200_000;
 
-/// The time from one probe to the next. It is longer than [`PATIENCE_NS`], so that every probe stands for the same
-/// part of the time. The states of virtual processors last for milliseconds.
+/// The time from one probe to the next. It is longer than [`PATIENCE_NS`], so that every probe represents the same
+/// share of the time. The states of virtual processors last for milliseconds.
 pub const PERIOD_NS: u64 = 250_000;
 
-/// The leader looks at the clock once in so many polls: a probe that succeeds hardly ever does.
+/// The number of polls between two clock readings of the leader: a successful probe hardly ever reads it.
 const POLLS_A_LOOK: u32 = 1 << 10;
 
-/// Nanoseconds a round trip of a cache line between two processors, each the mean of a short burst, one in each
-/// [`PERIOD_NS`]. [`PATIENCE_NS`] where the processors did not run at the same time.
+/// Nanoseconds of a round trip of a cache line between two processors, each the mean of a short burst, one in each
+/// [`PERIOD_NS`]. [`PATIENCE_NS`] if the processors did not run at the same time.
 ///
 /// # Errors
-/// A thread cannot be started, or not be pinned to its processor.
+/// A thread cannot be started, or cannot be pinned to its processor.
 pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
     let count = (duration.as_nanos() as u64).div_ceil(PERIOD_NS);
     let lead = |line: &Line| {
@@ -79,14 +79,14 @@ fn on_both<R: Send>(
     follow: impl FnOnce(&Line) + Send,
 ) -> Result<R, Error> {
     let line = &Line::default();
-    // The leader starts once the follower is where it belongs.
+    // The leader starts once the follower is on its processor.
     let (arrived, follower) = sync_channel(1);
     thread::scope(|scope| {
         let following =
             thread::Builder::new().name("follower".into()).spawn_scoped(scope, move || {
                 let pin = Pin::to(cpus.1);
                 let is_there = pin.is_ok();
-                // Nobody receives it if the leader could not be started.
+                // There is no receiver if the leader could not be started.
                 let _ = arrived.send(pin.map(drop));
                 if is_there {
                     follow(line);
@@ -98,7 +98,7 @@ fn on_both<R: Send>(
             follower.recv().unwrap_or_else(|_| Err(died()))?;
             Ok(lead(line))
         });
-        // Without a leader nobody else would end the follower.
+        // Without a leader nothing else would end the follower.
         let _end = leading.is_err().then(|| End(line));
         following.map_err(|e| Error::scarce("start", "a thread", e))?;
         let leading = leading.map_err(|e| Error::scarce("start", "a thread", e))?;
@@ -110,9 +110,9 @@ fn died() -> Error {
     Error::new("measure between", "two processors", "a thread panicked")
 }
 
-/// A number and the end of the follower, on a cache line of their own; 128 bytes, for processors that fetch lines in
-/// pairs. The leader writes odd numbers, the follower answers each with the next even one. Whatever was overwritten
-/// when a probe was given up, the next odd number is answered again.
+/// A number and the follower's end flag, on a separate cache line; 128 bytes, for processors that fetch lines in pairs.
+/// The leader writes odd numbers, the follower answers each with the next even one. If an abandoned probe left an
+/// overwritten number, the next odd number is still answered.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line {
@@ -120,7 +120,7 @@ struct Line {
     is_over: AtomicBool,
 }
 
-/// Ends the follower, however the leader ends.
+/// Ends the follower when it is dropped, also if the leader panics.
 struct End<'a>(&'a Line);
 
 impl Drop for End<'_> {
@@ -144,7 +144,7 @@ impl Line {
         PATIENCE_NS as f64
     }
 
-    /// False where the deadline has passed.
+    /// One round trip; false if the deadline has passed.
     fn round_trip(&self, deadline: u64) -> bool {
         let answer = self.next_odd().wrapping_add(1);
         // Release and acquire pair as in a transport that hands a payload over with the number.
@@ -197,7 +197,7 @@ impl Line {
         }
     }
 
-    /// The leader's next number.
+    /// Sends the leader's next number, and wakes the follower.
     fn ask(&self) -> u32 {
         let sent = self.next_odd();
         self.number.store(sent, Ordering::Release);
@@ -205,10 +205,10 @@ impl Line {
         sent
     }
 
-    /// Sleeps until it is woken; not if the number is another one already.
+    /// Sleeps until it is woken; returns at once if the number has already changed.
     fn sleep_at(&self, number: u32) {
         let forever = ptr::null::<libc::timespec>();
-        // SAFETY: the word is aligned and lives as long as the call. Whatever it returns, the caller looks again.
+        // SAFETY: the word is aligned and lives as long as the call. The caller checks again after any return value.
         unsafe {
             libc::syscall(libc::SYS_futex, self.number.as_ptr(), WAIT, number, forever);
         }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::topology;
 
-    /// The first and the last processor, which are one where there is one.
+    /// The first and the last processor; the same one if there is only one.
     fn cpus() -> (u32, u32) {
         let cpus = topology::usable().unwrap();
         (cpus[0].id, cpus[cpus.len() - 1].id)
@@ -249,7 +249,7 @@ mod tests {
         if first == last {
             return;
         }
-        // A busy machine lets them run at the same time now and then only.
+        // A busy machine runs both at the same time only now and then.
         let watchdog = now_ns() + 120_000_000_000;
         let is_near = |ns: &f64| *ns < PATIENCE_NS as f64;
         while !probes((first, last), Duration::from_millis(20)).unwrap().iter().any(is_near) {

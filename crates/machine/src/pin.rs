@@ -19,13 +19,13 @@ fn pinned() -> MutexGuard<'static, Vec<i32>> {
     PINNED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The processors of a worker: the one it is pinned to, and those it could have had.
+/// The processor to which a worker is pinned, and the ones that it could use before.
 pub struct Pin {
     usable: Vec<u32>,
 }
 
 impl Pin {
-    /// Pins the calling thread, and with it those that it will start, to one processor.
+    /// Pins the calling thread, and with it the threads that it will start, to one processor.
     ///
     /// # Errors
     /// The kernel refuses: the processor is offline or outside this process's cpuset.
@@ -40,30 +40,29 @@ impl Pin {
         }
     }
 
-    /// Lets every thread but those pinned run anywhere again. A library's own threads inherit the
-    /// pin, and one that shares its processor with a spinning end would wait for a time slice with
-    /// every message.
+    /// Lets every thread except the pinned ones run on any processor again. A library's own threads inherit the pin,
+    /// and a thread that shares its processor with a spinning end would wait for a time slice with every message.
     pub fn release_other_threads(&self) {
         let pinned = pinned();
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let threads = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
         for thread in threads.filter(|thread| !pinned.contains(thread)) {
-            // A thread that has just ended needs nothing.
+            // A thread that has just ended can be ignored.
             set_affinity(thread, &self.usable);
         }
     }
 }
 
-/// Lets the calling thread run on every processor of its cpuset again, whatever has bound it; those before and after, if
-/// they differ. It is for a process that has one thread.
+/// Lets the calling thread run on every processor of its cpuset again, whatever restricted it. Returns the processors
+/// before and after, if they differ. For a process with one thread.
 ///
 /// # Errors
-/// The system does not say which processors there are.
+/// The system does not report the processors.
 pub fn widen() -> Result<Option<[Vec<u32>; 2]>, Error> {
     let ids = || Ok::<_, Error>(usable()?.iter().map(|cpu| cpu.id).collect::<Vec<_>>());
     let before = ids()?;
     let online = Files::of_system().text("sys/devices/system/cpu/online").unwrap_or_default();
-    // The kernel leaves out what the cpuset does not have.
+    // The kernel ignores processors outside the cpuset.
     set_affinity(0, &numbers(&online).into_iter().collect::<Vec<_>>());
     let after = ids()?;
     Ok((before != after).then_some([before, after]))

@@ -1,4 +1,4 @@
-//! Which processors the workers get.
+//! Chooses the processors of the workers.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use crate::{
     topology::{Cpu, Relation, nodes, usable},
 };
 
-/// Where the workers of a run go.
+/// The processors of the workers of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The leader's processor; `None` where it is not pinned.
+    /// The leader's processor; `None` if it is not pinned.
     pub leader: Option<u32>,
     /// The followers' processors.
     pub followers: Vec<Option<u32>>,
-    /// The same in words.
+    /// The placement as text.
     pub words: String,
-    /// What is wrong with it, if anything.
+    /// The problem with the placement, if any.
     pub warning: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl Placement {
     }
 }
 
-/// How the user wants the workers placed.
+/// The placement that the user wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
     /// Different physical cores, from the system's topology.
@@ -48,13 +48,12 @@ pub enum Pinning {
     Cpus(Vec<u32>),
     /// Processors that share this level of the machine and no nearer one.
     Near(Nearness),
-    /// Wherever the scheduler puts them.
+    /// The scheduler decides.
     Off,
 }
 
 impl Pinning {
-    /// Whether so many leaders with `followers` followers each can be placed like this: the question to ask
-    /// before measuring.
+    /// Checks that this many leaders with `followers` followers each can be placed. Called before measuring.
     ///
     /// # Errors
     /// As [`choose`].
@@ -84,8 +83,8 @@ pub fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
     }
 }
 
-/// Chooses processors for several pairs that run at once, each of a leader and `followers` followers. The first, which is
-/// measured, has those that it has alone; its words and its warning speak of all.
+/// Chooses processors for several pairs that run at once, each of a leader and `followers` followers. The first pair,
+/// which is measured, has the processors that it would have alone; its text and its warning describe all pairs.
 ///
 /// # Errors
 /// As [`choose`].
@@ -111,8 +110,8 @@ pub fn choose_pairs(
     }
 }
 
-/// A processor for one end of two on different hosts. Should they be on one after all, the other
-/// end gets another.
+/// A processor for one end of two on different hosts. If both are on one host after all, the other end gets another
+/// processor.
 ///
 /// # Errors
 /// As [`choose`].
@@ -124,7 +123,7 @@ pub fn choose_one(pinning: &Pinning, leads: bool) -> Result<Option<u32>, Error> 
     })
 }
 
-/// Chooses a processor for a leader whose followers are on other hosts and choose theirs.
+/// Chooses a processor for a leader whose followers are on other hosts and choose their own.
 ///
 /// # Errors
 /// As [`choose`].
@@ -143,7 +142,7 @@ fn given(ids: &[u32], cpus: &[Cpu], followers: u32) -> Result<Placement, Error> 
     Ok(placed(&found(ids, cpus, followers as usize + 1)?))
 }
 
-/// The processors that a user names, as many as there are ends.
+/// The processors that a user names; there must be one an end.
 fn found<'a>(ids: &[u32], cpus: &'a [Cpu], ends: usize) -> Result<Vec<&'a Cpu>, Error> {
     if ids.len() != ends {
         let cause = format!("{ends} processors are needed, one a process");
@@ -154,8 +153,8 @@ fn found<'a>(ids: &[u32], cpus: &'a [Cpu], ends: usize) -> Result<Vec<&'a Cpu>, 
     ids.iter().map(find).collect()
 }
 
-/// The processors of pair after pair. Each pair is placed as one alone would be on the cores that the pairs before it have
-/// left; where those are too few for it, the rounds begin anew with all.
+/// The processors of pair after pair. Each pair is placed, as if alone, on the cores that earlier pairs left; if these
+/// are too few, the rounds start again with all.
 fn automatic_pairs(cpus: &[Cpu], ends: usize, pairs: usize) -> Vec<&Cpu> {
     let mut all: Vec<&Cpu> = Vec::new();
     let mut taken: Vec<u32> = Vec::new();
@@ -177,7 +176,7 @@ fn automatic_pairs(cpus: &[Cpu], ends: usize, pairs: usize) -> Vec<&Cpu> {
     all
 }
 
-/// The processors that share nothing with those taken, one of each core where cores are what is shared.
+/// The processors that share nothing with the taken ones; one of each core if `shares` compares cores.
 fn left(cpus: &[Cpu], taken: &[u32], shares: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<Cpu> {
     let mut left: Vec<Cpu> = Vec::new();
     for cpu in cpus {
@@ -190,7 +189,7 @@ fn left(cpus: &[Cpu], taken: &[u32], shares: impl Fn(&Cpu, &Cpu) -> bool) -> Vec
     left
 }
 
-/// The pairs on these processors, each with as many ends.
+/// The pairs on these processors, each with this many ends.
 fn placed_pairs(chosen: &[&Cpu], ends: usize) -> Vec<Placement> {
     let mut pairs: Vec<Placement> = chosen.chunks(ends).map(placed).collect();
     let words: Vec<String> = pairs.iter().map(|pair| pair.words.clone()).collect();
@@ -218,8 +217,8 @@ fn not_usable(id: u32, cpus: &[Cpu]) -> Error {
         .remedy(format!("choose from {}", ids.join(",")))
 }
 
-/// Different physical cores under one last-level cache where there are enough. The first core is
-/// left to the system's own work where there are others.
+/// Different physical cores under one last-level cache if there are enough. The first core is left to the system's own
+/// work if there are others.
 fn automatic(cpus: &[Cpu], count: usize) -> Vec<&Cpu> {
     let mut cores: Vec<&Cpu> = Vec::new();
     for cpu in cpus {
@@ -229,7 +228,7 @@ fn automatic(cpus: &[Cpu], count: usize) -> Vec<&Cpu> {
     }
     let chosen = neighbours(&cores[1..], count).or_else(|| neighbours(&cores, count));
     let chosen = chosen.unwrap_or(cores);
-    // Fewer cores than processes: their other threads, then the same ones again.
+    // With fewer cores than processes: their other threads, then the same ones again.
     let others = cpus.iter().filter(|cpu| !chosen.contains(cpu));
     let mut all: Vec<&Cpu> = chosen.iter().copied().chain(others).collect();
     all.truncate(count);
@@ -259,7 +258,7 @@ fn placed(cpus: &[&Cpu]) -> Placement {
     }
 }
 
-/// That of the follower which lies farthest from the leader.
+/// The relation of the leader to its farthest follower.
 fn distance(leader: &Cpu, followers: &[&Cpu]) -> Relation {
     followers.iter().map(|cpu| leader.relation(cpu)).max().unwrap_or(Relation::Same)
 }

@@ -1,4 +1,4 @@
-//! What a process of ours sets for itself, and what the system says of any process.
+//! Settings of our own processes, and the system's information on any process.
 
 use std::{
     fs,
@@ -11,8 +11,8 @@ use nix::{
     unistd::Pid,
 };
 
-/// Makes the kernel kill this process when the thread that started it ends: nothing outlives the command,
-/// however that ends.
+/// Makes the kernel kill this process when the thread that started it ends: nothing outlives the command, however it
+/// ends.
 ///
 /// # Errors
 /// The kernel refuses, as under some seccomp profiles.
@@ -21,11 +21,11 @@ pub fn die_with_parent() -> Result<(), Error> {
         .map_err(|e| Error::os("tie", "a process to ipcmark", e))
 }
 
-/// How much sooner than an ordinary process one of ours ends when memory runs out.
+/// The out-of-memory score of our processes: higher than that of ordinary ones, so the kernel kills them first.
 const OOM_SCORE: i32 = 500;
 
-/// Makes the kernel choose this process and its children when memory runs out: a worker costs a row, the
-/// command would cost the run. What a system does not let us set stays as it was.
+/// Makes the kernel kill this process and its children first when memory runs out: a killed worker costs a row, a
+/// killed command the run. If the system does not permit it, the score stays unchanged.
 pub fn end_first_without_memory() {
     let file = "/proc/self/oom_score_adj";
     let inherited = fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<i32>().ok());
@@ -40,8 +40,8 @@ pub fn all() -> impl Iterator<Item = Pid> {
     entries.filter_map(|entry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)))
 }
 
-/// A descriptor of a process, readable when it has ended; none where the kernel has none (before Linux
-/// 5.3) or the process is gone.
+/// A descriptor of a process, readable when it has ended; none if the kernel does not support it (before Linux 5.3) or
+/// the process is gone.
 pub fn pidfd(process: Pid) -> Option<OwnedFd> {
     // SAFETY: the call takes numbers only.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) };
@@ -59,18 +59,18 @@ pub struct Stat {
     /// The parent.
     pub parent: Pid,
     flags: u64,
-    /// The moment at which it started, in ticks since the system did: with the number it names a process
-    /// for good, for numbers are used again.
+    /// The start time, in ticks since system start. Together with the number it identifies a process permanently,
+    /// because numbers are reused.
     pub start: u64,
 }
 
 impl Stat {
-    /// That of a process; none where it is gone.
+    /// The line of a process; none if it is gone.
     pub fn of(process: Pid) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
     }
 
-    /// The name stands in parentheses and can hold anything, parentheses too.
+    /// The name is in parentheses and can contain any character, including parentheses.
     fn parse(line: &str) -> Option<Self> {
         let (head, rest) = line.rsplit_once(") ")?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -83,14 +83,14 @@ impl Stat {
         })
     }
 
-    /// Whether it has ended and is only waited for by its parent.
+    /// True if it has ended and only its parent has not waited for it yet.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
 
-    /// Whether it is about to end: it has given up its memory, and may still hold files and their locks.
+    /// True if it is exiting: it has released its memory, and may still hold files and their locks.
     pub fn is_ending(&self) -> bool {
-        // As the kernel calls it in `PF_EXITING`.
+        // The kernel's `PF_EXITING`.
         const EXITING: u64 = 4;
         self.flags & EXITING != 0 && !self.has_ended()
     }

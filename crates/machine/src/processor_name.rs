@@ -1,10 +1,10 @@
-//! The name of the processors, as `/proc/cpuinfo` tells it: in words on x86, in numbers on Arm.
+//! The name of the processors, from `/proc/cpuinfo`: a text on x86, numbers on Arm.
 
 use std::collections::BTreeSet;
 
 use crate::files::{Files, field};
 
-/// Implementer, part and name of Arm's processors and of those that others make, as `lscpu` of util-linux has them.
+/// Implementer, part and name of Arm's processors and of compatible ones, as in `lscpu` of util-linux.
 const PARTS: &[(u32, u32, &str)] = &[
     (0x41, 0xd03, "Cortex-A53"),
     (0x41, 0xd04, "Cortex-A35"),
@@ -33,14 +33,14 @@ const PARTS: &[(u32, u32, &str)] = &[
     (0xc0, 0xac4, "Ampere-1a"),
 ];
 
-/// The name; of a machine with processors of several kinds, all of them.
+/// The name; if a machine has several kinds of processors, all their names.
 pub(crate) fn name(files: &Files) -> Option<String> {
     let info = files.text("proc/cpuinfo")?;
     let told = ["model name", "Model"].iter().find_map(|key| field(&info, key));
     told.map(str::to_owned).or_else(|| parts(&info)).or_else(|| board(files))
 }
 
-/// Each processor has a paragraph of its own.
+/// Each processor has its own paragraph.
 fn parts(info: &str) -> Option<String> {
     let kinds: BTreeSet<String> = info.split("\n\n").filter_map(part).collect();
     (!kinds.is_empty()).then(|| kinds.into_iter().collect::<Vec<_>>().join(", "))
@@ -56,7 +56,7 @@ fn part(processor: &str) -> Option<String> {
     })
 }
 
-/// What the firmware calls the board, where there is no paragraph for each processor.
+/// The firmware's name of the board, for files without a paragraph for each processor.
 fn board(files: &Files) -> Option<String> {
     let text = files.text("proc/device-tree/model")?;
     Some(text.trim_end_matches('?').to_owned())

@@ -1,4 +1,4 @@
-//! Inherited state that ipcmark leaves as it is, for somebody may have meant it, and that bears on the figures.
+//! Inherited state that ipcmark does not change, because it may be intended, but that affects the figures.
 
 use std::env;
 
@@ -6,10 +6,10 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t};
 
 use crate::inherited::STACK_BYTES;
 
-/// Beginnings of the names of variables that change what runs in every measured process.
+/// Prefixes of the names of variables that change the code in every measured process.
 const VARIABLES: [&str; 4] = ["LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "MALLOC_"];
 
-/// What a result should say about the state that this process has inherited, a sentence or two each.
+/// The remarks of a result on the state that this process inherited, a sentence or two each.
 pub fn remarks() -> Vec<String> {
     [niceness(), policy(), memory(), stack(), variables()].into_iter().flatten().collect()
 }
@@ -51,7 +51,7 @@ fn memory() -> Option<String> {
     })
 }
 
-/// A library's threads get a stack of the usual size all the same; a program that it starts does not.
+/// A library's threads still get a stack of the usual size; a program that it starts does not.
 fn stack() -> Option<String> {
     let bytes =
         soft_limit(Resource::RLIMIT_STACK).filter(|bytes| *bytes < STACK_BYTES as rlim_t)?;

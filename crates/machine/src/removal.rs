@@ -1,8 +1,8 @@
-//! Removal in places where anybody can make names, such as `/tmp`.
+//! Removal in directories where any user can create names, such as `/tmp`.
 //!
-//! Only what this user owns is removed. Every step goes by the descriptor of the directory that the step
-//! before has opened: no link is followed, no mount point crossed, and nothing is opened but directories,
-//! so that neither a FIFO nor a device can be met.
+//! Only objects that this user owns are removed. Every step uses the descriptor of the directory that the step before
+//! opened: no link is followed, no mount point is crossed, and only directories are opened, so that no FIFO or device
+//! is opened.
 
 use std::{
     ffi::{CStr, CString, OsStr, OsString},
@@ -23,32 +23,32 @@ use nix::{
     unistd::{UnlinkatFlags, geteuid, unlinkat},
 };
 
-/// Directories deeper than this are no session's.
+/// The maximum depth of directories; no session's are deeper.
 const MOST_DEPTH: usize = 32;
 
-/// What a removal came to.
+/// The result of a removal.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What was done, a sentence each: `removed /tmp/x (directory)`.
+    /// The removals, a sentence each: `removed /tmp/x (directory)`.
     pub done: Vec<String>,
-    /// Why something could not be done.
+    /// The reasons why something could not be removed.
     pub faults: Vec<Error>,
 }
 
 impl Outcome {
-    /// Notes that something was removed.
+    /// Records that something was removed.
     pub fn removed(&mut self, object: impl fmt::Display) {
         self.done.push(format!("removed {object}"));
     }
 
-    /// Notes why something could not be removed; what is gone already is no fault.
+    /// Records why something could not be removed; a missing object is no fault.
     pub fn fault(&mut self, error: Error) {
         if error.os_error() != Some(Errno::ENOENT as i32) {
             self.faults.push(error);
         }
     }
 
-    /// Takes over what another removal came to.
+    /// Adds the result of another removal.
     pub fn extend(&mut self, other: Outcome) {
         self.done.extend(other.done);
         self.faults.extend(other.faults);
@@ -62,21 +62,21 @@ pub struct Place {
 }
 
 impl Place {
-    /// The directory at `path`, which must lead there without a link at its end.
+    /// Opens the directory at `path`, which must not be a link.
     ///
     /// # Errors
-    /// There is none, or this user may not look into it.
+    /// It does not exist, or this user may not read it.
     pub fn open(path: &Path) -> nix::Result<Self> {
         let directory = open(path, DIRECTORY, Mode::empty())?;
         Ok(Self { path: path.to_owned(), directory })
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The names of what this user owns in it.
+    /// The names in it that this user owns.
     pub fn own_names(&self) -> Vec<OsString> {
         let names = names(&self.directory).unwrap_or_default();
         names
@@ -89,18 +89,17 @@ impl Place {
     /// A directory in it that this user owns.
     ///
     /// # Errors
-    /// There is none, it is a link, another file system is mounted there, or somebody else owns it.
+    /// It does not exist, is a link or a mount point, or belongs to another user.
     pub fn below(&self, name: &OsStr) -> nix::Result<Self> {
         let one = CString::new(name.as_bytes()).map_err(|_| Errno::EINVAL)?;
         let directory = open_own_below(self.directory.as_fd(), &one)?;
         Ok(Self { path: self.path.join(name), directory })
     }
 
-    /// Takes the lock on the directory itself, which holds until the result is dropped; none where somebody
-    /// has it.
+    /// Takes the lock on the directory, which is held until the result is dropped; none if it is locked already.
     ///
     /// # Errors
-    /// Its file system has no locks, or there is no descriptor left.
+    /// Its file system does not support locks, or no descriptor is left.
     pub fn lock(&self) -> nix::Result<Option<Flock<OwnedFd>>> {
         let directory = self.directory.try_clone().map_err(|_| Errno::EMFILE)?;
         match Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
@@ -110,15 +109,15 @@ impl Place {
         }
     }
 
-    /// Whether it has a name still.
+    /// True if it still has a name.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system does not report it.
     pub fn has_name(&self) -> nix::Result<bool> {
         Ok(fstat(&self.directory)?.st_nlink > 0)
     }
 
-    /// Removes `name` and, where it is a directory, what lies in it.
+    /// Removes `name`, and its content if it is a directory.
     pub fn remove(&self, name: &OsStr) -> Outcome {
         let mut outcome = Outcome::default();
         let path = self.path.join(name);
@@ -144,7 +143,7 @@ const DIRECTORY: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
-/// Whether it is the name of an entry, and no path to elsewhere.
+/// True if it is the name of an entry, not a path to another directory.
 fn is_one_name(name: &CStr) -> bool {
     !matches!(name.to_bytes(), b"" | b"." | b"..") && !name.to_bytes().contains(&b'/')
 }
@@ -168,13 +167,13 @@ fn kind(status: &FileStat) -> &'static str {
 }
 
 fn names(directory: &OwnedFd) -> nix::Result<Vec<CString>> {
-    // A descriptor of its own, for reading moves the place in it.
+    // A separate descriptor, because reading moves its position.
     let mut reader = Dir::openat(directory, ".", DIRECTORY, Mode::empty())?;
     let names = reader.iter().map(|entry| entry.map(|entry| entry.file_name().to_owned()));
     names.filter(|name| name.as_ref().map_or(true, |name| is_one_name(name))).collect()
 }
 
-/// Opens the directory `name` in `directory`, not through a link and not across a mount point.
+/// Opens the directory `name` in `directory`, without following a link or crossing a mount point.
 fn open_own_below(directory: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
     let how = OpenHow::new().flags(DIRECTORY).resolve(
         ResolveFlag::RESOLVE_BENEATH
@@ -182,8 +181,8 @@ fn open_own_below(directory: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd
             | ResolveFlag::RESOLVE_NO_XDEV,
     );
     let opened = match openat2(directory, name, how) {
-        // Before Linux 5.6, or behind a seccomp profile that does not know the call: a mount of the same
-        // file system is not seen then.
+        // Before Linux 5.6, or under a seccomp profile without this call: then a mount of the same file system is not
+        // detected.
         Err(Errno::ENOSYS | Errno::EPERM) => open_by_device(directory, name)?,
         opened => opened?,
     };
@@ -212,7 +211,7 @@ fn explained(path: &Path, errno: Errno) -> Error {
     }
 }
 
-/// Removes one entry, and first what lies in it. A directory in which something stays is not tried.
+/// Removes one entry, after its content. A directory that is not empty by then is not tried.
 fn remove(
     directory: BorrowedFd<'_>,
     name: &CStr,
@@ -243,7 +242,7 @@ fn remove(
     }
 }
 
-/// Removes what lies in a directory.
+/// Removes the content of a directory.
 fn empty(directory: BorrowedFd<'_>, name: &CStr, path: &Path, depth: usize, outcome: &mut Outcome) {
     if depth == MOST_DEPTH {
         return outcome.fault(failed(path, "it lies too deep"));
@@ -272,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory of the test's own, and the place in it.
+    /// The test's own directory, and its place.
     fn scene(name: &str) -> (PathBuf, Place) {
         let path = std::env::temp_dir()
             .join(format!("ipcmark-removal-{name}-{}", nix::unistd::Pid::this()));
@@ -337,7 +336,7 @@ mod tests {
         fs::remove_dir_all(&path).unwrap();
     }
 
-    /// Only root can make what belongs to somebody else.
+    /// Only root can create objects of another user.
     #[test]
     fn what_somebody_else_owns_stays() {
         if !geteuid().is_root() {
@@ -363,7 +362,7 @@ mod tests {
         fs::remove_dir_all(&path).unwrap();
     }
 
-    /// A mount of the same file system is one too. Only root can make one.
+    /// A mount of the same file system is a mount point too. Only root can create one.
     #[test]
     fn a_mount_point_is_not_crossed() {
         let (path, place) = scene("mount");

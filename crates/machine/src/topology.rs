@@ -1,4 +1,4 @@
-//! The processors that this process may run on, and how they lie to one another.
+//! The processors that this process may run on, and their topology.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use ipcmark_transport::Error;
 
 use crate::files::Files;
 
-/// Numbers beyond this are no processors: a list of them is not expanded.
+/// Larger numbers are not processors: a list with them is not expanded.
 const MOST_CPUS: u32 = 1 << 16;
 
 /// A processor as the system describes it.
@@ -30,7 +30,7 @@ impl Cpu {
     pub fn described(files: &Files, id: u32) -> Self {
         let base = format!("sys/devices/system/cpu/cpu{id}");
         let number = |path: &str| files.text(&format!("{base}/{path}"))?.parse().ok();
-        // A system that tells nothing gets every processor as a core of its own.
+        // If the system reports nothing, every processor counts as its own core.
         let cache = |n: u32| files.text(&format!("{base}/cache/index{n}/shared_cpu_list"));
         Cpu {
             id,
@@ -45,7 +45,7 @@ impl Cpu {
         (self.package, self.core)
     }
 
-    /// How it lies to another.
+    /// Its relation to another processor.
     pub fn relation(&self, other: &Cpu) -> Relation {
         if self.id == other.id {
             Relation::Same
@@ -61,10 +61,10 @@ impl Cpu {
     }
 }
 
-/// What two processors have in common, the nearest first.
+/// The closest resource that two processors share, the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
-    /// They are one.
+    /// They are the same processor.
     Same,
     /// The physical core.
     Core,
@@ -91,7 +91,7 @@ impl fmt::Display for Relation {
 /// The processors that this process may run on.
 ///
 /// # Errors
-/// The kernel does not tell, as under some seccomp profiles.
+/// The kernel does not report them, as under some seccomp profiles.
 pub fn usable() -> Result<Vec<Cpu>, Error> {
     // SAFETY: the set is a valid place for the result.
     let (result, set) = unsafe {
@@ -108,7 +108,7 @@ pub fn usable() -> Result<Vec<Cpu>, Error> {
     Ok(ids.map(|id| Cpu::described(&files, id)).collect())
 }
 
-/// The memory node of each processor, where the system tells.
+/// The memory node of each processor, if the system reports it.
 pub fn nodes() -> BTreeMap<u32, u32> {
     let files = Files::of_system();
     let all = files.text("sys/devices/system/node/online").unwrap_or_default();
@@ -119,12 +119,12 @@ pub fn nodes() -> BTreeMap<u32, u32> {
     numbers(&all).into_iter().flat_map(cpus).collect()
 }
 
-/// How many physical cores these processors are.
+/// The number of physical cores of these processors.
 pub fn count_cores(cpus: &[Cpu]) -> usize {
     cpus.iter().map(Cpu::physical_core).collect::<BTreeSet<_>>().len()
 }
 
-/// The numbers of a list as the kernel writes it, `0-3,8`; none of a list that is not one.
+/// The numbers of a list in the kernel's format, `0-3,8`; empty if the list is malformed.
 pub fn numbers(list: &str) -> BTreeSet<u32> {
     let ranges: Option<Vec<_>> = list.trim().split(',').map(range).collect();
     ranges.unwrap_or_default().into_iter().flatten().collect()
@@ -136,7 +136,7 @@ fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
     (last < MOST_CPUS).then_some(first..=last)
 }
 
-/// Numbers as the kernel writes a list of them: `0-3,8`.
+/// Numbers as a list in the kernel's format: `0-3,8`.
 pub fn list(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers.into_iter().collect::<BTreeSet<_>>() {

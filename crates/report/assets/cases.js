@@ -16,7 +16,7 @@ function filterSelect(rows, trait, word) {
   return [element("label", {}, term(word, trait), select)];
 }
 
-/** Hides what the filters leave out, and every group that is left empty. */
+/** Hides the rows that the filters exclude, and every empty group. */
 function applyFilters(form, rows) {
   const wanted = [...form.querySelectorAll("select")].filter((select) => select.value);
   const search = form.elements.namedItem("search").value.trim().toLowerCase();
@@ -33,19 +33,19 @@ function applyFilters(form, rows) {
   byId("filter-status").textContent = `${count.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} rows`;
 }
 
-/** The number in a cell; not a number where there is none. */
+/** The number in a cell; NaN if there is none. */
 function sortValue(row, column) {
   const text = row.cells[column] && !row.cells[column].classList.contains("reason") ? row.cells[column].textContent : "";
   return Number.parseFloat(text.replaceAll(",", ""));
 }
 
-/** Which of two comes first; what has no number comes last, whichever way the rest is sorted. */
+/** The order of two values; NaN comes last in either sort direction. */
 function bySign(sign, a, b) {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
   return sign * (a - b);
 }
 
-/** Rows change places within their group only: what may not be compared is never ranked together. */
+/** Rows move within their group only: rows that must not be compared are never ranked together. */
 function sortGroups(column, sign) {
   for (const body of document.querySelectorAll("#case-table tbody")) {
     const rows = [...body.querySelectorAll("tr.case")];

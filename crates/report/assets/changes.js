@@ -1,4 +1,4 @@
-// The chart of what changed: each row of later results against that of the first.
+// The chart of changes: each row of later results against that of the first.
 
 /** Pairs of rows that are the same case, the greatest change first. */
 function pairs() {
@@ -12,18 +12,18 @@ function pairs() {
   return found.sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
 }
 
-/** A ratio as a change: `+8.2 %`, and `×12` where that says more. */
+/** A ratio as a change: `+8.2 %`, or `×12` if it is large. */
 function change(ratio) {
   if (ratio >= 3 || ratio <= 1 / 3) return `×${figure(ratio)}`;
   return `${ratio < 1 ? "−" : "+"}${figure(Math.abs(ratio - 1) * 100)} %`;
 }
 
-/** The verdict on a row, which is one on its mean and on nothing else. */
+/** The verdict on a row, which applies to its mean only. */
 function verdict(row) {
   return measureWord() === "mean" ? row.verdict : "cannot tell";
 }
 
-/** Grey, unless the trials carry more. */
+/** Grey, unless the trials allow a verdict. */
 const VERDICT_COLORS = new Map([["slower", "bad"], ["faster", "good"]]);
 
 function bar({ base, row, ratio }) {
@@ -38,7 +38,7 @@ function bar({ base, row, ratio }) {
   };
 }
 
-/** As far to the left of 1 as to the right, and never less than a tenth. */
+/** The ends of the axis: equally far to both sides of 1, and at least a tenth. */
 function reach(found) {
   const most = found.reduce((most, { ratio }) => Math.max(most, ratio, 1 / ratio), 1.1);
   return Math.min(most, 1e9) ** 1.25;

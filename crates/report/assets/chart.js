@@ -2,7 +2,7 @@
 
 const charts = [];
 
-/** Room around the drawing in pixels; below this width the right one is not for names. */
+/** The margins of the drawing in pixels; below this width the right one has no room for names. */
 const MARGIN = { left: 62, right: 132, top: 36, bottom: 54 };
 const NARROW = 560;
 
@@ -32,7 +32,7 @@ function frame(width, xAxis, yAxis) {
   };
 }
 
-/** What stands in the box beside a point: a title and pairs of words. */
+/** The content of the box beside a point: a title and pairs of words. */
 function hint(told) {
   const box = element("div", { class: "tip" });
   const list = element("dl");
@@ -53,8 +53,7 @@ function ends(values) {
   return { min: steps(low).findLast((step) => step <= low), max: steps(high).find((step) => step >= high) };
 }
 
-/** Names to the right of lines, none upon another, each as near to the last point of its line as can
-    be. */
+/** Names to the right of lines, without overlap, each as near as possible to the last point of its line. */
 function endLabels({ width, height, axis }, lines) {
   if (width < NARROW) return lines.map(() => ({}));
   const scale = (value) => (Math.log(axis.max) - Math.log(value)) / (Math.log(axis.max) - Math.log(axis.min));
@@ -67,7 +66,7 @@ function endLabels({ width, height, axis }, lines) {
   }));
 }
 
-/** Places as near to those wished as can be, with a gap between any two. */
+/** Positions as near to the wanted ones as possible, with a gap between any two. */
 function apart(wished, gap) {
   const order = wished.map((_, at) => at).sort((a, b) => wished[a] - wished[b]);
   const blocks = [];
@@ -91,7 +90,7 @@ function joined(lower, upper) {
   return { members: [...upper.members, ...lower.members], middle: (upper.middle * n + lower.middle * m) / (n + m) };
 }
 
-/** A chart in its place. `draw(width, height)` gives the options of the library, a summary, and the table:
+/** A chart in its place. `draw(width, height)` returns the options of the library, a summary, and the table:
     its heads and its rows. */
 function addChart(id, draw) {
   const place = byId(`${id}-chart`);

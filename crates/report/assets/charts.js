@@ -13,7 +13,7 @@ function measureWord() {
   return data.measures[choice.measure].word;
 }
 
-/** What the times are: `½ round trip`. */
+/** The kind of the times: `½ round trip`. */
 function what() {
   const row = data.rows.find((row) => row.shape === choice.shape);
   return row ? row.what : "round trip";
@@ -34,10 +34,10 @@ function lines(rows, name = title) {
   return [...found.entries()];
 }
 
-/** More lines than this are too many to name at their ends and to mark at every point. */
+/** The largest number of lines that are named at their ends and marked at every point. */
 const MANY = 40;
 
-/** How the line of a row looks among so many: those of later files are dashed. */
+/** The style of a row's line among this many: those of later files are dashed. */
 function lineLook(row, count) {
   const { color: ink, shape } = look(row.name);
   const dash = row.file === 0 ? "solid" : row.file === 1 ? "dashed" : "dotted";
@@ -54,7 +54,7 @@ function lineLook(row, count) {
   };
 }
 
-/** Lines, each with its name at its end where they are not too many. */
+/** Lines, each with its name at its end unless there are too many. */
 function named(series, width, height, axis) {
   const drawn = series.filter(({ data }) => data.length > 0);
   if (drawn.length > MANY) return drawn;
@@ -63,7 +63,7 @@ function named(series, width, height, axis) {
   return drawn.map((line, at) => ({ ...line, ...labels[at] }));
 }
 
-/** Lines behind the others, of transports that are not lit: each a name for whoever points at it, and its points. */
+/** Grey lines of transports that are not highlighted, behind the others; pointing at a line shows its name. */
 function greyLines(each) {
   const ink = color("line");
   return each.filter(({ data }) => data.length > 0).map(({ name, data }) => ({
@@ -76,7 +76,7 @@ function told(row, ...pairs) {
   return { title: title(row), pairs: [...pairs, ["wait", row.wait], ["payload", row.size], ["trials", String(row.trials)]] };
 }
 
-/** Least and greatest of a statistic, in a sentence. */
+/** The least and the greatest of a statistic, in a sentence. */
 function span(rows, of = time) {
   if (rows.length === 0) return "Nothing that is chosen was measured.";
   const sorted = [...rows].sort((a, b) => of(a) - of(b));

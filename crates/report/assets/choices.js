@@ -1,9 +1,9 @@
-// What the charts show: chosen once, for all of them.
+// The selection of what the charts show, shared by all of them.
 
 /** Every transport, family by family. */
 const transports = distinct([...data.rows].sort((a, b) => (a.family < b.family ? -1 : a.family > b.family ? 1 : 0)).map((row) => row.name));
 
-/** What is lit where nobody has chosen. */
+/** The transports that are highlighted by default. */
 const first = few();
 
 const choice = {
@@ -12,7 +12,7 @@ const choice = {
   measure: 0,
 };
 
-/** A choice of one value among those that the rows have. */
+/** The choices of one value among those of the rows. */
 const SINGLE = [
   ["shape", term("Pattern", "pattern")],
   ["wait", term("Wait", "wait")],
@@ -20,19 +20,19 @@ const SINGLE = [
   ["load", "Messages offered"],
 ];
 
-/** The rows of the chosen files with these traits, lit or not. */
+/** The rows of the chosen files with these traits, highlighted or not. */
 function withTraits(traits) {
   const wanted = { shape: choice.shape, touch: choice.touch, load: choice.load, ...traits };
   return data.rows.filter((row) => choice.files.has(row.file)
     && Object.entries(wanted).every(([trait, value]) => row[trait] === value));
 }
 
-/** Those that are lit. */
+/** The highlighted ones. */
 function shown(traits) {
   return withTraits(traits).filter((row) => !choice.off.has(row.name));
 }
 
-/** The others: drawn in grey behind those, but for what is no way between processes. */
+/** The others, drawn in grey behind the highlighted ones, except rows that are not between processes. */
 function grey(traits) {
   return withTraits(traits).filter((row) => choice.off.has(row.name) && row.span === "process");
 }
@@ -42,13 +42,13 @@ function choose(trait, value) {
   changed();
 }
 
-/** The transports that are lit were chosen. */
+/** Called when the user has chosen the highlighted transports. */
 function chosen() {
   intoAddress(transports.filter((name) => !choice.off.has(name)));
   changed();
 }
 
-/** A payload that was not measured with what else is chosen gives way to the smallest that was. */
+/** Replaces a payload that was not measured with the other choices by the smallest one that was. */
 function settlePayload() {
   const payloads = shown({}).map((row) => row.payload);
   if (payloads.length === 0 || payloads.includes(choice.payload)) return;
@@ -63,7 +63,7 @@ function changed() {
   byId("choice-status").textContent = `${count} of ${transports.length} transports, ${choice.wait}, touch ${choice.touch}, ${measureWord()}`;
 }
 
-/** A label with a box or a dot before it. */
+/** A label after a checkbox or a radio button. */
 function option(type, name, text, checked, act, mark) {
   const input = element("input", { type, name, checked });
   input.addEventListener("change", () => act(input.checked));
@@ -112,7 +112,7 @@ function files() {
   return [group("Results", data.files.map((name, at) => option("checkbox", "file", `${at + 1} ${name}`, true, toggle(at))), true)];
 }
 
-/** All transports of a family, or of all, on or off. */
+/** Switches all transports of a family, or of all families, on or off. */
 function toggleAll(names, on) {
   for (const name of names) {
     if (on) choice.off.delete(name);
@@ -165,7 +165,7 @@ function fillTransports() {
   if (focused) [...document.querySelectorAll("#transports button")].find((made) => made.getAttribute("aria-label") === focused)?.focus();
 }
 
-/** The payload of the charts that show one only. */
+/** The payload of the charts that show only one. */
 function payloadChoice() {
   const payloads = distinct(data.rows.map((row) => row.payload)).sort((a, b) => a - b);
   choice.payload = payloads[0];

@@ -1,4 +1,4 @@
-// What the page was given, and how it is written for people.
+// The data of the page, and their formatting.
 
 const data = JSON.parse(document.getElementById("chart-data").textContent);
 
@@ -6,7 +6,7 @@ for (const row of data.rows) {
   row.shape = row.subscribers ? `${row.pattern}, ${row.subscribers}` : row.pattern;
 }
 
-/** A new element; its text is text, never markup. */
+/** A new element; its text is never interpreted as markup. */
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -16,7 +16,7 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** A word whose definition appears beside it, where it has one. */
+/** A word with a hint that shows its definition, if it has one. */
 function term(word, key) {
   if (!byId(`def-${key}`)) return word;
   return element("span", { class: "term", tabindex: "0", "data-key": key, "aria-describedby": `def-${key}` }, word);
@@ -31,7 +31,7 @@ function distinct(values) {
   return [...new Set(values)];
 }
 
-/** By the number of decimals, for making one takes longer than using it. */
+/** Formatters by the number of decimals, because creating one takes longer than using it. */
 const FORMATS = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 
 /** A number with three significant digits, as in the tables. */
@@ -70,7 +70,7 @@ function percentile(point) {
   return `p${Number((100 * (1 - 1 / point)).toPrecision(6))}`;
 }
 
-/** The name of a row's line, with its file where there are several. */
+/** The name of a row's line, with its file if there are several. */
 function title(row) {
   return data.files.length > 1 ? `${row.file + 1} ${row.name}` : row.name;
 }

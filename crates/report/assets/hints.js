@@ -1,4 +1,4 @@
-// Definitions: beside a word while it is pointed at, focused or tapped.
+// Definitions, shown beside a word while it is pointed at, focused or tapped.
 
 let hinted = null;
 
@@ -11,7 +11,7 @@ function showHint(term) {
   placeHint();
 }
 
-/** Below the word, or above it where there is no room. */
+/** Places the hint below the word, or above it if there is no room. */
 function placeHint() {
   const box = byId("hint");
   const [word, own] = [hinted.getBoundingClientRect(), box.getBoundingClientRect()];
@@ -21,7 +21,7 @@ function placeHint() {
   box.style.top = `${below ? word.bottom + 6 : Math.max(8, word.top - own.height - 6)}px`;
 }
 
-/** A word that has the focus keeps its definition; the pointer has left every other. */
+/** Keeps the definition of a focused word; hides all others, which the pointer has left. */
 function followHint() {
   if (hinted && hinted === document.activeElement) placeHint();
   else hideHint();

@@ -1,12 +1,12 @@
-// Which transports are lit: a few at first, or those in the address.
+// The highlighted transports: initially a few, or those in the address.
 
-/** More lines than these are hard to follow: the rest stay grey until they are asked for. */
+/** More lines than these are hard to follow: the others stay grey until the user selects them. */
 const FEW = 10;
 
-/** The selection stands in the address behind this word. */
+/** The prefix of the selection in the address. */
 const ADDRESS = "#lit=";
 
-/** Transports between processes, with how far each is from the best of its payloads on average. */
+/** Transports between processes, with the mean distance of each from the best of its payloads. */
 function byDistance() {
   const rows = data.rows.filter((row) => row.span === "process" && row.times[0] > 0);
   const column = (row) => [row.file, row.shape, row.wait, row.touch, row.load, row.payload].join();
@@ -22,7 +22,7 @@ function byDistance() {
   return [...found.values()].sort((a, b) => a.sum / a.count - b.sum / b.count);
 }
 
-/** The nearest to the best of each family, then the nearest of all, until they are a few. */
+/** The nearest to the best of each family, then the nearest of all, up to a few. */
 function few() {
   const all = byDistance();
   const names = new Set();
@@ -31,7 +31,7 @@ function few() {
   return new Set([...names].slice(0, FEW));
 }
 
-/** The transports that the address names, if it names some that there are. */
+/** The transports that the address names, if any of them exist. */
 function inAddress() {
   if (!location.hash.startsWith(ADDRESS)) return undefined;
   const named = location.hash.slice(ADDRESS.length).split(",").map((word) => {
@@ -44,6 +44,6 @@ function inAddress() {
 /** Writes the selection into the address, so that a link shows the same. */
 function intoAddress(names) {
   const words = names.map((name) => encodeURIComponent(name)).join(",");
-  // A page without an address of its own, such as one in a frame, keeps the one that it has.
+  // A page without its own address, such as one in a frame, keeps its address unchanged.
   try { history.replaceState(null, "", ADDRESS + words); } catch { /* nothing to keep */ }
 }

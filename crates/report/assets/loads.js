@@ -1,7 +1,7 @@
-// The charts of what was measured under a load: rates, streams, messages one way. Each has its own rows, whatever pattern
-// and load is chosen for the others.
+// The charts of measurements under a load: rates, streams, messages one way. Each has its own rows, independent of the
+// pattern and load that are chosen for the others.
 
-/** The lit rows of the chosen files that `has` lets through, with these traits. */
+/** The highlighted rows of the chosen files with these traits for which `has` is true. */
 function litRows(has, traits = {}) {
   const fits = (row) => Object.entries(traits).every(([trait, value]) => row[trait] === value);
   return data.rows.filter((row) => choice.files.has(row.file) && !choice.off.has(row.name) && has(row) && fits(row));
@@ -13,7 +13,7 @@ function rateTick(rate) {
   return `${Number((rate / unit).toPrecision(3))}${sign}/s`;
 }
 
-/** Bytes a second, in decimal units as networks count them. */
+/** Bytes a second, in decimal units as for networks. */
 function bandwidth(bytes) {
   const [unit, sign] = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]].find(([unit]) => bytes >= unit * 0.999) || [1, "B"];
   return `${Number((bytes / unit).toPrecision(3))} ${sign}/s`;

@@ -1,4 +1,4 @@
-// Everything set going.
+// Starts everything.
 
 watchHints();
 watchTheme(() => {

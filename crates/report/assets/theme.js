@@ -1,8 +1,8 @@
-// Light or dark: as the system says, unless the reader chose.
+// Light or dark: the system's choice, unless the reader has chosen.
 
 const THEME_KEY = "ipcmark-theme";
 
-/** Storage can be refused, for a page from a disk above all. */
+/** Storage can be refused, especially for a page from a disk. */
 function remembered() {
   try {
     return localStorage.getItem(THEME_KEY);
@@ -15,7 +15,7 @@ function remember(theme) {
   try {
     localStorage.setItem(THEME_KEY, theme);
   } catch {
-    // It holds for this visit.
+    // The choice applies to this visit only.
   }
 }
 
@@ -45,7 +45,7 @@ function watchTheme(changed) {
   });
 }
 
-/** A colour of the style sheet as it is now. */
+/** The current value of a colour of the style sheet. */
 function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
@@ -61,7 +61,7 @@ const COLORS = {
 };
 const SHAPES = [["circle", "●"], ["triangle", "▲"], ["rect", "■"], ["diamond", "◆"]];
 
-/** How a transport looks everywhere: colour and shape, so that neither is needed alone. */
+/** The colour and the shape of a transport in all charts, so that neither is needed alone. */
 function look(name) {
   const at = Math.max(0, transports.indexOf(name));
   const [shape, sign] = SHAPES[(at + Math.floor(at / 12)) % SHAPES.length];

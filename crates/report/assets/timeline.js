@@ -1,4 +1,4 @@
-// What the machine did: the distance between the two processors over time.
+// The behaviour of the machine: the distance between the two processors over time.
 
 function drawTimeline(width) {
   const timeline = data.timelines.find(({ file }) => choice.files.has(file)) ?? data.timelines[0];

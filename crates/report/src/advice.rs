@@ -1,4 +1,4 @@
-//! Advice in words: the choice, what it costs, what it cannot promise. Every sentence names its figure.
+//! Advice as text: the choice, its cost, and its limits. Every sentence contains its figure.
 
 mod json;
 mod table;
@@ -17,22 +17,22 @@ use crate::{
     units::{count, duration, figure, percent, size},
 };
 
-/// Advice, and what it is made from.
+/// Advice, with its question and its result.
 pub struct AdviceShown<'a> {
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// The result that it is read from.
+    /// The result that the advice is based on.
     pub result: &'a RunResult,
     /// The answer.
     pub advice: Advice<'a>,
-    /// Transports that were left out for what the user needs, each with the reason.
+    /// Transports that were excluded because of the user's requirements, each with the reason.
     pub left_out: Vec<(String, String)>,
 }
 
-/// The rows of one kind that are named; of further ones only the number is said.
+/// The number of rows of one kind that are named; of further rows only their number is given.
 const NAMED: usize = 6;
 
-/// What was asked, in words.
+/// The question as text.
 fn question(question: &Question) -> String {
     let mut parts = vec![size(question.payload)];
     if question.pattern == Pattern::OneWay {
@@ -49,7 +49,7 @@ fn question(question: &Question) -> String {
     parts.join(" · ")
 }
 
-/// The sentences of an answer, each with its label, the first of them the choice.
+/// The sentences of an answer, each with its label; the first one is the choice.
 fn sentences(shown: &AdviceShown) -> Vec<(&'static str, String)> {
     let AdviceShown { question, advice, .. } = shown;
     let mut sentences = Vec::new();
@@ -97,7 +97,7 @@ fn name(candidate: &Candidate) -> String {
     format!("{}, {waits}", names::transport(&candidate.row.case.identity))
 }
 
-/// What a row takes and costs.
+/// The time and cost of a row.
 fn figures(question: &Question, candidate: &Candidate) -> String {
     let what = match (question.pattern, question.load) {
         (Pattern::OneWay, Load::Closed) => "a message arrives after",
@@ -122,7 +122,7 @@ fn uncertainty(found: Figure) -> String {
     width.map_or_else(String::new, |width| format!(" ± {}", percent(width)))
 }
 
-/// What a row costs. A spinner is never cheap, whatever a message of it costs flat out.
+/// The cost of a row. A spinning row is never cheap, even if its CPU time per message at full speed is low.
 fn price(question: &Question, candidate: &Candidate) -> String {
     let cores =
         candidate.cores.map(|cores| format!("{}{}", figure(cores.value), uncertainty(cores)));
@@ -140,7 +140,7 @@ fn not_told_apart(ties: &[Candidate]) -> String {
     format!("the trials do not tell apart from it: {}", some(names))
 }
 
-/// The first few names, and how many more there are.
+/// The first few names, and the number of the others.
 fn some(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
@@ -148,7 +148,7 @@ fn some(mut names: Vec<String>) -> String {
     format!("{}{rest}", names.join(", "))
 }
 
-/// What the figures of the choice do not carry.
+/// The limits of the choice's figures.
 fn not_promised(question: &Question, choice: &Candidate, result: &RunResult) -> Vec<String> {
     let mut sentences = Vec::new();
     let high = choice.p99.and_then(|p99| p99.interval).map(|interval| interval.high);
@@ -182,7 +182,7 @@ fn not_promised(question: &Question, choice: &Candidate, result: &RunResult) -> 
     sentences
 }
 
-/// Rows that do not meet the conditions, with the figure that does not.
+/// Rows that do not meet the conditions, with the figures that fail them.
 fn falls_short(short: &[Candidate]) -> Option<String> {
     let one = |candidate: &Candidate| {
         let faults: Vec<String> = candidate.shortfalls.iter().map(shortfall).collect();
@@ -202,7 +202,7 @@ fn shortfall(shortfall: &Shortfall) -> String {
     }
 }
 
-/// Transports that were left out: each reason once, behind their names.
+/// Transports that were excluded: each reason once, after their names.
 fn left_out(all: &[(String, String)]) -> impl Iterator<Item = String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, reason) in all {

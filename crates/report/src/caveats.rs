@@ -1,4 +1,4 @@
-//! Caveats in sentences.
+//! Caveats as sentences.
 
 use ipcmark_results::{Caveat, Disturbance};
 

@@ -1,4 +1,4 @@
-//! The columns of a table for people: what each is called and what stands in it.
+//! The columns of a table for people: their labels and cells.
 
 use ipcmark_results::{Figure, Group, Key, Load, Pattern, Row};
 
@@ -11,14 +11,14 @@ use crate::{
 pub struct Column {
     /// The label over it.
     pub label: &'static str,
-    /// Its rank: columns with the highest numbers are left out first where there is no room.
+    /// Its rank: columns with the highest ranks are left out first if the table is too wide.
     pub rank: u8,
     /// Its meaning, in a sentence or two.
     pub meaning: &'static str,
     cell: fn(&Row, Scale) -> String,
 }
 
-/// The unit and the share in which a group shows the times of its rows.
+/// The unit of the times of a group's rows, and the share of a round trip that they show.
 #[derive(Clone, Copy)]
 pub struct Scale {
     unit: Unit,
@@ -27,13 +27,13 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of a group: one unit for all its times, after their means.
+    /// The scale of a group: one unit for all its times, chosen by their means.
     pub fn of(group: &Group) -> Self {
         let locations = group.rows.iter().filter_map(Row::location);
         Self::of_times(&group.key, locations.map(|figure| figure.value))
     }
 
-    /// The scale for these times of a group. A response contains waiting, of which a half would mean nothing.
+    /// The scale for these times of a group. A response includes waiting, so half of it would mean nothing.
     pub fn of_times(key: &Key, round_trips_ns: impl Iterator<Item = f64>) -> Self {
         let (factor, what) = match (key.pattern, key.load) {
             (Pattern::OneWay, load) if load.is_open() => (1.0, "one way from the intended time"),
@@ -64,7 +64,7 @@ impl Scale {
         self.factor
     }
 
-    /// A part or the whole of a round trip.
+    /// A share or the whole of a round trip, by the scale.
     pub fn trip(self, ns: f64) -> String {
         self.unit.time(ns * self.factor)
     }
@@ -244,7 +244,7 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 impl Column {
-    /// True if it says anything about these groups.
+    /// True if the column is informative for these groups.
     pub fn is_of_use(&self, groups: &[Group]) -> bool {
         let mut rows = groups.iter().flat_map(|group| &group.rows);
         match self.label {
@@ -270,12 +270,12 @@ impl Column {
         }
     }
 
-    /// True if it belongs to a table on the narrowest of usual terminals.
+    /// True if the column is shown on the narrowest usual terminal too.
     pub fn is_for_every_width(&self) -> bool {
         self.rank < 6
     }
 
-    /// Its cells in a group, their points aligned.
+    /// Its cells in a group, with aligned decimal points.
     pub fn cells(&self, group: &Group, scale: Scale) -> Vec<String> {
         let mut cells: Vec<String> = group.rows.iter().map(|row| (self.cell)(row, scale)).collect();
         align_points(&mut cells);
@@ -283,7 +283,7 @@ impl Column {
     }
 }
 
-/// A percentile. A stream's samples are of batches: what each message took nobody looked at.
+/// A percentile. A stream's samples are of batches: the times of its single messages are unknown.
 fn percentile(row: &Row, q: f64, scale: Scale) -> String {
     match row.case.identity.pattern.is_stream() {
         true => "–".into(),
@@ -291,7 +291,7 @@ fn percentile(row: &Row, q: f64, scale: Scale) -> String {
     }
 }
 
-/// A figure that the samples may not carry.
+/// A figure for which there may be too few samples.
 fn shown(figure: Option<Figure>, scale: Scale) -> String {
     figure.map_or_else(|| "–".into(), |figure| scale.trip(figure.value))
 }
@@ -302,7 +302,7 @@ pub fn uncertainty(figure: Option<Figure>) -> String {
     width.map_or_else(|| "–".into(), percent)
 }
 
-/// `2`, or `2=` where rows share it.
+/// `2`, or `2=` if other rows share it.
 pub fn rank(row: &Row) -> String {
     row.rank.map_or_else(
         || "–".into(),

@@ -1,4 +1,4 @@
-//! What changed between two sides, for people and programs.
+//! The changes between two sides, for people and programs.
 
 mod json;
 mod junit;
@@ -17,7 +17,7 @@ pub use table::comparison_table;
 
 /// A comparison with the names of its sides.
 pub struct ComparedSides<'a> {
-    /// What changed.
+    /// The changes.
     pub change: &'a Change<'a>,
     /// The files, or the plan, of the base.
     pub base: String,
@@ -27,7 +27,8 @@ pub struct ComparedSides<'a> {
     pub notes: Vec<String>,
 }
 
-/// How many pairs, or runs a side, would probably tell, where more of them could.
+/// The number of pairs, or of runs a side, that would probably allow a verdict, if more of them
+/// would help.
 fn needed(change: &Change, comparison: &Comparison) -> Option<usize> {
     let few = |obstacle: &_| matches!(obstacle, ipcmark_results::Obstacle::FewRuns { .. });
     match comparison.verdict {
@@ -38,7 +39,7 @@ fn needed(change: &Change, comparison: &Comparison) -> Option<usize> {
     }
 }
 
-/// How many rows have each verdict: slower, faster, same, cannot tell.
+/// The number of rows with each verdict: slower, faster, same, cannot tell.
 fn counts(change: &Change) -> [usize; 4] {
     let mut counts = [0; 4];
     for pair in change.pairs() {
@@ -52,7 +53,7 @@ fn counts(change: &Change) -> [usize; 4] {
     counts
 }
 
-/// Why a row is not compared; those that failed come first.
+/// The reason why a row is not compared; rows that failed come first.
 fn why(lone: &Lone) -> (bool, String) {
     let (base, new) = (presence(&lone.base), presence(&lone.new));
     let words = match (&base, &new) {
@@ -65,7 +66,7 @@ fn why(lone: &Lone) -> (bool, String) {
     (!words.contains("failed"), words)
 }
 
-/// What a side has instead of a figure.
+/// The text that replaces the figure of a row on one side; none if the row was measured.
 fn presence(presence: &Presence) -> Option<String> {
     match presence {
         Presence::Measured => None,

@@ -1,5 +1,5 @@
-//! Entries: one a trial, for the formats that show every trial for itself, as other benchmarks do. The words
-//! around them stand here once.
+//! Entries: one a trial, for the formats that show every trial separately, as other benchmarks do. The text around them
+//! is defined once here.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -7,7 +7,7 @@ use ipcmark_results::{Case, Identity, Measurement, Outcome, RunResult, Trial, ca
 
 use crate::{caveats::sentence, names, plain::plain, remarks};
 
-/// One trial of a case, or a case that has none to show.
+/// One trial of a case, or a case without a trial to show.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
     /// The case.
@@ -42,7 +42,7 @@ impl<'a> Entry<'a> {
         &self.case.identity
     }
 
-    /// The trial, or why there is none to show: other benchmarks show round trips.
+    /// The trial, or the reason why there is none to show: other benchmarks show round trips.
     pub fn figures(&self) -> Result<&'a Trial, Absence> {
         let makes_round_trips = matches!(self.case.measurement(), Some(Measurement::RoundTrips(_)));
         self.trial.filter(|_| makes_round_trips).ok_or_else(|| match &self.case.outcome {
@@ -54,7 +54,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The sentences that belong beside its figures, or instead of them.
+    /// The sentences to show beside its figures, or instead of them.
     pub fn remarks(&self) -> Vec<String> {
         match self.figures() {
             Ok(trial) => {
@@ -65,7 +65,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Number of its trial; a case that has none stands with the first.
+    /// Number of its trial; a case without trials counts as the first.
     fn number(&self) -> u32 {
         self.trial.map_or(1, |trial| trial.number)
     }
@@ -75,7 +75,7 @@ fn absence(word: &'static str, reason: &str) -> Absence {
     Absence { word, sentence: format!("{word}: {reason}") }
 }
 
-/// The sentences that belong to these entries, each once, behind the names of its entries.
+/// The remarks of these entries, each sentence once, after the names of its entries.
 pub fn remarks(entries: &[Entry], name: impl Fn(&Entry) -> String) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for entry in entries {
@@ -109,12 +109,12 @@ pub fn sections(result: &RunResult, rank: fn(&str) -> usize) -> Vec<Section<'_>>
     sections
 }
 
-/// The order and the identity of a case beyond its transport, options and payload.
+/// The properties of a case beyond its transport, options and payload, as a sort key.
 fn circumstances(identity: &Identity) -> impl Ord + use<> {
     (conditions(identity), identity.wait)
 }
 
-/// The circumstances that the rows of one table share, in which rows name their waits.
+/// The properties that the rows of one table share; such rows name their waits.
 pub fn conditions(identity: &Identity) -> impl Ord + use<> {
     let followers = (identity.subscribers, identity.silent_subscribers);
     let (span, touch) = (Reverse(identity.span), identity.touch);
@@ -122,18 +122,18 @@ pub fn conditions(identity: &Identity) -> impl Ord + use<> {
     (identity.pattern, span, followers, identity.pairs, touch, identity.load, ends)
 }
 
-/// An entry in words: `pipe, wait spin, touch head`.
+/// An entry as text: `pipe, wait spin, touch head`.
 pub fn subject(result: &RunResult, entry: &Entry) -> String {
     let identity = entry.identity();
     format!("{}, {}{}", names::transport(identity), setting(identity), trial(result, entry))
 }
 
-/// The wait, the touch, and everything out of the ordinary, in words.
+/// The wait, the touch, and everything unusual, as text.
 fn setting(identity: &Identity) -> String {
     format!("wait {}, {}", identity.wait, conditions_in_words(identity))
 }
 
-/// The touch and everything out of the ordinary, in words.
+/// The touch and everything unusual, as text.
 pub fn conditions_in_words(identity: &Identity) -> String {
     let mut parts = vec![format!("touch {}", identity.touch)];
     let Identity { pattern, subscribers, silent_subscribers, .. } = *identity;
@@ -144,8 +144,8 @@ pub fn conditions_in_words(identity: &Identity) -> String {
     parts.join(", ")
 }
 
-/// The name of a row whose table has several waits, as another benchmark has it in `names` (ours, and
-/// theirs): with the settings that are not its defaults, its wait, and its trial.
+/// The name of a row in a table with several waits: the name in another benchmark according to `names` (ours, and
+/// theirs), with the settings that are not its defaults, its wait, and its trial.
 pub fn row(result: &RunResult, entry: &Entry, names: &[(&str, &str)]) -> String {
     let identity = entry.identity();
     let name = names::transport(identity);
@@ -156,12 +156,12 @@ pub fn row(result: &RunResult, entry: &Entry, names: &[(&str, &str)]) -> String 
     format!("{name} · {}{}", identity.wait, trial(result, entry))
 }
 
-/// The place of a transport among the names of another benchmark; the others come last.
+/// The index of a transport among the names of another benchmark; transports without a name there come last.
 pub fn rank(transport: &str, names: &[(&str, &str)]) -> usize {
     names.iter().position(|(ours, _)| *ours == transport).unwrap_or(names.len())
 }
 
-/// The number of the trial, where there are several.
+/// The number of the trial, if there are several.
 fn trial(result: &RunResult, entry: &Entry) -> String {
     let is_repeated = entries(result).iter().any(|entry| entry.number() > 1);
     match entry.trial.filter(|_| is_repeated) {
@@ -170,7 +170,7 @@ fn trial(result: &RunResult, entry: &Entry) -> String {
     }
 }
 
-/// The notes of the whole result, a line each behind `mark`; empty where there are none.
+/// The notes of the whole result, one a line, each after `mark`; empty if there are none.
 pub fn notes(result: &RunResult, mark: &str) -> String {
     let notes = result.notes.iter().map(|note| plain(note));
     let lines = remarks::incomplete(result).into_iter().chain(notes);

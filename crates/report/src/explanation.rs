@@ -1,4 +1,4 @@
-//! What the time of a row's messages is made of, for people and for programs.
+//! The composition of the time of a row's messages, for people and for programs.
 
 use ipcmark_results::{CallsPerMessage, Explanation, Part, PartKind, SideCalls};
 use serde_json::{Value, json};
@@ -11,22 +11,22 @@ use crate::{
     units::{duration, size},
 };
 
-/// The form of the document.
+/// The schema of the document.
 const SCHEMA: &str = "ipcmark-explanation/1";
 
-/// Room for the words of a part.
+/// The width of the text of a part.
 const WORDS: usize = 34;
 
-/// Columns of the longest bar, where the terminal has room for it.
+/// Columns of the longest bar, if the terminal is wide enough.
 const LONGEST_BAR: usize = 40;
 
-/// What stands below the parts.
+/// The text below the parts.
 pub const LEGEND: &str = "each: what one takes on this machine by itself, measured beside the row or just before it. The \
     parts are a model: they say what the mechanism must do, counted, at that price. The rest is the library's own work, \
     the kernel's behind its calls, and what caches and processors lose by all of it. Calls that found nothing are made \
     while waiting: counting takes time, so there are more or fewer of them when nobody counts.";
 
-/// Explanations for a terminal; `notes` are said at the end.
+/// Explanations for a terminal; `notes` are shown at the end.
 pub fn explanation_table(all: &[Explanation], notes: &[String], terminal: Terminal) -> String {
     let mut page = Page::of(terminal);
     for explanation in all {
@@ -82,7 +82,7 @@ fn one(page: &mut Page, explanation: &Explanation) {
     }
 }
 
-/// The longest time that has a bar.
+/// The longest of the times that have a bar.
 fn longest(explanation: &Explanation) -> f64 {
     let parts = explanation.parts.iter().map(Part::time_ns);
     parts.chain([explanation.rest_ns()]).fold(f64::MIN_POSITIVE, f64::max)
@@ -98,13 +98,13 @@ pub fn time(ns: f64) -> String {
     if ns < 0.0 { format!("-{}", duration(-ns)) } else { duration(ns) }
 }
 
-/// A bar of this share of the longest; nothing for what is less than nothing.
+/// A bar of this share of the longest one; empty for a negative share.
 fn bar(share: f64, longest: usize, ascii: bool) -> String {
     let block = if ascii { "#" } else { "█" };
     block.repeat((share.clamp(0.0, 1.0) * longest as f64).round() as usize)
 }
 
-/// A part in words.
+/// A part as text.
 pub fn words(kind: PartKind) -> &'static str {
     match kind {
         PartKind::WakeUp => "wake a sleeping process",
@@ -115,7 +115,7 @@ pub fn words(kind: PartKind) -> &'static str {
     }
 }
 
-/// The calls of an end in words.
+/// The calls of an end as text.
 pub fn calls(side: &SideCalls) -> String {
     if side.calls.is_empty() {
         return "no system calls".into();
@@ -170,7 +170,7 @@ fn row(explanation: &Explanation) -> Value {
     })
 }
 
-/// A part in a word.
+/// A part as one word.
 pub fn word(kind: PartKind) -> &'static str {
     match kind {
         PartKind::WakeUp => "wake_up",

@@ -1,13 +1,13 @@
-//! Inequalitys between rows of a group, in sentences.
+//! Inequalities between rows of a group, as sentences.
 
 use ipcmark_results::{Group, Inequality, inequalities};
 
 use crate::{names, units::size};
 
-/// The most rows that are named in one sentence.
+/// The largest number of rows that are named in one sentence.
 const MOST_NAMED: usize = 6;
 
-/// What the rows of a group differ in though users would hold it equal.
+/// The differences between the rows of a group that users would expect to be equal.
 pub fn sentences(group: &Group) -> Vec<String> {
     let name = |at: &usize| names::row(&group.rows[*at]);
     let named = |places: &[usize]| {

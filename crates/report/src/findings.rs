@@ -1,4 +1,4 @@
-//! Findings: what a run answers, in a few lines.
+//! Findings: the answers of a run, in a few lines.
 
 use ipcmark_results::{
     Best, Figure, Group, Key, Load, Pattern, Row, RunResult, Wait, best, groups,
@@ -10,10 +10,10 @@ use crate::{
     units::{count, duration, figure, percent},
 };
 
-/// The rows of one rank that are named; of further ones only the number is said.
+/// The number of rows of one rank that are named; of further rows only their number is given.
 const NAMED: usize = 4;
 
-/// A finding: what was asked, and the answer.
+/// A finding: a question and its answer.
 pub struct Finding {
     /// `64 B · spin`.
     pub question: String,
@@ -21,7 +21,7 @@ pub struct Finding {
     pub answer: String,
 }
 
-/// The fastest rows of every table and what they cost, and what the machine did to the figures.
+/// The fastest rows of every table with their costs, and the machine's effect on the figures.
 pub fn findings(result: &RunResult) -> Vec<Finding> {
     let titles = Titles::of(result);
     let rows = best(result);
@@ -37,8 +37,8 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     found.into_iter().chain(machine(result)).collect()
 }
 
-/// What a receiver that sleeps adds to a message one way, at each payload: nothing measures a wake-up by itself, but where
-/// both waits were measured their difference says about how long it is.
+/// The time that a sleeping receiver adds to a message one way, at each payload. No measurement isolates the wake-up,
+/// but if both waits were measured, their difference estimates it.
 fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     let groups = groups(result);
     let is_awake = |group: &&Group| {
@@ -67,7 +67,7 @@ fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     found.collect()
 }
 
-/// How much longer the median of the same transport is where its receiver sleeps.
+/// The increase of the same transport's median if its receiver sleeps.
 fn added_by_sleep(awake: &Row, asleep: &Group) -> Option<f64> {
     let identity = &awake.case.identity;
     let is_same = |row: &&Row| {
@@ -101,7 +101,7 @@ fn fastest(best: &Best) -> String {
     format!("fastest, not told apart: {tied}, {times}")
 }
 
-/// The rows that carry most messages.
+/// The rows that carry the most messages.
 fn busiest(best: &Best) -> String {
     let rates = best.fastest.iter().filter_map(Row::messages_per_second);
     let (least, greatest) =
@@ -133,7 +133,8 @@ fn uncertainty(location: Option<Figure>) -> String {
     width.map_or_else(String::new, |width| format!(" ± {}", percent(width)))
 }
 
-/// What rows that spin cost is not the CPU time of a message, for they use their processors without messages too.
+/// The cost. For rows that spin it is not the CPU time per message, because they keep their processors busy without
+/// messages too.
 fn price(best: &Best) -> String {
     match (best.group.key.wait, best.fastest[0].cores()) {
         (Wait::Spin, None) => "its processors are never idle".into(),
@@ -147,7 +148,7 @@ fn price(best: &Best) -> String {
     }
 }
 
-/// How far the machine itself would have moved the figures.
+/// The factor by which the machine alone could change the figures.
 fn machine(result: &RunResult) -> Option<Finding> {
     let distances = result.distances.as_ref()?;
     let reference = distances.all.get(distances.reference? as usize)?;

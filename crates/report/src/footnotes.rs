@@ -1,10 +1,11 @@
-//! What stands below a group: the caveats of its rows, and what they differ in.
+//! The text below a group: the caveats of its rows, and their differences.
 
 use ipcmark_results::{Group, caveats};
 
 use crate::{caveats::sentence, fairness, names};
 
-/// The caveats of the rows of a group, each sentence once, behind its rows; then their differences.
+/// The caveats of the rows of a group, each sentence once, after the names of its rows; then their
+/// differences.
 pub fn of(group: &Group) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for row in &group.rows {
@@ -20,10 +21,10 @@ pub fn of(group: &Group) -> Vec<String> {
     caveats.chain(fairness::sentences(group)).collect()
 }
 
-/// Most rows of a table are told by those that are left out, at most so many.
+/// If at most this many rows are left out, a long list of rows is given as all rows but these.
 const MOST_LEFT_OUT: usize = 3;
 
-/// Some rows of a table in words: their names, or that they are all rows, or all but a few.
+/// Some rows of a table as text: their names, or all rows, or all but a few.
 fn among(names: &[String], all: &[String]) -> String {
     let others: Vec<&str> =
         all.iter().filter(|name| !names.contains(name)).map(String::as_str).collect();

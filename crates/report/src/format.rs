@@ -14,22 +14,22 @@ pub struct Format {
     pub summary: &'static str,
     /// True if a terminal can show it.
     pub for_terminals: bool,
-    /// True if it is read by programs, which get UTF-8 whatever the locale is.
+    /// True if programs read it: they get UTF-8 in every locale.
     pub for_programs: bool,
-    /// True if it holds one row, and a result of several is refused.
+    /// True if it holds one row only: a result with several rows is refused.
     pub one_row: bool,
-    /// Makes its text, which ends in a line feed. The error says what cannot be shown, and why.
+    /// Makes its text, which ends in a line feed. The error states what cannot be shown, and why.
     pub(crate) text: fn(&RunResult, Terminal) -> Result<String, String>,
 }
 
 /// The properties of a terminal to which the table fits itself; other formats ignore them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns of the terminal. No line is longer, unless they are fewer than 40.
+    /// Columns of the terminal. No line is longer, unless the terminal has fewer than 40.
     pub width: usize,
     /// True if escape sequences may be written: bold, dim, red.
     pub color: bool,
-    /// True if the locale has no UTF-8: the terminal may not show more than ASCII.
+    /// True if the locale is not UTF-8: the terminal may only support ASCII.
     pub ascii: bool,
 }
 

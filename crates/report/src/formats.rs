@@ -1,4 +1,4 @@
-//! Every format, one file each: what `--format` shows and `--export` writes.
+//! Every format, one file each, as used by `--format` and `--export`.
 
 mod bmf;
 mod csv;
@@ -23,7 +23,7 @@ pub use iceperf::{iceperf_banner, iceperf_payload};
 
 use crate::format::Format;
 
-/// Every format, in the order in which people are shown them.
+/// Every format, in the order in which they are listed.
 pub const FORMATS: &[&Format] = &[
     &table::FORMAT,
     &markdown::FORMAT,
@@ -45,7 +45,7 @@ pub const FORMATS: &[&Format] = &[
     &ipc_performance::FORMAT,
 ];
 
-/// The format of this name.
+/// The format with this name.
 pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }

@@ -1,5 +1,5 @@
-//! The groups laid out for a terminal: which columns there is room for, and how wide they are, the
-//! same in every group, so that the eye finds a column where it was above.
+//! The groups laid out for a terminal: the columns that fit, and their widths. The widths are the
+//! same in every group, so that columns line up.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width, presets::NOTHING};
 use ipcmark_results::Group;
@@ -31,13 +31,13 @@ pub struct Sheet<'a> {
     /// The group.
     pub group: &'a Group<'a>,
     names: Vec<String>,
-    /// Of each column the cells, one a row.
+    /// The cells of each column, one a row.
     columns: Vec<Vec<String>>,
 }
 
 impl<'a> Grid<'a> {
-    /// The groups in the columns of a page. Where there is no room the gaps become
-    /// smaller first, then columns give way, and last the names are cut.
+    /// The groups in the columns of a page. If it is too narrow, the gaps shrink first, then
+    /// columns are left out, and last the names are cut.
     pub fn of(groups: &'a [Group<'a>], page: &Page) -> Self {
         let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
         let sheets: Vec<_> = groups.iter().map(|group| Sheet::of(group, &columns, page)).collect();
@@ -104,7 +104,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// A table without lines: the labels, then a line a row, all but the first column to the right.
+/// A table without lines: the labels, then a line a row; all columns but the first are
+/// right-aligned.
 pub fn drawn(
     labels: &[&str],
     rows: impl Iterator<Item = Vec<String>>,
@@ -140,7 +141,7 @@ pub fn widest<'a>(label: &str, cells: impl Iterator<Item = &'a String>) -> usize
     cells.map(|cell| display_width(cell)).max().unwrap_or(0).max(display_width(label))
 }
 
-/// A name cut to a width, which happens where the name alone is nearly as wide as the terminal.
+/// A name cut to a width; this happens if the name alone is nearly as wide as the terminal.
 pub fn cut(name: &str, width: usize) -> String {
     if display_width(name) <= width {
         return name.into();

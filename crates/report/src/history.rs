@@ -1,4 +1,4 @@
-//! The history: which runs it has, and what became of a row over them.
+//! The history: its runs, and the trend of a row over them.
 
 mod runs;
 mod trends;
@@ -13,7 +13,7 @@ pub use trends::{trends_csv, trends_json, trends_table};
 
 use crate::units::figure;
 
-/// The form of both documents.
+/// The schema of both documents.
 const SCHEMA: &str = "ipcmark-history/1";
 
 /// A run of the history.
@@ -26,11 +26,11 @@ pub struct RunShown {
     pub started_at: String,
     /// The name of its machine.
     pub machine: String,
-    /// The commit of what was measured.
+    /// The commit that was measured.
     pub commit: Option<String>,
-    /// The words that were given for it.
+    /// The label that the user gave it.
     pub label: Option<String>,
-    /// What was measured with which version: `ipcmark 0.1.0`, `zeromq 4.3.4`.
+    /// The measured software with its versions: `ipcmark 0.1.0`, `zeromq 4.3.4`.
     pub versions: Vec<String>,
     /// Number of its cases.
     pub rows: u64,
@@ -42,11 +42,11 @@ pub struct RunShown {
 pub struct TrendShown {
     /// The name of the row.
     pub row: String,
-    /// The machine, in words.
+    /// The machine, as text.
     pub machine: String,
     /// The points and changes.
     pub trend: Trend,
-    /// The names of the points: a date, and what runs are grouped by.
+    /// The names of the points: a date, and the key by which runs are grouped.
     pub names: Vec<PointName>,
 }
 
@@ -59,14 +59,14 @@ pub struct PointName {
     pub label: String,
 }
 
-/// A time as people read it: `2026-11-22 19:31`.
+/// A time in readable form: `2026-11-22 19:31`.
 fn minute(started_at: &str) -> String {
     let text = started_at.chars().take("2026-11-22T19:31".len()).collect::<String>();
     text.replace('T', " ")
 }
 
 impl TrendShown {
-    /// What the runs show, a sentence each.
+    /// The findings of the trend, a sentence each.
     fn sentences(&self) -> Vec<String> {
         let trend = &self.trend;
         if trend.missing > 0 {

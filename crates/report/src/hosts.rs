@@ -1,4 +1,4 @@
-//! The maps of a job's hosts: what a message takes between each two of its ranks.
+//! The maps of a job's hosts: the time of a message between each two of its ranks.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const WORDS: MatrixWords = MatrixWords {
     cell: "the darker, the longer",
 };
 
-/// The maps of a result; none where it is not of each two ranks of a job.
+/// The maps of a result; empty if it was not measured between each two ranks of a job.
 pub fn matrices(result: &RunResult) -> Vec<Matrix> {
     let titles = Titles::of(result);
     host_maps(result).iter().map(|map| matrix(map, &titles)).collect()
@@ -35,7 +35,7 @@ fn matrix(map: &HostMap, titles: &Titles) -> Matrix {
     let scale = scale(map);
     let what = [names::transport(map.identity), key.pattern.to_string()];
     let title = [what.join(" · "), titles.short(&key), kind_of_time(map, scale)].join(" · ");
-    // Lines between hosts part nothing where each has one rank.
+    // Lines between hosts separate nothing if each host has one rank.
     let hosts: BTreeSet<&str> = map.ranks.values().map(|place| place.host.as_str()).collect();
     let shares = hosts.len() < map.ranks.len();
     let end = |(rank, place): (&u32, &&RankPlace)| MatrixEnd {
@@ -73,7 +73,7 @@ fn kind(is_one_host: bool) -> &'static str {
     if is_one_host { "on one host" } else { "between two hosts" }
 }
 
-/// What is said of a pair that takes another time than most.
+/// The sentence about a pair whose time differs from most.
 fn sentence(map: &HostMap, outlier: &Outlier, scale: Scale) -> String {
     let (leader, follower) = outlier.pair;
     let name = |rank| map.ranks.get(&rank).map_or(String::new(), |place| plain(&place.to_string()));
@@ -91,7 +91,7 @@ fn sentence(map: &HostMap, outlier: &Outlier, scale: Scale) -> String {
     )
 }
 
-/// What a cell of the map is: of a stream nobody timed a single message.
+/// The kind of time in a cell of the map: a stream has no times of single messages.
 fn kind_of_time(map: &HostMap, scale: Scale) -> String {
     let how = if map.identity.pattern == Pattern::Throughput { "mean" } else { "median" };
     format!("{how} {}", scale.what())

@@ -1,5 +1,5 @@
-//! One self-contained page for the browser: charts, tables, definitions. It asks no network for
-//! anything, and runs no script but its own whatever stands in a result.
+//! One self-contained page for the browser: charts, tables, definitions. It uses no network, and
+//! runs no script except its own, whatever a result contains.
 
 mod cases;
 mod changes;
@@ -28,7 +28,7 @@ use charts::Charts;
 pub use explanation::explanation_page;
 pub use source::Source;
 
-/// What every page begins with, its security policy among it.
+/// The beginning of every page, including its security policy.
 const HEAD: &str = include_str!("../assets/head.html");
 
 const TEMPLATE: &str = include_str!("../assets/page.html");
@@ -36,7 +36,7 @@ const TEMPLATE: &str = include_str!("../assets/page.html");
 const STYLE: &str =
     concat!(include_str!("../assets/page.css"), include_str!("../assets/parts.css"));
 
-/// Apache ECharts, as the build script found it.
+/// Apache ECharts, as found by the build script.
 const LIBRARY: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.min.js"));
 
 /// The page's own script.
@@ -57,11 +57,11 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// The licence of the library, which is that of this project as well.
+/// The licence of the library, which is also that of this project.
 const LICENCE: &str = include_str!("../LICENSE-APACHE");
 
-/// The page for these results, the first of which is the base of comparisons. The error says which
-/// of them cannot be shown, and why.
+/// The page for these results, the first of which is the base of comparisons. The error states
+/// which of them cannot be shown, and why.
 pub fn page(sources: &[Source]) -> Result<String, String> {
     let charts = Charts::of(sources)?;
     rendered(TEMPLATE, content(sources, charts))
@@ -109,7 +109,7 @@ fn content(sources: &[Source], charts: Charts) -> Value {
     }
 }
 
-/// What a run answers, in sentences.
+/// The findings of a run, as sentences.
 fn findings_of(result: &RunResult) -> Value {
     let findings = findings(result).into_iter();
     let each = findings.map(|Finding { question, answer }| context! { question, answer });

@@ -1,4 +1,4 @@
-//! JUnit's XML, which continuous builds read: rows as test cases.
+//! JUnit's XML, which continuous integration reads: rows as test cases.
 
 use std::io;
 
@@ -23,21 +23,21 @@ pub struct Suite {
 pub struct TestCase {
     /// The name of the row.
     pub name: String,
-    /// How long it was measured, where that is known.
+    /// The length of its measurement, if known.
     pub seconds: Option<f64>,
-    /// Its figures in words.
+    /// Its figures as text.
     pub output: String,
-    /// Whether it holds.
+    /// The outcome of the test case.
     pub verdict: Verdict,
 }
 
 /// The outcome of a test case, with the reason.
 pub enum Verdict {
-    /// It holds.
+    /// It passed.
     Passed,
-    /// It does not.
+    /// It failed.
     Failed(String),
-    /// Nobody can tell.
+    /// It could not be judged.
     Skipped(String),
 }
 
@@ -45,7 +45,7 @@ impl Suite {
     /// The document, which ends in a line feed.
     ///
     /// # Panics
-    /// Never: memory takes every byte, and what is written is text.
+    /// Never: writes to memory do not fail, and the output is text.
     pub fn text(&self) -> String {
         let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
         self.write(&mut writer).expect("memory takes every byte");
@@ -65,7 +65,7 @@ impl Suite {
         Ok(())
     }
 
-    /// An element with the name and how many cases there are of each outcome.
+    /// An element with the name and the number of cases of each outcome.
     fn counted<'a>(&self, element: Element<'a>) -> Element<'a> {
         let count = |is: fn(&Verdict) -> bool| {
             self.cases.iter().filter(|case| is(&case.verdict)).count().to_string()
@@ -132,7 +132,7 @@ impl TestCase {
     }
 }
 
-/// Text on one line, without the two characters beyond control characters that XML has no way to write.
+/// Text on one line, without the two characters besides control characters that XML cannot represent.
 fn harmless(text: &str) -> String {
     plain(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -1,5 +1,5 @@
-//! Results for people and programs. One file a format in `formats/`, each ending in its definition;
-//! they show what `ipcmark-results` says of a result and decide nothing.
+//! Results for people and programs. One file a format in `formats/`, each ending in its definition.
+//! They show the conclusions of `ipcmark-results` and draw none themselves.
 
 mod advice;
 mod caveats;

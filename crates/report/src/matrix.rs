@@ -1,4 +1,4 @@
-//! What was found between each two of some ends, processors or hosts: a map with a cell for each pair.
+//! The times between each two ends, processors or hosts: a map with a cell for each pair.
 
 mod json;
 mod svg;
@@ -12,46 +12,46 @@ pub use table::{draw_matrix, matrix_table};
 
 use crate::units::{duration, percent};
 
-/// Ends and what was found between them.
+/// Ends and the times between them.
 pub struct Matrix {
-    /// What a time is: `round trips of a bare cache line`.
+    /// The kind of the times: `round trips of a bare cache line`.
     pub title: String,
-    /// The ends, in the order of the map: what is near stands together.
+    /// The ends, in the order of the map: near ends are adjacent.
     pub ends: Vec<MatrixEnd>,
     /// The pairs, by the numbers of their ends, the smaller first.
     pub cells: BTreeMap<(u32, u32), MatrixCell>,
     /// Pairs that were not measured.
     pub missing: usize,
-    /// What the reader has to know, in sentences.
+    /// Notes for the reader, as sentences.
     pub notes: Vec<String>,
-    /// How ends are called, and where there is more.
+    /// The words for the ends, and references to further information.
     pub words: &'static MatrixWords,
 }
 
 /// The words of a map of one kind.
 pub struct MatrixWords {
-    /// What stands before the name of an end.
+    /// The word before the name of an end.
     pub end: &'static str,
-    /// What to do where the map is too wide.
+    /// The advice if the map is too wide.
     pub too_wide: &'static str,
-    /// What to do where pairs are missing.
+    /// The advice if pairs are missing.
     pub missing: &'static str,
-    /// The title of the pairs that a cell cannot tell.
+    /// The title of the list of pairs that a cell cannot represent.
     pub listed: &'static str,
-    /// Where there are more of them.
+    /// The place of the rest of that list.
     pub more: &'static str,
-    /// How a cell of a picture is read.
+    /// An explanation of a cell of the picture.
     pub cell: &'static str,
 }
 
 /// One end of the map: a row and a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixEnd {
-    /// Its number, which stands above its column.
+    /// Its number, shown above its column.
     pub id: u32,
-    /// Its name, which stands before its row.
+    /// Its name, shown before its row.
     pub name: String,
-    /// What it shares with its neighbours: a line parts it from those that do not.
+    /// The place that it shares with its neighbours: a line separates it from ends with another place.
     pub place: String,
 }
 
@@ -60,25 +60,25 @@ pub struct MatrixEnd {
 pub struct MatrixCell {
     /// Their numbers, the smaller first.
     pub ends: (u32, u32),
-    /// What they have in common, in words.
+    /// The properties that they share, as text.
     pub relation: String,
-    /// The times that it takes, the shortest first; none where nothing could be measured.
+    /// The times of the pair, the shortest first; empty if nothing could be measured.
     pub parts: Vec<MatrixPart>,
-    /// Why nothing could be measured.
+    /// The reason why nothing could be measured.
     pub reason: Option<String>,
 }
 
-/// One of the distances of a pair: on a virtual machine there are several, which take turns.
+/// One of the distances of a pair: on a virtual machine there are several, which alternate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatrixPart {
-    /// A time; none where the processors did not run at the same time.
+    /// A time; none if the processors did not run at the same time.
     pub time_ns: Option<f64>,
-    /// The part of the time.
+    /// The share of the time in which it applies.
     pub share: f64,
 }
 
 impl MatrixCell {
-    /// The time that it takes most often.
+    /// The most frequent time.
     pub fn usual_ns(&self) -> Option<f64> {
         let known = self.parts.iter().filter(|part| part.time_ns.is_some());
         known.max_by(|a, b| a.share.total_cmp(&b.share))?.time_ns
@@ -98,10 +98,10 @@ impl MatrixCell {
     }
 }
 
-/// Times that differ by less than this factor do not look as far apart as can be.
+/// The least ratio between the ends of the scale: closer times do not get the most different shades.
 const LEAST_SPAN: f64 = 1.5;
 
-/// Where a time lies in a range, from 0 to 1, on a logarithmic scale.
+/// The position of a time in a range, from 0 to 1, on a logarithmic scale.
 fn shade(range: Option<(f64, f64)>, ns: f64) -> f64 {
     let Some((least, greatest)) = range.filter(|(least, _)| *least > 0.0) else { return 0.0 };
     let span = (greatest / least).max(LEAST_SPAN);
@@ -120,7 +120,7 @@ impl Matrix {
         Some((least, usual().fold(least, f64::max)))
     }
 
-    /// The pairs of each relation: how many, and the least, the median and the greatest of their usual times.
+    /// The pairs of each relation: their number, and the least, the median and the greatest of their usual times.
     fn relations(&self) -> Vec<(&str, usize, [f64; 3])> {
         let mut found: Vec<(&str, Vec<f64>)> = Vec::new();
         for cell in self.cells.values() {
@@ -140,7 +140,7 @@ impl Matrix {
         relations
     }
 
-    /// Whether a line parts two neighbours of the map.
+    /// True if a line separates two neighbours of the map.
     fn parts_after(&self, at: usize) -> bool {
         let neighbours = self.ends.get(at).zip(self.ends.get(at + 1));
         neighbours.is_some_and(|(one, next)| one.place != next.place)

@@ -9,7 +9,7 @@ use ipcmark_results::{
 
 use crate::{plain::plain, units};
 
-/// The name of a row: the transport with its settings, and the payload where its group has several.
+/// The name of a row: the transport with its settings, and the payload if its group has several.
 pub fn row(row: &Row) -> String {
     let identity = &row.case.identity;
     match Key::of(identity).payload {
@@ -21,13 +21,13 @@ pub fn row(row: &Row) -> String {
     }
 }
 
-/// The name, with a mark where there is a footnote.
+/// The name, with a mark if there is a footnote.
 pub fn marked(row: &Row) -> String {
     let name = self::row(row);
     if caveats(row).is_empty() { name } else { format!("{name} !") }
 }
 
-/// A row that stands alone: `tcp (latency · 64 B · all · spin)`.
+/// The name of a row outside its group: `tcp (latency · 64 B · all · spin)`.
 pub fn alone(identity: &Identity) -> String {
     let Identity { pattern, touch, wait, .. } = identity;
     let size = size(identity.payload_bytes, identity.load);
@@ -37,7 +37,7 @@ pub fn alone(identity: &Identity) -> String {
     format!("{} ({pattern} · {size} · {touch}{others} · {wait})", transport(identity))
 }
 
-/// The transport of a case, with its settings where they are not its defaults.
+/// The transport of a case, with its settings if they are not its defaults.
 pub fn transport(identity: &Identity) -> String {
     let sends = if identity.n_sends { " n-sends" } else { "" };
     format!("{}{sends}{}", plain(&identity.transport), settings(&identity.options))
@@ -49,7 +49,7 @@ fn settings(options: &BTreeMap<String, String>) -> String {
     options.iter().map(setting).collect()
 }
 
-/// Several followers in words, by what they are to the leader.
+/// Several followers as text, named by their role.
 pub fn followers(pattern: Pattern, count: u32, silent: u32) -> Option<String> {
     match (pattern, silent) {
         _ if count < 2 => None,
@@ -59,18 +59,18 @@ pub fn followers(pattern: Pattern, count: u32, silent: u32) -> Option<String> {
     }
 }
 
-/// Several pairs in words, of which the figures are one's.
+/// Several pairs as text; the figures are those of one pair.
 pub fn pairs(pairs: u32) -> Option<String> {
     (pairs > 1).then(|| format!("one of {pairs} pairs"))
 }
 
-/// Two ranks of a job in words: `node1/0 – node2/1`.
+/// Two ranks of a job as text: `node1/0 – node2/1`.
 pub fn between(between: &Between) -> String {
     let Between { leader, follower } = between;
     plain(&format!("{leader} – {follower}"))
 }
 
-/// The way messages are offered, where it is not one after the other: `1,000/s`.
+/// The way messages are offered, unless it is one after the other: `1,000/s`.
 pub fn load(load: Load) -> Option<String> {
     match load {
         Load::Closed => None,
@@ -85,13 +85,13 @@ pub fn load(load: Load) -> Option<String> {
     }
 }
 
-/// The bytes of a message, or of the largest where they have sizes of their own.
+/// The bytes of a message, or of the largest if sizes differ.
 fn size(payload_bytes: u64, load: Load) -> String {
     let bytes = units::size(payload_bytes);
     if load.has_sizes() { format!("up to {bytes}") } else { bytes }
 }
 
-/// The reach of a message in words, where it is not from process to process.
+/// The reach of a message as text, unless it is from process to process.
 pub fn span(span: Span) -> Option<&'static str> {
     match span {
         Span::Process => None,
@@ -102,7 +102,7 @@ pub fn span(span: Span) -> Option<&'static str> {
 
 /// The titles of a result's groups: `latency · 64 B · spin`.
 pub struct Titles {
-    /// Payloads of which some case touches the head only.
+    /// Payloads for which some case touches the head only.
     untouched: BTreeSet<u64>,
 }
 
@@ -118,7 +118,8 @@ impl Titles {
         Self { untouched: untouched.map(|identity| identity.payload_bytes).collect() }
     }
 
-    /// The part of a title that tells a group from others between two processes: `64 B · spin`, `throughput · 64 B · spin`.
+    /// The part of a title that distinguishes a group from others between two processes: `64 B · spin`,
+    /// `throughput · 64 B · spin`.
     pub fn short(&self, key: &Key) -> String {
         let pattern = (key.pattern != Pattern::Latency).then(|| key.pattern.to_string());
         let mut parts: Vec<String> = pattern.into_iter().chain(self.payload(key)).collect();
@@ -129,7 +130,7 @@ impl Titles {
         parts.join(" · ")
     }
 
-    /// The payload of a group, with its touch where that is not the same in all groups.
+    /// The payload of a group, with its touch if that differs between groups.
     pub fn payload(&self, key: &Key) -> Vec<String> {
         let Some((bytes, touch)) = key.payload else { return Vec::new() };
         let touch = self.untouched.contains(&bytes).then(|| format!("touch {touch}"));

@@ -1,10 +1,10 @@
-//! Sentences: why the files of two sides do not tell what changed, and what helps.
+//! Sentences: the reasons why the files of two sides do not allow a verdict, and the remedies.
 
 use ipcmark_results::{Obstacle, stats::LEAST_RUNS};
 
 use crate::{plain::plain, units::duration};
 
-/// The reason in a sentence, without its full stop.
+/// The reason as a sentence, without its full stop.
 pub fn sentence(obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::FewRuns { base, new } => format!(

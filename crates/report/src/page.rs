@@ -1,4 +1,4 @@
-//! Text for a terminal: lines that keep to its width.
+//! Text for a terminal: lines that fit its width.
 
 use std::borrow::Cow;
 
@@ -6,23 +6,23 @@ use textwrap::{Options, WordSplitter, core::display_width};
 
 use crate::{format::Terminal, plain::ascii};
 
-/// The narrowest and the widest terminal that are taken into account.
+/// The limits of the terminal width that is used.
 const LEAST_WIDTH: usize = 40;
 const GREATEST_WIDTH: usize = 1_000;
 
-/// Looks of a line.
+/// Escape codes for the look of a line.
 pub const BOLD: &str = "1";
-/// For what is not read first.
+/// For less important text.
 pub const DIM: &str = "2";
-/// For what is wrong.
+/// For errors.
 pub const RED: &str = "31";
 
-/// A page of lines that keep to the width.
+/// A page of lines that fit the width.
 pub struct Page {
     /// Columns of the terminal.
     pub width: usize,
     color: bool,
-    /// True if it may have nothing but ASCII.
+    /// True if it may only contain ASCII.
     pub ascii: bool,
     /// The lines.
     pub text: String,
@@ -35,11 +35,11 @@ impl Page {
         Self { width, color: terminal.color, ascii: terminal.ascii, text: String::new() }
     }
 
-    /// A paragraph: the first line after `first`, the others after as many blanks.
+    /// A paragraph: the first line after `first`, the others indented by the same width.
     pub fn wrapped(&mut self, look: &str, first: &str, text: &str) {
         let (first, text) = (self.shown(first), self.shown(text));
         let indent = " ".repeat(display_width(&first));
-        // A name or a command that broke at a hyphen could not be copied.
+        // A name or a command that is broken at a hyphen could not be copied.
         let options = Options::new(self.width).word_splitter(WordSplitter::NoHyphenation);
         let options = options.initial_indent(&first).subsequent_indent(&indent);
         for line in textwrap::wrap(&text, options) {
@@ -49,7 +49,7 @@ impl Page {
 
     /// A line.
     pub fn line(&mut self, look: &str, line: &str) {
-        // The mark of a name that was cut has the room of one.
+        // The mark of a name that was cut keeps its width of one.
         let line = if self.ascii {
             self.shown(&line.replace('…', "~")).into_owned()
         } else {
@@ -60,7 +60,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A text as the terminal can show it.
+    /// A text in characters that the terminal can show.
     pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.ascii { ascii(text).into() } else { text.into() }
     }
@@ -73,7 +73,7 @@ impl Page {
         }
     }
 
-    /// The title of a group and, beside it or, where there is no room, below it, what its times are.
+    /// The title of a group with the kind of its times beside it, or below it if there is no room.
     pub fn title(&mut self, title: &str, caption: &str) {
         let (title, caption) = (self.shown(title), self.shown(caption));
         if display_width(&title) + display_width(&caption) + 3 <= self.width {

@@ -1,14 +1,14 @@
-//! Words of a result file as people read them.
+//! Words of a result file in readable form.
 
 pub use ipcmark_transport::plain;
 
-/// A word of the result file, such as `shared-memory`, as people write it.
+/// A word of the result file, such as `shared-memory`, in readable form.
 pub fn words(word: &str) -> String {
     plain(word).replace('-', " ")
 }
 
-/// Text for a terminal that may show nothing but ASCII: signs as they are typed, `?` for all others. A table is laid out
-/// after that, for some become wider.
+/// Text for a terminal that only supports ASCII: an ASCII equivalent of each sign, `?` for all others. Lay out a table
+/// after this, because some signs become wider.
 pub fn ascii(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
@@ -34,12 +34,12 @@ pub fn ascii(text: &str) -> String {
     shown
 }
 
-/// Text on one line with nothing in it that XML takes for a mark of its own.
+/// Text on one line with XML's special characters escaped.
 pub fn markup(text: &str) -> String {
     quick_xml::escape::escape(plain(text)).into_owned()
 }
 
-/// Text on one line with nothing in it that Markdown takes for a mark of its own.
+/// Text on one line with Markdown's special characters escaped.
 pub fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in plain(text).chars() {

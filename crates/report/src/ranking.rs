@@ -1,4 +1,4 @@
-//! A run that is under way, in few words: the ranking of one group so far, and how the samples of a row are distributed.
+//! A run in progress, in short form: the current ranking of one group, and the distribution of a row's samples.
 
 use ipcmark_results::{Group, Identity, Row, RunResult, groups};
 
@@ -8,31 +8,32 @@ use crate::{
     units::{count, duration, percent},
 };
 
-/// What is known so far of the group of a row.
+/// The current state of the group of a row.
 pub struct Standing {
     /// The group: `latency · 64 B · spin`.
     pub title: String,
-    /// What its times are: `½ round trip in µs`.
+    /// The kind of its times: `½ round trip in µs`.
     pub caption: String,
     /// Its rows, the fastest first: rank, name, time, interval.
     pub rows: Vec<[String; 4]>,
-    /// The distances between the processors so far, with their shares.
+    /// The current distances between the processors, with their shares.
     pub distances: String,
-    /// The samples of the fastest.
+    /// The samples of the fastest row.
     pub samples: Option<Samples>,
 }
 
-/// The samples of a row, as what it is ranked by is counted: half of a round trip where that is shown.
+/// The samples of a row, in the unit of the ranking: half of a round trip if half is shown.
 pub struct Samples {
     /// The row, their number, median and 99th percentile.
     pub title: String,
-    /// The shortest and the longest that is drawn: all but one of a hundred are shorter.
+    /// The shortest and the longest time that is drawn: 99 of 100 are shorter than the latter.
     pub ends: [String; 2],
-    /// How many lie in each of some ranges of equal ratio.
+    /// The number of samples in each of several ranges of equal ratio.
     pub bars: Vec<u64>,
 }
 
-/// The standing of the group of this row in a result that was placed, with so many bars; none where it was not measured.
+/// The current state of the group of this row in a placed result, with this number of bars; none if the row was not
+/// measured.
 pub fn standing(result: &RunResult, identity: &Identity, bars: usize) -> Option<Standing> {
     let groups = groups(result);
     let has = |group: &&Group| group.rows.iter().any(|row| row.case.identity == *identity);

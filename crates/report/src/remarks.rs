@@ -44,7 +44,7 @@ pub fn legend(groups: &[Group]) -> String {
     text.join(" ")
 }
 
-/// What a time one way is, and how far it can be wrong.
+/// The meaning of a time one way, and its largest possible error.
 fn one_way(groups: &[Group]) -> String {
     let rows = groups.iter().flat_map(|group| &group.rows);
     let bound = rows.filter_map(Row::clock_bound_ns).max();
@@ -72,7 +72,7 @@ const CORES: &str = "cores: processors that all its processes kept busy.";
 const RANKS: &str = "rank: rows that the trials do not tell apart share one, with =. ± is half the 95 % interval of \
     the mean. × floor: each block against the bare round trips right before and after it. –: too few samples to tell.";
 
-/// The first line: the program, and how much of the plan the result holds.
+/// The first line: the program, and the measured share of the plan.
 pub fn heading(result: &RunResult) -> String {
     let measured = result.cases.iter().filter(|case| case.status() == Status::Ok).count();
     let cases = count(measured as u64);
@@ -89,7 +89,7 @@ pub fn incomplete(result: &RunResult) -> Option<String> {
     (!result.complete).then_some(sentence)
 }
 
-/// The machine and the two figures that all others stand on, each with its name.
+/// The machine and the two figures that all others depend on, each with its name.
 pub fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
     let place = &result.environment;
     let mut facts = vec![
@@ -143,7 +143,8 @@ fn clock(result: &RunResult) -> String {
     format!("{}, {cost} a reading, in steps of {step} ns", plain(&clock.source))
 }
 
-/// What the run took and what for: `118 s: 71 % in measured blocks, 12 % around them, 16 % to open and close ends`.
+/// The duration of the run and its parts:
+/// `118 s: 71 % in measured blocks, 12 % around them, 16 % to open and close ends`.
 fn time(result: &RunResult) -> Option<String> {
     let time = result.time.filter(|time| time.elapsed_ns > 0)?;
     let blocks_ns = result.blocks_ns();
@@ -172,11 +173,11 @@ pub struct Unmeasured {
     pub lines: Vec<String>,
 }
 
-/// The statuses of cases that were not measured, in the order in which people are shown them.
+/// The statuses of cases that were not measured, in the order in which they are shown.
 pub const UNMEASURED: [Status; 3] = [Status::Failed, Status::Unsupported, Status::Unavailable];
 
-/// The cases that were not measured. Cases with the same reason share a line, which names the
-/// payloads, touches and waits only where others of the transport ended otherwise.
+/// The cases that were not measured. Cases with the same reason share a line, which names the payloads, touches and
+/// waits only if other cases of the transport had another outcome.
 pub fn unmeasured(cases: &[Case]) -> Vec<Unmeasured> {
     UNMEASURED
         .into_iter()
@@ -212,7 +213,7 @@ fn lines(cases: &[Case], status: Status) -> Vec<String> {
     lines
 }
 
-/// The part of a transport's cases that these are; empty for all of them: ` · 64 B, 4 KiB · spin`.
+/// The subset of a transport's cases; empty for all of them: ` · 64 B, 4 KiB · spin`.
 fn extent(cases: &[Case], transport: &str, these: &[&Identity]) -> String {
     let identities = cases.iter().map(|case| &case.identity);
     let all: Vec<&Identity> =
@@ -232,7 +233,7 @@ fn payload(identity: &Identity) -> String {
     }
 }
 
-/// The values that these cases have of a property, unless they are all there are.
+/// The values that these cases have of a property, unless they are all values of the transport.
 fn part(all: &[&Identity], these: &[&Identity], value: fn(&Identity) -> (u64, String)) -> String {
     let values =
         |cases: &[&Identity]| cases.iter().map(|case| value(case)).collect::<BTreeSet<_>>();

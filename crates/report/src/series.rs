@@ -1,4 +1,4 @@
-//! Rows under names that stay the same from run to run, for tools that follow a figure over time.
+//! Rows under names that stay the same from run to run, for tools that track a figure over time.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ pub struct Series<'a> {
     pub name: String,
     /// The case.
     pub case: &'a Case,
-    /// Its row; none where it was not measured.
+    /// Its row; none if it was not measured.
     pub row: Option<Row<'a>>,
-    /// The event that its times are times of.
+    /// The event that its times describe.
     pub event: Event,
 }
 
-/// The event that a time is the time of.
+/// The event that a time describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// From the publication to the last answer: whole, not half of it.
@@ -46,7 +46,7 @@ impl Event {
         }
     }
 
-    /// What a time of it is, in a sentence.
+    /// The meaning of its time, in a sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Event::RoundTrip => "A whole round trip, to the last answer.",
@@ -78,24 +78,24 @@ pub fn series<'a>(result: &'a RunResult) -> Vec<Series<'a>> {
     result.cases.iter().map(&mut of_case).collect()
 }
 
-/// The name of each case of a result, in the order of the file, as the formats for other tools have it.
+/// The name of each case of a result, in the order of the file, as used in the formats for other tools.
 pub fn row_names(result: &RunResult) -> Vec<String> {
     series(result).into_iter().map(|series| series.name).collect()
 }
 
 impl Series<'_> {
-    /// The time that its row is ranked by in the table, in ns, with its interval; none where it has none there.
+    /// The time by which its row is ranked in the table, in ns, with its interval; none if it has no time there.
     pub fn location(&self) -> Option<Figure> {
         let figure = self.row?.location().filter(|figure| figure.value.is_finite())?;
         Some(Figure { interval: figure.interval.filter(is_finite), ..figure })
     }
 
-    /// True if its events were timed one by one: of a stream a batch was.
+    /// True if its events were timed one by one; a stream is timed by batch.
     pub fn has_percentiles(&self) -> bool {
         self.event != Event::Message
     }
 
-    /// Its figure in words: `round trip 1.96 µs (95 %: 1.90 µs to 2.02 µs)`; empty where there is none.
+    /// Its figure as text: `round trip 1.96 µs (95 %: 1.90 µs to 2.02 µs)`; empty if there is none.
     pub fn words(&self) -> String {
         let Some(location) = self.location() else { return String::new() };
         let words =
@@ -121,12 +121,12 @@ impl Series<'_> {
     }
 }
 
-/// Trials that have nothing to do with one another have an interval without bounds.
+/// Unrelated trials can have an interval without finite bounds.
 fn is_finite(interval: &Interval) -> bool {
     interval.low.is_finite() && interval.high.is_finite()
 }
 
-/// The pattern, the transport, the payload in bytes and the wait; what is not as usual; the event.
+/// The pattern, the transport, the payload in bytes and the wait; unusual properties; the event.
 pub fn name_of(identity: &Identity) -> String {
     let Identity { pattern, payload_bytes, wait, .. } = identity;
     let event = Event::of(identity).as_str();
@@ -138,7 +138,7 @@ pub fn name_of(identity: &Identity) -> String {
     word(&parts.concat())
 }
 
-/// The properties that most cases share, where a case has others.
+/// The unusual properties: those in which a case differs from most cases.
 fn unusual(identity: &Identity) -> String {
     let mut parts = Vec::new();
     if identity.touch != Touch::All {
@@ -174,12 +174,12 @@ fn load(load: Load) -> Option<String> {
     }
 }
 
-/// Text as one word without a comma, which a tag of a histogram log may not have either.
+/// Text as one word without a comma, which is not allowed in a tag of a histogram log either.
 fn word(text: &str) -> String {
     plain(text).replace([' ', ','], "_")
 }
 
-/// The name, with a number behind it where another case has it already.
+/// The name, with a number appended if another case already has it.
 fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| format!("{name}#{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));

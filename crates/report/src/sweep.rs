@@ -1,4 +1,4 @@
-//! A sweep for a terminal: the curve of each row, and where it bends.
+//! A sweep for a terminal: the curve of each row, and its knee.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
     units::{align_points, count, size},
 };
 
-/// What was walked over.
+/// The property that was varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swept {
     /// Rates, or pauses.
@@ -28,26 +28,26 @@ pub enum Swept {
     Pairs,
 }
 
-/// Where a row bends: the highest rate that it holds, and the lowest that it does not.
+/// The knee of a row: the highest rate that it holds, and the lowest that it does not.
 #[derive(Clone, Debug)]
 pub struct SweepFinding {
-    /// The row, whatever its load.
+    /// The row, without its load.
     pub row: Identity,
-    /// Messages a second that it holds; none where it held none.
+    /// Messages a second that it holds; none if it held no rate.
     pub holds: Option<u64>,
-    /// The next that it does not; none where it held all.
+    /// The next rate, which it does not hold; none if it held all.
     pub fails: Option<u64>,
 }
 
 /// A sweep.
 pub struct SweepShown<'a> {
-    /// All that was measured.
+    /// The result of all measurements.
     pub result: &'a RunResult,
-    /// What was walked over.
+    /// The property that was varied.
     pub over: Swept,
-    /// The limit of the p99 in words, where one was given.
+    /// The limit of the p99 as text, if there is one.
     pub limit: Option<String>,
-    /// What was found of it.
+    /// The knees that were found.
     pub findings: Vec<SweepFinding>,
 }
 
@@ -63,7 +63,7 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
     }
     let groups = groups(sweep.result);
     let mut sheets: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
-    // What a load, or another pair, does to the machine, its distances among it, is a part of the answer.
+    // The effect of a load, or of another pair, on the machine and its distances is a part of the answer.
     for row in groups.iter().flat_map(|group| &group.rows) {
         let key = sheet_of(sweep.over, Key::of(&row.case.identity));
         let changes_machine = matches!(sweep.over, Swept::Load | Swept::Pairs);
@@ -86,7 +86,7 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
     page.text
 }
 
-/// The properties that the rows of a sheet have in common: all but what is walked over.
+/// The properties that the rows of a sheet share: all but the varied one.
 fn sheet_of(over: Swept, key: Key) -> Key {
     match over {
         Swept::Load => Key { load: Load::Closed, ..key },
@@ -96,7 +96,7 @@ fn sheet_of(over: Swept, key: Key) -> Key {
     }
 }
 
-/// A point of the walk: its order and its words.
+/// A point of the sweep: its sort key and its text.
 fn point(over: Swept, identity: &Identity) -> (u64, String) {
     match over {
         Swept::Load => match identity.load {
@@ -113,7 +113,7 @@ fn point(over: Swept, identity: &Identity) -> (u64, String) {
     }
 }
 
-/// What the rows of a sheet have in common, in words.
+/// The properties that the rows of a sheet share, as text.
 fn title(key: &Key, over: Swept, titles: &Titles) -> String {
     let mut parts = vec![key.pattern.to_string()];
     if over != Swept::Payload {

@@ -1,4 +1,4 @@
-//! Numbers written for people: three significant digits, thousands apart, a unit.
+//! Numbers formatted for people: three significant digits, thousands separators, a unit.
 
 /// The unit of the times of one group, so that they compare at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit for times between these two: µs wherever it can be, so that most tables have the
-    /// same, and ns only where every time is far below one µs.
+    /// The unit for times between these two: µs if possible, so that most tables have the same
+    /// unit, and ns only if every time is far below one µs.
     pub fn of_range(least_ns: f64, greatest_ns: f64) -> Self {
         match least_ns {
             _ if greatest_ns < 100.0 => Unit::Ns,
@@ -25,7 +25,7 @@ impl Unit {
         }
     }
 
-    /// The unit for a time that stands alone.
+    /// The unit for a single time.
     fn of_one(ns: f64) -> Self {
         match ns {
             ns if ns < 1e3 => Unit::Ns,
@@ -60,13 +60,13 @@ impl Unit {
     }
 }
 
-/// A time that stands alone: `51.6 ns`, `150 ms`.
+/// A single time: `51.6 ns`, `150 ms`.
 pub fn duration(ns: f64) -> String {
     let unit = Unit::of_one(ns);
     format!("{} {}", unit.time(ns), unit.sign())
 }
 
-/// A number with three significant digits, at most three of them behind the point and all of those
+/// A number with three significant digits, at most three of them behind the point and all digits
 /// before it: `0.104`, `45.6`, `12,345`; from ten million on `1.23e7`.
 pub fn figure(value: f64) -> String {
     if value == 0.0 {
@@ -81,13 +81,13 @@ pub fn figure(value: f64) -> String {
     with_separators(&text)
 }
 
-/// The number of digits that a text may have: three, and those that are not significant.
+/// The number of digits that a text may have: three, plus leading zeros.
 fn digits(text: &str) -> usize {
     let zeros = text.bytes().take_while(|byte| matches!(byte, b'0' | b'.'));
     3 + zeros.filter(|byte| *byte == b'0').count()
 }
 
-/// A part in percent, for what is itself uncertain: `0.6 %`, `3 %`, `260 %`.
+/// A share in percent, for uncertain values: `0.6 %`, `3 %`, `260 %`.
 pub fn percent(part: f64) -> String {
     let percent = part * 100.0;
     let text = if percent < 0.95 { format!("{percent:.1}") } else { format!("{percent:.0}") };
@@ -120,8 +120,7 @@ fn with_separators(text: &str) -> String {
     parted + rest
 }
 
-/// Pads numbers on their right so that their points stand below one another once they are
-/// right-aligned.
+/// Pads numbers on their right so that their points align once they are right-aligned.
 pub fn align_points(texts: &mut [String]) {
     let tail = |text: &str| text.find('.').map_or(0, |point| text.len() - point);
     let longest = texts.iter().map(|text| tail(text)).max().unwrap_or(0);

@@ -1,9 +1,9 @@
 //! Advice: which row of a result to use under given conditions.
 //!
-//! The choice is the first in an order that follows from what was asked. Where a limit of the CPU time is given, or none at
-//! all, the shortest time comes first; where only a limit of the time is given, the least CPU time: what is fast enough
-//! should cost little. Without a limit of the CPU time rows that sleep come before rows that spin, for whoever has cores to
-//! burn knows it, and the best of those stands beside the choice.
+//! The choice is the first row in an order that depends on the question. With a limit on the CPU time, or with no limit
+//! at all, the shortest time comes first. With a limit on the time only, the least CPU time comes first: what is fast
+//! enough should cost little. Without a limit on the CPU time, rows that sleep come before rows that spin, because
+//! users who can spare cores for spinning know it; the fastest spinning row is reported beside the choice.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -14,7 +14,7 @@ use crate::{
     rows::{Figure, Row, groups},
 };
 
-/// What somebody wants to know.
+/// The question to answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
     /// Bytes of a message.
@@ -25,21 +25,21 @@ pub struct Question {
     pub load: Load,
     /// Receivers of each message.
     pub subscribers: u32,
-    /// 99 of 100 messages are to take less, in nanoseconds.
+    /// The time that 99 of 100 messages must stay below, in nanoseconds.
     pub p99_below_ns: Option<f64>,
-    /// All processes together are to keep fewer processors busy.
+    /// The number of busy processors that all processes together must stay below.
     pub cores_below: Option<f64>,
 }
 
-/// A row that answers the question, or does not.
+/// A row of the right kind, with the conditions that it does not meet.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
     /// The row.
     pub row: Row<'a>,
-    /// What an event takes: at a rate half of the messages take less, wherever the processors stand; else the mean at the
-    /// distance at which rows are compared.
+    /// The time of an event. At a rate: the median over all processor positions. Else: the mean at the distance at
+    /// which rows are compared.
     pub time: Figure,
-    /// What 99 of 100 take less than, wherever the processors stand; none where the samples cannot carry it.
+    /// The 99th percentile over all processor positions; none if there are too few samples.
     pub p99: Option<Figure>,
     /// Processors that its processes keep busy.
     pub cores: Option<Figure>,
@@ -50,14 +50,14 @@ pub struct Candidate<'a> {
 /// A condition that a row does not meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shortfall {
-    /// 99 of 100 messages take up to so many nanoseconds.
+    /// 99 of 100 messages take up to this many nanoseconds.
     Late {
         /// Its p99.
         p99_ns: f64,
     },
     /// There are too few samples for a p99.
     TooFewSamples,
-    /// It keeps so many processors busy.
+    /// It keeps this many processors busy.
     Costly {
         /// Processors.
         cores: f64,
@@ -74,11 +74,11 @@ pub enum Shortfall {
 pub struct Advice<'a> {
     /// The row to use, if any meets the conditions.
     pub choice: Option<Candidate<'a>>,
-    /// Rows that the trials do not tell apart from it.
+    /// Rows that the trials do not distinguish from the choice.
     pub ties: Vec<Candidate<'a>>,
-    /// The next in the order that waits in the same way, told apart or not.
+    /// The next row in the order with the same kind of wait, distinguished from the choice or not.
     pub runner_up: Option<Candidate<'a>>,
-    /// The fastest that spins, where the choice sleeps and takes longer.
+    /// The fastest spinning row, if the choice sleeps and takes longer.
     pub spinning: Option<Candidate<'a>>,
     /// All others that meet the conditions, in the order of the choice.
     pub others: Vec<Candidate<'a>>,
@@ -86,10 +86,10 @@ pub struct Advice<'a> {
     pub short: Vec<Candidate<'a>>,
 }
 
-/// So much of a rate must be sent.
+/// The share of a rate that must be sent.
 const KEEPS_UP: f64 = 0.98;
 
-/// Answers the question from the rows of a result that `is_wanted`.
+/// Answers the question from the rows of a result for which `is_wanted` is true.
 pub fn advise<'a>(
     result: &'a RunResult,
     question: &Question,
@@ -121,7 +121,7 @@ fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Opt
 }
 
 impl Question {
-    /// Whether a row is of this kind.
+    /// True if the question is about a row of this kind.
     fn is_about(&self, row: &Row) -> bool {
         let identity = &row.case.identity;
         identity.span == Span::Process
@@ -134,12 +134,12 @@ impl Question {
             && identity.between.is_none()
     }
 
-    /// Whether what is fast enough is to be cheap, rather than what is cheap enough fast.
+    /// True if the cheapest of the fast enough rows is wanted, false if the fastest of the cheap enough ones.
     pub fn is_for_the_cheapest(&self) -> bool {
         self.p99_below_ns.is_some() && self.cores_below.is_none()
     }
 
-    /// The better candidate first.
+    /// Sorts the better candidate first.
     fn order(&self, a: &Candidate, b: &Candidate) -> Ordering {
         let spins =
             |candidate: &Candidate| self.cores_below.is_none() && candidate.wait() == Wait::Spin;
@@ -147,7 +147,7 @@ impl Question {
         spins(a).cmp(&spins(b)).then(figures).then(a.time.value.total_cmp(&b.time.value))
     }
 
-    /// The figure that is to be least.
+    /// The figure to minimize.
     pub fn aim(&self, candidate: &Candidate) -> f64 {
         match self.is_for_the_cheapest() {
             true => candidate.cost(self),
@@ -155,7 +155,7 @@ impl Question {
         }
     }
 
-    /// Whether the trials do not tell the better of two candidates by its figure.
+    /// True if the trials do not show which of two candidates has the better figure.
     fn is_tie(&self, best: &Candidate, other: &Candidate) -> bool {
         if best.wait() != other.wait() {
             return false;
@@ -173,7 +173,7 @@ impl Question {
         }
     }
 
-    /// How far a candidate is beyond its limits: 2 is twice of what it may.
+    /// The ratio of a candidate's figures to their limits: 2 is twice the limit.
     fn excess(&self, candidate: &Candidate) -> f64 {
         let of = |figure: Option<Figure>, limit: Option<f64>| match (figure, limit) {
             (_, None) => 0.0,
@@ -217,12 +217,12 @@ impl<'a> Candidate<'a> {
         Some(candidate)
     }
 
-    /// How it waits.
+    /// The kind of wait.
     pub fn wait(&self) -> Wait {
         self.row.case.identity.wait
     }
 
-    /// What it costs: processors at a rate, else the CPU time of a message in nanoseconds.
+    /// The cost: processors at a rate, else the CPU time of a message in nanoseconds.
     fn cost(&self, question: &Question) -> f64 {
         match question.load {
             Load::Closed => self.row.cpu_per_message(),
@@ -230,18 +230,18 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Processes that its library has beside those of the program.
+    /// The processes of its library, such as a daemon, beside those of the program.
     pub fn daemons(&self) -> Vec<&'a str> {
         daemons(&self.row)
     }
 
-    /// Messages of which nothing was heard again.
+    /// Messages that were never received.
     pub fn lost(&self) -> u64 {
         self.row.trials.iter().map(|trial| trial.session.losses.lost).sum()
     }
 }
 
-/// Processes that the library of a row has beside those of the program: each name once.
+/// The processes that the library of a row runs beside those of the program, each name once.
 pub fn daemons<'a>(row: &Row<'a>) -> Vec<&'a str> {
     let processes = row.trials.iter().flat_map(|trial| &trial.session.processes);
     let beside = processes.filter(|process| process.ends.is_empty());

@@ -1,4 +1,4 @@
-//! The best rows: of each payload and each way of waiting, of round trips between two processes.
+//! The best rows of round trips between two processes, for each payload and each kind of wait.
 
 use std::cmp::Reverse;
 
@@ -14,9 +14,9 @@ use crate::{
 pub struct Best<'a> {
     /// The group.
     pub group: Group<'a>,
-    /// The rows of the best rank, at least one, the shortest mean first: the trials do not tell them apart.
+    /// The rows of the best rank, at least one, the shortest mean first; the trials do not distinguish them.
     pub fastest: Vec<Row<'a>>,
-    /// The row with the lowest p99; none where no row has samples enough for one.
+    /// The row with the lowest p99; none if no row has enough samples for a p99.
     pub steadiest: Option<Row<'a>>,
     /// The row with the least CPU time a message.
     pub cheapest: Row<'a>,
@@ -40,7 +40,7 @@ fn best_of(group: Group) -> Option<Best> {
         let time = |row: &Row| value(row.location()).unwrap_or(f64::INFINITY);
         time(a).total_cmp(&time(b))
     });
-    // Of a stream nobody timed a single message.
+    // A stream has no times of single messages.
     let is_stream = group.key.pattern.is_stream();
     let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| !is_stream);
     let steadiest = least(&group, p99);

@@ -1,5 +1,5 @@
-//! Caveats of a row: losses, another carrier than declared, no sleep under `block`, a time that cannot be, a time that
-//! still changed.
+//! Caveats of a row: losses, another carrier than declared, no sleep under `block`, an impossible time, a time that was
+//! still changing.
 
 use ipcmark_transport::{Carrier, Span, Wait};
 
@@ -17,29 +17,29 @@ pub enum Caveat {
         lost: u64,
         /// Sent.
         sent: u64,
-        /// Time spent waiting for them: nobody does in a stream.
+        /// Time spent waiting for them; a stream does not wait for lost messages.
         wait_ns: u64,
         /// True if they were messages of a stream.
         of_stream: bool,
     },
-    /// Another carrier than the declared one; the first trial that fell back speaks.
+    /// Another carrier than the declared one, from the first trial that fell back.
     FellBack {
         /// The carrier that the transport declares.
         declared: Carrier,
         /// The carrier that was found.
         found: Carrier,
     },
-    /// Under `block` its ends slept for fewer than one round trip in ten: a library's waiting call
-    /// that polls first, as `hybrid` does.
+    /// Under `block` its ends slept for fewer than one round trip in ten: the library's waiting call polls first, as
+    /// `hybrid` does.
     StayedAwake,
-    /// A message went in several parts: what carries it holds less than one.
+    /// A message went in several parts: its carrier holds less than one message.
     InParts {
         /// Parts, on average.
         parts: f64,
     },
     /// Under `spin` its ends slept in one round trip of ten or more.
     Slept,
-    /// Suspect: the machine took more from it than its figures can bear.
+    /// Suspect: the machine disturbed the row more than its figures can bear.
     Disturbed(Disturbance),
     /// It has more threads that never sleep than the machine has processors: it measures the scheduler.
     Oversubscribed {
@@ -57,12 +57,12 @@ pub enum Caveat {
     Unsettled {
         /// The trials that had not settled.
         trials: usize,
-        /// The trials of which it can be said.
+        /// The trials that could be judged.
         of: usize,
     },
 }
 
-/// A way in which the machine takes from a measurement.
+/// A way in which the machine disturbs a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Disturbance {
     /// Others ran on the processors of its threads.
@@ -75,14 +75,14 @@ pub enum Disturbance {
     Frequency,
 }
 
-/// The share of the time that others may take from a row.
+/// The greatest share of a row's time that others may take.
 const MOST_TAKEN: f64 = 0.005;
 
-/// What an idle processor takes at most to wake up and run a thread, in nanoseconds: where others run on it, a thread waits
-/// for a part of their time slice, which is a hundred times as long.
+/// The longest time that an idle processor needs to wake up and run a thread, in nanoseconds. A thread that waits
+/// behind others on its processor waits for a part of their time slice, which is a hundred times as long.
 const WAKE_UP_NS: u64 = 10_000;
 
-/// How far the speed of the processor may move.
+/// The greatest change of the processor's speed that is accepted.
 const MOST_SHIFT: f64 = 0.03;
 
 /// The multiple of the floor below which a row is suspect. Two bare loops of the same kind differ by less.
@@ -101,7 +101,7 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
         .collect()
 }
 
-/// What the machine took from most of the trials.
+/// The disturbances of most of the trials.
 fn disturbances(row: &Row) -> Vec<Disturbance> {
     let most = |is_so: &dyn Fn(&Trial) -> bool| {
         2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
@@ -109,7 +109,7 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
     let of_round = |is_so: fn(&Conditions) -> bool| {
         most(&|trial| row.rounds.get(trial.round as usize).is_some_and(|r| is_so(&r.conditions)))
     };
-    // Ends without a processor of their own wait for one another.
+    // Ends that share a processor wait for one another.
     let has_own = row.cpus == 0 || row.case.identity.ends() <= row.cpus;
     let found = [
         (Disturbance::Waited, has_own && most(&|trial| waited(trial) > MOST_TAKEN)),
@@ -123,8 +123,8 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
         .collect()
 }
 
-/// The longest that one of its threads waited for a processor that others had, as a part of the time of its turns. The kernel
-/// counts the waking of an idle processor as such a wait too.
+/// The longest wait of one of its threads for a processor that others held, as a share of the time of its turns. The
+/// kernel also counts the wake-up of an idle processor as such a wait.
 fn waited(trial: &Trial) -> f64 {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     let waits = ends.map(|end| {
@@ -152,7 +152,7 @@ fn unsettled(row: &Row) -> Option<Caveat> {
     let judged: Vec<bool> =
         row.trials.iter().filter_map(|trial| trial.at(row.distance)?.settled).collect();
     let trials = judged.iter().filter(|settled| !**settled).count();
-    // One trial of several that has blocks enough to be judged says nothing of the others.
+    // If only one of several trials has enough blocks to be judged, it says nothing about the others.
     let most_are_judged = 2 * judged.len() > row.trials.len();
     (most_are_judged && 2 * trials > judged.len())
         .then_some(Caveat::Unsettled { trials, of: judged.len() })
@@ -160,7 +160,7 @@ fn unsettled(row: &Row) -> Option<Caveat> {
 
 /// The caveats of these trials of a case that waits like this.
 pub fn caveats_of(wait: Wait, trials: &[Trial]) -> Vec<Caveat> {
-    // What streams need not sleep: the queue is never empty, or never full.
+    // Streams need not sleep: the queue may never be empty, or never full.
     let is_stream = trials.iter().any(|trial| trial.stream.is_some());
     let awake = wait == Wait::Block && !is_stream && trials.iter().all(stayed_awake);
     let awake = awake.then_some(Caveat::StayedAwake);
@@ -195,21 +195,21 @@ fn fall_back(trials: &[Trial]) -> Option<Caveat> {
 fn in_parts(trials: &[Trial]) -> Option<Caveat> {
     let parts = trials.iter().filter_map(|trial| trial.session.parts_per_message);
     let parts = parts.fold(0.0, f64::max);
-    // A reading can stop anywhere once in a while.
+    // A read can stop anywhere once in a while.
     (parts > 1.05).then_some(Caveat::InParts { parts })
 }
 
-/// Whether its ends slept in fewer than one round trip of ten, both of them.
+/// True if both of its ends slept in fewer than one round trip of ten.
 fn stayed_awake(trial: &Trial) -> bool {
     sleeps(trial).all(|sleeps| sleeps <= trial.session.losses.sent / 10)
 }
 
-/// Whether one of its ends slept in more than one round trip of ten.
+/// True if one of its ends slept in more than one round trip of ten.
 fn slept(trial: &Trial) -> bool {
     sleeps(trial).any(|sleeps| sleeps > trial.session.losses.sent / 10)
 }
 
-/// How often each measuring thread went to sleep; other threads of its process do as they please.
+/// The number of times that each measuring thread went to sleep; other threads of its process do not count.
 fn sleeps(trial: &Trial) -> impl Iterator<Item = u64> {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     ends.map(|end| end.thread.sleeps)

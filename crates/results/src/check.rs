@@ -1,5 +1,5 @@
-//! Checks beyond the types: every figure is a number, counts add up, a measurement is one of its case's
-//! pattern, and no two cases are the same.
+//! Checks beyond the types: every figure is a number, counts add up, each measurement fits its case's pattern, and no
+//! two cases are the same.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl RunResult {
-    /// Checks what the types do not. The error is a sentence that names the case.
+    /// Checks what the types cannot guarantee. The error is a sentence that names the case.
     pub fn check(&self) -> Result<(), String> {
         check_figures(&[("clock.read_ns", self.clock.read_ns)])?;
         self.distances.as_ref().map_or(Ok(()), RunDistances::check)?;
@@ -22,7 +22,7 @@ impl RunResult {
         Ok(())
     }
 
-    /// Checks that no case before this one is the same row.
+    /// Checks that no earlier case has the same identity.
     fn check_unique(&self, number: usize) -> Result<(), String> {
         let identity = &self.cases[number].identity;
         match self.cases[..number].iter().position(|case| case.identity == *identity) {
@@ -34,8 +34,8 @@ impl RunResult {
         }
     }
 
-    /// The result with nothing in it that JSON has no number for: a case with such a figure is
-    /// failed, distances and rounds of that kind are absent. It costs one row instead of the file.
+    /// The result without figures that JSON cannot represent: a case with such a figure becomes failed, and distances
+    /// and rounds with one are removed. So one bad figure costs one row instead of the file.
     pub fn settled(&self) -> Cow<'_, Self> {
         if self.check().is_ok() {
             return Cow::Borrowed(self);
@@ -65,7 +65,7 @@ impl Case {
         }
     }
 
-    /// Makes a case that contradicts itself a failed one.
+    /// Marks a case that contradicts itself as failed.
     fn settle(&mut self) {
         if let Err(reason) = self.check() {
             self.outcome = Outcome::Failed { reason };

@@ -1,4 +1,4 @@
-//! The common distance: several results of one sitting placed together, as if they were one run.
+//! The common distance: several results of one sitting, placed together as if they were one run.
 
 use crate::{
     model::{RunResult, Trial},
@@ -6,15 +6,15 @@ use crate::{
     stats::{self, Distances},
 };
 
-/// The distance at which the rows of several results are compared: that with most blocks of all of them.
+/// The distance at which the rows of several results are compared: the one with most blocks over all results.
 pub(crate) struct CommonDistance {
     distances: Distances,
     reference: Option<usize>,
 }
 
 impl CommonDistance {
-    /// From all probes of these results together. Their own distances may differ: one that hardly occurs in a result is
-    /// none there.
+    /// From all probes of these results together. Their own distances may differ: one that is rare in a result is not a
+    /// distance there.
     pub(crate) fn of(results: &[&RunResult]) -> Self {
         let probes: Vec<f64> = results.iter().flat_map(|result| probes(result)).collect();
         let distances = Distances::of(&probes);
@@ -25,12 +25,12 @@ impl CommonDistance {
         Self { distances, reference }
     }
 
-    /// What a bare round trip takes at it.
+    /// The bare round trip at this distance.
     pub(crate) fn floor_ns(&self) -> Option<f64> {
         self.reference.map(|at| self.distances.all()[at].floor_ns)
     }
 
-    /// The logarithms of the locations of a row's trials. One that was not probed has its clock-free mean.
+    /// The logarithms of the locations of a row's trials. A trial without probes has its clock-free mean.
     pub(crate) fn log_locations(&self, trials: &[Option<&Trial>]) -> Vec<Option<f64>> {
         let placed = |trial: &Trial| {
             let at = self.reference.map(|at| clock_free_at(&self.distances, &trial.blocks, at));

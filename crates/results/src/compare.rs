@@ -1,4 +1,4 @@
-//! Two sides compared row by row, with the verdict that their runs allow.
+//! Compares two sides row by row, with the verdict that their runs allow.
 
 use crate::{
     common_distance::CommonDistance,
@@ -10,16 +10,16 @@ use crate::{
     stats::{Comparison, Verdict, mean},
 };
 
-/// What changed from one side, the base, to another. Each side is one or more results.
+/// The change from one side, the base, to the new side. Each side is one or more results.
 #[derive(Clone, Debug)]
 pub struct Change<'a> {
-    /// True if the sides were measured in pairs, in one sitting; else they are runs of their own.
+    /// True if the sides were measured in pairs, in one sitting; false if they are separate runs.
     pub is_paired: bool,
-    /// Why nothing can be told of any row; empty where something can.
+    /// The reasons why no row can have a verdict; empty if there are none.
     pub obstacles: Vec<Obstacle>,
     /// The settings in which the sides differ.
     pub differences: Vec<Difference>,
-    /// What a bare round trip takes at the distance at which rows are compared, if there is one.
+    /// The bare round trip at the distance at which rows are compared, if there is one.
     pub floor_ns: Option<f64>,
     /// The rows that both sides have, by group.
     pub groups: Vec<PairedGroup<'a>>,
@@ -39,9 +39,9 @@ pub struct PairedGroup<'a> {
 /// One row of both sides.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPair<'a> {
-    /// Of the first result of the base that has it.
+    /// From the first result of the base that has the row.
     pub base: Row<'a>,
-    /// Of the first result of the new side that has it.
+    /// From the first result of the new side that has the row.
     pub new: Row<'a>,
     /// The location in the base: geometric mean over its results.
     pub base_ns: Option<f64>,
@@ -56,25 +56,25 @@ pub struct RowPair<'a> {
 pub struct Lone<'a> {
     /// The row.
     pub identity: &'a Identity,
-    /// Whether the base has it.
+    /// The row's presence in the base.
     pub base: Presence<'a>,
-    /// Whether the new side has it.
+    /// The row's presence in the new side.
     pub new: Presence<'a>,
 }
 
-/// What a side has of a row.
+/// The presence of a row on one side.
 #[derive(Clone, Copy, Debug)]
 pub enum Presence<'a> {
     /// It was measured.
     Measured,
-    /// It was not: the case says why.
+    /// It was not measured; the case says why.
     Unmeasured(&'a Case),
     /// It is not in the plan.
     Absent,
 }
 
-/// Compares runs that were made one after the other, each a result file: two moments of a machine. With fewer than three
-/// runs a side, or where machine or distances differ, nothing can be told. A run that is given twice counts once.
+/// Compares runs that were made one after the other, each a result file: two moments of a machine. With fewer than
+/// three runs a side, or if machine or distances differ, no row has a verdict. A run that is given twice counts once.
 pub fn compare_runs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Change<'a> {
     let (base, new) = (distinct(base), distinct(new));
     let mut obstacles = obstacles(&base, &new);
@@ -93,8 +93,8 @@ pub fn compare_runs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Change
     Change { is_paired: false, obstacles, differences, floor_ns, groups, lone }
 }
 
-/// Compares results that were measured in turns: the first of both sides are a pair, so are the second, and so on. All
-/// are placed together, at distances that they have in common.
+/// Compares results that were measured in turns: the first results of both sides are a pair, so are the second ones,
+/// and so on. All are placed together, at common distances.
 pub fn compare_pairs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Change<'a> {
     let common = CommonDistance::of(&[base, new].concat());
     let compare = |row: &Matched<'a>| {
@@ -107,14 +107,14 @@ pub fn compare_pairs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Chang
     Change { is_paired: true, obstacles: Vec::new(), differences, floor_ns, groups, lone }
 }
 
-/// The locations of a row on both sides, and what follows from them.
+/// The locations of a row on both sides, and their comparison.
 struct Compared {
     base_ns: Option<f64>,
     new_ns: Option<f64>,
     comparison: Comparison,
 }
 
-/// The runs without those that stand there twice.
+/// The runs without duplicates.
 fn distinct<'a>(runs: &[&'a RunResult]) -> Vec<&'a RunResult> {
     let mut distinct: Vec<&RunResult> = Vec::new();
     for run in runs {
@@ -125,7 +125,7 @@ fn distinct<'a>(runs: &[&'a RunResult]) -> Vec<&'a RunResult> {
     distinct
 }
 
-/// The measured rows, at these distances of their runs; at the reference of each where there are none.
+/// The measured rows, at these distances of their runs; without distances, at the reference of each run.
 fn placed<'a>(cases: &Cases<'a>, distances: &[Option<u32>]) -> Vec<Row<'a>> {
     let placed = |(run, row): (usize, &Option<Row<'a>>)| {
         let row = (*row)?;
@@ -135,7 +135,7 @@ fn placed<'a>(cases: &Cases<'a>, distances: &[Option<u32>]) -> Vec<Row<'a>> {
     cases.rows.iter().enumerate().filter_map(placed).collect()
 }
 
-/// One location a run, where that tells; else one a trial, to show how far the ratio can be off.
+/// One location a run if that allows a verdict; else one a trial, to show the uncertainty of the ratio.
 fn of_runs(base: &[Row], new: &[Row], is_told: bool) -> Compared {
     let (bases, news) = (by_run(base), by_run(new));
     let runs = bases.len().min(news.len());
@@ -175,7 +175,7 @@ fn geometric_mean(logarithms: &[f64]) -> Option<f64> {
     (!logarithms.is_empty()).then(|| mean(logarithms).exp())
 }
 
-/// All rows: those of both sides by group, and the others.
+/// All rows: those of both sides by group, and those of only one side.
 fn rows<'a>(
     base: &[&'a RunResult],
     new: &[&'a RunResult],
@@ -197,7 +197,7 @@ fn rows<'a>(
     (groups, lone)
 }
 
-/// Adds a row to its group, which is the last one or new.
+/// Adds a row to its group, which is the last one or a new one.
 fn add<'a>(groups: &mut Vec<PairedGroup<'a>>, key: &Match, pair: RowPair<'a>) {
     match groups.last_mut().filter(|last| last.group.key == key.key) {
         Some(last) => {
@@ -212,7 +212,7 @@ fn add<'a>(groups: &mut Vec<PairedGroup<'a>>, key: &Match, pair: RowPair<'a>) {
 }
 
 impl<'a> Cases<'a> {
-    /// The first measured one, unless a run failed.
+    /// The first measured row, unless a run of it failed.
     fn measured(&self) -> Option<Row<'a>> {
         self.first().filter(|_| !self.has_failed())
     }
@@ -241,7 +241,7 @@ impl PairedGroup<'_> {
 }
 
 impl RowPair<'_> {
-    /// The new time as a multiple of that of the base.
+    /// The new time divided by that of the base.
     pub fn ratio(&self) -> Option<f64> {
         let of_locations = || Some(self.new_ns? / self.base_ns?);
         let ratio = self.comparison.ratio.map(|ratio| ratio.estimate).or_else(of_locations);
@@ -253,7 +253,7 @@ impl RowPair<'_> {
         matches!(self.comparison.verdict, Verdict::Faster | Verdict::Slower)
     }
 
-    /// The logarithm of the ratio, whatever its sign; 0 where there is none.
+    /// The absolute logarithm of the ratio; 0 if there is no ratio.
     fn change(&self) -> f64 {
         self.ratio().map_or(0.0, |ratio| ratio.ln().abs())
     }
@@ -270,8 +270,8 @@ impl<'a> Change<'a> {
         self.pairs().find(|pair| pair.new.case.identity == *identity)
     }
 
-    /// Replaces every difference by what fresh data say of it, which must be the same to be reported. One that was not
-    /// measured again is not.
+    /// Replaces every difference by its verdict in fresh data. A difference is reported only if the fresh data show the
+    /// same one; one that was not measured again is not reported.
     pub fn confirm(&mut self, fresh: &Change<'a>) {
         for pair in self.groups.iter_mut().flat_map(|group| &mut group.pairs) {
             if pair.differs() {
@@ -282,7 +282,7 @@ impl<'a> Change<'a> {
 }
 
 impl<'a> RowPair<'a> {
-    /// The estimates are those of the fresh data: the first were chosen for being large.
+    /// Takes the estimates of the fresh data: the first estimates were selected for being large.
     fn confirm(&mut self, fresh: Option<&RowPair<'a>>) {
         let Some(fresh) = fresh else {
             let pairs_needed = 2 * self.comparison.pairs;

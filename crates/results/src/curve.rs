@@ -13,8 +13,8 @@ pub const GRID: [f64; 41] = [
     1e3, 1.25e3, 1.6e3, 2e3, 2.5e3, 3.2e3, 4e3, 5e3, 6.4e3, 8e3, 1e4,
 ];
 
-/// The samples of all trials together, at each point of [`GRID`] that the samples carry: with n of
-/// them the curve ends at 1 - 1/n. Round trips in ns.
+/// The samples of all trials together, at each point of [`GRID`] for which there are enough: with n
+/// samples the curve ends at 1 - 1/n. Round trips in ns.
 pub fn curve(trials: &[Trial]) -> Result<Vec<u64>, String> {
     let mut pooled: Option<Histogram<u64>> = None;
     for trial in trials {

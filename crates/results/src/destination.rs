@@ -1,5 +1,5 @@
-//! The place of a file to write, found component by component and held by a descriptor, so that nobody can
-//! exchange it and no stranger's link leads elsewhere.
+//! The place of a file to write. It is resolved component by component and held by a descriptor, so that nobody can
+//! replace it and no link of another user can redirect it.
 
 use std::{
     collections::VecDeque,
@@ -19,32 +19,32 @@ use nix::{
     unistd::geteuid,
 };
 
-/// The kernel's own limit.
+/// The kernel's own limit of links in a path.
 const MOST_LINKS: usize = 40;
 
-/// The place of a file: a directory, and a name in it that is not a link.
+/// The place of a file: a directory, and a name in it that is not a symbolic link.
 pub(crate) struct Destination {
     directory: OwnedFd,
     name: OsString,
     found: Option<FileStat>,
-    /// True for a name under `/proc` that stands for an open file of a process.
+    /// True if the name is under `/proc` and stands for an open file of a process.
     is_descriptor: bool,
 }
 
-/// What is at a place.
+/// The kind of object at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nothing,
     File,
     Directory,
     Socket,
-    /// A pipe, a terminal, a device or an open descriptor: what is written there cannot be replaced.
+    /// A pipe, a terminal, a device or an open descriptor: data written there cannot be replaced.
     Stream,
 }
 
 impl Destination {
-    /// The place that a path leads to. Links are followed where they belong to this user or to root: one
-    /// that a stranger has planted, in `/tmp` say, would choose which file is written.
+    /// The place that a path leads to. A link is followed only if it belongs to this user or to root: a link that
+    /// another user planted, in `/tmp` say, would choose which file is written.
     pub(crate) fn find(path: &Path) -> io::Result<Self> {
         Search::new(path)?.run()
     }
@@ -53,7 +53,7 @@ impl Destination {
         self.directory.as_fd()
     }
 
-    /// A path of the directory, valid while this lives.
+    /// A path of the directory, valid while this value lives.
     pub(crate) fn directory_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
     }
@@ -73,22 +73,21 @@ impl Destination {
         }
     }
 
-    /// The permissions of the file that is there, if it is this user's own.
+    /// The permissions of the file at this place, if this user owns it.
     pub(crate) fn own_mode(&self) -> Option<Mode> {
         let own = self.found.as_ref().filter(|found| found.st_uid == geteuid().as_raw())?;
         Some(Mode::from_bits_truncate(own.st_mode) & Mode::from_bits_truncate(0o777))
     }
 
-    /// Opens what is there for writing.
+    /// Opens the object at this place for writing.
     pub(crate) fn open(&self) -> io::Result<OwnedFd> {
-        // Only a descriptor's name is a link, which the kernel keeps.
+        // Only a descriptor's name is a link, and the kernel maintains it.
         let follow = if self.is_descriptor { OFlag::empty() } else { OFlag::O_NOFOLLOW };
         let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC | OFlag::O_NOCTTY | follow;
         Ok(openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?)
     }
 
-    /// An error where a stranger has left a FIFO, which would hold the run up, or a file in a directory
-    /// that is open to all.
+    /// Fails if another user left a FIFO, which would block the run, or a file in a world-writable directory.
     pub(crate) fn refuse_strangers(&self) -> io::Result<()> {
         let Some(found) = &self.found else { return Ok(()) };
         let is_shared = fstat(&self.directory)?.st_mode & 0o1002 == 0o1002;
@@ -115,7 +114,7 @@ fn refuse_stranger(stat: &FileStat, what: &str) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::PermissionDenied, cause))
 }
 
-/// A path that is being followed.
+/// A path that is being resolved.
 struct Search {
     directory: OwnedFd,
     rest: VecDeque<OsString>,
@@ -164,7 +163,7 @@ impl Search {
         Err(ErrorKind::IsADirectory.into())
     }
 
-    /// A descriptor of an entry, which opens nothing.
+    /// An `O_PATH` descriptor of an entry; it does not open the file.
     fn entry(&self, name: &OsStr) -> Result<OwnedFd, Errno> {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         openat(&self.directory, name, flags, Mode::empty())

@@ -1,15 +1,15 @@
-//! The settings in which two sides differ: what a comparison of them compares.
+//! The settings in which two sides differ, and which a comparison of them therefore compares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Identity, PlacementPolicy, RunResult};
 
-/// A setting that the sides do not have in common.
+/// A setting with different values on the two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The setting: `tcp options`, `placement`, `modules`.
     pub setting: String,
-    /// Its values in the base; several where its results differ, none where it is not set.
+    /// Its values in the base; several if its results differ, none if it is not set.
     pub base: BTreeSet<String>,
     /// Its values in the new side.
     pub new: BTreeSet<String>,

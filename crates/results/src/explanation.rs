@@ -1,5 +1,5 @@
-//! What a message's time is made of: what its mechanism does for it, counted, times what this machine charges for one. What
-//! is left is the transport's own. It is a model, and stands beside the measurement.
+//! Explains a message's time: each operation of its mechanism, counted, times what one costs on this machine. The rest
+//! is the transport's own. This is a model, shown beside the measurement.
 
 use ipcmark_transport::Wait;
 
@@ -9,13 +9,14 @@ use crate::{
     stats::median,
 };
 
-/// Calls that are made for fewer messages than this are the harness's around its turns, not the transport's.
+/// A call that occurs less often than this per message belongs to the harness, around its turns, and not to the
+/// transport.
 const RARE: f64 = 0.1;
 
-/// A part of which a message needs less is none.
+/// Parts with a smaller count per message are dropped.
 const LEAST: f64 = 0.005;
 
-/// What this machine charges, measured alone.
+/// Costs on this machine, each measured alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Charges {
     /// A system call that does nothing, in nanoseconds.
@@ -24,12 +25,12 @@ pub struct Charges {
     pub copy_ns: f64,
 }
 
-/// What a part of a message's time is.
+/// The kinds of parts of a message's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// A sleeping process is woken: a bare hand-over by futex, with its two calls.
+    /// A sleeping process is woken: a bare futex hand-over, with its two calls.
     WakeUp,
-    /// A cache line travels from one processor to the other, without which the other knows of nothing.
+    /// A cache line travels from one processor to the other, to tell it that there is a message.
     Line,
     /// The payload is written, travels, and is read.
     Payload,
@@ -42,16 +43,16 @@ pub enum PartKind {
 /// A part of a message's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// What it is.
+    /// The kind of the part.
     pub kind: PartKind,
-    /// How many of it a message needs.
+    /// The number of these that a message needs.
     pub count: f64,
-    /// What one costs here, in nanoseconds.
+    /// The cost of one on this machine, in nanoseconds.
     pub each_ns: f64,
 }
 
 impl Part {
-    /// What it takes of the message's time.
+    /// The share of the message's time, in nanoseconds.
     pub fn time_ns(&self) -> f64 {
         self.count * self.each_ns
     }
@@ -62,47 +63,47 @@ impl Part {
 pub struct SideCalls {
     /// The kernel's name for its process.
     pub process: String,
-    /// Its calls a message that it sends, each with those that failed and with its bytes; the most frequent first.
+    /// Its calls per message that it sends, each with its failed calls and its bytes; the most frequent first.
     pub calls: Vec<CallsPerMessage>,
 }
 
-/// A call a message.
+/// A system call, per message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallsPerMessage {
     /// Its name.
     pub name: String,
-    /// How many did something.
+    /// Calls that did something.
     pub done: f64,
-    /// How many found nothing, and were made while waiting.
+    /// Calls that found nothing, made while waiting.
     pub failed: f64,
     /// Bytes that they carried.
     pub bytes: f64,
 }
 
-/// What the time of a row's messages is made of.
+/// The explanation of the time of a row's messages.
 #[derive(Clone, Debug)]
 pub struct Explanation<'a> {
     /// The row.
     pub row: Row<'a>,
     /// One way: half of its round trip.
     pub hop: Figure,
-    /// The parts that could be counted, and whose price is known.
+    /// The parts that could be counted and whose cost is known.
     pub parts: Vec<Part>,
-    /// How often threads went to sleep a message beyond the receiver that has to be woken: what that costs is in the rest.
+    /// Sleeps per message beyond that of the receiver that must be woken; the rest includes their cost.
     pub further_sleeps: f64,
-    /// The calls of each end; nothing where nobody counted them.
+    /// The calls of each end; empty if they were not counted.
     pub sides: Vec<SideCalls>,
 }
 
 impl Explanation<'_> {
-    /// What the parts leave of the time; below 0 where they are done side by side.
+    /// The time that the parts leave over; below 0 if they overlap in time.
     pub fn rest_ns(&self) -> f64 {
         self.hop.value - self.parts.iter().map(Part::time_ns).sum::<f64>()
     }
 }
 
-/// Explains a row of round trips, at the reference distance or, where it has no block there, wherever its processors stood.
-/// `counted` is the same row of a run that counted its calls. None where the row has no time.
+/// Explains a row of round trips, at the reference distance or, if it has no block there, over all processor positions.
+/// `counted` is the same row of a run that counted its calls. None if the row has no time.
 pub fn explain<'a>(
     row: Row<'a>,
     counted: Option<&Trial>,
@@ -112,12 +113,12 @@ pub fn explain<'a>(
     let hop = half(row.location()?);
     let sides = counted.map_or_else(Vec::new, sides);
     let (wake_up, sleeps) = (wake_up(&row, hop), sleeps(&row));
-    // The others go on side by side, or on one processor, where they cost less.
+    // Other wake-ups happen in parallel, or on one processor, where they cost less.
     let wake_ups = sleeps.min(1.0);
     let mut parts = Vec::new();
     parts.extend(wake_up.map(|each_ns| part(PartKind::WakeUp, wake_ups, each_ns)));
     let line_ns = row.floor_multiple().map(|multiple| hop.value / multiple);
-    // The bare hand-over has the line in it.
+    // The bare hand-over includes the line.
     let lines = if wake_up.is_some() { (1.0 - wake_ups).max(0.0) } else { 1.0 };
     parts.extend(line_ns.map(|each_ns| part(PartKind::Line, lines, each_ns)));
     parts.push(part(PartKind::Payload, 1.0, payload_ns(&row, hop, line_ns, charges)));
@@ -127,7 +128,7 @@ pub fn explain<'a>(
             sides.iter().flat_map(|side| &side.calls).map(figure).fold(0.0, |sum, one| sum + one)
                 / 2.0
         };
-        // Two of the calls are in the hand-over's price.
+        // The cost of a hand-over includes two of the calls.
         let in_wake_ups = if wake_up.is_some() { 2.0 * wake_ups } else { 0.0 };
         let calls = (of_all(|calls| calls.done) - in_wake_ups).max(0.0);
         let copies = of_all(|calls| calls.bytes) / row.case.identity.payload_bytes.max(1) as f64;
@@ -147,13 +148,13 @@ fn half(figure: Figure) -> Figure {
     Figure { value: 0.5 * figure.value, interval }
 }
 
-/// What a bare hand-over takes that sleeps; none for what does not, and where there was none beside the row.
+/// The cost of a bare hand-over that sleeps; none for rows that do not sleep or that have no reference.
 fn wake_up(row: &Row, hop: Figure) -> Option<f64> {
     let sleeps = row.case.identity.wait == Wait::Block;
     Some(hop.value / row.reference_multiple().filter(|_| sleeps)?)
 }
 
-/// How often a process went to sleep a message, median over the trials.
+/// The number of sleeps per message, median over the trials.
 fn sleeps(row: &Row) -> f64 {
     let of = |trial: &Trial| {
         let processes = trial.session.processes.iter();
@@ -163,8 +164,8 @@ fn sleeps(row: &Row) -> f64 {
     median(&row.trials.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
-/// The payload written, carried over and read, without the line that says that it is there. Where a bare buffer took its
-/// turns beside the row, as long as there; else as a copy at each end.
+/// The payload written, carried over and read, without the line that announces it. With a bare exchange of the payload
+/// as reference, its time; else one copy at each end.
 fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: Charges) -> f64 {
     let spins = row.case.identity.wait == Wait::Spin;
     let bare_ns = row.reference_multiple().filter(|_| spins).map(|multiple| hop.value / multiple);

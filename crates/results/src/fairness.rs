@@ -1,4 +1,4 @@
-//! What the rows of a group differ in though users would hold it equal, as it was found in the running processes.
+//! Differences between rows of a group that users would expect to be equal, as found in the running processes.
 
 use ipcmark_transport::{Carrier, Role};
 
@@ -7,15 +7,15 @@ use crate::{
     rows::{Group, Row},
 };
 
-/// Queues that differ by less are alike.
+/// Queues are alike if their sizes differ by a smaller factor.
 const NOTABLE: f64 = 2.0;
 
 /// A difference between rows of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inequality {
-    /// Streams fill the kernel's queues, which hold so many bytes on the way to the other end, the least first.
+    /// In streams the kernel's queues to the other end hold this many bytes, the smallest first.
     Queues(Vec<(usize, u64)>),
-    /// Over TCP some send small messages at once; the others wait for more to send with them.
+    /// Over TCP some rows send small messages at once; the others wait for more data to send with them.
     Delays {
         /// The rows that send at once.
         at_once: Vec<usize>,
@@ -24,12 +24,12 @@ pub enum Inequality {
     },
 }
 
-/// The differences between the rows of a group, which are told by their places in it.
+/// The differences between the rows of a group, which are given by their indices in it.
 pub fn inequalities(group: &Group<'_>) -> Vec<Inequality> {
     queues(group).into_iter().chain(delays(group)).collect()
 }
 
-/// Of streams: between round trips a queue never fills.
+/// For streams only: in round trips a queue never fills.
 fn queues(group: &Group<'_>) -> Option<Inequality> {
     if !group.key.pattern.is_stream() {
         return None;
@@ -45,7 +45,7 @@ fn queues(group: &Group<'_>) -> Option<Inequality> {
 fn delays(group: &Group<'_>) -> Option<Inequality> {
     let (mut at_once, mut waiting) = (Vec::new(), Vec::new());
     for (at, row) in group.rows.iter().enumerate() {
-        // A connection that carries no messages, to a launcher or a registry, says nothing of the row.
+        // A connection that carries no messages, to a launcher or a registry, says nothing about the row.
         let over_tcp = session(row).filter(|session| session.carrier.found == Carrier::Network);
         let channels = over_tcp.and_then(SessionRecord::leader).map(|leader| &leader.channels);
         let mut set =
@@ -58,13 +58,13 @@ fn delays(group: &Group<'_>) -> Option<Inequality> {
     differ.then_some(Inequality::Delays { at_once, waiting })
 }
 
-/// What was found in the first trial: the same session is opened in each.
+/// The session of the first trial: each trial opens the same session.
 fn session<'a>(row: &Row<'a>) -> Option<&'a SessionRecord> {
     row.trials.first().map(|trial| &trial.session)
 }
 
-/// The bytes that the largest of the kernel's queues from the leader to its first follower holds; none where the kernel
-/// carries nothing, or nobody looked.
+/// The bytes that the largest kernel queue from the leader to its first follower holds; none if the kernel does not
+/// carry the messages, or the queues were not looked at.
 fn queue_bytes(session: &SessionRecord) -> Option<u64> {
     if !matches!(session.carrier.found, Carrier::Kernel | Carrier::Network) {
         return None;
@@ -72,7 +72,7 @@ fn queue_bytes(session: &SessionRecord) -> Option<u64> {
     let of = |role| session.end(role).map(|(process, _)| &process.channels);
     let receiving = of(Role::Follower(0)).unwrap_or_else(|| of(Role::Leader).unwrap_or(EMPTY));
     let on_the_way = |sends: &ChannelRecord| match sends.kind {
-        // Of a Unix socket what its sender has under way counts as the sender's; TCP holds as much again for its receiver.
+        // For a Unix socket, data under way counts against the sender's buffer; TCP has the receiver's buffer besides.
         ChannelKind::Tcp => sends.send_bytes.saturating_add(most(receiving, sends.kind)),
         ChannelKind::Udp => most(receiving, sends.kind),
         _ => sends.send_bytes,

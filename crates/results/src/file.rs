@@ -1,4 +1,4 @@
-//! The result file: written whole or not at all, and read with care.
+//! The result file: written whole or not at all, and read defensively.
 
 use std::{
     fs::File,
@@ -16,8 +16,8 @@ use crate::{
 /// The largest result file that [`read`] takes: 1 GiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// The result as the file holds it: JSON, indented, with a line feed at its end. No figure in it is
-/// anything but a number: see [`RunResult::settled`].
+/// The result as the file holds it: JSON, indented, with a line feed at its end. Every figure in it is a number: see
+/// [`RunResult::settled`].
 pub fn to_json(result: &RunResult) -> String {
     let mut text = serde_json::to_string_pretty(&*result.settled())
         .expect("the model has text keys and plain values only");
@@ -30,13 +30,12 @@ pub fn write_atomically(path: &Path, result: &RunResult) -> io::Result<()> {
     output::write(path, to_json(result).as_bytes()).map_err(|error| explain("write", path, &error))
 }
 
-/// Finds out whether a result can be written to `path`, without changing what is there: the
-/// question to ask before measuring.
+/// Checks that a result can be written to `path`, without changing what is there. Called before measuring.
 pub fn check_writable(path: &Path) -> io::Result<()> {
     output::check(path).map_err(|error| explain("write", path, &error))
 }
 
-/// Reads a result file. The error is a sentence with the path and what is wrong.
+/// Reads a result file. The error is a sentence with the path and the cause.
 pub fn read(path: &Path) -> Result<RunResult, String> {
     let bytes =
         load(path, MAX_FILE_BYTES).map_err(|error| explain("read", path, &error).to_string())?;
@@ -48,7 +47,7 @@ fn explain(verb: &str, path: &Path, error: &io::Error) -> io::Error {
     output::explain(&format!("{verb} the result file {}", path.display()), error)
 }
 
-/// The content of a file of at most `limit` bytes. A pipe does not tell its length beforehand.
+/// The content of a file of at most `limit` bytes. A pipe does not know its length beforehand.
 fn load(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path)?;
@@ -61,16 +60,16 @@ fn load(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Err(io::Error::other(format!("it is larger than {limit} bytes")))
 }
 
-/// The one field that tells what a file is.
+/// The field that identifies the file's form.
 #[derive(Deserialize)]
 struct Form {
     schema: Option<String>,
 }
 
-/// The form before this one: no version of it was released.
+/// The form before this one; no release used it.
 const OLD_SCHEMA: &str = "ipcmark/1";
 
-/// Reads the content of a result file. The error says what is wrong.
+/// Reads the content of a result file. The error states the cause.
 pub fn parse(bytes: &[u8]) -> Result<RunResult, String> {
     let form: Form = serde_json::from_slice(bytes).map_err(|error| describe(&error, bytes))?;
     match form.schema.as_deref() {
@@ -89,7 +88,7 @@ pub fn parse(bytes: &[u8]) -> Result<RunResult, String> {
     Ok(result)
 }
 
-/// The result; an error says where in the file it is.
+/// The result; an error names the position in the file.
 fn model(bytes: &[u8]) -> Result<RunResult, String> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let result = serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -109,7 +108,8 @@ fn describe(error: &serde_json::Error, bytes: &[u8]) -> String {
     }
 }
 
-/// Whether the text ends within `4.5`: what is left of it is no number, which the parser does not take for an end.
+/// True if the text ends within a number such as `4.5`: the rest is not a number, and the parser does not report this
+/// as an early end.
 fn ends_within_number(error: &serde_json::Error, bytes: &[u8]) -> bool {
     let last = bytes.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = 1 + bytes.iter().filter(|byte| **byte == b'\n').count();

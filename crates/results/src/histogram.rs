@@ -9,7 +9,7 @@ use hdrhistogram::{
     serialization::{Deserializer, Serializer, V2DeflateSerializer},
 };
 
-/// The least time that is told from 0, in ns.
+/// The least time that is distinguished from 0, in ns.
 const LOW: u64 = 1;
 
 /// The longest time that can be recorded: one hour, in ns.
@@ -46,7 +46,7 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// Reads what [`encode`] wrote. Whatever the text, the memory it takes is bounded, and what is not
+/// Reads what [`encode`] wrote. The memory that it takes is bounded for any text; text that is not
 /// a histogram with the bounds of [`new_histogram`] is an error.
 pub fn decode(text: &str) -> Result<Histogram<u64>, String> {
     let bytes = BASE64_STANDARD.decode(text).map_err(|error| format!("not base64: {error}"))?;
@@ -76,7 +76,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, String> {
     if plain.len() > limit { Err("not a histogram: too long".into()) } else { Ok(plain) }
 }
 
-/// The counts of a plain form whose head is as [`encode`] writes it.
+/// The counts of a plain form, if its head is as [`encode`] writes it.
 fn check_head(plain: &[u8]) -> Result<&[u8], String> {
     let (head, counts) =
         plain.split_at_checked(PLAIN_HEAD).ok_or("not a histogram: its head is cut short")?;
@@ -93,8 +93,8 @@ fn check_head(plain: &[u8]) -> Result<&[u8], String> {
     Ok(counts)
 }
 
-/// Checks that the counts stay within the histogram and that their sum can be counted: the library
-/// relies on both.
+/// Checks that the counts stay within the histogram and that their sum does not overflow: the
+/// library relies on both.
 fn check_counts(mut bytes: &[u8]) -> Result<(), String> {
     let room = new_histogram().distinct_values() as u64;
     let (mut index, mut total) = (0_u64, 0_u64);
@@ -111,8 +111,8 @@ fn check_counts(mut bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The next entry of the counts: a count, or, negative, how many counts are zero. Each is a zigzag
-/// integer of 7 bits a byte, of which a ninth byte counts whole.
+/// The next entry of the counts: a count, or, if negative, the number of zero counts. Each is a
+/// zigzag integer of 7 bits a byte, except a ninth byte, which has 8.
 fn next_entry(bytes: &mut &[u8]) -> Result<Option<i64>, String> {
     let mut value = 0_u64;
     for at in 0..9 {

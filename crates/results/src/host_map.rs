@@ -1,4 +1,4 @@
-//! What was found between each two ranks of a job: a map for each row that was measured between them.
+//! The times between each two ranks of a job: a map for each row that was measured between them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
 /// The pairs of one row: of one transport, payload, wait and so on.
 #[derive(Clone, Debug)]
 pub struct HostMap<'a> {
-    /// The row, as one of the pairs has it.
+    /// The row's identity, from one of the pairs.
     pub identity: &'a Identity,
     /// The ranks, by their numbers.
     pub ranks: BTreeMap<u32, &'a RankPlace>,
@@ -26,38 +26,38 @@ pub struct HostMap<'a> {
 pub struct HostPair<'a> {
     /// Its case.
     pub case: &'a Case,
-    /// The median of its samples, wherever the processors stood; of a stream the mean time of a message. None where it was
+    /// The median of its samples over all processor positions; for a stream the mean time of a message. None if it was
     /// not measured.
     pub time: Option<Figure>,
-    /// True if both ranks are on hosts of one name.
+    /// True if both ranks are on hosts with the same name.
     pub is_one_host: bool,
 }
 
-/// A pair that takes another time than most.
+/// A pair whose time differs from that of most pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
     /// The ranks of leader and follower.
     pub pair: (u32, u32),
     /// Its time.
     pub time: Figure,
-    /// The median of all pairs that it was judged among.
+    /// The median of all pairs that it was compared with.
     pub usual_ns: f64,
-    /// How many these are.
+    /// The number of these pairs.
     pub among: usize,
     /// True if these are pairs on one host.
     pub is_one_host: bool,
 }
 
-/// Among fewer pairs none is told to be another than most.
+/// The fewest pairs among which an outlier is reported.
 const FEWEST: usize = 5;
 
-/// So many scaled median absolute deviations from the median.
+/// The limit in scaled median absolute deviations from the median.
 const FAR: f64 = 3.0;
 
-/// What makes the median absolute deviation of normal values their standard deviation.
+/// The factor from the median absolute deviation of normal values to their standard deviation.
 const SCALE: f64 = 1.4826;
 
-/// The maps of a result, in the order of its groups; none where it is not of each two ranks of a job.
+/// The maps of a result, in the order of its groups; empty if it was not measured between each two ranks of a job.
 pub fn host_maps(result: &RunResult) -> Vec<HostMap<'_>> {
     let mut maps: Vec<(Identity, HostMap)> = Vec::new();
     for case in &result.cases {
@@ -79,7 +79,7 @@ pub fn host_maps(result: &RunResult) -> Vec<HostMap<'_>> {
     maps.into_iter().map(|(_, map)| map).collect()
 }
 
-/// What the pairs of a map have in common. A host can have another version of the library.
+/// The part of an identity that the pairs of a map share. Hosts can have different versions of the library.
 fn row_of(identity: &Identity) -> Identity {
     Identity { between: None, library_version: None, ..identity.clone() }
 }
@@ -94,8 +94,8 @@ impl<'a> HostMap<'a> {
         self.pairs.insert((leader.rank, follower.rank), pair);
     }
 
-    /// The pairs that take another time than most of their kind, on one host or on two: further from the median of the
-    /// logarithms than three scaled median absolute deviations, and with an interval that does not hold the median.
+    /// The pairs whose time differs from most of their kind, on one host or on two: further from the median of the
+    /// logarithms than three scaled median absolute deviations, and with an interval that does not contain the median.
     pub fn outliers(&self) -> Vec<Outlier> {
         let mut found: Vec<Outlier> =
             [true, false].into_iter().flat_map(|is_one_host| self.among(is_one_host)).collect();

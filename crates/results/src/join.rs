@@ -1,11 +1,11 @@
-//! Several results of one sitting made into one: what a sweep measures point by point.
+//! Joins several results of one sitting into one: a sweep measures point by point.
 
 use crate::model::{Case, Outcome, RunDistance, RunDistances, RunResult, Trial};
 use crate::obstacles::ONE_DISTANCE;
 
 impl RunResult {
-    /// Adds what another run of the same sitting on the same machine has measured: its cases, its rounds behind those that
-    /// are there, its distances among them. What is said of the run and the machine stays what it was.
+    /// Adds the measurements of another run of the same sitting on the same machine: its cases, its rounds after the
+    /// existing ones, and its distances. The facts about the run and the machine stay unchanged.
     pub fn join(&mut self, mut more: RunResult) {
         let rounds = self.rounds.len() as u32;
         let blocks = [&*self, &more].map(blocks);
@@ -58,13 +58,13 @@ fn trials_mut(case: &mut Case) -> impl Iterator<Item = &mut Trial> {
     measurement.into_iter().flat_map(|measurement| measurement.trials_mut())
 }
 
-/// Blocks of a result, by which shares are weighted.
+/// The number of blocks of a result, as the weight of its shares.
 fn blocks(result: &RunResult) -> f64 {
     let trials = result.cases.iter().flat_map(|case| case.trials());
     trials.map(|trial| trial.blocks.len() as f64).sum()
 }
 
-/// Where distances have gone, by their places before.
+/// The new indices of distances, by their old indices.
 struct Moved {
     old: Vec<u32>,
     new: Vec<u32>,

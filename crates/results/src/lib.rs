@@ -1,9 +1,9 @@
 //! The result schema, its statistics and its file.
 //!
-//! [`RunResult`] is what a run measured; [`schema`] describes it for other programs; [`Times`] hold
-//! every sample in a histogram, with what is read from it; [`write_atomically`] and [`read`] move a
-//! result to and from its file. [`groups`] says what stands in one ranking, [`compare_runs`] and
-//! [`compare_pairs`] what changed between two sides.
+//! [`RunResult`] holds the measurements of a run; [`schema`] describes it for other programs;
+//! [`Times`] hold every sample in a histogram, with its statistics; [`write_atomically`] and
+//! [`read`] move a result to and from its file. [`groups`] divides the rows into rankings;
+//! [`compare_runs`] and [`compare_pairs`] find the changes between two sides.
 
 mod advice;
 mod best;

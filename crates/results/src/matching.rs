@@ -1,4 +1,4 @@
-//! The rows of two sides, each of one or more results, found in one another.
+//! Matches the rows of two sides, each of one or more results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ pub(crate) struct Matched<'a> {
 /// One row in the results of a side.
 #[derive(Default)]
 pub(crate) struct Cases<'a> {
-    /// One entry a result: the row, where it was measured there.
+    /// One entry a result: the row, if it was measured there.
     pub rows: Vec<Option<Row<'a>>>,
     /// A case that was not measured; a failed one, if there is one.
     pub unmeasured: Option<&'a Case>,
 }
 
-/// The properties by which a row of one result is found in another. The settings, which are what most comparisons are
-/// about, belong to them only where one result has a row in several settings.
+/// The properties that identify a row in several results. The settings are the subject of most comparisons, so they are
+/// included only if one result has a row in several settings.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Match<'a> {
     pub key: Key,
@@ -57,7 +57,7 @@ impl<'a> Cases<'a> {
         self.rows.iter().flatten().next().copied()
     }
 
-    /// True if a run of it failed: then it has failed, whatever became of the others.
+    /// True if a run of the row failed: then the row failed, whatever the other runs did.
     pub(crate) fn has_failed(&self) -> bool {
         self.unmeasured.is_some_and(|case| case.status() == Status::Failed)
     }

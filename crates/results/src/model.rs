@@ -1,4 +1,4 @@
-//! The result of a run, as it is written and read. A unit stands in every name.
+//! The result of a run, as it is written and read. Every name of a quantity contains its unit.
 
 mod blocks;
 mod case;
@@ -52,7 +52,7 @@ pub struct RunResult {
     pub planned_cases: u64,
     /// The command and its start.
     pub run: Run,
-    /// What it took; of several in one, together. Absent in results of older versions.
+    /// The duration of the run; of several joined runs, the sum. Absent in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<RunTime>,
     /// The machine.
@@ -104,7 +104,7 @@ pub struct Run {
     pub command: Vec<String>,
     /// The version of ipcmark.
     pub version: String,
-    /// The number that the order of the sessions and the checked payloads were made from.
+    /// The seed of the order of the sessions and of the checked payloads.
     pub seed: u64,
 }
 
@@ -123,14 +123,14 @@ pub struct Environment {
     pub os: String,
     /// The hypervisor, or `none` on bare metal.
     pub hypervisor: String,
-    /// Frequency governor of the leader's processor, where the system tells.
+    /// Frequency governor of the leader's processor, if the system reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// `namespaces`, or `off` with the reason.
     pub sandbox: String,
-    /// The processors of the processes, in words: `leader on cpu 0, follower on cpu 1, two cores …`.
+    /// The processors of the processes, as text: `leader on cpu 0, follower on cpu 1, two cores …`.
     pub placement: String,
     /// The facts that `ipcmark doctor` shows, of the processors of this run, before its first trial.
     pub facts: Vec<MachineFact>,

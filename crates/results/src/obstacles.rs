@@ -1,4 +1,4 @@
-//! Obstacles: why the files of two sides do not tell what changed. Two files are two moments of a machine.
+//! Obstacles: reasons why the files of two sides do not allow a verdict. Two files are two moments of a machine.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::{
     stats::LEAST_RUNS,
 };
 
-/// The ratio up to which two bare round trips are of one distance.
+/// The greatest ratio between two bare round trips of the same distance.
 pub(crate) const ONE_DISTANCE: f64 = 1.15;
 
-/// Why no row of two sides can be told to be faster, slower or the same.
+/// A reason why no row of two sides can be called faster, slower or the same.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Obstacle {
     /// A side has fewer runs than [`LEAST_RUNS`].
@@ -20,7 +20,7 @@ pub enum Obstacle {
         /// Runs of the new side.
         new: usize,
     },
-    /// One run stands on both sides.
+    /// The same run is on both sides.
     SharedRun,
     /// The runs differ in a property of the machine.
     Environment {
@@ -29,9 +29,9 @@ pub enum Obstacle {
         /// Its values, at least two.
         values: BTreeSet<String>,
     },
-    /// There is no distance between the processors that all runs have in common.
+    /// The runs have no distance between the processors in common.
     Distances {
-        /// What a bare round trip took at the reference distance of each run of the base; none where it was not probed.
+        /// The bare round trip at the reference distance of each run of the base; none if the run was not probed.
         base: Vec<Option<f64>>,
         /// The same of the new side.
         new: Vec<Option<f64>>,
@@ -41,15 +41,15 @@ pub enum Obstacle {
 /// A distance that all runs have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SharedDistance {
-    /// What a bare round trip took at it: geometric mean over the runs. None where nothing was probed.
+    /// The bare round trip at this distance: geometric mean over the runs. None if nothing was probed.
     pub floor_ns: Option<f64>,
-    /// Which of its own distances it is for each run of the base.
+    /// The index of this distance among the distances of each run of the base.
     pub base: Vec<Option<u32>>,
     /// The same of the new side.
     pub new: Vec<Option<u32>>,
 }
 
-/// Everything that stands in the way of a verdict but the distances.
+/// All obstacles except the distances.
 pub(crate) fn obstacles(base: &[&RunResult], new: &[&RunResult]) -> Vec<Obstacle> {
     let mut all = Vec::new();
     if base.len().min(new.len()) < LEAST_RUNS {
@@ -92,7 +92,8 @@ fn environments(base: &[&RunResult], new: &[&RunResult]) -> impl Iterator<Item =
     })
 }
 
-/// The distance that all runs have in common, the one with most blocks in the run that has fewest of them.
+/// The distance that all runs have in common. Of several, the one that maximizes its smallest share of blocks in any
+/// run.
 pub(crate) fn shared_distance(
     base: &[&RunResult],
     new: &[&RunResult],
@@ -112,7 +113,7 @@ pub(crate) fn shared_distance(
     Ok(SharedDistance { floor_ns: Some(floor_ns), base: places, new })
 }
 
-/// What a bare round trip took at the distance at which the rows of a run are compared.
+/// The bare round trip at the distance at which the rows of a run are compared.
 fn reference(run: &RunResult) -> Option<f64> {
     let distances = run.distances.as_ref()?;
     Some(distances.all.get(distances.reference? as usize)?.floor_round_trip_ns)
@@ -131,7 +132,7 @@ fn shared(runs: &[&RunDistances]) -> Option<(f64, Vec<Option<u32>>)> {
     Some((floor_ns, best.into_iter().map(|at| Some(at as u32)).collect()))
 }
 
-/// The distance of each run that is nearest to this one, if all of them are one distance.
+/// The index in each run of the distance nearest to this floor, if all of these are the same distance.
 fn places(runs: &[&RunDistances], floor_ns: f64) -> Option<Vec<usize>> {
     let places: Vec<usize> =
         runs.iter().map(|run| nearest(run, floor_ns)).collect::<Option<_>>()?;
@@ -140,7 +141,7 @@ fn places(runs: &[&RunDistances], floor_ns: f64) -> Option<Vec<usize>> {
     (greatest <= least * ONE_DISTANCE).then_some(places)
 }
 
-/// The distance of a run at which a bare round trip is nearest to this one.
+/// The index of the run's distance whose bare round trip is nearest to this one.
 pub(crate) fn nearest(run: &RunDistances, floor_ns: f64) -> Option<usize> {
     let off = |at: &usize| (run.all[*at].floor_round_trip_ns / floor_ns).ln().abs();
     (0..run.all.len()).min_by(|one, other| off(one).total_cmp(&off(other)))

@@ -21,28 +21,28 @@ use crate::{
     replacement::{Replacement, remove_stale},
 };
 
-/// Writes a text so that whoever reads the file sees the old one or the new one, whole.
+/// Writes a text so that a reader of the file sees the old content or the new content, whole.
 ///
-/// The text goes into a new file beside the target, which then takes the target's name. What
-/// [`is_stream`] is written to directly, and so is a file whose directory takes no new files or
-/// that is a mount of its own. A link is followed where it belongs to this user or to root.
+/// The text goes into a new file beside the target, which is then renamed to the target. It is written directly if the
+/// target [`is_stream`], is a mount point, or lies in a directory that takes no new files. A link is followed if it
+/// belongs to this user or to root.
 pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
     write_bytes(path, text.as_bytes())
 }
 
-/// The same of what is no text.
+/// As [`write_text`], for bytes.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes).map_err(|error| explain(&format!("write {}", path.display()), &error))
 }
 
-/// True if what is written to `path` cannot be replaced later: a pipe, a terminal, a device, or a
-/// descriptor such as `/dev/stdout`. A result belongs there once, when it is complete.
+/// True if data written to `path` cannot be replaced later: a pipe, a terminal, a device, or a descriptor such as
+/// `/dev/stdout`. A result must be written there once, when it is complete.
 pub fn is_stream(path: &Path) -> bool {
     Destination::find(path).is_ok_and(|place| place.kind() == Kind::Stream)
 }
 
-/// Finds out whether a file of this user's own is at `path`: false where nothing is. What strangers have left in a
-/// directory that is open to all is refused, and so is what is no file.
+/// Checks for a regular file at `path`: false if nothing is there. Refuses a file that another user left in a
+/// world-writable directory, and anything that is not a regular file.
 pub fn check_file(path: &Path) -> io::Result<bool> {
     match usable(path)?.kind() {
         Kind::Nothing => Ok(false),
@@ -51,7 +51,7 @@ pub fn check_file(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// An error that says what was tried on which file, and what helps.
+/// An error with the operation, its object and a remedy.
 pub(crate) fn explain(what: &str, error: &io::Error) -> io::Error {
     let remedy = match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EFBIG) => "; allow larger files: ulimit -f unlimited",
@@ -61,14 +61,14 @@ pub(crate) fn explain(what: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {what}: {error}{remedy}"))
 }
 
-/// Finds out whether a file can be written, without changing what is there. What killed runs left beside
-/// it is removed.
+/// Checks that a file can be written, without changing what is there. Removes the files that killed runs left beside
+/// it.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     let place = usable(path)?;
     remove_stale(&place.directory_path());
     match place.kind() {
         Kind::Nothing => Replacement::beside(&place).map(drop),
-        // Opened without a thought, a FIFO would block, and its reader would see it end.
+        // Opening a FIFO would block, and its reader would see end of file.
         _ => {
             Ok(faccessat(place.directory(), place.name(), AccessFlags::W_OK, AtFlags::AT_EACCESS)?)
         }
@@ -86,7 +86,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// The place of a file that can be written.
+/// The place of a file, if the file can be written.
 fn usable(path: &Path) -> io::Result<Destination> {
     let place = Destination::find(path)?;
     place.refuse_strangers()?;
@@ -97,14 +97,14 @@ fn usable(path: &Path) -> io::Result<Destination> {
     }
 }
 
-/// Writes into the file that is there, as it stands.
+/// Overwrites the existing file in place.
 fn overwrite(place: &Destination, bytes: &[u8]) -> io::Result<()> {
     let mut target = File::from(place.open()?);
     target.set_len(0)?;
     target.write_all(bytes)
 }
 
-/// Puts a new file in the place of the old one.
+/// Replaces the old file by a new one.
 fn replace(place: &Destination, bytes: &[u8]) -> io::Result<()> {
     let mut replacement = Replacement::beside(place)?;
     replacement.fill(bytes)?;

@@ -1,4 +1,4 @@
-//! Placing: once a run is over its probes are divided into distances, and what each trial measured is placed at them.
+//! Placing: after a run its probes are divided into distances, and the measurements of each trial are placed at them.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::{
     stats::{self, Distances},
 };
 
-/// Samples of the blocks of a trial whose probes lie close together.
+/// Samples of the blocks of a trial with nearly equal probes.
 #[derive(Clone, Debug)]
 pub struct PlacedSamples {
-    /// The probes; none where they differ or there are none.
+    /// The value of the probes; none if they differ or there are none.
     pub probe_ns: Option<f64>,
     /// The samples in their text form.
     pub histogram: String,
 }
 
-/// Places a result: fills in its distances and what each trial measured at them. `samples` has those of each trial, by
-/// its number and its round, of each case.
+/// Places a result: fills in its distances and the measurements of each trial at them. `samples` holds the samples of
+/// each trial of each case, by case index, trial number and round.
 ///
 /// # Errors
 /// A histogram of `samples` cannot be read.
@@ -59,8 +59,8 @@ pub fn place(
     Ok(())
 }
 
-/// The part of a bare round trip that an event must take at least. A message of a stream need not wait for the line of the
-/// one before: it has none.
+/// The least share of a bare round trip that an event must take. A message of a stream need not wait for the line of
+/// the message before, so a stream has no such minimum.
 fn floors_an_event(measurement: &Measurement) -> Option<f64> {
     match measurement {
         Measurement::RoundTrips(_) => Some(1.0),
@@ -123,7 +123,7 @@ pub(crate) fn clock_free_at(
     .collect()
 }
 
-/// How far a row follows its probes, at each distance.
+/// The elasticity of a row's time with its probes, at each distance.
 fn elasticities(distances: &Distances, trials: &[Trial]) -> Vec<f64> {
     let of = |distance| {
         let sessions = trials.iter().map(|trial| clock_free_at(distances, &trial.blocks, distance));
@@ -172,12 +172,12 @@ fn settled(blocks: &[stats::Block]) -> Option<bool> {
     stats::steadiness(&means).map(|steadiness| steadiness.settled)
 }
 
-/// What a block takes where its probes are the distance's median.
+/// The time of a block whose probes are the distance's median.
 fn location(blocks: &[stats::Block], floor_ns: f64, elasticity: f64) -> Option<f64> {
     stats::adjusted_location(blocks, floor_ns, elasticity).map(f64::exp)
 }
 
-/// The median of each block divided by its own probes. Where both processors take turns on one, it says nothing.
+/// The median of each block divided by its own probes. It is meaningless if both processes take turns on one processor.
 fn floor_multiple(blocks: &[stats::Block]) -> Option<f64> {
     let multiples: Vec<f64> = blocks
         .iter()
@@ -186,7 +186,8 @@ fn floor_multiple(blocks: &[stats::Block]) -> Option<f64> {
     stats::median(&multiples)
 }
 
-/// The median of the ratio of two neighbours' clock-free means, turn by turn, over the blocks that `counts`.
+/// The median ratio of the row's to the reference's clock-free mean, turn by turn, over the blocks for which `counts`
+/// is true.
 fn multiple(
     row: &Blocks,
     reference: &Blocks,
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_multiple_is_of_neighbours_only() {
-        // Every second turn is ten times slower for both: a bad moment of the machine.
+        // Every second turn is ten times slower for both, as in a disturbance of the machine.
         let row: Vec<_> =
             (0..20).map(|turn| (turn, if turn % 2 == 0 { 300.0 } else { 3000.0 }, 70.0)).collect();
         let bare: Vec<_> =

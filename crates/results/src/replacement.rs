@@ -1,6 +1,5 @@
-//! A file that takes the place of another, whole. While it is written it has no name, so that a process that
-//! is killed leaves nothing. For the moment in which it needs one, and where the file system has no files
-//! without a name, it has one by which it is found later.
+//! A file that replaces another, whole. While it is written it has no name, so a killed process leaves nothing. It gets
+//! a recognizable name only for the moment of the replacement, and for longer on file systems without unnamed files.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,10 +25,10 @@ use crate::destination::Destination;
 /// The number of names that are tried.
 const ATTEMPTS: u32 = 16;
 
-/// A new file, in the directory of the one whose place it is to take; removed when it is dropped.
+/// A new file, in the directory of its target; removed when it is dropped.
 pub(crate) struct Replacement<'a> {
     place: &'a Destination,
-    /// Locked, so that it is not taken for one that a killed process left.
+    /// Locked, so that it is not mistaken for a file that a killed process left.
     file: Flock<File>,
     name: Option<OsString>,
 }
@@ -49,7 +48,7 @@ impl<'a> Replacement<'a> {
         Ok(Self { place, file: locked(file)?, name: Some(name) })
     }
 
-    /// Writes the text into it, and gives it the permissions of this user's file that is there.
+    /// Writes the text and applies the permissions of the existing file, if this user owns it.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         match self.place.own_mode() {
@@ -58,8 +57,8 @@ impl<'a> Replacement<'a> {
         }
     }
 
-    /// Gives it the target's name. Nothing is forced to the disk: after a crash of the machine there is
-    /// nothing to go on with, and disk traffic would disturb the next case.
+    /// Renames it to the target. Nothing is synced to disk: after a crash of the machine a result is of no use for a
+    /// resumption, and disk traffic would disturb the next case.
     pub(crate) fn take_place(mut self) -> io::Result<()> {
         let target = self.place.name();
         if self.name.is_none() {
@@ -79,7 +78,7 @@ impl<'a> Replacement<'a> {
         Ok(renameat(directory, name.as_os_str(), directory, self.place.name())?)
     }
 
-    /// Gives a file without a name this one, which nothing may have.
+    /// Links a file without a name to this name, which must not exist yet.
     fn link(&self, name: &OsStr) -> io::Result<()> {
         let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let directory = self.place.directory();
@@ -90,15 +89,14 @@ impl<'a> Replacement<'a> {
 impl Drop for Replacement<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // After the rename there is nothing of this name any more.
+            // After the rename nothing has this name any more.
             let directory = self.place.directory();
             let _ = unlinkat(directory, name.as_os_str(), UnlinkatFlags::NoRemoveDir);
         }
     }
 }
 
-/// Removes the files that replacements of killed processes of this user left in a directory; returns their
-/// paths.
+/// Removes the files that this user's killed processes left in a directory; returns their paths.
 pub fn remove_stale(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_temporary));
@@ -116,7 +114,7 @@ fn is_stale(path: &Path) -> bool {
     file.is_ok_and(|file| is_own(&file) && locked(file).is_ok())
 }
 
-/// Takes a name that nothing in the directory has.
+/// Takes a name that does not exist in the directory.
 fn free_name<T>(take: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(OsString, T)> {
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..ATTEMPTS {
@@ -130,7 +128,7 @@ fn free_name<T>(take: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(OsString,
     Err(last)
 }
 
-/// Whether it is a name as [`free_name`] makes them.
+/// True for a name that [`free_name`] makes.
 fn is_temporary(name: &str) -> bool {
     let numbers = name.strip_prefix(".ipcmark-").and_then(|rest| rest.strip_suffix(".tmp"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -140,19 +138,19 @@ fn is_temporary(name: &str) -> bool {
 }
 
 fn nameless(place: &Destination) -> io::Result<File> {
-    // A name can only be given where the system shows the descriptor.
+    // A name can only be given if the system shows the descriptor.
     fs::metadata("/proc/self/fd")?;
     create(place, ".".as_ref(), OFlag::O_TMPFILE)
 }
 
 fn create(place: &Destination, name: &OsStr, how: OFlag) -> io::Result<File> {
-    // As any other program's file: the umask decides.
+    // As for any other program's file, the umask decides.
     let mode = Mode::from_bits_truncate(0o666);
     let flags = how | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
     Ok(openat(place.directory(), name, flags, mode)?.into())
 }
 
-/// What file systems and kernels without `O_TMPFILE` say.
+/// True for the errors of file systems and kernels without `O_TMPFILE`.
 fn has_no_nameless(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);
     matches!(errno, Some(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::ENOENT | Errno::EINVAL))

@@ -1,4 +1,4 @@
-//! Cases made into rows, and rows into groups: a ranking each.
+//! Makes cases into rows, and rows into groups, each of which is a ranking.
 
 use std::{
     cmp::Reverse,
@@ -18,7 +18,7 @@ use crate::{
     stats::{self, Interval},
 };
 
-/// Rows that may be compared with one another; the fastest first, unless their payloads differ.
+/// Rows that may be compared with one another, the fastest first unless their payloads differ.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
     /// The properties that its rows have in common.
@@ -40,36 +40,36 @@ pub struct Key {
     pub silent_subscribers: u32,
     /// Number of pairs that ran at once.
     pub pairs: u32,
-    /// Payload in bytes and its bytes that are touched; absent where they make no difference, so that all
-    /// payloads stand in one group.
+    /// Payload in bytes and the bytes of it that are touched; absent if they make no difference, so that all payloads
+    /// are in one group.
     pub payload: Option<(u64, Touch)>,
     /// The way a receiver waits.
     pub wait: Wait,
     /// The way messages are offered.
     pub load: Load,
-    /// The ranks between which it was measured, where each two of a job were: pairs did not take turns.
+    /// The ranks between which it was measured, if each two ranks of a job were measured: pairs did not take turns.
     pub between: Option<(u32, u32)>,
 }
 
-/// A measured case. Times are those of an event in ns, at the run's reference distance where it has distances; what was
-/// experienced overall, the tail included, is said to be so.
+/// A measured case. Times are those of an event in ns, at the run's reference distance if it has distances. Figures
+/// over all distances, the tail included, are labelled as such.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// The case.
     pub case: &'a Case,
     /// Its trials, at least one.
     pub trials: &'a [Trial],
-    /// The distance at which rows are compared; none where there are no distances.
+    /// The distance at which rows are compared; none if there are no distances.
     pub distance: Option<u32>,
-    /// Processors that the run could use; 0 where that is not known.
+    /// Processors that the run could use; 0 if unknown.
     pub cpus: u32,
     /// The rounds of the run, by their numbers.
     pub rounds: &'a [RoundRecord],
-    /// Its rank in its group; none where the rows of a group are not ranked, or it has no time.
+    /// Its rank in its group; none if the rows of the group are not ranked, or the row has no time.
     pub rank: Option<Rank>,
 }
 
-/// A rank: rows that the trials do not tell apart have the same one.
+/// A rank: rows that the trials do not distinguish have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// One more than the number of rows in better ranks.
@@ -78,7 +78,7 @@ pub struct Rank {
     pub shared: bool,
 }
 
-/// A figure of a row, with the interval in which it lies with 95 % confidence, where there are trials enough for one.
+/// A figure of a row, with its 95 % confidence interval if there are enough trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The estimate.
@@ -99,7 +99,7 @@ pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
     found.into_iter().map(|(key, rows)| Group { key, rows: sorted(key, rows) }).collect()
 }
 
-/// The rows that were measured in at least `trials` trials, of which fewer have a place at the reference distance.
+/// The rows that were measured in at least `trials` trials, but have a location at the reference distance in fewer.
 pub fn thin(result: &RunResult, trials: usize) -> Vec<&Identity> {
     let distance = result.distances.as_ref().and_then(|distances| distances.reference);
     let rows = result.cases.iter().filter_map(|case| Row::of(case, distance));
@@ -112,13 +112,13 @@ fn sorted(key: Key, mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by(|a, b| a.order().cmp(&b.order()));
     if key.payload.is_some() {
         rank(&mut rows);
-        // Without a place at the reference distance a row stands behind those that have one.
+        // A row without a rank at the reference distance comes after those with one.
         rows.sort_by_key(|row| row.rank.map_or(usize::MAX, |rank| rank.number));
     }
     rows
 }
 
-/// Gives every row that has a time its rank.
+/// Ranks every row that has a time.
 fn rank(rows: &mut [Row]) {
     let timed: Vec<(usize, f64)> =
         (0..rows.len()).filter_map(|at| Some((at, rows[at].location()?.value))).collect();
@@ -142,7 +142,7 @@ fn rank(rows: &mut [Row]) {
 impl Key {
     /// The key of a case with this identity.
     pub fn of(identity: &Identity) -> Self {
-        // Nothing is moved, and nothing is touched but the head: the payload makes no difference.
+        // If the payload is not moved, and only its head is touched, the payload makes no difference.
         let is_unmoved = identity.span == Span::None && identity.touch == Touch::Head;
         Self {
             pattern: identity.pattern,
@@ -162,8 +162,8 @@ impl Key {
 }
 
 impl<'a> Row<'a> {
-    /// The row of a case at this distance, if it was measured. A row that could not be probed, such as
-    /// one whose messages leave no process, is at none.
+    /// The row of a case at this distance, if the case was measured. A row without probes, such as one whose messages
+    /// do not leave the process, has no distance.
     pub fn of(case: &'a Case, distance: Option<u32>) -> Option<Self> {
         let trials = case.trials();
         let is_probed = trials.iter().any(|trial| !trial.blocks.probe_before_ns.is_empty());
@@ -178,24 +178,24 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The same row, wherever its processors stood.
+    /// The same row over all processor positions.
     pub fn overall(&self) -> Self {
         Self { distance: None, ..*self }
     }
 
-    /// Its place among rows of the same time.
+    /// The order of rows with the same time.
     fn order(&self) -> impl Ord {
         let identity = &self.case.identity;
         (identity.payload_bytes, &identity.transport, &identity.options)
     }
 
-    /// A figure of each trial: the median over the trials.
+    /// The median over the trials of a figure of each trial.
     pub fn median(&self, figure: impl Fn(&Trial) -> f64) -> f64 {
         let figures: Vec<f64> = self.trials.iter().map(figure).collect();
         median(&figures).unwrap_or(0.0)
     }
 
-    /// The clock-free mean of each trial: what rows are ranked and compared by.
+    /// The clock-free mean of each trial, by which rows are ranked and compared.
     pub fn locations(&self) -> Vec<Option<f64>> {
         let of = |trial: &Trial| match self.distance {
             Some(_) => trial.at(self.distance)?.location_ns,
@@ -216,8 +216,8 @@ impl<'a> Row<'a> {
         Figure::of_trials(&self.locations().into_iter().flatten().collect::<Vec<_>>())
     }
 
-    /// A percentile of the samples. Up to p99 the mean over the trials; beyond, that of all trials together. None where the
-    /// samples cannot carry it.
+    /// A percentile of the samples: up to p99 the mean over the trials, beyond that the percentile of all trials
+    /// together. None if there are too few samples.
     pub fn percentile(&self, q: f64) -> Option<Figure> {
         let trials: Vec<Histogram<u64>> =
             self.times().filter_map(|times| times.samples().ok()).collect();
@@ -232,7 +232,7 @@ impl<'a> Row<'a> {
         Figure::of_trials(&trials.iter().filter_map(of_trial).collect::<Vec<_>>())
     }
 
-    /// The samples of all trials together; none where there are none or one cannot be read.
+    /// The samples of all trials together; none if there are none or one histogram cannot be read.
     pub fn histogram(&self) -> Option<Histogram<u64>> {
         let trials: Result<Vec<Histogram<u64>>, String> =
             self.times().map(Times::samples).collect();
@@ -256,33 +256,33 @@ impl<'a> Row<'a> {
         self.times().map(|times| times.count).sum()
     }
 
-    /// The longest of all trials, wherever it was measured.
+    /// The longest time of all trials, at any distance.
     pub fn max(&self) -> u64 {
         self.trials.iter().map(|trial| trial.times_ns.max).max().unwrap_or(0)
     }
 
-    /// CPU time of all processes a message.
+    /// CPU time of all processes per message.
     pub fn cpu_per_message(&self) -> f64 {
         self.median(Trial::cpu_ns_per_message)
     }
 
-    /// Context switches of all processes a message.
+    /// Context switches of all processes per message.
     pub fn switches_per_message(&self) -> f64 {
         self.median(Trial::switches_per_message)
     }
 
-    /// Processors that all its processes together used on average: 2.0 is two that never rest.
+    /// The mean number of processors that all its processes together used: 2.0 is two that are always busy.
     pub fn cores(&self) -> Option<f64> {
         median(&self.trials.iter().filter_map(Trial::cores).collect::<Vec<_>>())
     }
 
-    /// What the trials of an open loop offered.
+    /// The offered messages of the trials of an open loop.
     fn offered(&self) -> impl Iterator<Item = &Offered> {
         self.trials.iter().filter_map(|trial| trial.offered.as_ref())
     }
 
-    /// The part of an open loop's messages that could not be sent at their time, of all trials together; none where
-    /// nothing was offered.
+    /// The share of an open loop's messages that could not be sent at their time, over all trials; none if nothing was
+    /// offered.
     pub fn late_share(&self) -> Option<f64> {
         let (late, intended) = self.offered().fold((0.0, 0.0), |(late, intended), one| {
             (late + one.late as f64, intended + one.intended as f64)
@@ -295,27 +295,28 @@ impl<'a> Row<'a> {
         median(&self.offered().map(Offered::sent_per_second).collect::<Vec<_>>())
     }
 
-    /// Messages a second that a stream carried, as received, at this distance; none for what is no stream.
+    /// Messages a second that a stream carried, as received, at this distance; none if it is not a stream.
     pub fn messages_per_second(&self) -> Option<f64> {
         let is_stream = self.trials.iter().any(|trial| trial.stream.is_some());
         self.location().filter(|_| is_stream).map(|figure| 1e9 / figure.value)
     }
 
-    /// Messages a second that a stream and those of the other pairs carried together: median over the trials; none where it
-    /// was alone.
+    /// Messages a second of a stream and the other pairs together: median over the trials; none if there were no other
+    /// pairs.
     pub fn all_pairs_per_second(&self) -> Option<f64> {
         let parts = self.trials.iter().filter_map(|trial| trial.stream.as_ref());
         median(&parts.filter_map(|parts| parts.all_pairs_per_second).collect::<Vec<_>>())
     }
 
-    /// What the slowest of several publishers delivered, as a part of what the fastest did: median over the trials; none
-    /// where there is one.
+    /// The share delivered by the slowest of several publishers, relative to the fastest: median over the trials; none
+    /// if there is one publisher.
     pub fn least_published(&self) -> Option<f64> {
         let parts = self.trials.iter().filter_map(|trial| trial.stream.as_ref());
         median(&parts.filter_map(|parts| parts.least_published).collect::<Vec<_>>())
     }
 
-    /// Threads of the processes that serve ends beside those that do so: the most of any trial; none where nobody looked.
+    /// Threads of the processes that serve ends, without the measuring threads: the maximum over the trials; none if
+    /// they were not counted.
     pub fn further_threads(&self) -> Option<u32> {
         let of_trial = |trial: &Trial| {
             let serving = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
@@ -327,21 +328,21 @@ impl<'a> Row<'a> {
         self.trials.iter().filter_map(of_trial).max()
     }
 
-    /// How deep the queue of a stream was, half of the time: median over the trials.
+    /// The median depth of a stream's queue: median over the trials.
     pub fn queue_depth(&self) -> Option<f64> {
         let depths = self.trials.iter().filter_map(|trial| trial.stream.as_ref()?.depth);
         median(&depths.map(|depth| depth.p50 as f64).collect::<Vec<_>>())
     }
 
-    /// What the call to publish took of a message's way, the writing of it included: median over the trials of the medians;
-    /// none for what is not measured one way.
+    /// The time of the call to publish, including writing the message: median over the trials of the medians; none if
+    /// it was not measured one way.
     pub fn send_ns(&self) -> Option<f64> {
         let calls = self.trials.iter().filter_map(|trial| trial.one_way.as_ref());
         median(&calls.map(|parts| parts.send_ns.p50 as f64).collect::<Vec<_>>())
     }
 
-    /// How far its times one way can be wrong, for the clocks of the ends differ: the least of the trials, for the same two
-    /// clocks were compared in all; none where nobody could compare them.
+    /// The largest possible error of its times one way, from the clock offset of the ends: the smallest of the trials,
+    /// because all compared the same two clocks; none if they could not be compared.
     pub fn clock_bound_ns(&self) -> Option<u64> {
         let offsets = self.trials.iter().filter_map(|trial| trial.one_way.as_ref()?.clock_offset);
         offsets.map(ClockOffset::bound_ns).min()
@@ -353,8 +354,8 @@ impl<'a> Row<'a> {
         median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
     }
 
-    /// Each turn divided by that of the reference beside it: median over the trials. What sleeps does so wherever the
-    /// processors stand.
+    /// Each turn divided by that of the reference beside it: median over the trials. For a row that sleeps, over all
+    /// processor positions.
     pub fn reference_multiple(&self) -> Option<f64> {
         let sleeps = self.case.identity.wait != Wait::Spin;
         let of = |trial: &Trial| match sleeps {
@@ -365,7 +366,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Samples lie within a step of the clock of where they are recorded; a percentile is interpolated over it.
+/// Samples lie within a step of the clock around their recorded value; a percentile is interpolated over it.
 const STEP_NS: f64 = 1.0;
 
 fn merged(trials: &[Histogram<u64>], q: f64) -> Option<Figure> {
@@ -388,7 +389,7 @@ impl Figure {
         }
     }
 
-    /// Half the width of its interval, as a part of it: the figure after `±`.
+    /// Half the width of its interval, relative to the figure: the number after `±`.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval.map(|interval| interval.relative_half_width())
     }

@@ -1,4 +1,4 @@
-//! The result file described for other programs, as a JSON Schema made from the model.
+//! The JSON Schema of the result file, for other programs, generated from the model.
 
 use schemars::schema_for;
 use serde_json::{Value, json};

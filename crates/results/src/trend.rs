@@ -1,5 +1,5 @@
-//! The trend of one row: its figures over many runs of one machine, and the points at which they changed. A change is
-//! named by the rules of a comparison of runs, and by no weaker ones.
+//! The trend of one row: its figures over many runs on one machine, and its change points. A change is reported under
+//! the same rules as in a comparison of runs.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,34 @@ use crate::{
 /// One run of a trend.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
-    /// What runs are grouped by: a commit, a version, or the run itself.
+    /// The label by which runs are grouped: a commit, a version, or the run itself.
     pub label: &'a str,
-    /// The run; of its cases only the row.
+    /// The run, with only this row among its cases.
     pub run: &'a RunResult,
 }
 
-/// The trend of a row over runs that were made alike: see [`circumstances`](crate::circumstances).
+/// The trend of a row over comparable runs: see [`circumstances`](crate::circumstances).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trend {
     /// One point a label, in the order in which they first occur.
     pub points: Vec<Point>,
-    /// The changes that the runs show, in that order.
+    /// The changes between these points, in their order.
     pub changes: Vec<ChangePoint>,
-    /// The fewest further runs with which a change could be told; 0 where it can be already.
+    /// The fewest further runs with which a change could be detected; 0 if it already can be.
     pub missing: usize,
-    /// What a bare round trip takes at the distance at which runs are compared; none where nothing was probed.
+    /// The bare round trip at the distance at which runs are compared; none if nothing was probed.
     pub floor_ns: Option<f64>,
 }
 
 /// The runs of one label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Their places among the moments.
+    /// The indices of its runs among the moments.
     pub runs: Vec<usize>,
     /// The time of the row: that of the only run, or the geometric mean over all.
     pub figure: Option<Figure>,
-    /// True if no run has the distance at which the others are compared: the figure is that of its own, and takes no
-    /// part in a comparison.
+    /// True if no run has the distance at which the others are compared: then the figure is at the run's own distance
+    /// and is not compared.
     pub is_apart: bool,
 }
 
@@ -58,7 +58,7 @@ pub fn trend(moments: &[Moment]) -> Trend {
     Trend { points, changes, missing, floor_ns: distance.floor_ns }
 }
 
-/// The places of the runs of each label, in the order in which the labels first occur.
+/// The indices of the runs of each label, in the order in which the labels first occur.
 fn grouped(moments: &[Moment]) -> Vec<Vec<usize>> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -84,7 +84,7 @@ fn point(moments: &[Moment], distance: &CommonDistance, runs: Vec<usize>) -> Poi
         [only] => Some(only),
         _ => Figure::of_trials(&figures.iter().map(|figure| figure.value).collect::<Vec<_>>()),
     };
-    // Two runs that have nothing to do with one another have an interval without bounds.
+    // Two unrelated runs can have an interval without finite bounds.
     let is_finite = |bounds: &Interval| bounds.low.is_finite() && bounds.high.is_finite();
     let figure =
         figure.map(|figure| Figure { interval: figure.interval.filter(is_finite), ..figure });
@@ -97,14 +97,16 @@ fn own_row(run: &RunResult) -> Option<Row<'_>> {
     Row::of(run.cases.first()?, reference)
 }
 
-/// The distance that most runs have, of several the one with most blocks: no two bare round trips at it differ by more than two of one distance do.
+/// The distance that most runs have; of several, the one that maximizes its smallest share of blocks in any run. Bare
+/// round trips at it differ by no more than two round trips of one distance.
 #[derive(Default)]
 struct CommonDistance {
     floor_ns: Option<f64>,
 }
 
 impl CommonDistance {
-    /// The row of a run at this distance; none where the run does not have it. A row that was not probed has none anyway.
+    /// The row of a run at this distance; none if the run does not have it. A row that was not probed is returned
+    /// unchanged.
     fn row<'a>(&self, run: &'a RunResult) -> Option<Row<'a>> {
         let case: &Case = run.cases.first()?;
         let row = Row::of(case, Some(0))?;
@@ -117,7 +119,7 @@ impl CommonDistance {
     }
 }
 
-/// The distance of a run that is this one, if it has it.
+/// The index of the run's distance at this floor, if it has one.
 fn place(run: &RunResult, floor_ns: f64) -> Option<u32> {
     let distances = run.distances.as_ref()?;
     let at = nearest(distances, floor_ns)?;
@@ -130,7 +132,7 @@ fn most_common_distance(moments: &[Moment]) -> CommonDistance {
     let mut floors: Vec<f64> =
         all.flat_map(|distances| &distances.all).map(|at| at.floor_round_trip_ns).collect();
     floors.sort_by(f64::total_cmp);
-    // Nearly equal candidates have the same runs: a hundred runs do not make hundreds of them.
+    // Nearly equal candidates match the same runs; a hundred runs need not give hundreds of candidates.
     floors.dedup_by(|next, kept| *next <= *kept * 1.01);
     let best = floors.into_iter().max_by(|a, b| {
         let [one, other] = [*a, *b].map(|floor_ns| shares(moments, floor_ns));
@@ -139,7 +141,7 @@ fn most_common_distance(moments: &[Moment]) -> CommonDistance {
     CommonDistance { floor_ns: best }
 }
 
-/// How many runs have a distance, and its share of the blocks in the run that has fewest of them.
+/// The number of runs that have a distance, and its smallest share of blocks in any of them.
 fn shares(moments: &[Moment], floor_ns: f64) -> (usize, f64) {
     let share = |moment: &Moment| {
         let at = place(moment.run, floor_ns)?;

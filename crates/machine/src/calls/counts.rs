@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 /// Numbers of system calls below this one are counted; there are fewer than 500 on any architecture.
 const NUMBERS: usize = 1024;
 
-/// What one call was made for so far. In a page that the tracer shares.
+/// The counts of one system call. In a page shared with the tracer.
 #[derive(Default)]
 pub(super) struct Count {
     pub(super) made: AtomicU64,

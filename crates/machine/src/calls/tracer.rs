@@ -1,4 +1,4 @@
-//! The process that counts: a child of the one that is counted, and its tracer until that has ended.
+//! The counting process: a child of the counted process, and its tracer until that process ends.
 
 use std::{
     collections::BTreeMap, fs::File, io::Read, mem, os::fd::AsRawFd, ptr, sync::atomic::Ordering,
@@ -14,11 +14,11 @@ use nix::{
 use super::counts::Counts;
 use crate::process::die_with_parent;
 
-/// Stops at calls carry this bit, and threads that are started are traced too.
+/// Marks stops at calls with this bit, and traces started threads too.
 const OPTIONS: c_int = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE;
 const AT_CALL: c_int = libc::SIGTRAP | 0x80;
 
-/// The word of a tracer that has begun.
+/// The message of a tracer that has started.
 const BEGUN: u8 = 0;
 
 /// Starts a process that traces this one, and waits until it does.
@@ -31,13 +31,13 @@ pub(super) fn start() -> Result<&'static Counts, Error> {
         ForkResult::Child => {
             drop(ours);
             let word = trace(counted, counts, &theirs);
-            // Nothing of the process that it was forked from is run at its end.
+            // No code of the parent process runs at its end.
             // SAFETY: ends this process.
             unsafe { libc::_exit(c_int::from(word)) }
         }
         ForkResult::Parent { child } => {
             drop(theirs);
-            // Where Yama asks for it. Elsewhere the kernel does not know the option.
+            // Required by Yama. Other kernels do not know the option.
             // SAFETY: names the process that may trace this one.
             unsafe { libc::prctl(libc::PR_SET_PTRACER, child.as_raw()) };
             begun(File::from(ours))?;
@@ -46,7 +46,7 @@ pub(super) fn start() -> Result<&'static Counts, Error> {
     }
 }
 
-/// Waits for the tracer's word.
+/// Waits for the tracer's message.
 fn begun(mut word: File) -> Result<(), Error> {
     let mut bytes = [0; 1];
     let refused = match word.read_exact(&mut bytes) {
@@ -58,9 +58,9 @@ fn begun(mut word: File) -> Result<(), Error> {
         .remedy("allow ptrace: kernel.yama.ptrace_scope below 2, or --cap-add SYS_PTRACE for a container"))
 }
 
-/// Zeroed memory that survives a fork as the same memory.
+/// Zeroed memory that stays shared across a fork.
 fn shared() -> Result<&'static Counts, Error> {
-    // SAFETY: new memory of the right size and alignment, for page boundaries have any; zeros are valid counts. It is never
+    // SAFETY: new memory of the right size; page boundaries satisfy any alignment; zeros are valid counts. It is never
     // unmapped.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -73,11 +73,11 @@ fn shared() -> Result<&'static Counts, Error> {
     }
 }
 
-/// Traces the process until it ends; the number of the error that kept it from that.
+/// Traces the process until it ends; returns the number of the error that prevented it.
 fn trace(counted: Pid, counts: &Counts, word: &impl AsRawFd) -> u8 {
     let _ = die_with_parent();
     let word = word.as_raw_fd();
-    // What is open in the process that is counted must close with it.
+    // Descriptors of the counted process must close when that process closes them.
     close_all_but(word);
     let begun = seize(counted.as_raw());
     let number = begun.err().map_or(BEGUN, |error| error as i32 as u8);
@@ -93,16 +93,16 @@ fn trace(counted: Pid, counts: &Counts, word: &impl AsRawFd) -> u8 {
 }
 
 fn close_all_but(kept: c_int) {
-    // SAFETY: closes descriptors of this process, which uses no other than the one kept.
+    // SAFETY: closes descriptors of this process, which uses none except the kept one.
     unsafe {
         libc::syscall(libc::SYS_close_range, 0, kept - 1, 0);
         libc::syscall(libc::SYS_close_range, kept + 1, c_int::MAX, 0);
     }
 }
 
-/// Attaches to the process and has it stop at its next call.
+/// Attaches to the process and makes it stop at its next call.
 fn seize(counted: pid_t) -> Result<(), Errno> {
-    // The process lets itself be traced a moment after the fork: where Yama asks for that.
+    // With Yama, the process permits the tracing shortly after the fork.
     let mut attempts = 0;
     while let Err(error) = ptrace(libc::PTRACE_SEIZE, counted, OPTIONS as usize) {
         attempts += 1;
@@ -114,15 +114,15 @@ fn seize(counted: pid_t) -> Result<(), Errno> {
     ptrace(libc::PTRACE_INTERRUPT, counted, 0)
 }
 
-/// The call that a thread is in: its number, and its third argument.
+/// The current call of a thread: its number, and its third argument.
 type InCall = BTreeMap<pid_t, (usize, u64)>;
 
-/// Lets every thread go on to its next call, until none is left.
+/// Lets every thread run to its next call, until none remains.
 fn follow(counts: &Counts) {
     let mut in_call = InCall::new();
     loop {
         let mut status = 0;
-        // SAFETY: fills in the status of any thread that is traced.
+        // SAFETY: fills in the status of any traced thread.
         let thread = unsafe { libc::waitpid(-1, &mut status, libc::__WALL) };
         if thread < 0 {
             match Errno::last() {
@@ -140,7 +140,7 @@ fn follow(counts: &Counts) {
                 note(thread, counts, &mut in_call);
                 (libc::PTRACE_SYSCALL, 0)
             }
-            // Stopped by a signal, and to stay so.
+            // Stopped by a signal; it must stay stopped.
             (
                 libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU,
                 libc::PTRACE_EVENT_STOP,
@@ -148,15 +148,15 @@ fn follow(counts: &Counts) {
             (_, event) if event != 0 => (libc::PTRACE_SYSCALL, 0),
             (signal, _) => (libc::PTRACE_SYSCALL, signal),
         };
-        // A thread that was killed meanwhile is told by the next wait.
+        // If a thread was killed meanwhile, the next wait reports it.
         let _ = ptrace(how, thread, passed_on as usize);
     }
 }
 
-/// Counts a call at its end.
+/// Records the start of a call, and counts the call at its end.
 fn note(thread: pid_t, counts: &Counts, in_call: &mut InCall) {
     let Some(info) = info(thread) else { return };
-    // SAFETY: which part of the union is filled in follows from `op`.
+    // SAFETY: `op` determines which part of the union is filled in.
     unsafe {
         match info.op {
             libc::PTRACE_SYSCALL_INFO_ENTRY => {
@@ -200,7 +200,8 @@ fn count(counts: &Counts, number: usize, len: u64, returned: Option<i64>) {
 /// Calls whose third argument is the length of the message that they have copied.
 const SENDING: [i64; 2] = [libc::SYS_mq_timedsend, libc::SYS_msgsnd];
 
-/// Calls that return the bytes which they have copied. `vmsplice` is none of them: it puts references to pages into a pipe.
+/// Calls that return the number of bytes they copied. `vmsplice` is not among them: it puts references to pages into a
+/// pipe.
 const CARRYING: [i64; 15] = [
     libc::SYS_read,
     libc::SYS_write,

@@ -9,11 +9,11 @@ use crate::pin::Pin;
 /// Steps of a round: about 5 µs.
 const STEPS: u32 = 8_192;
 
-/// The fastest of so many rounds counts: whatever disturbs one only makes it longer.
+/// The number of rounds, of which the fastest counts: disturbances only make a round longer.
 const ROUNDS: usize = 5;
 
-/// Nanoseconds of one step, a rotation and an addition that wait for one another, on the processor on which this
-/// thread runs. About two clock cycles in an optimised build. It touches no memory and takes some tens of µs.
+/// Nanoseconds of one step, a rotation and an addition that depend on each other, on the processor of this thread.
+/// About two clock cycles in an optimised build. It touches no memory and takes some tens of µs.
 pub fn canary_ns() -> f64 {
     (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
@@ -21,7 +21,7 @@ pub fn canary_ns() -> f64 {
 /// The same on one processor.
 ///
 /// # Errors
-/// A thread cannot be started, or not be pinned.
+/// A thread cannot be started or pinned.
 pub fn canary_on(cpu: u32) -> Result<f64, Error> {
     let measure = move || Pin::to(cpu).map(|_| canary_ns());
     let thread = thread::Builder::new().name("canary".into()).spawn(measure);
@@ -33,7 +33,7 @@ fn round() -> f64 {
     let start = Instant::now();
     let mut value = black_box(1_u64);
     for _ in 0..STEPS {
-        // No compiler reduces a chain that rotates.
+        // No compiler can simplify a chain with rotations.
         value = value.rotate_left(7).wrapping_add(0x9e37_79b9_7f4a_7c15);
     }
     black_box(value);

@@ -1,5 +1,5 @@
-//! The conditions of a measurement: what the machine took from it while it ran. Each is a snapshot, and
-//! `since` tells what has happened after an earlier one. What the system does not tell is `None`.
+//! The conditions of a measurement: the machine's disturbances while it ran. Snapshots hold counters, and `since`
+//! returns the changes after an earlier one. Values that the system does not report are `None`.
 
 mod canary;
 mod processes;
@@ -27,24 +27,24 @@ pub struct Snapshot {
     canary_ns: f64,
 }
 
-/// What happened between two snapshots.
+/// The changes between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
-    /// How long it took.
+    /// The time between them.
     pub elapsed_ns: u64,
-    /// What each processor did.
+    /// The use of each processor.
     pub processors: Option<Vec<ProcessorUse>>,
-    /// How long the control groups of this process were stopped for having used up their processor time.
+    /// The time for which this process's control groups were stopped because they had used up their processor time.
     pub throttling: Option<Throttling>,
-    /// The times of the threads, in the order in which they were given; `None` for one that has ended.
+    /// The times of the threads, in the given order; `None` for one that has ended.
     pub threads: Vec<Option<ThreadTime>>,
     /// Nanoseconds of a step of the canary, before and after.
     pub canary_ns: [f64; 2],
 }
 
 impl Snapshot {
-    /// The counters now, and those of `threads`. It takes about 100 µs, most of it for the canary, and so stands
-    /// outside of what is measured.
+    /// The counters now, and those of `threads`. It takes about 100 µs, mostly for the canary, so it must be taken
+    /// outside the measured time.
     pub fn now(threads: &[Thread]) -> Self {
         let files = Files::of_system();
         Self {
@@ -56,7 +56,7 @@ impl Snapshot {
         }
     }
 
-    /// What has happened since `earlier`, a snapshot of the same threads.
+    /// The changes since `earlier`, a snapshot of the same threads.
     pub fn since(&self, earlier: &Self) -> Conditions {
         let threads = self.threads.iter().zip(&earlier.threads);
         Conditions {
@@ -78,7 +78,7 @@ fn both<'a, T>(now: &'a Option<T>, then: &'a Option<T>) -> Option<(&'a T, &'a T)
 }
 
 impl Conditions {
-    /// The part of the time of these processors that the hypervisor gave to others.
+    /// The share of the time of these processors that the hypervisor gave to others.
     pub fn stolen_share(&self, cpus: &[u32]) -> Option<f64> {
         let used = self.processors.as_ref()?.iter().filter(|used| cpus.contains(&used.cpu));
         let (count, stolen) =
@@ -86,7 +86,7 @@ impl Conditions {
         (count > 0).then(|| stolen as f64 / (self.elapsed_ns.max(1) * count) as f64)
     }
 
-    /// How far the canary moved, as a part of its smaller value.
+    /// The change of the canary, relative to its smaller value.
     pub fn canary_shift(&self) -> f64 {
         let [before, after] = self.canary_ns;
         before.max(after) / before.min(after) - 1.0
@@ -106,7 +106,7 @@ mod tests {
         let conditions = Snapshot::now(&[thread]).since(&earlier);
         assert!(conditions.elapsed_ns >= 20_000_000);
         let time = conditions.threads[0].unwrap();
-        // The kernel brings it up to date at each tick, of which a busy host can leave some out.
+        // The kernel updates it at each tick, and a busy host can skip ticks.
         assert!(time.cpu_ns > 0, "{time:?}");
         assert!(conditions.canary_ns.iter().all(|ns| *ns > 0.0));
         assert!(conditions.canary_shift() >= 0.0);

@@ -1,4 +1,4 @@
-//! What processes and each of their threads used, from `/proc`. A process that ends while it is read is left out.
+//! The resources that processes and their threads used, from `/proc`. A process that ends while it is read is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct Processes {
     processes: BTreeMap<Identity, Process>,
 }
 
-/// A number can be given again, but not within the same tick.
+/// Identifies a process: a process number can be reused, but not within the same tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
     pid: i32,
@@ -36,33 +36,33 @@ struct Process {
     threads: BTreeMap<i32, (String, ThreadTime)>,
 }
 
-/// What processes used between two moments.
+/// The resources that processes used between two moments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessesUse {
-    /// The time between.
+    /// The time between the two moments.
     pub elapsed_ns: u64,
     /// Every process, by its number.
     pub processes: Vec<ProcessUse>,
 }
 
-/// What a process used between two moments.
+/// The resources that a process used between two moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessUse {
     /// Its number.
     pub pid: i32,
     /// Its name, of at most 15 bytes.
     pub name: String,
-    /// CPU time of all its threads, those among them that have ended.
+    /// CPU time of all its threads, including those that have ended.
     pub cpu_ns: u64,
-    /// Page faults that needed no reading from a disk.
+    /// Page faults that needed no disk read.
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults that needed one.
     pub major_faults: u64,
-    /// Its threads that still run.
+    /// Its threads that are still running.
     pub threads: Vec<ThreadUse>,
 }
 
-/// What a thread used between two moments.
+/// The resources that a thread used between two moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadUse {
     /// Its number.
@@ -73,7 +73,7 @@ pub struct ThreadUse {
     pub time: ThreadTime,
 }
 
-/// What `/proc/PID/stat` tells.
+/// Fields of `/proc/PID/stat`.
 struct Stat {
     identity: Identity,
     parent: i32,
@@ -92,7 +92,7 @@ impl Processes {
         Self::read(&files, all.into_iter().filter(|stat| tree.contains(&stat.identity.pid)))
     }
 
-    /// All processes that this one sees.
+    /// All processes that are visible to this one.
     pub fn all() -> Self {
         let files = Files::of_system();
         Self::read(&files, all(&files).into_iter())
@@ -108,7 +108,7 @@ impl Processes {
         Self { at_ns: now_ns(), processes }
     }
 
-    /// What these processes have used since `earlier`; those that were not there then, since their start.
+    /// The use of these processes since `earlier`; for processes that did not exist then, since their start.
     pub fn since(&self, earlier: &Self) -> ProcessesUse {
         let processes = self.processes.iter().map(|(identity, process)| {
             process.since(identity.pid, earlier.processes.get(identity))
@@ -176,7 +176,7 @@ fn all(files: &Files) -> Vec<Stat> {
     pids.filter_map(|pid| stat(pid, &files.text(&format!("proc/{pid}/stat"))?)).collect()
 }
 
-/// The name stands in parentheses and can hold anything.
+/// The name is in parentheses and can contain any character.
 fn stat(pid: i32, text: &str) -> Option<Stat> {
     let (start, rest) = text.rsplit_once(')')?;
     let name = one_line(start.split_once('(')?.1);
@@ -193,12 +193,12 @@ fn stat(pid: i32, text: &str) -> Option<Stat> {
     })
 }
 
-/// A process can give itself a name of several lines.
+/// A process can give itself a name with several lines.
 fn one_line(name: &str) -> String {
     name.replace(['\n', '\t'], "?")
 }
 
-/// The numbers of a process and everything below it.
+/// The numbers of a process and all its descendants.
 fn descendants(root: i32, all: &[Stat]) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     all.iter().for_each(|stat| children.entry(stat.parent).or_default().push(stat.identity.pid));
@@ -211,7 +211,7 @@ fn descendants(root: i32, all: &[Stat]) -> BTreeSet<i32> {
     tree
 }
 
-/// CPU time to the nanosecond, and with threads that have ended.
+/// CPU time to the nanosecond, including threads that have ended.
 pub(super) fn cpu_ns(pid: i32) -> Option<u64> {
     let time = clock_getcpuclockid(Pid::from_raw(pid)).ok()?.now().ok()?;
     Some(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
@@ -262,7 +262,7 @@ mod tests {
                 break used;
             }
         };
-        // SAFETY: the shell's own child, which it would kill itself if it were not killed.
+        // SAFETY: the shell's own child, which the shell would kill otherwise.
         unsafe { libc::kill(spinning, libc::SIGKILL) };
         let pids: Vec<i32> = used.processes.iter().map(|process| process.pid).collect();
         assert!(pids.contains(&shell.pid()) && pids.contains(&spinning), "{pids:?}");

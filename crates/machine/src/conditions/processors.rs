@@ -1,4 +1,4 @@
-//! What each processor has done, from `/proc/stat`.
+//! The use of each processor, from `/proc/stat`.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ struct Ticks {
     stolen: u64,
 }
 
-/// What one processor did between two moments. The kernel counts in ticks of 10 ms as a rule: below a second of
-/// time the shares are coarse.
+/// The use of one processor between two moments. The kernel usually counts in ticks of 10 ms, so shares of less than a
+/// second are coarse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorUse {
     /// Its number.
     pub cpu: u32,
-    /// Time in which it ran anything, interrupts among it.
+    /// Time in which it ran anything, including interrupts.
     pub busy_ns: u64,
-    /// Time in which it had nothing to do.
+    /// Time in which it was idle.
     pub idle_ns: u64,
-    /// Time in which it had to run and the hypervisor ran something else.
+    /// Time in which it had work and the hypervisor ran something else.
     pub stolen_ns: u64,
 }
 
@@ -37,13 +37,13 @@ impl Processors {
         (!processors.is_empty()).then_some(Self(processors))
     }
 
-    /// What each has done since `earlier`, those that came or went meanwhile left out.
+    /// The use of each since `earlier`, without those that came or went in between.
     pub fn since(&self, earlier: &Self) -> Vec<ProcessorUse> {
         let pairs = self.0.iter().filter_map(|(cpu, now)| Some((*cpu, now, earlier.0.get(cpu)?)));
         pairs.map(|(cpu, now, then)| now.since(then, cpu)).collect()
     }
 
-    /// The part of all time since the start of the system that was stolen.
+    /// The share of all time since the start of the system that was stolen.
     pub fn stolen_share(&self) -> f64 {
         let sum = |part: fn(&Ticks) -> u64| self.0.values().map(part).sum::<u64>() as f64;
         let all = sum(|ticks| ticks.busy + ticks.idle + ticks.stolen);
@@ -52,7 +52,7 @@ impl Processors {
 }
 
 impl Ticks {
-    /// The kernel lets idle times step back now and then.
+    /// The kernel sometimes decreases idle times.
     fn since(&self, then: &Self, cpu: u32) -> ProcessorUse {
         let tick = tick_ns();
         ProcessorUse {
@@ -64,12 +64,12 @@ impl Ticks {
     }
 }
 
-/// `cpu1 user nice system idle iowait irq softirq steal guest guest_nice`; guests count as users already.
+/// `cpu1 user nice system idle iowait irq softirq steal guest guest_nice`; guests are already counted as users.
 fn processor(line: &str) -> Option<(u32, Ticks)> {
     let mut words = line.strip_prefix("cpu")?.split(' ');
     let cpu = words.next()?.parse().ok()?;
     let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-    // Overflows only where the file is not the kernel's.
+    // Overflows only if the file is not the kernel's.
     let sum = |parts: &[usize]| {
         parts
             .iter()

@@ -1,4 +1,4 @@
-//! How long a thread ran, and how long it waited for a processor.
+//! The time that a thread ran, and the time that it waited for a processor.
 
 use crate::{clock, files::Files};
 
@@ -14,7 +14,7 @@ pub struct Thread {
 /// The times of a thread since its start, or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// Time in which it ran. The kernel brings it up to date at each tick and switch only.
+    /// Time in which it ran. The kernel updates it only at each tick and switch.
     pub cpu_ns: u64,
     /// Time in which it was ready to run and waited for a processor.
     pub run_delay_ns: u64,
@@ -42,7 +42,7 @@ impl ThreadTime {
         Some(Self { cpu_ns: clock::thread_cpu_ns(), ..time })
     }
 
-    /// What was added since `earlier`.
+    /// The increase since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),

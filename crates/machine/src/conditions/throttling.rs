@@ -6,17 +6,17 @@ use crate::{cgroup::Groups, files::Files};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThrottlingCounters(Throttling);
 
-/// How often and how long the control groups of this process were stopped.
+/// The number of stops of this process's control groups, and their duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which a group was stopped.
     pub periods: u64,
-    /// How long it was stopped, summed over the groups and their processors.
+    /// The time for which it was stopped, summed over the groups and their processors.
     pub stopped_ns: u64,
 }
 
 impl ThrottlingCounters {
-    /// The counters now; `None` where no group counts, for none is limited.
+    /// The counters now; `None` if no group counts, because none is limited.
     pub fn now(files: &Files) -> Option<Self> {
         let texts = Groups::of(files, "cpu")?.texts(files, "cpu.stat");
         let groups: Vec<Throttling> = texts.iter().filter_map(|text| counters(text)).collect();
@@ -30,7 +30,7 @@ impl ThrottlingCounters {
         })
     }
 
-    /// What was added since `earlier`.
+    /// The increase since `earlier`.
     pub fn since(&self, earlier: &Self) -> Throttling {
         Throttling {
             periods: self.0.periods.saturating_sub(earlier.0.periods),

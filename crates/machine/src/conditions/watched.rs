@@ -1,13 +1,13 @@
-//! Processes that are watched while something is measured, such as a library's daemon: what they use in some
-//! stretches of time. A start or a stop costs a system call a process.
+//! Processes that are watched during a measurement, such as a library's daemon: their use in selected intervals. A
+//! start or a stop costs one system call a process.
 
 use super::processes::{Processes, cpu_ns};
 
-/// Some processes, and what they have used.
+/// Some processes, and their use.
 #[derive(Debug, Default)]
 pub struct Watched(Vec<WatchedProcess>);
 
-/// A process, and what it has used in the stretches.
+/// A process, and its use in the intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedProcess {
     /// Its name, of at most 15 bytes.
@@ -15,24 +15,24 @@ pub struct WatchedProcess {
     /// CPU time of all its threads.
     pub cpu_ns: u64,
     pid: i32,
-    /// CPU time when the stretch began; none for one that could not be read.
+    /// CPU time at the start of the interval; none if it could not be read.
     start_ns: Option<u64>,
 }
 
 impl Watched {
-    /// The descendants of a process that are there now, without those that `is_known`.
+    /// The current descendants of a process, without those for which `is_known` is true.
     pub fn below(root: i32, is_known: impl Fn(i32, &str) -> bool) -> Self {
         let tree = Processes::tree(root);
         let others = tree.names().filter(|(pid, name)| *pid != root && !is_known(*pid, name));
         Self(others.map(|(pid, name)| WatchedProcess::new(pid, name)).collect())
     }
 
-    /// A stretch begins.
+    /// Starts an interval.
     pub fn start(&mut self) {
         self.0.iter_mut().for_each(|process| process.start_ns = cpu_ns(process.pid));
     }
 
-    /// The stretch is over.
+    /// Ends an interval.
     pub fn stop(&mut self) {
         for process in &mut self.0 {
             let used = cpu_ns(process.pid).zip(process.start_ns.take());
@@ -40,7 +40,7 @@ impl Watched {
         }
     }
 
-    /// What each has used.
+    /// The use of each process.
     pub fn finish(self) -> Vec<WatchedProcess> {
         self.0
     }

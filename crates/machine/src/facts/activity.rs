@@ -1,4 +1,4 @@
-//! What else the machine does.
+//! Other activity of the machine.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::conditions::Processors;
 
-/// Waiting for a processor in so many percent of the last ten seconds shows in the tails.
+/// Above this share of the last ten seconds, in percent, waiting for a processor affects the tails.
 const PRESSURE_PERCENT: f64 = 2.0;
 
-/// Stolen time beyond this part shows in the tails.
+/// Above this share, stolen time affects the tails.
 const STOLEN: f64 = 0.005;
 
 pub(super) const FACTS: &[Fact] = &[

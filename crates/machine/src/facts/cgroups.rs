@@ -1,4 +1,4 @@
-//! Limits of the control groups that this process is in. The lowest on the way to the root counts.
+//! Limits of the control groups of this process. The lowest on the path to the root counts.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
@@ -7,13 +7,13 @@ use super::{
 };
 use crate::cgroup::Groups;
 
-/// What the largest default run needs, with some room.
+/// The needs of the largest default run, with some room.
 const ENOUGH_MEMORY: u64 = 512 << 20;
 
 /// Processes and threads of the largest session: 64 followers, or a library's threads.
 const ENOUGH_PROCESSES: u64 = 512;
 
-/// Version 1 writes the greatest number of pages for no limit.
+/// Version 1 writes the largest number of pages if there is no limit.
 const UNLIMITED: u64 = i64::MAX as u64 & !0xfff;
 
 pub(super) const FACTS: &[Fact] = &[
@@ -30,7 +30,7 @@ pub(super) const FACTS: &[Fact] = &[
     Fact { name: "cgroup processes", source: "pids.max", examine: examine_processes },
 ];
 
-/// The processors' worth of time that the groups leave.
+/// The processor time that the groups allow, in processors.
 fn quota(system: &System, groups: &Groups) -> Option<f64> {
     let read = |name: &str| groups.texts(&system.files, name);
     let pairs: Vec<String> = match groups.unified {

@@ -1,4 +1,4 @@
-//! What this process is not allowed to do.
+//! Operations that this process is not allowed to perform.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
@@ -101,7 +101,7 @@ fn examine_ptrace(system: &System) -> Option<Examined> {
     Some(Examined::harmless(scope.to_string()).with(does_harm.then_some(effect)))
 }
 
-/// Nothing of ipcmark needs them: they are for whoever wants to know why a row is slow.
+/// ipcmark does not need them; users need them to find out why a row is slow.
 fn examine_counters(system: &System) -> Option<Examined> {
     let level = system.files.text("proc/sys/kernel/perf_event_paranoid")?;
     let level: i64 = level.parse().ok()?;

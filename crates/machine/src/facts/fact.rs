@@ -1,4 +1,4 @@
-//! What a fact is, and what it can do to the figures.
+//! The definition of a fact, and of its effect on the figures.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,23 +7,23 @@ use super::system::System;
 /// The longest value of a fact, in characters.
 const LONGEST_VALUE: usize = 300;
 
-/// A fact: how it is read, and what it does to the figures.
+/// A fact: how to read it, and its effect on the figures.
 #[derive(Debug)]
 pub struct Fact {
     /// Its name, the same in every output.
     pub name: &'static str,
-    /// Where it is read.
+    /// The place where it is read.
     pub source: &'static str,
-    /// Reads and judges it; `None` where the system does not tell.
+    /// Reads and judges it; `None` if the system does not report it.
     pub examine: fn(&System) -> Option<Examined>,
 }
 
-/// What was found of a fact.
+/// The examined value of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
     /// The fact itself, in a few words.
     pub value: String,
-    /// What it does to the figures, if anything.
+    /// Its effect on the figures, if any.
     pub effect: Option<Effect>,
 }
 
@@ -32,24 +32,24 @@ pub struct Examined {
 pub struct Finding {
     /// The name of the fact.
     pub name: &'static str,
-    /// Where it was read.
+    /// The place where it was read.
     pub source: &'static str,
     /// The fact itself, in a few words.
     pub value: String,
-    /// What it does to the figures, if anything.
+    /// Its effect on the figures, if any.
     pub effect: Option<Effect>,
 }
 
-/// What a fact does to the figures.
+/// The effect of a fact on the figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// How much it matters.
+    /// The severity.
     pub weight: Weight,
-    /// The questions that it bears on.
+    /// The questions that it affects.
     pub questions: &'static [Question],
-    /// What it does, in a sentence without its full stop.
+    /// The effect, in a sentence without its full stop.
     pub sentence: Cow<'static, str>,
-    /// What helps, where a command does.
+    /// The remedy, if a command helps.
     pub remedy: Option<Remedy>,
 }
 
@@ -58,31 +58,31 @@ pub struct Effect {
 pub struct Remedy {
     /// The command as it is typed.
     pub command: Cow<'static, str>,
-    /// What it costs or risks.
+    /// The cost or risk of the command.
     pub price: Cow<'static, str>,
 }
 
-/// How much an effect matters, the least first.
+/// The severity of an effect, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// To be known when figures of two machines are compared.
+    /// Relevant when figures of two machines are compared.
     Note,
-    /// The figures hold with a reservation.
+    /// The figures are valid with a reservation.
     Reservation,
     /// The question cannot be answered on this machine as it is.
     Unfit,
 }
 
-/// What a user wants to know of the transports.
+/// The kinds of rows that a user asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
-    /// Rows of `spin`.
+    /// Rows with `spin`.
     Spinning,
-    /// Rows of `block`, and of `hybrid` once it sleeps.
+    /// Rows with `block`, and with `hybrid` while it sleeps.
     Sleeping,
     /// Rows of large messages.
     Large,
-    /// High percentiles and the longest of any row.
+    /// High percentiles and the maximum of any row.
     Tails,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for Weight {
 }
 
 impl Examined {
-    /// A fact that does no harm.
+    /// A fact without an effect.
     pub fn harmless(value: impl Into<String>) -> Self {
         Self { value: value.into(), effect: None }
     }
@@ -136,7 +136,7 @@ impl Effect {
         Self { weight, questions, sentence: sentence.into(), remedy: None }
     }
 
-    /// The same effect with the command that helps, and what that costs or risks.
+    /// The same effect with the command that helps, and its cost or risk.
     #[must_use]
     pub fn remedy(
         self,
@@ -148,14 +148,14 @@ impl Effect {
 }
 
 impl Fact {
-    /// Reads and judges it; `None` where the system does not tell.
+    /// Reads and judges it; `None` if the system does not report it.
     pub fn finding(&self, system: &System) -> Option<Finding> {
         let Examined { value, effect } = (self.examine)(system)?;
         Some(Finding { name: self.name, source: self.source, value: short(&value), effect })
     }
 }
 
-/// One line of bounded length, whatever was in the files.
+/// One line of limited length, whatever the files contain.
 fn short(value: &str) -> String {
     let words: Vec<&str> = value.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,4 +1,4 @@
-//! What changes the clock frequency of the processors.
+//! Settings that change the clock frequency of the processors.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What names a machine: its processor, its kernel, its distribution. None of it is good or bad.
+//! The identity of a machine: its processor, its kernel, its distribution. These facts are not
+//! judged.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
@@ -10,7 +11,8 @@ use crate::{
     topology::{self, Cpu},
 };
 
-/// The machine, as far as it bears on the figures. What the system does not tell is `unknown`.
+/// The properties of the machine that affect the figures. A property that the system does not
+/// report is `unknown`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The processor's name.
@@ -23,7 +25,7 @@ pub struct Facts {
     pub os: String,
     /// The hypervisor, or `none` on bare metal.
     pub hypervisor: String,
-    /// Memory in bytes; 0 where the system does not tell.
+    /// Memory in bytes; 0 if the system does not report it.
     pub memory_bytes: u64,
 }
 
@@ -91,7 +93,7 @@ fn os_name(files: &Files) -> Option<String> {
     Some(name.trim_matches('"').to_owned())
 }
 
-/// The frequency governor of a processor, where the system tells.
+/// The frequency governor of a processor, if the system reports it.
 pub fn governor(cpu: u32) -> Option<String> {
     Files::of_system().text(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
 }

@@ -1,11 +1,11 @@
-//! What a processor does when it has nothing to do: how soon it runs again after a sleep.
+//! The idle states of a processor: how soon it runs again after a sleep.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
     system::System,
 };
 
-/// Sleeping ends wake up in a few microseconds on bare metal; a state that takes longer to leave shows.
+/// Sleeping ends wake up in a few microseconds on bare metal; a state with a longer exit latency affects the figures.
 const LATE_US: u64 = 10;
 
 pub(super) const FACTS: &[Fact] = &[
@@ -27,7 +27,7 @@ struct State {
     is_enabled: bool,
 }
 
-/// The states of the first processor: they are the same on all, as a rule.
+/// The states of the first processor; usually they are the same on all.
 fn states(system: &System) -> Vec<State> {
     let Some(first) = system.cpus.first() else { return Vec::new() };
     let base = format!("sys/devices/system/cpu/cpu{}/cpuidle", first.id);
@@ -72,7 +72,7 @@ fn examine_halt_polling(system: &System) -> Option<Examined> {
         return Some(Examined::harmless("idle=poll: processors never halt"));
     }
     let poll_ns = system.files.number("sys/module/haltpoll/parameters/guest_halt_poll_ns");
-    // Without a host there is nobody to exit to; the C-states tell the rest.
+    // Without a host there are no exits; the C-states cover the rest.
     let poll_ns = poll_ns.filter(|_| system.hypervisor.is_some())?;
     let driver = system.files.text("sys/devices/system/cpu/cpuidle/current_driver")?;
     let value = match driver.as_str() {
@@ -81,7 +81,7 @@ fn examine_halt_polling(system: &System) -> Option<Examined> {
             "guest_halt_poll_ns {poll_ns}, without effect under the cpuidle driver {driver}"
         ),
     };
-    // intel_idle leaves a processor to itself by mwait, without an exit.
+    // intel_idle idles by mwait, without an exit.
     let does_harm = match driver.as_str() {
         "haltpoll" => poll_ns == 0,
         driver => driver != "intel_idle",

@@ -1,11 +1,11 @@
-//! How the kernel was started and how it switches between processes.
+//! The kernel's boot options and its preemption.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
     system::System,
 };
 
-/// Options of the kernel's command line that bear on the figures. Others can name disks and users.
+/// Options of the kernel's command line that affect the figures. Others can contain names of disks and users.
 const OPTIONS: [&str; 19] = [
     "clocksource",
     "cpuidle.off",
@@ -56,8 +56,8 @@ pub(super) const FACTS: &[Fact] = &[
     },
 ];
 
-/// A dynamic kernel lists its models and puts the one in force in parentheses, for root only. The version tells what
-/// was compiled in.
+/// A dynamic kernel lists its models with the active one in parentheses, for root only. The version string shows the
+/// compiled one.
 fn examine_preemption(system: &System) -> Option<Examined> {
     let models = system.files.text("sys/kernel/debug/sched/preempt");
     let chosen = models.as_deref().and_then(|list| {

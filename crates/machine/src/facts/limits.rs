@@ -8,7 +8,7 @@ use super::{
 
 const SOURCE: &str = "/proc/self/limits";
 
-/// Messages of every size.
+/// Rows of every message size.
 const ROWS: &[Question] = &[Question::Spinning, Question::Sleeping, Question::Large];
 
 pub(super) const FACTS: &[Fact] = &[
@@ -121,7 +121,7 @@ fn least(
     Some(Examined::harmless(value).with(is_low(&soft).then_some(effect)))
 }
 
-/// Soft limit, hard limit and unit of one row. A limit is a number or `unlimited`; not every row has a unit.
+/// Soft limit, hard limit and unit of one row. A limit is a number or `unlimited`; some rows have no unit.
 fn limit(system: &System, row: &str) -> Option<[String; 3]> {
     let text = system.files.text("proc/self/limits")?;
     let line = text.lines().find_map(|line| line.strip_prefix(row)?.strip_prefix(' '))?;

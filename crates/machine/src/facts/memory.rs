@@ -1,4 +1,4 @@
-//! Memory: how much there is, in which pages, and whether it may be moved to a disk.
+//! Memory: its size, its pages, and swapping.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
@@ -7,10 +7,10 @@ use super::{
     system::System,
 };
 
-/// What the largest default run needs, with some room: a few sessions with rings of 1 MiB slots.
+/// The needs of the largest default run, with some room: a few sessions with rings of 1 MiB slots.
 const ENOUGH_MEMORY: u64 = 512 << 20;
 
-/// The same for shared memory. Docker gives 64 MiB.
+/// The same for shared memory. Docker's default is 64 MiB.
 const ENOUGH_SHARED_MEMORY: u64 = 256 << 20;
 
 const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage";

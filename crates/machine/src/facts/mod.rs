@@ -1,5 +1,5 @@
-//! Facts about the machine: each is read, judged by what it does to the figures, and, where it harms them, comes
-//! with a remedy. A fact is one entry in the list of its file; what the system does not tell is left out.
+//! Facts about the machine: each is read and judged by its effect on the figures; a harmful one has a remedy. A fact is
+//! one entry in the list of its file; facts that the system does not report are left out.
 
 mod activity;
 mod cgroups;
@@ -21,7 +21,7 @@ pub use fact::{Effect, Examined, Fact, Finding, Question, Remedy, Weight};
 pub use identity::{Facts, governor};
 pub use system::System;
 
-/// Every fact, in the order in which people are shown those that do no harm.
+/// Every fact, in the order in which harmless ones are shown.
 pub fn all() -> impl Iterator<Item = &'static Fact> {
     let groups = [
         identity::FACTS,
@@ -40,7 +40,7 @@ pub fn all() -> impl Iterator<Item = &'static Fact> {
     groups.into_iter().flatten()
 }
 
-/// All that the system tells.
+/// The facts that the system reports.
 pub fn findings(system: &System) -> Vec<Finding> {
     all().filter_map(|fact| fact.finding(system)).collect()
 }

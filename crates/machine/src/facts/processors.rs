@@ -1,4 +1,4 @@
-//! How many processors there are, how they lie, and which of them are kept free.
+//! The number of processors, their topology, and the isolated ones.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn examine_processors(system: &System) -> Option<Examined> {
     let cores = topology::count_cores(&system.cpus);
     let of_online = online.as_ref().map(|list| format!(" of {list} online")).unwrap_or_default();
     let value = format!("{} usable{of_online}, on {cores} cores", topology::list(system.ids()));
-    // Where the user has asked for fewer than there are, taskset does not help.
+    // If the user chose fewer than are available, taskset does not help.
     let allowed = system.files.field("proc/self/status", "Cpus_allowed_list");
     let is_chosen = allowed.is_some_and(|list| topology::numbers(&list).len() > system.cpus.len());
     let online = online.filter(|_| !is_chosen);
@@ -117,7 +117,7 @@ fn siblings(is_one_core: bool) -> Effect {
     )
 }
 
-/// The nodes that the processors lie in, by number.
+/// The memory nodes of the processors, by number.
 fn nodes(system: &System) -> BTreeMap<u32, Vec<u32>> {
     let ids = system.ids();
     let names = system.files.names("sys/devices/system/node");
@@ -171,7 +171,7 @@ fn examine_balancing(system: &System) -> Option<Examined> {
 fn examine_isolated(system: &System) -> Option<Examined> {
     let read = |name: &str| system.files.text(&format!("sys/devices/system/cpu/{name}"));
     let isolated = read("isolated")?;
-    // Where there is none, the kernel writes (null).
+    // If there are none, the kernel writes (null).
     let ticks = read("nohz_full").filter(|list| !topology::numbers(list).is_empty());
     let value = [
         (!isolated.is_empty()).then_some(isolated.clone()),
@@ -182,7 +182,8 @@ fn examine_isolated(system: &System) -> Option<Examined> {
     Some(Examined::harmless(value).with(isolation(&isolated, &system.cpus)))
 }
 
-/// The kernel takes isolated processors out of what a process may use; `taskset` brings them back.
+/// The kernel removes isolated processors from the usable set of a process; `taskset` adds them
+/// again.
 fn isolation(isolated: &str, cpus: &[Cpu]) -> Option<Effect> {
     let isolated = topology::numbers(isolated);
     let used = cpus.iter().filter(|cpu| isolated.contains(&cpu.id)).count();

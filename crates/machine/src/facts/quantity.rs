@@ -1,14 +1,14 @@
-//! Quantities as people write them.
+//! Quantities in readable form.
 
-/// Numbers from here on stand for no limit: the kernel writes several.
+/// Numbers from here on mean no limit: the kernel writes several.
 const UNLIMITED: u64 = 1 << 60;
 
-/// A count, or that it is not limited.
+/// A count, or `not limited`.
 pub(super) fn count(count: u64) -> String {
     if count < UNLIMITED { count.to_string() } else { "not limited".into() }
 }
 
-/// Bytes as people write them.
+/// Bytes in readable form.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     if count >= UNLIMITED {

@@ -1,5 +1,5 @@
-//! How much the kernel's queues and segments may hold. Sessions in a sandbox have their own, at the kernel's defaults,
-//! except for the sockets'.
+//! The limits of the kernel's queues and segments. Sessions in a sandbox have their own, at the kernel's defaults,
+//! except for those of sockets.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},

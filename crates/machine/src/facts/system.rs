@@ -1,4 +1,4 @@
-//! The system that facts are read from.
+//! The system from which facts are read.
 
 use ipcmark_transport::Error;
 use nix::sys::statvfs::statvfs;
@@ -10,12 +10,12 @@ use crate::{
     topology::{self, Cpu},
 };
 
-/// What facts are read from: files, and what Linux tells by calls only.
+/// The sources of facts: files, and values that Linux returns by system calls only.
 #[derive(Clone, Debug)]
 pub struct System {
     /// Its files.
     pub files: Files,
-    /// The processors that are measured on.
+    /// The processors used for measuring.
     pub cpus: Vec<Cpu>,
     /// The hypervisor; `None` on bare metal.
     pub hypervisor: Option<String>,
@@ -31,7 +31,7 @@ impl System {
     /// The running system, with the processors that this process may use.
     ///
     /// # Errors
-    /// The kernel does not tell the processors.
+    /// The kernel does not report the processors.
     pub fn running() -> Result<Self, Error> {
         let hypervisor = Some(hypervisor::name()).filter(|name| name != "none");
         let room = statvfs("/dev/shm").ok();
@@ -45,7 +45,7 @@ impl System {
         })
     }
 
-    /// The same with these processors, each once, in the order given; with all of them where none are given.
+    /// The same with these processors, each once, in the given order; with all of them for `None`.
     #[must_use]
     pub fn with_cpus(self, ids: Option<&[u32]>) -> Self {
         let Some(ids) = ids else { return self };
@@ -79,7 +79,7 @@ impl System {
     /// The option of the kernel's command line, with its value.
     pub(super) fn boot_option(&self, name: &str) -> Option<String> {
         let line = self.files.text("proc/cmdline")?;
-        // What stands behind -- is for init.
+        // Words after -- are for init.
         let options = line.split_whitespace().take_while(|word| *word != "--");
         let found = options.filter(|word| word.split('=').next() == Some(name));
         found.last().map(str::to_owned)

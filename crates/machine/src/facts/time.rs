@@ -1,4 +1,4 @@
-//! The clock that every sample is taken with.
+//! The clock of every sample.
 
 use super::{
     fact::{Effect, Examined, Fact, Question, Weight},
@@ -18,7 +18,7 @@ const SLOW: [&str; 8] = [
     "dummy",
 ];
 
-/// A reading that costs more shows in rows of 0.1 µs.
+/// A reading that costs more affects rows of 0.1 µs.
 const DEAR_NS: f64 = 100.0;
 
 /// Steps beyond this are coarser than the fastest hop.

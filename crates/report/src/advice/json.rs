@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{AdviceShown, sentences, shortfall};
 
-/// The form of the document.
+/// The schema of the document.
 const SCHEMA: &str = "ipcmark-advice/1";
 
-/// The advice as JSON, with a line feed at its end. Times are those of an event in nanoseconds: a round trip, or a message
-/// one way.
+/// The advice as JSON, with a line feed at its end. Times are those of an event in nanoseconds: a round trip, or a
+/// message one way.
 pub fn advice_json(shown: &AdviceShown) -> String {
     let question = &shown.question;
     let advice = &shown.advice;
@@ -56,7 +56,7 @@ fn candidate(candidate: &Candidate) -> Value {
     })
 }
 
-/// A figure, with the bounds within which it lies with 95 % confidence.
+/// A figure with its 95 % confidence interval.
 fn figure(figure: Figure) -> Value {
     let interval = figure.interval.map(|interval| json!([interval.low, interval.high]));
     json!({ "value": figure.value, "interval": interval })

@@ -6,7 +6,7 @@ use crate::{
     page::{BOLD, Page},
 };
 
-/// Room for the labels.
+/// The width of the labels.
 const LABELS: usize = 13;
 
 /// The advice for a terminal.

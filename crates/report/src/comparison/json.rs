@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{ComparedSides, counts, needed};
 use crate::{names, obstacles};
 
-/// The form of the document.
+/// The schema of the document.
 const SCHEMA: &str = "ipcmark-compare/1";
 
 /// The comparison as JSON, with a line feed at its end.
@@ -51,12 +51,12 @@ fn row(change: &Change, pair: &RowPair) -> Value {
     row
 }
 
-/// The bounds within which the ratio lies with 95 % confidence.
+/// The 95 % confidence interval of the ratio.
 fn bounds(ratio: Interval) -> Value {
     json!({ "low": ratio.low, "high": ratio.high })
 }
 
-/// What a row has in common on both sides.
+/// The properties of a row that are the same on both sides.
 fn identity(identity: &Identity) -> Value {
     json!({
         "transport": identity.transport,
@@ -73,7 +73,7 @@ fn identity(identity: &Identity) -> Value {
     })
 }
 
-/// What a row has of its own on a side.
+/// The properties of a row on one side.
 #[derive(Serialize)]
 struct Side<'a> {
     location_ns: Option<f64>,

@@ -1,4 +1,4 @@
-//! A comparison for continuous builds: a test case a row, which fails where the row is slower.
+//! A comparison for continuous integration: a test case a row, which fails if the row is slower.
 
 use ipcmark_results::{Change, Lone, Presence, RowPair, Status, stats::Verdict as Told};
 
@@ -63,7 +63,7 @@ fn untold(change: &Change, pair: &RowPair) -> String {
     }
 }
 
-/// A row that failed in the new side fails; one that a side does not have is skipped.
+/// A row that failed on the new side fails; one that a side does not have is skipped.
 fn alone(lone: &Lone) -> TestCase {
     let (_, why) = why(lone);
     let verdict = match lone.new {

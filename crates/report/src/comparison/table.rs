@@ -1,4 +1,4 @@
-//! A comparison for people: a head, a table a group, what was not compared, and a line that sums it up.
+//! A comparison for people: a head, a table a group, the rows that were not compared, and a summary line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::{
     units::{align_points, count, duration, figure, size},
 };
 
-/// The labels; columns with the highest ranks are left out first where there is no room.
+/// The labels; columns with the highest ranks are left out first if the table is too wide.
 const LABELS: [(&str, u8); 7] = [
     (NAMES, 0),
     ("base", 3),
@@ -107,7 +107,7 @@ fn has_needs(sheets: &[Vec<Vec<String>>]) -> bool {
     sheets.iter().filter_map(|sheet| sheet.last()).flatten().any(|cell| !cell.is_empty())
 }
 
-/// The columns that there is room for, with their widths; last the names are cut.
+/// The columns that fit, with their widths; as a last resort the names are cut.
 fn fitted(
     mut shown: Vec<usize>,
     sheets: &[Vec<Vec<String>>],
@@ -150,7 +150,7 @@ fn columns(change: &Change, group: &PairedGroup) -> Vec<Vec<String>> {
     columns
 }
 
-/// The transport; its settings stand in the head where the sides differ in them.
+/// The transport; if its settings differ between the sides, they are in the head instead.
 fn name(pair: &RowPair) -> String {
     let (base, new) = (&pair.base.case.identity, &pair.new.case.identity);
     match (base.options == new.options, Key::of(base).payload) {

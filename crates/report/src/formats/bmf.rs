@@ -1,5 +1,5 @@
-//! Bencher Metric Format: one benchmark a row. `latency` is in nanoseconds and `throughput` in messages a second, which
-//! are the units of Bencher's own measures of these names.
+//! Bencher Metric Format: one benchmark a row. `latency` is in nanoseconds and `throughput` in messages a second, the
+//! units of Bencher's own measures with these names.
 
 use ipcmark_results::{Figure, RunResult};
 use serde_json::{Map, Value, json};

@@ -1,5 +1,5 @@
-//! One line a trial with every figure, in the units of the result file, for a spreadsheet or a
-//! program; a case that was not measured has one line. Quoted as RFC 4180 says.
+//! One line a trial with every figure, in the units of the result file, for a spreadsheet or a program; a case that was
+//! not measured has one line. Quoted according to RFC 4180.
 
 use csv::{Terminator, WriterBuilder};
 use ipcmark_results::{
@@ -104,7 +104,7 @@ const TRIAL: &[Column<Trial>] = &[
 /// A figure of a process, with its name.
 type Figure = (&'static str, fn(&ProcessRecord) -> u64);
 
-/// The columns of a process. Each stands twice: of the leader's process, and of all others together.
+/// The columns of a process. Each occurs twice: for the leader's process, and for all others together.
 const PROCESS: &[Figure] = &[
     ("cpu_ns", |process| process.cpu_ns),
     ("user_ns", |process| process.user_ns),
@@ -120,7 +120,7 @@ const PROCESS: &[Figure] = &[
     }),
 ];
 
-/// What a case says of one of the two ranks between which it was measured.
+/// A property of one of the two ranks between which a case was measured.
 fn end(case: &Case, what: fn(&Between) -> String) -> String {
     case.identity.between.as_ref().map_or_else(String::new, what)
 }
@@ -130,12 +130,12 @@ fn offered(trial: &Trial, figure: fn(&Offered) -> u64) -> String {
     optional(trial.offered.as_ref().map(figure))
 }
 
-/// A figure that only messages one way have.
+/// A figure of messages one way only.
 fn one_way(trial: &Trial, figure: fn(&OneWayParts) -> Option<i64>) -> String {
     trial.one_way.as_ref().and_then(figure).map_or_else(String::new, |figure| figure.to_string())
 }
 
-/// A figure that only a stream has.
+/// A figure of a stream only.
 fn stream(trial: &Trial, figure: fn(&StreamParts) -> Option<u64>) -> String {
     optional(trial.stream.as_ref().and_then(figure))
 }
@@ -172,7 +172,7 @@ fn figures(trial: &Trial) -> Vec<String> {
     own.chain(leader).chain(sums(trial.session.others().collect())).collect()
 }
 
-/// The figures of some processes together.
+/// The sums of the figures of some processes.
 fn sums(processes: Vec<&ProcessRecord>) -> impl Iterator<Item = String> {
     PROCESS.iter().map(move |(_, figure)| {
         let sum = processes.iter().fold(0, |sum: u64, process| sum.saturating_add(figure(process)));
@@ -210,8 +210,8 @@ fn optional(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| text(&value.to_string()))
 }
 
-/// A text on one line that neither a terminal obeys nor a spreadsheet takes for a formula: one that
-/// begins like a formula gets an apostrophe before it.
+/// A text on one line without terminal control characters. If it begins like a formula, an apostrophe before it keeps a
+/// spreadsheet from evaluating it.
 fn text(text: &str) -> String {
     let text = plain(text);
     if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text }

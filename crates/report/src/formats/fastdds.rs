@@ -1,9 +1,8 @@
-//! The table of Fast DDS's LatencyTest: a line a payload, numbers parted by commas.
+//! The table of Fast DDS's LatencyTest: a line a payload, numbers separated by commas.
 //!
-//! LatencyTest halves its round trips and shows µs with three digits behind the point, and so does
-//! this. It takes the clock's cost off each time; here nothing is taken off. `Samples` are the round
-//! trips that the other columns are made of, all that ended; what was lost, and cases that were not
-//! measured, stand in lines that begin with `#`.
+//! Like LatencyTest, this halves the round trips and shows µs with three digits behind the point. LatencyTest subtracts
+//! the clock's cost from each time; this format subtracts nothing. `Samples` counts the round trips of the other
+//! columns: all that ended. Lost round trips, and cases that were not measured, are in lines that begin with `#`.
 
 use ipcmark_results::{RunResult, Trial};
 
@@ -16,7 +15,7 @@ const HEAD: &str = "   \
     Bytes, Samples,   stdev,    mean,     min,     50%,     90%,     99%,  99.99%,     max\n\
     --------,--------,--------,--------,--------,--------,--------,--------,--------,--------,\n";
 
-/// A table for each transport and way of measuring.
+/// A table for each transport and set of conditions.
 fn tables(result: &RunResult) -> String {
     let tables = sections(result, |_| 0).into_iter().map(|section| table(result, &section));
     tables.collect::<Vec<_>>().join("\n") + &notes(result, "# ")

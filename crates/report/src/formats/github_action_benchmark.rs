@@ -1,5 +1,5 @@
-//! The entries that github-action-benchmark reads as `customSmallerIsBetter`. A stream is ranked by the time that a
-//! message takes, for messages a second would be better the more there are.
+//! The entries that github-action-benchmark reads as `customSmallerIsBetter`. A stream is ranked by the time per
+//! message, because for messages a second a larger value would be better.
 
 use ipcmark_results::{Figure, RunResult};
 use serde_json::{Value, json};
@@ -29,12 +29,12 @@ fn entry(result: &RunResult, series: &Series) -> Option<Value> {
     Some(entry)
 }
 
-/// The interval in which the value lies with 95 % confidence.
+/// The 95 % confidence interval of the value.
 fn range(location: Figure) -> Option<String> {
     location.interval.map(|bounds| format!("{} to {}", bounds.low, bounds.high))
 }
 
-/// What a chart shows beside the value.
+/// The text that a chart shows beside the value.
 fn extra(result: &RunResult, series: &Series) -> String {
     let trials = format!("trials: {}", series.case.trials().len());
     let rate =

@@ -18,7 +18,7 @@ fn document(result: &RunResult) -> String {
     format!("{:#}\n", json!({ "context": context(result, &all), "benchmarks": benchmarks }))
 }
 
-/// The machine under the names of Google Benchmark, and under names of ours what it has none for.
+/// The machine under the names of Google Benchmark; properties without a name there have names of ours.
 fn context(result: &RunResult, all: &[Series]) -> Value {
     let (run, machine) = (&result.run, &result.environment);
     json!({
@@ -36,8 +36,8 @@ fn context(result: &RunResult, all: &[Series]) -> Value {
     })
 }
 
-/// The reasons of the rows that stand nowhere else: an entry without a time would spoil the geometric mean that
-/// `compare.py` ends with.
+/// The reasons of the rows that have no entry: an entry without a time would spoil the geometric mean that `compare.py`
+/// prints at the end.
 fn not_measured(all: &[Series]) -> Map<String, Value> {
     let unmeasured = all.iter().filter(|series| series.row.is_none());
     let reason =
@@ -45,7 +45,7 @@ fn not_measured(all: &[Series]) -> Map<String, Value> {
     unmeasured.map(|series| (series.name.clone(), reason(series).into())).collect()
 }
 
-/// The entries of a row: its trials, and the figure of the table where there are several.
+/// The entries of a row: its trials, and the figure of the table if there are several.
 fn entries(family: usize, series: &Series) -> Vec<Value> {
     let Some(row) = series.row else { return Vec::new() };
     let trials = row.trials.iter().zip(row.locations());
@@ -80,7 +80,7 @@ fn repetition(
     entry
 }
 
-/// The geometric mean over the trials, which rows are ranked by.
+/// The geometric mean over the trials, by which rows are ranked.
 fn aggregate(family: usize, series: &Series, trials: usize, row: &Row) -> Option<Value> {
     let location = series.location().filter(|_| trials > 1)?;
     let mut entry = head(family, series);

@@ -1,5 +1,5 @@
-//! The percentile distribution that HdrHistogram's plotter draws. It takes a file for one curve and would join the
-//! lines of several rows to a single one without a word, so a result of several rows is refused.
+//! The percentile distribution that HdrHistogram's plotter draws. The plotter draws one curve a file and would silently
+//! join the lines of several rows into one curve, so a result with several rows is refused.
 
 use hdrhistogram::Histogram;
 use ipcmark_results::RunResult;
@@ -12,7 +12,7 @@ use crate::{
 /// Lines for each halving of the distance to 100 %, as HdrHistogram writes them.
 const TICKS: u32 = 5;
 
-/// So many names stand in a refusal.
+/// The largest number of names in a refusal.
 const MOST_NAMES: usize = 5;
 
 fn distribution(result: &RunResult) -> Result<String, String> {
@@ -61,7 +61,7 @@ fn lines(samples: &Histogram<u64>) -> String {
     text + &foot(samples)
 }
 
-/// The last line has no last column: it would be infinite.
+/// The last line has no last column: its value would be infinite.
 fn line(value: u64, quantile: f64, below: u64) -> String {
     let rest = 1.0 - quantile;
     let inverse = if rest > 0.0 { format!(" {:14.2}", 1.0 / rest) } else { String::new() };

@@ -6,7 +6,7 @@ use ipcmark_results::{RunResult, Trial};
 
 use crate::{format::Format, series::series};
 
-/// Readers of the log take the longest time of an interval for milliseconds.
+/// Readers of the log expect the longest time of an interval in milliseconds.
 const NS_PER_MS: f64 = 1e6;
 
 fn log(result: &RunResult) -> String {
@@ -21,7 +21,7 @@ fn log(result: &RunResult) -> String {
     text
 }
 
-/// The start in seconds since the epoch, the legend and what the columns hold.
+/// The start in seconds since the epoch, the legend and the column names.
 fn head(result: &RunResult) -> String {
     let started = humantime::parse_rfc3339(&result.run.started_at).unwrap_or(UNIX_EPOCH);
     let since_epoch = started.duration_since(UNIX_EPOCH).unwrap_or_default();

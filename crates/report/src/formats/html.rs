@@ -1,4 +1,4 @@
-//! The page for the browser, of this one result.
+//! The page for the browser, for one result.
 
 use crate::{
     format::Format,

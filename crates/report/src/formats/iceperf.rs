@@ -1,10 +1,9 @@
 //! iceperf's banners and its Markdown table.
 //!
-//! iceperf reads the clock before and after all round trips of a payload and divides by the number
-//! of messages, two a round trip: its "average latency" is half of the mean round trip. The figure
-//! that comes about in the same way is the mean of the clock-free blocks, and half of that is shown, in µs
-//! with two significant digits. Where all payloads are whole kB the table has iceperf's column
-//! `Payload Size [kB]`, else each payload carries its unit, as in its later versions.
+//! iceperf reads the clock before and after all round trips of a payload and divides by the number of messages, two a
+//! round trip: its "average latency" is half of the mean round trip. The equivalent figure here is the mean of the
+//! clock-free blocks; half of it is shown, in µs with two significant digits. If all payloads are whole kB, the table
+//! has iceperf's column `Payload Size [kB]`; else each payload has its unit, as in later versions of iceperf.
 
 use ipcmark_results::RunResult;
 
@@ -25,7 +24,7 @@ const BANNERS: [(&str, &str); 5] = [
 
 const KB: u64 = 1024;
 
-/// A banner and a table for each transport and way of measuring.
+/// A banner and a table for each transport and set of conditions.
 fn tables(result: &RunResult) -> String {
     let parts = sections(result, rank).into_iter().map(|section| part(result, &section));
     parts.collect::<Vec<_>>().join("\n") + &notes(result, "Note: ")
@@ -52,7 +51,7 @@ pub fn iceperf_banner(transport: &str) -> String {
     format!("******{}********", title(transport))
 }
 
-/// The title of a transport that iceperf does not have is its name.
+/// The title of a transport; if iceperf does not have it, its name.
 fn title(transport: &str) -> String {
     let known = BANNERS.iter().find(|(name, _)| *name == transport);
     known.map_or_else(
@@ -75,7 +74,7 @@ fn measurement(entries: &[Entry]) -> String {
     )
 }
 
-/// `1 kB` where all are whole kB, else `16 [B]`.
+/// `1 kB` if all are whole kB, else `16 [B]`.
 fn payload(bytes: u64, in_kb: bool) -> String {
     if in_kb { format!("{} kB", bytes / KB) } else { iceperf_payload(bytes) }
 }
@@ -86,7 +85,7 @@ pub fn iceperf_payload(bytes: u64) -> String {
     format!("{number} {unit}")
 }
 
-/// A payload in the largest unit that holds it exactly.
+/// A payload in the largest unit that represents it exactly.
 fn scaled(bytes: u64) -> (u64, &'static str) {
     match bytes {
         0 => (0, "[B]"),
@@ -96,7 +95,7 @@ fn scaled(bytes: u64) -> (u64, &'static str) {
     }
 }
 
-/// The number of round trips, which differs between payloads where time was the limit.
+/// The number of round trips, which differs between payloads if time was the limit.
 fn round_trips(entries: &[Entry]) -> String {
     let counts = || entries.iter().filter_map(|entry| Some(entry.figures().ok()?.times_ns.count));
     let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
@@ -141,7 +140,7 @@ fn general(value: f64) -> String {
     format!("{}e{sign}{:02}", shortened(mantissa), exponent.unsigned_abs())
 }
 
-/// Without zeros that say nothing.
+/// The number without trailing zeros.
 fn shortened(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }

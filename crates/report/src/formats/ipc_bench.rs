@@ -1,9 +1,8 @@
 //! The RESULTS block of IPC-Bench, one for each trial.
 //!
-//! A "duration" of IPC-Bench is a whole round trip, and its "message rate" counts round trips, not
-//! messages: the block shows them so. "Total duration" is the whole sampled pass, waiting for lost
-//! messages included. IPC-Bench prints no name; here one stands over each block, and in the block of
-//! a case without figures the reason stands in their place.
+//! A "duration" of IPC-Bench is a whole round trip, and its "message rate" counts round trips, not messages: the block
+//! does the same. "Total duration" is the whole sampled pass, including waiting for lost messages. IPC-Bench prints no
+//! name; here a name is above each block. In the block of a case without figures the reason replaces them.
 
 use ipcmark_results::{RunResult, Trial};
 

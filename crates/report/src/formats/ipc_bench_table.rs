@@ -1,8 +1,8 @@
 //! The Spectrum table of IPC-Bench: a line a method, a column a payload.
 //!
-//! A figure is the "message rate" of IPC-Bench's programs: round trips divided by the time that they took,
-//! one after another. That is the inverse of a latency, and headed so. The methods stand in IPC-Bench's
-//! order, and each names its wait.
+//! A figure is the "message rate" of IPC-Bench's programs: round trips divided by the time that they took, one after
+//! another. That is the inverse of a latency, and the heading says so. The methods are in IPC-Bench's order, and each
+//! names its wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ const METHODS: [(&str, &str); 9] = [
     ("mmap-file", "Memory-Mapped Files"),
 ];
 
-/// A table for each way of measuring but the wait.
+/// A table for each set of conditions except the wait.
 fn tables(result: &RunResult) -> String {
     let mut tables: BTreeMap<_, Vec<Section>> = BTreeMap::new();
     for section in sections(result, |transport| entries::rank(transport, &METHODS)) {

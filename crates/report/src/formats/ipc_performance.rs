@@ -1,10 +1,10 @@
 //! The table of IPC Performance Benchmarks: a line an implementation.
 //!
-//! Its programs show whole round trips in µs. Their throughput is the inverse of the average: both
-//! messages of a round trip, divided by the time it takes. The column says so, for with one message
-//! under way nothing is known of what a transport can carry. Each payload has a table of its own, in the
-//! order of theirs and not by speed: a row names its wait, and what spins does not rank above what sleeps.
-//! What was not measured or was lost is said below the table.
+//! Its programs show whole round trips in µs. Their throughput is the inverse of the average: both messages of a round
+//! trip, divided by its time. The column heading says so, because with one message in transit the capacity of a
+//! transport is unknown. Each payload has its own table, in the original order and not by speed: a row names its wait,
+//! and spinning rows are not ranked above sleeping ones. Losses and cases that were not measured are listed below the
+//! table.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn table(result: &RunResult, entries: &[Entry]) -> String {
     format!("### Latency (microseconds)\n\n{payload}, {conditions}\n\n{head}{rows}{remarks}")
 }
 
-/// Their columns; the last is headed as what it is.
+/// The original columns; the last has a heading that says how it is calculated.
 fn head(messages: u64) -> String {
     let rate = format!("{messages} / Average (msg/s)");
     format!(

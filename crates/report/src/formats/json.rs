@@ -1,10 +1,10 @@
-//! The result as its file holds it.
+//! The result as in its file.
 
 use ipcmark_results::to_json;
 
 use crate::format::Format;
 
-/// The result as its file holds it.
+/// The result as in its file.
 pub(super) const FORMAT: Format = Format {
     name: "json",
     summary: "the result file itself, every sample included",

@@ -1,4 +1,4 @@
-//! JUnit's XML: a test case a row, which fails where the row failed. What cannot run here is skipped.
+//! JUnit's XML: a test case a row, which fails if the row failed. A case that cannot run on this machine is skipped.
 
 use ipcmark_results::{RunResult, Status};
 
@@ -28,7 +28,7 @@ fn case(series: &Series) -> TestCase {
     }
 }
 
-/// The sampled blocks of all trials together.
+/// The length of the sampled blocks of all trials together.
 fn seconds(series: &Series) -> Option<f64> {
     let elapsed = series.row?.trials.iter().map(|trial| trial.elapsed_ns as f64);
     Some(elapsed.sum::<f64>() / 1e9)

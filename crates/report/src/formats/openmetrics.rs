@@ -1,6 +1,6 @@
-//! OpenMetrics text exposition, for Prometheus and what reads the same. Times are in nanoseconds, as their names say.
-//! It keeps to what Prometheus' older text format has too, which is all that node_exporter reads: so the machine is a
-//! gauge of 1 with labels, and not of the type `info`.
+//! OpenMetrics text exposition, for Prometheus and compatible tools. Times are in nanoseconds, as their names say. It
+//! uses only features of Prometheus' older text format, because node_exporter reads nothing else: so the machine is a
+//! gauge of 1 with labels, not of the type `info`.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn info(result: &RunResult) -> Vec<Family> {
         .into()
 }
 
-/// 1 for a row that was measured, 0 with the reason for one that was not.
+/// 1 for a row that was measured, 0 for one that was not, with the reason.
 fn rows(all: &[Series]) -> Vec<Family> {
     let help = "1 for a row that was measured, 0 for one that was not, with the reason.";
     let mut family = Family::new("ipcmark_row_measured", "", help);
@@ -70,7 +70,8 @@ fn rows(all: &[Series]) -> Vec<Family> {
     vec![family]
 }
 
-/// The figure of the table and its interval: three families an event, for a time and its bounds are not of one kind.
+/// The figure of the table and its interval: three families an event, because a time and its bounds are different
+/// metrics.
 fn locations(all: &[Series]) -> Vec<Family> {
     let mut families = Vec::new();
     for event in EVENTS {
@@ -129,7 +130,7 @@ fn quantiles(all: &[Series]) -> Vec<Family> {
     families.into_values().collect()
 }
 
-/// CPU time a message.
+/// CPU time per message.
 fn costs(all: &[Series]) -> Vec<Family> {
     let help = "CPU time of all processes a message, median over the trials.";
     let mut family = Family::new("ipcmark_cpu_per_message_nanoseconds", "nanoseconds", help);
@@ -172,7 +173,7 @@ fn braces(labels: &Labels) -> String {
     format!("{{{}}}", labels.join(","))
 }
 
-/// A value of a label: backslash, quote and line feed are the characters that end or change it.
+/// The value of a label: backslash, quote and line feed are escaped, because they would end or change it.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -17,12 +17,12 @@ const HEIGHT: usize = 630;
 /// Rows of a panel.
 const ROWS: usize = 9;
 
-/// Room of a row, of its name and of its bar.
+/// The height of a row, and the widths of its name and of its bar.
 const STEP: usize = 42;
 const NAME: usize = 210;
 const BAR: usize = 230;
 
-/// The longest name that fits, in signs.
+/// The longest name that fits, in characters.
 const LONGEST: usize = 22;
 
 fn card(result: &RunResult) -> String {
@@ -61,7 +61,7 @@ fn card(result: &RunResult) -> String {
     card + "</svg>\n"
 }
 
-/// The fastest rows of one way of waiting, a bar each.
+/// The fastest rows of one kind of wait, a bar each.
 fn panel(best: &Best, x: usize) -> String {
     let scale = Scale::of(&best.group);
     let key = best.group.key;
@@ -93,7 +93,7 @@ fn panel(best: &Best, x: usize) -> String {
     panel
 }
 
-/// The beginning of a text that is too long.
+/// The text, cut if it is too long.
 fn short(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,4 +1,4 @@
-//! A table for a terminal: a head, the groups, what was not measured, notes, and last what was found.
+//! A table for a terminal: a head, the groups, the cases that were not measured, notes, and last the findings.
 
 use ipcmark_results::{Group, RunResult, Status};
 use textwrap::core::display_width;
@@ -39,7 +39,7 @@ fn head(page: &mut Page, result: &RunResult) {
     }
 }
 
-/// The most tables of single pairs of ranks: the maps say it of more.
+/// The largest number of tables of single pairs of ranks: beyond it the maps show them.
 const MOST_TABLES: usize = 24;
 
 fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
@@ -73,7 +73,7 @@ fn sheet(page: &mut Page, grid: &Grid, sheet: &Sheet, titles: &Titles) {
     }
 }
 
-/// The most maps of hosts: a report draws them all.
+/// The largest number of maps of hosts: a report draws all.
 const MOST_MAPS: usize = 12;
 
 fn hosts(page: &mut Page, result: &RunResult) {

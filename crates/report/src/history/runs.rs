@@ -1,4 +1,4 @@
-//! The runs of a history, listed.
+//! The list of the runs of a history.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ pub fn runs_csv(runs: &[RunShown]) -> String {
     lines(&head, runs.iter().map(line))
 }
 
-/// Lines of comma-separated values; a text that a spreadsheet would take for a formula has an apostrophe before it.
+/// Lines of comma-separated values; a text that a spreadsheet would evaluate as a formula has an apostrophe before it.
 pub(super) fn lines(head: &[&str], lines: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer =
         WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(Vec::new());

@@ -1,4 +1,4 @@
-//! What became of rows over the runs of a history.
+//! The trends of rows over the runs of a history.
 
 use ipcmark_results::{Figure, Point, stats::ChangePoint};
 use serde_json::{Value, json};

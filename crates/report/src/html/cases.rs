@@ -12,25 +12,25 @@ use crate::{
     units,
 };
 
-/// One block of rows under a heading of its own.
+/// One block of rows under its own heading.
 #[derive(Serialize)]
 pub struct Block {
     /// The title of the group, or the status.
     title: String,
-    /// The unit and kind of its times; empty where nothing was measured.
+    /// The unit and kind of its times; empty if nothing was measured.
     caption: String,
     rows: Vec<Line>,
     footnotes: Vec<String>,
 }
 
-/// One row, with what it can be found by.
+/// One row, with the properties by which it can be found.
 #[derive(Serialize)]
 struct Line {
     name: String,
     traits: Traits,
-    /// One cell a column; none where it was not measured.
+    /// One cell a column; empty if it was not measured.
     cells: Vec<String>,
-    /// The case and why it was not measured.
+    /// The case and the reason why it was not measured.
     reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! Two results row by row, as `ipcmark-results` compares them.
+//! The comparison of two results row by row, by `ipcmark-results`.
 
 use ipcmark_results::{Lone, PairedGroup, Presence, Row, RowPair, RunResult, compare_runs};
 use serde::Serialize;
@@ -16,13 +16,13 @@ use crate::{
 pub struct Changes {
     /// Number of the new result among the files.
     file: usize,
-    /// Why no row has a verdict.
+    /// The reasons why no row has a verdict.
     reasons: Vec<String>,
     /// Groups that both results have, with the rows that both have.
     groups: Vec<ChangedGroup>,
-    /// Rows of the base that the new result has no figures for.
+    /// Rows of the base for which the new result has no figures.
     gone: Vec<String>,
-    /// Rows of the new result that the base has no figures for.
+    /// Rows of the new result for which the base has no figures.
     added: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ struct Change {
     p99: String,
     cpu: String,
     verdict: String,
-    /// The verdict as a part of a class name.
+    /// The verdict as part of a class name.
     class: String,
 }
 

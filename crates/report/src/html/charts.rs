@@ -17,18 +17,18 @@ use crate::{
     units,
 };
 
-/// Everything that is drawn.
+/// All data that is drawn.
 #[derive(Serialize)]
 pub struct Charts {
     /// The points of the curves: see [`GRID`].
     grid: &'static [f64],
     /// Names of the files.
     files: Vec<String>,
-    /// The statistics that can stand on the axis of times.
+    /// The statistics available for the axis of times.
     measures: Vec<Measure>,
     /// One entry a row of the tables.
     rows: Vec<Plotted>,
-    /// What the machine did in each of the results.
+    /// The disturbances of the machine in each result.
     timelines: Vec<Timeline>,
 }
 
@@ -39,7 +39,7 @@ struct Measure {
     key: String,
 }
 
-/// A row; its times are in ns and what the tables show: half of a round trip where they do.
+/// A row; its times are in ns and as in the tables: half of a round trip if the tables show half.
 #[derive(Serialize)]
 struct Plotted {
     file: usize,
@@ -51,17 +51,17 @@ struct Plotted {
     wait: String,
     touch: String,
     span: String,
-    /// Several followers or pairs in words, or nothing.
+    /// Several followers or pairs as text; else empty.
     subscribers: String,
-    /// How messages are offered, in words.
+    /// The way messages are offered, as text.
     load: String,
-    /// Messages a second that are offered; nothing where they are not.
+    /// Messages a second that are offered; none if there is no rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<u64>,
     /// Messages a second that a stream carries.
     #[serde(skip_serializing_if = "Option::is_none")]
     carried: Option<f64>,
-    /// What the sender's call takes of a message's way.
+    /// The time of the sender's call, as a part of a message's way.
     #[serde(skip_serializing_if = "Option::is_none")]
     send: Option<f64>,
     trials: usize,
@@ -76,7 +76,7 @@ struct Plotted {
     verdict: Option<String>,
 }
 
-/// How a closed loop offers messages, in words.
+/// The text for a closed loop.
 const CLOSED: &str = "one after the other";
 
 /// Thirty years, in ns.
@@ -120,7 +120,7 @@ impl Charts {
         })
     }
 
-    /// Which charts there is something to draw in, beside those of every page.
+    /// The charts for which there are data, beside those of every page.
     pub fn further(&self) -> Vec<&'static str> {
         let has = |some: fn(&Plotted) -> bool| self.rows.iter().any(some);
         let each = [
@@ -132,8 +132,8 @@ impl Charts {
         each.into_iter().filter_map(|(id, is_there)| is_there.then_some(id)).collect()
     }
 
-    /// The data as text that can stand within a `script` element: nothing in it ends the element,
-    /// opens a comment or ends a line of JavaScript.
+    /// The data as text that can be put into a `script` element: nothing in it ends the element, opens a comment or
+    /// ends a line of JavaScript.
     pub fn to_json(&self) -> String {
         let json = serde_json::to_string(self).expect("the data has text keys and finite figures");
         let mut text = String::with_capacity(json.len());
@@ -211,8 +211,8 @@ fn time(row: &Row, statistic: Statistic) -> f64 {
     row.median(|trial| statistic(&trial.times_ns))
 }
 
-/// Tenths of a ns: finer than any clock. What is longer than any run is drawn as that, for a file of
-/// others may hold anything that is a number.
+/// Rounds to tenths of a ns, which is finer than any clock. A time longer than any run is limited, because a file from
+/// elsewhere may hold any number.
 fn rounded(ns: f64) -> f64 {
     (ns.min(LONGEST) * 10.0).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! The meaning of every word and figure of the report: one list, to which all hints point.
+//! The meaning of every word and figure of the report: one list, which all hints reference.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct Definition {
     pub meaning: &'static str,
 }
 
-/// The words that are no columns of the tables.
+/// The words that are not columns of the tables.
 const WORDS: &[(&str, &str)] = &[
     (
         "½ round trip",
@@ -98,7 +98,7 @@ fn definition(word: &'static str, meaning: &'static str) -> Definition {
     Definition { key: key(word), word, meaning }
 }
 
-/// The part of an `id` for a word: `p99.9` is `p99-9`, `× floor` is `x-floor`.
+/// The form of a word in an `id`: `p99.9` is `p99-9`, `× floor` is `x-floor`.
 pub fn key(word: &str) -> String {
     let spoken = word.to_lowercase().replace('×', "x").replace('½', "half");
     let letter = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };

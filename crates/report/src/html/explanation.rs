@@ -1,5 +1,5 @@
-//! A page with a stacked bar for each row: what the time of its messages is made of. It has no script. Each bar has a scale of
-//! its own: one that sleeps would leave nothing to see of one that spins.
+//! A page with a stacked bar for each row: the composition of its messages' time. It has no script. Each bar has its
+//! own scale, because a row that sleeps would make one that spins invisible.
 
 use ipcmark_results::{Explanation, Part, SideCalls};
 use minijinja::{Value, context};
@@ -18,7 +18,7 @@ const TEMPLATE: &str = include_str!("../../assets/explanation.html");
 const STYLE: &str =
     concat!(include_str!("../../assets/page.css"), include_str!("../../assets/explanation.css"));
 
-/// Units of the drawing's width that a bar has.
+/// The width of a bar, in units of the drawing.
 const WIDTH: f64 = 1000.0;
 
 /// A row on the page.
@@ -26,9 +26,9 @@ const WIDTH: f64 = 1000.0;
 struct Bar {
     name: String,
     hop: String,
-    /// What the mechanism must cost, as a part of the time.
+    /// The computed cost of the mechanism, as a share of the time.
     share: String,
-    /// Where the measured time ends: parts that are done side by side can end beyond it.
+    /// The end of the measured time: parts that overlap in time can extend beyond it.
     end: f64,
     segments: Vec<Segment>,
     sides: Vec<(String, String)>,
@@ -46,7 +46,7 @@ struct Segment {
     width: f64,
 }
 
-/// Explanations as a page for the browser; `notes` are said at the end.
+/// Explanations as a page for the browser; `notes` are shown at the end.
 pub fn explanation_page(all: &[Explanation], notes: &[String]) -> Result<String, String> {
     let bars: Vec<Bar> = all.iter().map(bar).collect();
     let content = context! {

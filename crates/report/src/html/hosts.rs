@@ -14,7 +14,7 @@ pub struct Hosts {
     /// Number of the result among the files.
     file: usize,
     title: String,
-    /// The drawing. Whatever a result says in it is escaped.
+    /// The drawing. All text of a result in it is escaped.
     figure: String,
     notes: Vec<String>,
 }

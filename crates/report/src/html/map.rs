@@ -1,4 +1,4 @@
-//! The map: every transport against every payload, a table for each way of waiting that names every row.
+//! The map of every transport against every payload: a table for each kind of wait that names every row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::{
     units::{count, duration, size},
 };
 
-/// The darkest shade: 2 to this power times the best of the column, and more.
+/// The darkest shade: for 2 to this power times the best of the column, and more.
 const DARKEST: f64 = 8.0;
 
 /// A map.
@@ -29,7 +29,7 @@ pub struct Map {
 #[derive(Serialize)]
 struct Line {
     name: String,
-    /// One for each payload; none where it was not measured.
+    /// One cell for each payload; none if it was not measured.
     cells: Vec<Option<Cell>>,
 }
 
@@ -37,13 +37,13 @@ struct Line {
 #[derive(Clone, Serialize)]
 struct Cell {
     text: String,
-    /// How far it is from the best of its column: 0 up to twice, then one more for each doubling.
+    /// The distance from the best of its column: 0 up to twice, then one more for each doubling.
     shade: u32,
-    /// True if no row of its column is told apart from it and better.
+    /// True if no row of its column is distinguishably better.
     first: bool,
 }
 
-/// What a cell shows, before it is compared with its column.
+/// The content of a cell, before the comparison with its column.
 struct Entry {
     payload: u64,
     /// The time that decides the shade.
@@ -52,7 +52,7 @@ struct Entry {
     first: bool,
 }
 
-/// The maps of a result: of rows between processes that were measured with several payloads or are several.
+/// The maps of a result: of rows between processes with several payloads, or of several rows.
 pub fn maps(file: usize, result: &RunResult) -> Vec<Map> {
     let titles = Titles::of(result);
     let groups = groups(result);
@@ -109,7 +109,7 @@ fn map(file: usize, rows: &[(Key, &Row, Scale)], titles: &Titles) -> Map {
     }
 }
 
-/// What the rows of a map have in common: all but the payload.
+/// The properties that the rows of a map share: all but the payload.
 fn title(key: Key, titles: &Titles) -> String {
     let mut parts = vec![key.pattern.to_string()];
     let touch = titles.payload(&key).into_iter().skip(1);
@@ -137,7 +137,7 @@ fn cell(entry: &Entry, best: f64) -> Cell {
     Cell { text: entry.text.clone(), shade, first: entry.first }
 }
 
-/// How far a row is from the best of its columns, on average.
+/// The mean distance of a row from the best of its columns.
 fn distance(entries: &[Entry], best: &BTreeMap<u64, f64>) -> f64 {
     let far = entries.iter().map(|entry| (entry.ns / best[&entry.payload]).ln());
     far.sum::<f64>() / entries.len().max(1) as f64

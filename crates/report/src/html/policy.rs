@@ -3,7 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use sha2::{Digest, Sha256};
 
-/// The policy for a page with this style and these scripts, each known by its hash.
+/// The policy for a page with this style and these scripts, each identified by its hash.
 pub fn of(style: &str, scripts: &[&str]) -> String {
     let scripts: Vec<String> = scripts.iter().map(|script| source(script)).collect();
     format!(

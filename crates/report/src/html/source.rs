@@ -2,7 +2,7 @@
 
 use ipcmark_results::RunResult;
 
-/// A result and the name that the page has for it.
+/// A result and its name on the page.
 pub struct Source<'a> {
     /// The name of its file.
     pub name: String,

@@ -1,4 +1,4 @@
-//! The summary: the best rows of each way of waiting, and the environments.
+//! The summary: the best rows of each kind of wait, and the environments.
 
 use ipcmark_results::{Figure, MachineFact, Row, RunResult, Wait, best};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Card {
 struct Best {
     /// `fastest`, `most`, `steadiest`, `cheapest`, `keeps busy`.
     word: &'static str,
-    /// The figure by which it is.
+    /// The figure that makes it the best.
     by: &'static str,
     /// The key of that figure's definition.
     key: String,
@@ -34,18 +34,18 @@ struct Best {
     figure: String,
 }
 
-/// One fact about the runs, with its word for each of them.
+/// One fact about the runs, with its value for each of them.
 #[derive(Serialize)]
 pub struct Fact {
     name: String,
-    /// The key of its definition, where it has one.
+    /// The key of its definition, if it has one.
     key: Option<&'static str>,
     values: Vec<String>,
     /// True if the runs differ in it.
     differs: bool,
 }
 
-/// Facts that no two runs have in common, so that it says nothing where they differ.
+/// Facts that always differ between runs, so that a difference means nothing.
 const MEASURED: [&str; 4] = ["started", "distances", "clock", "time"];
 
 /// The best rows of each payload and wait between two processes.
@@ -71,7 +71,7 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
         }
         false => named("fastest", "mean", &best.fastest, fastest),
     };
-    // What spins uses its processors without messages too: none of it is cheap.
+    // Rows that spin use their processors without messages too, so none of them is cheap.
     let price = match (best.group.key.wait, best.fastest[0].cores()) {
         (Wait::Spin, cores) => {
             let cores =
@@ -88,10 +88,10 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
     }
 }
 
-/// The rows that are named of those that are not told apart; of further ones only the number is said.
+/// The number of undistinguished rows that are named; of further rows only their number is given.
 const NAMED: usize = 6;
 
-/// The rows that are best, by name; several where the trials do not tell them apart.
+/// The best rows, by name; several if the trials do not distinguish them.
 fn named(word: &'static str, by: &'static str, rows: &[Row], figure: String) -> Best {
     let names: Vec<String> = rows.iter().take(NAMED).map(names::marked).collect();
     let more = match rows.len() - names.len() {
@@ -140,7 +140,7 @@ fn facts_of(result: &RunResult) -> Vec<(String, String)> {
     facts.chain(place.facts.iter().filter_map(machine_fact)).collect()
 }
 
-/// A fact about the machine that shows in the figures, with what it does to them.
+/// A fact about the machine that affects the figures, with its effect.
 fn machine_fact(fact: &MachineFact) -> Option<(String, String)> {
     let effect = fact.effect.as_ref()?;
     let rows = effect.rows.join(", ");

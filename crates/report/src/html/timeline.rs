@@ -1,30 +1,30 @@
-//! What the machine did: the probes around the blocks of a row in each trial, one after the other.
+//! The behaviour of the machine: the probes around the blocks of a row in each trial, one after the other.
 
 use ipcmark_results::{Blocks, RunDistance, RunResult, Trial};
 use serde::Serialize;
 
 use crate::{names, units};
 
-/// The most points that are drawn of a result.
+/// The largest number of points that are drawn for a result.
 const MOST: usize = 3_000;
 
-/// The part of a trial's length that is left blank behind it.
+/// The blank space after each trial, as a share of its length.
 const GAP: f64 = 0.05;
 
 /// The blocks of a result in time.
 #[derive(Serialize)]
 pub struct Timeline {
     file: usize,
-    /// The row that is shown of each trial.
+    /// The row that is shown for each trial.
     rows: Vec<String>,
-    /// The distances in words, the nearest first.
+    /// The distances as text, the nearest first.
     distances: Vec<String>,
-    /// Of each block the time in ms since the first, the mean of its probes in ns, and its distance; -1 where its probes
+    /// For each block the time in ms since the first, the mean of its probes in ns, and its distance; -1 if its probes
     /// differ.
     points: Vec<(f64, f64, i32)>,
 }
 
-/// The timeline of a result; none where nothing was probed.
+/// The timeline of a result; none if nothing was probed.
 pub fn timeline(file: usize, result: &RunResult) -> Option<Timeline> {
     let distances = &result.distances.as_ref()?.all;
     let (mut rows, mut points, mut offset) = (Vec::new(), Vec::new(), 0.0);
@@ -52,7 +52,7 @@ fn time(distance: &RunDistance) -> String {
     units::duration(distance.floor_round_trip_ns)
 }
 
-/// Of each trial the row with most blocks.
+/// The row with most blocks in each trial.
 fn longest(result: &RunResult) -> Vec<(String, &Trial)> {
     let all =
         || result.cases.iter().flat_map(|case| case.trials().iter().map(move |one| (case, one)));

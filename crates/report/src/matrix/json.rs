@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Matrix;
 
-/// The form of the document.
+/// The schema of the document.
 const SCHEMA: &str = "ipcmark-cores/1";
 
 /// A processor of the map.
@@ -18,11 +18,11 @@ pub struct MatrixCpu {
     pub package: i64,
     /// Its core, unique within the package.
     pub core: i64,
-    /// The processors under its last-level cache, as the system writes the list.
+    /// The processors that share its last-level cache, as the system writes the list.
     pub cache: String,
 }
 
-/// The map of these processors as JSON, with a line feed at its end. `what` says what went to and fro.
+/// The map of these processors as JSON, with a line feed at its end. `what` describes what was exchanged.
 pub fn matrix_json(matrix: &Matrix, what: &str, cpus: &[MatrixCpu]) -> String {
     let cpus = cpus.iter().map(|cpu| {
         json!({

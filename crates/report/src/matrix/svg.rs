@@ -6,30 +6,30 @@ use crate::{
     units::{Unit, duration},
 };
 
-/// Side of a cell, where there are few and where there are many.
+/// Side of a cell, for few and for many processors.
 const LARGE: usize = 56;
 const SMALL: usize = 14;
 
-/// More processors than these have small cells, without numbers.
+/// With more processors the cells are small, without numbers.
 const FEW: usize = 24;
 
-/// Room for the names of rows: at least so much, and so much a character.
+/// The minimum width of the names of rows, and the width of a character.
 const LEFT: usize = 48;
 const LETTER: usize = 7;
 const TITLE_LETTER: usize = 9;
 const TOP: usize = 72;
 const BOTTOM: usize = 48;
 
-/// The style of a picture of its own, for light and dark pages.
+/// The style of a standalone picture, for light and dark pages.
 const STYLE: &str = "<style>text { fill: #222 } .quiet { fill: #777 } .box { fill: none; stroke: #999 } @media \
      (prefers-color-scheme: dark) { text { fill: #ddd } .quiet { fill: #999 } .cell { fill: #111 } }</style>\n";
 
-/// The map as a picture of its own, for light and dark pages.
+/// The map as a standalone picture, for light and dark pages.
 pub fn matrix_svg(matrix: &Matrix) -> String {
     picture(matrix, STYLE)
 }
 
-/// The map as a part of a page, which has the style.
+/// The map as a part of a page that has its own style.
 pub fn matrix_figure(matrix: &Matrix) -> String {
     picture(matrix, "")
 }
@@ -117,7 +117,7 @@ fn drawn(
     group + "</g>\n"
 }
 
-/// Light for near, dark for far; grey where the processors did not run at the same time.
+/// Light for near, dark for far; grey if the processors did not run at the same time.
 fn color(range: Option<(f64, f64)>, part: &MatrixPart) -> String {
     let Some(ns) = part.time_ns else { return "#bbb".into() };
     let shade = shade(range, ns);

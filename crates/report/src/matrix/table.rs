@@ -1,4 +1,4 @@
-//! The map for a terminal: numbers where they fit, else shades.
+//! The map for a terminal: numbers if they fit, else shades.
 
 use textwrap::core::display_width;
 
@@ -12,7 +12,7 @@ use crate::{
 /// Shades, from near to far.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
-/// Pairs that are listed with all their distances.
+/// The largest number of pairs that are listed with all their distances.
 const LISTED: usize = 40;
 
 /// The map for a terminal.
@@ -92,7 +92,7 @@ fn shades(page: &mut Page, matrix: &Matrix, label: usize) {
     }
 }
 
-/// What the processors of each relation take.
+/// The times of the processors of each relation.
 fn relations(page: &mut Page, matrix: &Matrix) {
     page.line("", "");
     for (relation, pairs, [least, median, greatest]) in matrix.relations() {
@@ -112,7 +112,7 @@ fn relations(page: &mut Page, matrix: &Matrix) {
     }
 }
 
-/// The pairs whose distance changes, each with its distances and their shares, and those of which nothing is known.
+/// The pairs with a changing distance, each with its distances and their shares, and those that are unknown.
 fn moving(page: &mut Page, matrix: &Matrix) {
     let told: Vec<_> = matrix.cells.values().filter(|cell| cell.parts.len() != 1).collect();
     if told.is_empty() {

@@ -1,4 +1,4 @@
-//! Results of any content: sensible ones, extreme ones, hostile text.
+//! Results of any content: plausible ones, extreme ones, hostile text.
 
 use ipcmark_results::*;
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// One trial, or several.
+/// One or more trials.
 fn any_trials() -> impl Strategy<Value = Vec<Trial>> {
     let one = (prop::sample::select(Wait::ALL), time(), extremes());
     prop::collection::vec(one, 1..4).prop_map(|several| {
@@ -105,7 +105,7 @@ fn time() -> impl Strategy<Value = u64> {
     (0..42_u32, any::<u64>()).prop_map(|(bits, x)| x % (1 << (bits + 1)))
 }
 
-/// Figures that have nothing to do with one another.
+/// Figures that are independent of one another.
 #[derive(Clone, Debug)]
 struct Extremes {
     times: [u64; 4],

@@ -13,7 +13,7 @@ use crate::{
     sample::{case, run, unmeasured},
 };
 
-/// A run of three rows, of which pipe takes this long.
+/// A run of three rows, in which pipe takes this long.
 fn one(number: u32, pipe_ns: u64) -> RunResult {
     let failed = unmeasured(case("tcp", 64, Wait::Spin, 1), Status::Failed, "killed by signal 9");
     let third = if number > 3 { failed } else { case("tcp", 64, Wait::Spin, 9_000) };

@@ -1,4 +1,4 @@
-//! The formats that other tools read: how they look, and that their figures are the table's.
+//! The formats that other tools read: their text, and that their figures equal the table's.
 
 mod documented;
 mod figures;

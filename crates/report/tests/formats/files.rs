@@ -1,4 +1,4 @@
-//! CSV and JSON carry every figure as it is.
+//! CSV and JSON contain every figure unchanged.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn records(result: &RunResult) -> Vec<Record> {
     reader.deserialize().map(|record| record.expect("every line reads")).collect()
 }
 
-/// True if a cell holds this text: word for word, where it is harmless.
+/// True if a cell holds this text: literally, if the text is harmless.
 fn holds(cell: &str, text: &str) -> bool {
     let harmless = text.chars().all(|char| matches!(char, '!'..='~' | 'µ')) || text.is_empty();
     !harmless || cell == text || cell.strip_prefix('\'') == Some(text)

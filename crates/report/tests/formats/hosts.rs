@@ -8,7 +8,7 @@ use crate::{
     shown,
 };
 
-/// Five ranks on hosts of their own, of which one pair has failed.
+/// Five ranks on different hosts; one pair failed.
 fn five() -> RunResult {
     let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b)));
     let row = |(leader, follower)| {

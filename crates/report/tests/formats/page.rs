@@ -1,4 +1,4 @@
-//! The page for the browser carries the figures of the result, and no markup but its own.
+//! The page for the browser contains the figures of the result, and no markup except its own.
 
 use ipcmark_report::{Source, duration, page};
 use ipcmark_results::{Outcome, Pattern, RunResult, Span, encode, groups, new_histogram};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{arbitrary, sample, shown};
 
-/// Any result, with histograms that hold something.
+/// Any result, with non-empty histograms.
 fn any_result() -> impl Strategy<Value = RunResult> {
     (arbitrary::result(), prop::collection::vec(0..1_u64 << 40, 0..50)).prop_map(
         |(mut result, samples)| {
@@ -39,7 +39,7 @@ fn drawn(page: &str) -> Vec<Value> {
     rows.filter(|row| row["file"] == 0).cloned().collect()
 }
 
-/// The result with a transport of its own for every case, by which a row of the page is found.
+/// The result with a different transport for every case, by which a row of the page is found.
 fn each_its_own(mut result: RunResult) -> RunResult {
     for (place, case) in result.cases.iter_mut().enumerate() {
         case.identity.transport = format!("case-{place:03}");
@@ -47,7 +47,7 @@ fn each_its_own(mut result: RunResult) -> RunResult {
     result
 }
 
-/// The median over the trials of the case that a row stands for, as it is shown: half of a ping-pong.
+/// The median over the trials of a row's case, as it is shown: half of a ping-pong.
 fn p50(result: &RunResult, row: &Value) -> f64 {
     let name = row["name"].as_str().unwrap();
     let is_it = |case: &&ipcmark_results::Case| name.starts_with(&case.identity.transport);

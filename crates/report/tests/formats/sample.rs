@@ -1,8 +1,8 @@
-//! Results to render: of one case, and of a whole run as a real machine gives it.
+//! Results to render: one case, and a whole run similar to that of a real machine.
 
 use ipcmark_results::*;
 
-/// A case measured in one trial of this p50, with figures as they go with it.
+/// A case measured in one trial with this p50, with plausible other figures.
 pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
     Case {
         identity: Identity {
@@ -27,18 +27,18 @@ pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
     }
 }
 
-/// Two ranks of a job, on hosts of their own.
+/// Two ranks of a job, on different hosts.
 pub fn between(leader: u32, follower: u32) -> Between {
     let place = |rank| RankPlace { rank, host: format!("node{rank}") };
     Between { leader: place(leader), follower: place(follower) }
 }
 
-/// The outcome of a case of which these trials were measured.
+/// The outcome of a case with these trials.
 pub fn measured(trials: Vec<Trial>) -> Outcome {
     Outcome::Ok { measurement: Measurement::RoundTrips(Trials { trials }) }
 }
 
-/// What only trials of a pattern have.
+/// Adds the fields that only trials of this pattern have.
 pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
     let parts = OneWayParts {
         send_ns: trial.times_ns.clone(),
@@ -53,7 +53,7 @@ pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
     }
 }
 
-/// The outcome of a case of this pattern of which these trials were measured.
+/// The outcome of a case of this pattern with these trials.
 pub fn measured_as(pattern: Pattern, trials: Vec<Trial>) -> Outcome {
     let mut trials = trials.into_iter().map(|trial| with_parts_of(pattern, trial));
     let mut measurement = Measurement::of(pattern, trials.next().expect("at least one"));
@@ -61,7 +61,7 @@ pub fn measured_as(pattern: Pattern, trials: Vec<Trial>) -> Outcome {
     Outcome::Ok { measurement }
 }
 
-/// The first trial of a measured case, to change it.
+/// The first trial of a measured case, mutable.
 pub fn first(case: &mut Case) -> &mut Trial {
     match &mut case.outcome {
         Outcome::Ok { measurement } => &mut measurement.trials_mut()[0],
@@ -69,7 +69,7 @@ pub fn first(case: &mut Case) -> &mut Trial {
     }
 }
 
-/// Percentiles and costs that round trips of this p50 may well have, all measured at one distance.
+/// Plausible percentiles and costs for round trips with this p50, all measured at one distance.
 pub fn trial(wait: Wait, p50: u64) -> Trial {
     let time = p50.max(1) as f64;
     let times_ns = times(p50, p50 * 13 / 10, p50 * 4, p50 * 12 + 31_415);
@@ -130,7 +130,7 @@ pub fn times(p50: u64, p99: u64, p99_9: u64, max: u64) -> Times {
     }
 }
 
-/// Has a trial measured these times, and this clock-free mean, at its distance as overall.
+/// Sets the times and the clock-free mean of a trial, at its distance and overall.
 pub fn set(trial: &mut Trial, times: Times, mean_ns: f64) {
     trial.by_distance[0].location_ns = Some(mean_ns);
     trial.by_distance[0].floor_multiple = Some(mean_ns / 206.0);
@@ -163,7 +163,7 @@ fn session(wait: Wait, time: f64) -> SessionRecord {
     }
 }
 
-/// A process of one end that has 20,000 messages of this cost.
+/// A process with one end that has 20,000 messages of this cost.
 fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> ProcessRecord {
     let voluntary = if wait == Wait::Spin { 0 } else { 10_000 };
     let share = |part: f64| (cost_ns * 20_000.0 * part) as u64;
@@ -183,7 +183,7 @@ fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> 
     }
 }
 
-/// Has a trial lose round trips.
+/// Makes a trial lose round trips.
 pub fn lose(trial: &mut Trial, lost: u64, wait_ns: u64) {
     let sent = trial.session.losses.sent;
     trial.session.losses = Losses { sent, received: sent - lost, lost, ..Losses::default() };
@@ -303,7 +303,7 @@ fn with_accidents(mut result: RunResult) -> RunResult {
     result
 }
 
-/// Half a round trip in ns when spinning and when blocking, and ns a byte.
+/// Half a round trip in ns with spin and with block, and ns per byte.
 const TRANSPORTS: &[(&str, Option<f64>, Option<f64>, f64)] = &[
     ("null", Some(4.2), None, 0.0),
     ("shm-slot", Some(112.0), None, 0.0),

@@ -1,4 +1,4 @@
-//! The styles of other benchmarks: how they look, and that their figures are the result's.
+//! The styles of other benchmarks: their text, and that their figures equal the result's.
 
 mod looks;
 mod parsed;

@@ -1,4 +1,4 @@
-//! The table and its Markdown: their figures, their order, and that no line is wider than the terminal.
+//! The table and its Markdown form: their figures, their order, and that no line is wider than the terminal.
 
 use ipcmark_report::Terminal;
 use ipcmark_results::{
@@ -136,7 +136,7 @@ fn what_cannot_be_measured_is_a_dash() {
     let trial = first(&mut one);
     trial.by_distance.clear();
     let text = table(&run(vec![one]), 200);
-    // Nothing of it was measured at the reference distance; the longest of all is what it was.
+    // Nothing of this row was measured at the reference distance; the maximum covers all distances.
     assert_eq!(row(&text, "pipe")[..6], ["pipe", "–", "–", "–", "–", "27,708"], "{text}");
 }
 
@@ -148,7 +148,7 @@ fn a_row_that_cannot_be_says_so() {
     assert!(text.contains("! pipe: suspect: 0.310 of the floor"), "{text}");
 }
 
-/// Whole responses, not halves, with what became of the schedule and what it kept busy.
+/// Whole responses, not halves, with the lateness of the schedule and the processors kept busy.
 #[test]
 fn an_open_loop_looks_like_this() {
     let mut one = case("pipe", 64, Wait::Block, 81_200);
@@ -236,7 +236,7 @@ fn what_a_sleeping_receiver_adds_is_an_estimate() {
     );
 }
 
-/// Two rows that differ by less than their trials, and one that is far slower.
+/// Two rows that differ by less than their trials do, and one that is far slower.
 fn tie() -> RunResult {
     let of = |name, mean: f64| {
         let mut one = case(name, 64, Wait::Spin, 2_000);
@@ -442,14 +442,14 @@ fn mean(trials: &[Trial], figure: impl Fn(&Trial) -> f64) -> f64 {
     (sum / trials.len() as f64).exp()
 }
 
-/// The middle of some figures, or the mean of the middle two.
+/// The middle one of some figures, or the mean of the middle two.
 fn median(trials: &[Trial], figure: impl Fn(&Trial) -> f64) -> f64 {
     let mut figures: Vec<f64> = trials.iter().map(figure).collect();
     figures.sort_by(f64::total_cmp);
     figures[(figures.len() - 1) / 2].midpoint(figures[figures.len() / 2])
 }
 
-/// Figures of a row, each with its label and whether it is a time in the unit of the group.
+/// Figures of a row, each with its label and true if it is a time in the unit of the group.
 fn figures(case: &ipcmark_results::Case) -> Vec<(&'static str, f64, bool)> {
     let all = case.trials();
     let is_halved = case.identity.pattern == Pattern::Latency && !case.identity.load.is_open();
@@ -480,9 +480,9 @@ fn figures(case: &ipcmark_results::Case) -> Vec<(&'static str, f64, bool)> {
 /// A row of a table in Markdown.
 struct Shown {
     name: String,
-    /// The ns of the group's unit.
+    /// The group's unit in ns.
     unit: f64,
-    /// The cells behind the name, each with its label.
+    /// The cells after the name, each with its label.
     cells: Vec<(String, String)>,
 }
 
@@ -526,7 +526,7 @@ fn is_rounded(cell: &str, exact: f64) -> bool {
     (read - exact).abs() <= exact.abs() * 0.005_001 + 0.000_501
 }
 
-/// The result with a name of its own for every case.
+/// The result with a different name for every case.
 fn each_its_own(mut result: RunResult) -> RunResult {
     for (at, case) in result.cases.iter_mut().enumerate() {
         case.identity.transport = format!("case-{at:03}");

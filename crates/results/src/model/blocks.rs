@@ -1,21 +1,21 @@
-//! The blocks of a trial: what was measured between two probes each.
+//! The blocks of a trial: each was measured between two probes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The blocks of a trial in the order of time, a column a property: all columns have one entry a block, but those of
-/// the probes, which are empty where the ends could not be probed.
+/// The blocks of a trial in the order of time, one column a property. All columns have one entry a block, except those
+/// of the probes, which are empty if the ends could not be probed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Blocks {
     /// Number of the turn within the trial, from 0.
     pub turn: Vec<u32>,
-    /// Time from the begin of the first block.
+    /// Time since the start of the first block.
     pub start_ns: Vec<u64>,
     /// True for a block with one clock reading at each end, false for one with more.
     pub clock_free: Vec<bool>,
-    /// Round trips, messages one way, or messages of a stream in the part of it that counts.
+    /// Round trips, messages one way, or messages in the counted part of a stream.
     pub events: Vec<u64>,
-    /// What they took together.
+    /// The total time of these events.
     pub elapsed_ns: Vec<u64>,
     /// Round trips that were given up.
     pub lost: Vec<u64>,
@@ -26,17 +26,17 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// How many there are.
+    /// The number of blocks.
     pub fn len(&self) -> usize {
         self.turn.len()
     }
 
-    /// True if there is none.
+    /// True if there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.turn.is_empty()
     }
 
-    /// The mean of an event of a block in which nothing was lost and that is clock-free, or of any such block where the
+    /// The mean time of an event of a block that lost nothing and is clock-free; any block without losses counts if the
     /// load leaves none clock-free.
     pub fn location_mean_ns(&self, at: usize) -> Option<f64> {
         let is_of_kind = self.clock_free[at] || !self.clock_free.contains(&true);
@@ -44,7 +44,7 @@ impl Blocks {
         counts.then(|| self.elapsed_ns[at] as f64 / self.events[at] as f64)
     }
 
-    /// Checks that the columns are of one length and their figures are figures.
+    /// Checks that the columns have the same length and hold valid figures.
     pub(crate) fn check(&self) -> Result<(), String> {
         let count = self.len();
         let columns = [

@@ -16,13 +16,13 @@ pub struct Case {
     /// The properties that make it a row of its own.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Measured, or why not.
+    /// Measured, or the reason why not.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// The properties that make a case a row of its own: its trials have all of them in common, and no two
-/// cases of a run do.
+/// The properties that make a case a row of its own: all its trials share them, and no two cases of a run have the
+/// same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Name of the transport.
@@ -52,16 +52,16 @@ pub struct Identity {
     pub subscribers: u32,
     /// Number of followers that only listen, and answer nothing in the timed part.
     pub silent_subscribers: u32,
-    /// Number of leaders with their followers that run at once, each with an instance of the transport of its own: the
-    /// figures are those of one of them. Absent where there is one.
+    /// Number of leaders, with their followers, that run at once, each with its own instance of the transport: the
+    /// figures are those of one pair. Absent if there is one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 1))]
     pub pairs: u32,
-    /// The two ranks of a job between which it was measured, where each two of them were. Absent otherwise.
+    /// The two ranks of a job between which it was measured, if each two of them were measured. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
-    /// True if the leader sends to each follower through an end of its own, for the transport knows only two ends: a
-    /// publication is so many sends, one after the other, each time in another order.
+    /// True if the leader sends to each follower through a separate end, because the transport supports two ends only:
+    /// a publication is one send a follower, one after the other, each time in a different order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub n_sends: bool,
     /// Settings of the transport that are not its defaults.
@@ -73,9 +73,9 @@ pub struct Identity {
 /// A pair of the ranks of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Between {
-    /// The one that led.
+    /// The rank that led.
     pub leader: RankPlace,
-    /// The one that followed.
+    /// The rank that followed.
     pub follower: RankPlace,
 }
 
@@ -88,7 +88,7 @@ pub struct RankPlace {
     pub host: String,
 }
 
-/// The host and the rank on it, for there can be several: `node1/0`.
+/// The host and the rank, because a host can have several ranks: `node1/0`.
 impl fmt::Display for RankPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.host, self.rank)
@@ -137,11 +137,11 @@ impl fmt::Display for Touch {
 pub enum PlacementPolicy {
     /// Different physical cores, from the system's topology.
     Auto,
-    /// These: the leader's first, then the followers'.
+    /// These processors: the leader's first, then the followers'.
     Cpus(Vec<u32>),
     /// The nearest level that the processors of the leader and of each follower share.
     Near(#[schemars(extend("enum" = ["smt", "same-cache", "cross-cache", "cross-numa"]))] String),
-    /// None: the scheduler decides.
+    /// No choice: the scheduler decides.
     Off,
 }
 
@@ -154,7 +154,7 @@ pub enum Outcome {
         /// The measurement.
         measurement: Measurement,
     },
-    /// Tried, and something went wrong.
+    /// Tried, and failed.
     Failed {
         /// The cause, in a sentence.
         reason: String,
@@ -164,7 +164,7 @@ pub enum Outcome {
         /// The cause, in a sentence.
         reason: String,
     },
-    /// The transport does not have what was asked for.
+    /// The transport does not support the request.
     Unsupported {
         /// The cause, in a sentence.
         reason: String,
@@ -177,11 +177,11 @@ pub enum Outcome {
 pub enum Status {
     /// Measured.
     Ok,
-    /// Tried, and something went wrong.
+    /// Tried, and failed.
     Failed,
     /// The transport cannot run on this machine.
     Unavailable,
-    /// The transport does not have what was asked for.
+    /// The transport does not support the request.
     Unsupported,
 }
 
@@ -226,13 +226,13 @@ impl Outcome {
 }
 
 impl Identity {
-    /// Ends that run at once: those of all pairs.
+    /// Ends that run at once, in all pairs together.
     pub fn ends(&self) -> u32 {
         self.subscribers.saturating_add(1).saturating_mul(self.pairs)
     }
 
-    /// Messages for each that is published: one to each follower, and one back from each that answers. Nobody
-    /// answers a stream, nor one way in an open loop.
+    /// Messages for each that is published: one to each follower, and one back from each that answers. There are no
+    /// answers to a stream, nor to messages one way in an open loop.
     pub fn messages_per_publication(&self) -> u64 {
         if self.pattern == Pattern::FanIn {
             return 1;
@@ -267,12 +267,12 @@ impl Case {
         }
     }
 
-    /// Its trials; none where it was not measured.
+    /// Its trials; empty if it was not measured.
     pub fn trials(&self) -> &[Trial] {
         self.measurement().map_or(&[], Measurement::trials)
     }
 
-    /// Adds the outcome of a further trial. A case of which one trial failed has failed.
+    /// Adds the outcome of a further trial. If one trial of a case failed, the case failed.
     pub(super) fn add(&mut self, further: Outcome) {
         match (&mut self.outcome, further) {
             (Outcome::Ok { measurement }, Outcome::Ok { measurement: more }) => {

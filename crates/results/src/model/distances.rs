@@ -1,4 +1,4 @@
-//! Distances: at which of them the processors of a run stood, and what a trial measured at each.
+//! Distances: those at which the processors of a run stood, and the measurements of a trial at each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use crate::figure::check_figures;
 pub struct RunDistances {
     /// The distances, the nearest first.
     pub all: Vec<RunDistance>,
-    /// Which of them rows are compared at: the one with most blocks, unless another was asked for. Absent where no block
-    /// has a distance.
+    /// The distance at which rows are compared: the one with most blocks, unless another was requested. Absent if no
+    /// block has a distance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<u32>,
     /// Share of blocks whose probes differ or belong to no distance.
@@ -33,30 +33,30 @@ pub struct RunDistance {
     pub share: f64,
 }
 
-/// What a trial measured at one distance.
+/// The measurements of a trial at one distance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AtDistance {
-    /// Which of the run's distances, from 0.
+    /// The index of the distance in the run's list, from 0.
     pub distance: u32,
-    /// Blocks that were measured at it.
+    /// Blocks measured at this distance.
     pub blocks: u64,
-    /// The clock-free mean of an event: median over its clock-free blocks, each adjusted by its own probes. Absent where
-    /// there is none.
+    /// The clock-free mean of an event: median over its clock-free blocks, each adjusted by its own probes. Absent if
+    /// there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub location_ns: Option<f64>,
-    /// The clock-free mean of a block divided by its own probes, one way by half of them: median over the blocks. Absent for
-    /// a stream.
+    /// The clock-free mean of a block divided by its own probes (one way: by half of them): median over the blocks.
+    /// Absent for a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub floor_multiple: Option<f64>,
-    /// The clock-free mean of a turn divided by that of the reference in its neighbouring turn: median over the turns in
-    /// which both were at this distance. Absent where there is none.
+    /// The clock-free mean of a turn divided by that of the reference in the neighbouring turn: median over the turns
+    /// in which both were at this distance. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub reference_multiple: Option<f64>,
-    /// False if its clock-free blocks show a start that differs from the rest, or a trend. Absent where they are too few to
-    /// tell.
+    /// False if its clock-free blocks show a start that differs from the rest, or a trend. Absent if there are too few
+    /// to judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
     /// Every sample of its sampled blocks.
@@ -70,31 +70,31 @@ pub struct RoundRecord {
     pub number: u32,
     /// Number of the trial, from 1.
     pub trial: u32,
-    /// What the reference was that took turns with the rows: `wake`, a bare futex hand-over, or `copy`, a bare exchange of
-    /// the payload; absent where there was none.
+    /// The reference that took turns with the rows: `wake`, a bare futex hand-over, or `copy`, a bare exchange of the
+    /// payload. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceKind>,
-    /// The blocks of the reference; empty where there was none.
+    /// The blocks of the reference; empty if there was none.
     pub blocks: Blocks,
-    /// What the machine took from it.
+    /// The machine's disturbances during the slot.
     pub conditions: Conditions,
 }
 
-/// What the machine took from a measurement.
+/// The machine's disturbances during a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
-    /// Its length.
+    /// The length of the measurement.
     pub elapsed_ns: u64,
-    /// The part of it in which the hypervisor gave the processors of the ends to others. Absent where the kernel does not
-    /// tell.
+    /// The share of it in which the hypervisor gave the processors of the ends to others. Absent if the kernel does not
+    /// report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub stolen_share: Option<f64>,
-    /// How long the control group was stopped for having used up its time. Absent where it has no limit.
+    /// The time that the control group was throttled because it had used up its quota. Absent if it has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_ns: Option<u64>,
-    /// How far the speed of dependent additions moved from before to after, as a part of the smaller: another clock
-    /// frequency, or a busy sibling.
+    /// The relative change of the speed of dependent additions from before to after, as a share of the smaller speed:
+    /// another clock frequency, or a busy sibling.
     #[schemars(range(min = 0))]
     pub canary_shift: f64,
 }
@@ -108,18 +108,18 @@ impl Conditions {
     }
 }
 
-/// A reference: the least that a row of a group must do.
+/// A reference: the least work that a row of a group must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReferenceKind {
-    /// One futex a hop.
+    /// One futex per hop.
     Wake,
-    /// Every byte of the payload written and read, handed over by one word.
+    /// Every byte of the payload written and read, handed over through one word.
     Copy,
 }
 
 impl RunDistances {
-    /// Takes the distance for the reference whose floor round trip is nearest to this one, as a ratio.
+    /// Makes the distance whose floor round trip is nearest to this one, as a ratio, the reference.
     pub fn refer_to(&mut self, floor_round_trip_ns: f64) {
         let away =
             |at: &usize| (self.all[*at].floor_round_trip_ns / floor_round_trip_ns).ln().abs();
@@ -128,7 +128,7 @@ impl RunDistances {
         self.reference = nearest.map(|at| at as u32).or(self.reference);
     }
 
-    /// Checks that its figures are figures and that the reference is one of its distances.
+    /// Checks that its figures are valid and that the reference is one of its distances.
     pub(crate) fn check(&self) -> Result<(), String> {
         for distance in &self.all {
             check_figures(&[
@@ -147,7 +147,7 @@ impl RunDistances {
 }
 
 impl RoundRecord {
-    /// Checks that its blocks are whole.
+    /// Checks that its blocks and conditions are valid.
     pub(crate) fn check(&self) -> Result<(), String> {
         let checked = self.conditions.check().and_then(|()| self.blocks.check());
         checked.map_err(|cause| format!("round {}: {cause}", self.number))

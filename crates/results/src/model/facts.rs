@@ -3,28 +3,28 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A setting or a property of the machine that can show in the figures.
+/// A setting or a property of the machine that can affect the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineFact {
     /// Its name, the same in every result.
     pub name: String,
-    /// What it is on this machine, in a few words.
+    /// Its value on this machine, in a few words.
     pub value: String,
-    /// What it does to the figures; absent where it does nothing.
+    /// Its effect on the figures; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<FactEffect>,
 }
 
-/// What a fact does to the figures.
+/// The effect of a fact on the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactEffect {
-    /// How much it matters: `note`, `reservation` or `not fit`.
+    /// The severity: `note`, `reservation` or `not fit`.
     pub weight: String,
-    /// The rows that it bears on: `spinning rows`, `sleeping rows`, `large messages`, `tails`.
+    /// The affected rows: `spinning rows`, `sleeping rows`, `large messages`, `tails`.
     pub rows: Vec<String>,
-    /// What it does, in a sentence.
+    /// The effect, in a sentence.
     pub sentence: String,
-    /// The command that helps, where one does.
+    /// The command that fixes it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

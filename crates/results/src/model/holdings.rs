@@ -1,4 +1,4 @@
-//! What a process held while it was measured, as it was: its threads, and the queues of the system.
+//! The resources that a process held while it was measured: its threads, and the system's queues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,19 +40,19 @@ impl ChannelKind {
     }
 }
 
-/// Queues of the kernel that a process has open, all alike, read back from the system after they were opened.
+/// Equal kernel queues that a process has open, read back from the system after they were opened.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelRecord {
-    /// What they are.
+    /// The kind of the queues.
     pub kind: ChannelKind,
-    /// How many.
+    /// The number of them.
     pub count: u32,
-    /// Bytes that each holds on its way out, as the system counts them: of sockets with its own bookkeeping, of pipes and
-    /// message queues all that they hold.
+    /// Bytes that each holds on its way out, as the system counts them: for sockets including the kernel's bookkeeping,
+    /// for pipes and message queues their whole capacity.
     pub send_bytes: u64,
     /// The same on its way in.
     pub receive_bytes: u64,
-    /// Of TCP: whether small messages go out at once (`TCP_NODELAY`).
+    /// For TCP: true if small messages are sent at once (`TCP_NODELAY`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_delay: Option<bool>,
 }

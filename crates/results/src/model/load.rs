@@ -1,4 +1,4 @@
-//! How messages are offered, and what became of those of an open loop.
+//! The way messages are offered, and the outcome of those of an open loop.
 
 use std::fmt;
 
@@ -22,25 +22,25 @@ pub enum Load {
         #[schemars(range(min = 1))]
         pause_ns: u64,
     },
-    /// An open loop: each message has its intended time, whatever becomes of those before it.
+    /// An open loop: each message has its intended time, independent of earlier messages.
     Rate {
         /// Messages a second, on average.
         #[schemars(range(min = 1))]
         per_second: u64,
-        /// When they arrive.
+        /// The times at which they arrive.
         arrivals: Arrivals,
     },
-    /// An open loop at the recorded times of an application, and of the recorded sizes.
+    /// An open loop with the recorded times and sizes of an application's messages.
     Trace {
         /// Messages that were recorded.
         #[schemars(range(min = 1))]
         messages: u64,
-        /// From the first to the last, and one mean gap more. What lasts longer begins anew.
+        /// From the first to the last, plus one mean gap. A longer measurement repeats the trace.
         #[schemars(range(min = 1))]
         span_ns: u64,
         /// Bytes of all of them.
         bytes: u64,
-        /// The first 32 bits of the SHA-256 sum of all times and sizes: two traces are the same where theirs are.
+        /// The first 32 bits of the SHA-256 sum of all times and sizes, which identifies the trace.
         digest: u32,
     },
 }
@@ -51,22 +51,22 @@ pub enum Load {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// All alike.
+    /// All equal.
     #[default]
     Fixed,
     /// Exponentially distributed, as of many independent senders.
     Poisson,
 }
 
-/// What an open loop offered in one trial, and what became of it.
+/// The messages that an open loop offered in one trial, and how many were sent in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Offered {
     /// Messages whose intended time came.
     pub intended: u64,
-    /// Those of them that were sent before the end. The others count as answered at the end, which is less than it would
-    /// have been.
+    /// Those of them that were sent before the end. The others count as answered at the end, which is less than their
+    /// real time would have been.
     pub sent: u64,
-    /// Messages that could not be sent at their time, because the one before was not answered, or not at all.
+    /// Messages that could not be sent at their time, because the one before was not answered yet, or never.
     pub late: u64,
     /// Length of the schedule.
     pub elapsed_ns: u64,
@@ -77,7 +77,7 @@ pub struct Offered {
 }
 
 impl Load {
-    /// The time between two messages, on average, in nanoseconds; none where the next one waits for the last only.
+    /// The mean time between two messages, in nanoseconds; none if the next message waits only for the last answer.
     pub fn gap_ns(self) -> Option<f64> {
         match self {
             Load::Closed => None,
@@ -92,7 +92,7 @@ impl Load {
         matches!(self, Load::Rate { .. } | Load::Trace { .. })
     }
 
-    /// True if messages are not all of one size: the payload is that of the largest.
+    /// True if messages differ in size: the payload is that of the largest.
     pub fn has_sizes(self) -> bool {
         matches!(self, Load::Trace { .. })
     }
@@ -132,7 +132,7 @@ impl fmt::Display for Load {
     }
 }
 
-/// A time in the greatest unit that divides it: `10ms`.
+/// A time in the largest unit that divides it: `10ms`.
 fn pause(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let unit = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{session::SessionRecord, trial::Trial};
 
-/// The measurement of a case; its kind says what its times are times of.
+/// The measurement of a case; its kind defines the event that its times describe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measurement {
@@ -14,11 +14,11 @@ pub enum Measurement {
     RoundTrips(Trials),
     /// The pattern `one-way`: from the sender's clock to the receiver's.
     OneWay(Trials),
-    /// The patterns `throughput` and `fan-in`: what a message takes of a stream, as received.
+    /// The patterns `throughput` and `fan-in`: the time per message of a stream, as received.
     Stream(Trials),
 }
 
-/// What was measured, trial by trial.
+/// The measurements, trial by trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trials {
     /// Independent repetitions in fresh processes, in the order in which they ran; at least one.
@@ -27,7 +27,7 @@ pub struct Trials {
 }
 
 impl Measurement {
-    /// What was measured for this pattern in one trial.
+    /// The measurement of one trial of this pattern.
     pub fn of(pattern: Pattern, trial: Trial) -> Self {
         let trials = Trials { trials: vec![trial] };
         match pattern {
@@ -44,7 +44,7 @@ impl Measurement {
         &all.trials
     }
 
-    /// Its trials, to be changed.
+    /// Its trials, mutable.
     pub fn trials_mut(&mut self) -> &mut Vec<Trial> {
         let (Measurement::RoundTrips(all) | Measurement::OneWay(all) | Measurement::Stream(all)) =
             self;
@@ -61,7 +61,7 @@ impl Measurement {
         self.trials_mut().append(more.trials_mut());
     }
 
-    /// True if a pattern is measured like this.
+    /// True if this is the kind of measurement for a pattern.
     pub fn is_of(&self, pattern: Pattern) -> bool {
         let patterns: &[Pattern] = match self {
             Measurement::RoundTrips(_) => &[Pattern::Latency, Pattern::FanOut],
@@ -71,7 +71,7 @@ impl Measurement {
         patterns.contains(&pattern)
     }
 
-    /// Checks that every figure is one, that counts add up, and that each trial has what its kind needs.
+    /// Checks that every figure is valid, that counts add up, and that each trial has the fields of its kind.
     pub fn check(&self) -> Result<(), String> {
         if self.trials().is_empty() {
             return Err("it was measured, but it has no trial".into());

@@ -1,18 +1,18 @@
-//! What a run took.
+//! The duration of a run.
 
 use std::ops::Add;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run took, and what for.
+/// The duration of a run, and its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTime {
-    /// From its begin to its end, or to the last record of one that is not complete.
+    /// From its start to its end, or to the last record of an incomplete run.
     pub elapsed_ns: u64,
-    /// Sessions started and ended, ends opened, checked, warmed up and closed.
+    /// The time to start and end sessions, and to open, check, warm up and close ends.
     pub setup_ns: u64,
-    /// Turns: blocks, with the probes and the hand-overs around them.
+    /// The time of turns: blocks, with the probes and the hand-overs around them.
     pub turns_ns: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The facts that a trial of every pattern has: its processes and their costs, losses, the carrier of its
-//! messages, the conditions of the moment.
+//! The facts that a trial of every pattern has: its processes and their costs, losses, the carrier of its messages, and
+//! the conditions during the trial.
 
 use std::collections::BTreeMap;
 
@@ -15,69 +15,69 @@ use crate::figure::check_figures;
 pub struct SessionRecord {
     /// Time to open all ends.
     pub setup_ns: u64,
-    /// The settings that the transport made in its library, in the library's own words.
+    /// The settings that the transport made in its library, in the library's own terms.
     pub configuration: BTreeMap<String, String>,
-    /// Length of the leader's turns together: the time over which its processes cost what they did.
+    /// The total length of the leader's turns: the time to which the costs of its processes refer.
     pub turns_ns: u64,
-    /// Messages of the measured pass, those of lost round trips left out, of a stream those received: what costs are divided by.
+    /// The number of messages by which costs are divided: those of the measured pass, without lost round trips; for a
+    /// stream, those received.
     pub messages: u64,
-    /// Parts that the leader's messages were published in, on average: where there are more than one, what carries them
-    /// holds less than a message. Absent where the transport does not tell.
+    /// The mean number of parts in which the leader's messages were published: if more than one, the carrier holds less
+    /// than a message. Absent if the transport does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub parts_per_message: Option<f64>,
-    /// The memory that the leader's messages lay in. Absent of a transport that nobody looked into.
+    /// The memory of the leader's messages. Absent for a transport that was not inspected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_set: Option<WorkingSet>,
     /// The messages sent, received and lost.
     pub losses: Losses,
     /// The carrier of the messages.
     pub carrier: CarrierEvidence,
-    /// The processes that took part, the leader's first, then the followers' in the order of their
-    /// numbers, then those that a library has beside them, such as its daemon, which have no ends.
+    /// The processes that took part: the leader's first, then the followers' in the order of their numbers, then those
+    /// of a library, such as its daemon, which have no ends.
     pub processes: Vec<ProcessRecord>,
-    /// CPU time that its workers used while they waited for their turns, as a part of that time: of a library that keeps
-    /// threads awake.
+    /// CPU time that its workers used while they waited for their turns, as a share of that time: a library that keeps
+    /// threads awake causes it.
     #[schemars(range(min = 0))]
     pub idle_share: f64,
-    /// The other pairs, which ran the same traffic beside this one; absent where it was alone.
+    /// The other pairs, which ran the same traffic beside this one; absent if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_pairs: Vec<PairRecord>,
 }
 
-/// A pair that ran beside the one that is measured, over its own turns: these begin a little before those of the measured
-/// pair, and end a little after them.
+/// A pair that ran beside the measured one, over its own turns, which begin a little before those of the measured pair
+/// and end a little after them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairRecord {
-    /// Number of the pair, from 2: the measured one is the first.
+    /// Number of the pair, from 2: the measured one is 1.
     #[schemars(range(min = 2))]
     pub number: u32,
-    /// Length of its turns together.
+    /// The total length of its turns.
     pub turns_ns: u64,
-    /// Its messages, as those of the session.
+    /// Its messages, counted as those of the session.
     pub messages: u64,
-    /// Those sent, received and lost.
+    /// Its messages sent, received and lost.
     pub losses: Losses,
     /// Its processes, as those of the session.
     pub processes: Vec<ProcessRecord>,
 }
 
-/// The buffers that the leader wrote its messages into and read its answers from, found before the first turn: of a stream in
-/// messages that follow one another, else in round trips. What the kernel or a library copies them into is not in it.
+/// The buffers that the leader wrote its messages into and read its answers from, found before the first turn: with
+/// consecutive messages of a stream, else with round trips. Copies in the kernel or in a library are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingSet {
-    /// Different buffers that were written into, used again one after the other.
+    /// Different buffers that were written into, reused in turn.
     pub written_buffers: u64,
-    /// Different buffers that were read from; 0 of a stream, which nobody answers.
+    /// Different buffers that were read from; 0 for a stream, which has no answers.
     pub read_buffers: u64,
     /// Bytes of the messages in all of them.
     pub bytes: u64,
-    /// False where the last messages that were looked at still lay in new ones: there are more.
+    /// False if the last messages that were inspected still used new buffers: there are more.
     pub is_complete: bool,
 }
 
-/// The round trips, or messages, that were sent in the measured pass, received and lost; which of the two
-/// follows from the pattern.
+/// The round trips or messages (depending on the pattern) that were sent in the measured pass, received and lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Losses {
     /// Begun.
@@ -86,15 +86,15 @@ pub struct Losses {
     pub received: u64,
     /// Given up.
     pub lost: u64,
-    /// Answers that came after they had been given up: some of those lost.
+    /// Answers that came after they had been given up; they count as lost too.
     pub late: u64,
-    /// Came twice. A round trip fails its case at the first.
+    /// Messages that came twice. A round trip fails its case at the first.
     pub duplicated: u64,
-    /// Came before one that was sent earlier. A round trip fails its case at the first.
+    /// Messages that came before one that was sent earlier. A round trip fails its case at the first.
     pub reordered: u64,
 }
 
-/// The carrier of the messages, found from the running processes after the measurement.
+/// The carrier of the messages, determined from the running processes after the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarrierEvidence {
     /// `shared-memory`: all processes map memory that a message fits into, and the loopback
@@ -102,63 +102,62 @@ pub struct CarrierEvidence {
     /// message left its process.
     #[schemars(with = "String", extend("enum" = Carrier::ALL))]
     pub found: Carrier,
-    /// The carrier that the transport declares, where it declares one; another means that it fell back.
+    /// The carrier that the transport declares, if it declares one; if it differs, the transport fell back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub declared: Option<Carrier>,
-    /// Bytes that the loopback interface received in the measured pass, a message. Without a sandbox
-    /// others' traffic is in it.
+    /// Bytes per message that the loopback interface received in the measured pass. Without a sandbox they include
+    /// other programs' traffic.
     #[schemars(range(min = 0))]
     pub loopback_bytes_per_message: f64,
     /// Bytes of memory that all processes of the case map.
     pub shared_bytes: u64,
-    /// Names of that memory, where it has any.
+    /// Names of that memory, if it has any.
     pub objects: Vec<String>,
 }
 
-/// One process of a session, and what it cost over the measured pass, all its threads together.
+/// One process of a session and its costs over the measured pass, all its threads together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessRecord {
-    /// The kernel's name for it.
+    /// The kernel's name for the process.
     pub name: String,
-    /// The ends that it served: one, or all of them where they are threads of one process.
+    /// The ends that it served: one, or all of them if they are threads of one process.
     pub ends: Vec<EndRecord>,
     /// CPU time.
     pub cpu_ns: u64,
-    /// The part of it outside the kernel, as the kernel divides it: by its ticks where it counts no finer.
+    /// The share of it outside the kernel, as the kernel divides it: by ticks if it has no finer count.
     pub user_ns: u64,
-    /// The part of it within the kernel.
+    /// The share of it within the kernel.
     pub system_ns: u64,
     /// Its context switches.
     pub context_switches: ContextSwitches,
     /// Its page faults.
     pub page_faults: PageFaults,
-    /// The most resident memory that it has held since its end was opened, shared memory that was touched
-    /// included; 0 where nobody looked.
+    /// The maximum resident memory since its end was opened, including touched shared memory; 0 if it was not measured.
     pub peak_memory_bytes: u64,
-    /// Its threads while the ends were open, the measuring ones among them; absent where nobody looked.
+    /// Its threads while the ends were open, including the measuring ones; absent if they were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// The queues of the kernel that were opened for its ends, those that only listen left out; empty where there are none,
-    /// or nobody looked.
+    /// The kernel queues that were opened for its ends, without those that only listen; empty if there are none, or
+    /// they were not looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelRecord>,
-    /// Its system calls, each by its name; absent where they were not counted, as in all runs but those of
-    /// `ipcmark explain`, whose times mean nothing.
+    /// Its system calls by name; absent if they were not counted. Only `ipcmark explain` counts them, and the times of
+    /// such a run mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallRecord>>,
 }
 
-/// How often a process made a system call over the measured pass.
+/// The number of times that a process made a system call over the measured pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
     /// Its name.
     pub name: String,
-    /// How often it was made.
+    /// The number of calls.
     pub made: u64,
-    /// How many of these failed: of a call that does not sleep, those that found nothing.
+    /// Calls that failed: for a call that does not sleep, those that found nothing.
     pub failed: u64,
-    /// Bytes that the others carried.
+    /// Bytes that the successful calls carried.
     pub bytes: u64,
 }
 
@@ -168,7 +167,7 @@ pub struct EndRecord {
     /// `leader`, or `follower` with its number from 0.
     #[schemars(schema_with = "role")]
     pub role: Role,
-    /// The processor to which its thread was pinned; absent where it was not.
+    /// The processor to which its thread was pinned; absent if it was not pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
     /// Messages that it published.
@@ -184,16 +183,16 @@ pub struct EndRecord {
 pub struct ThreadRecord {
     /// Time in which it ran, probes included.
     pub cpu_ns: u64,
-    /// Time in which it was ready to run and waited for a processor, as the kernel counts it; 0 where it does not.
+    /// Time in which it was ready to run and waited for a processor, as the kernel counts it; 0 if the kernel does not.
     pub run_delay_ns: u64,
-    /// How often it went to sleep.
+    /// The number of times that it went to sleep.
     pub sleeps: u64,
 }
 
 /// Context switches of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextSwitches {
-    /// It went to sleep.
+    /// The process went to sleep.
     pub voluntary: u64,
     /// Another process got the processor.
     pub involuntary: u64,

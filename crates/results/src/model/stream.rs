@@ -1,37 +1,37 @@
-//! A stream: what a trial of one has beside its times.
+//! A stream: the fields of a trial beside its times.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::check_figures;
 
-/// The messages of a stream, and how many of them were on their way at once.
+/// The messages of a stream, and the number of them in transit at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamParts {
-    /// Messages in the parts of the blocks that count: without their first quarter, in which the queue fills, and without
-    /// what was received after the last was sent.
+    /// Messages in the counted parts of the blocks: without the first quarter, in which the queue fills, and without
+    /// those received after the last was sent.
     pub counted: u64,
-    /// How deep the queue was. Absent where the clocks of the ends do not agree.
+    /// The depth of the queue. Absent if the clocks of the ends do not agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<QueueDepth>,
-    /// What the slowest of several publishers had delivered when the first of a block was through, as a part of what the
-    /// fastest had, over all blocks: 1 where all come through alike. Absent where there is one publisher.
+    /// The share of messages that the slowest of several publishers had delivered when the first one finished a block,
+    /// relative to the fastest, over all blocks: 1 if all deliver equally. Absent if there is one publisher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub least_published: Option<f64>,
-    /// Messages a second of all pairs that ran at once, this one among them: of each the rate of arrival in its own blocks.
-    /// Absent where it was alone.
+    /// Messages a second of all pairs that ran at once, including this one: the sum of each pair's rate of arrival in
+    /// its own blocks. Absent if there was one pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub all_pairs_per_second: Option<f64>,
 }
 
-/// Messages that were sent and not yet received, looked at whenever a batch began to arrive: true to a batch.
+/// Messages that were sent and not yet received, counted whenever a batch began to arrive: accurate to a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueDepth {
-    /// Half of the looks saw at most so many.
+    /// The median of the counts.
     pub p50: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
 }
 

@@ -9,8 +9,8 @@ use crate::{
     histogram::{decode, encode},
 };
 
-/// Recorded times. Statistics are true to one part in a thousand (the histogram's 3 significant
-/// digits); a percentile is the upper end of the histogram's step that holds it.
+/// Recorded times. Statistics are accurate to one part in a thousand (the histogram's 3 significant
+/// digits); a percentile is the upper end of the histogram's bin that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// Number of samples, all of them in the histogram.
@@ -40,12 +40,12 @@ pub struct Times {
 }
 
 impl Times {
-    /// The times that a histogram holds; an empty one gives zeros.
+    /// The times of a histogram; an empty one gives zeros.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         Self::read_from(histogram, encode(histogram))
     }
 
-    /// The times that a histogram in its text form holds.
+    /// The times of a histogram in its text form.
     pub fn parse(text: String) -> Result<Self, String> {
         decode(&text).map(|histogram| Self::read_from(&histogram, text))
     }

@@ -9,45 +9,46 @@ use super::{
 };
 use crate::figure::check_figures;
 
-/// One trial. An *event* is what the measurement counts: a round trip, a message on its way, a message of a stream.
+/// One trial. An *event* is the unit that the measurement counts: a round trip, a message one way, a message of a
+/// stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Number of the trial, from 1.
     #[schemars(range(min = 1))]
     pub number: u32,
-    /// Times of the events of the sampled blocks: of a round trip to the last answer; of a message one way, or in a stream
-    /// what each takes in a batch of them. What was given up counts with the time it was waited for. In an open loop the
-    /// time counts from the message's intended time: the response time.
+    /// Times of the events of the sampled blocks: of a round trip, up to the last answer; of a message one way; in a
+    /// stream, the time per message of a batch. An event that was given up counts with the time it was waited for. In
+    /// an open loop the time starts at the message's intended time: the response time.
     pub times_ns: Times,
-    /// Mean of all clock-free blocks together: events between which no clock was read. Where there are none, for the clock
-    /// is read anyway or each message is waited for, the mean of all blocks.
+    /// Mean of all clock-free blocks together: their events have no clock reading between them. If there are none,
+    /// because the clock is read anyway or each message is waited for, the mean of all blocks.
     #[schemars(range(min = 0))]
     pub clock_free_mean_ns: f64,
-    /// Length of the sampled blocks together; of a stream the parts of them that count.
+    /// The total length of the sampled blocks; for a stream, of their counted parts.
     pub elapsed_ns: u64,
-    /// Time spent waiting for what was lost.
+    /// Time spent waiting for lost events.
     pub lost_wait_ns: u64,
-    /// The messages of an open loop that were offered and sent; absent where the next one waits for the last.
+    /// The messages of an open loop that were offered and sent; absent if the next one waits for the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<Offered>,
-    /// The answers of each of several followers, in the order of their numbers; empty where there is one.
+    /// The answers of each of several followers, in the order of their numbers; empty if there is one follower.
     pub answers: Vec<Answers>,
-    /// What only messages one way have; absent for all others.
+    /// Fields of messages one way only; absent for all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWayParts>,
-    /// What only a stream has; absent for all others.
+    /// Fields of a stream only; absent for all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamParts>,
-    /// Number of the round in which it took its turns: trials of one round are neighbours.
+    /// Number of the round in which it took its turns: trials of one round are neighbours in time.
     pub round: u32,
     /// The clock-free mean of a turn divided by that of the reference in its neighbouring turn: median over all turns.
-    /// Absent where nothing bare took turns with it.
+    /// Absent if no reference took turns with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub reference_multiple: Option<f64>,
-    /// What was measured between two probes each.
+    /// The blocks, each measured between two probes.
     pub blocks: Blocks,
-    /// What was measured at each distance of the run, the nearest first; empty where nothing was probed.
+    /// The measurements at each distance of the run, the nearest first; empty if nothing was probed.
     pub by_distance: Vec<AtDistance>,
     /// The facts that a trial of every pattern has.
     pub session: SessionRecord,
@@ -65,7 +66,7 @@ pub struct Answers {
 }
 
 impl Trial {
-    /// CPU time of all processes a message.
+    /// CPU time of all processes per message.
     pub fn cpu_ns_per_message(&self) -> f64 {
         self.cpu_ns() / self.session.messages.max(1) as f64
     }
@@ -75,20 +76,20 @@ impl Trial {
         self.session.processes.iter().map(|process| process.cpu_ns as f64).sum()
     }
 
-    /// Processors that all its processes together used on average in its turns; none where its time is not known.
+    /// The mean number of processors that all its processes together used in its turns; none if that time is unknown.
     pub fn cores(&self) -> Option<f64> {
         let turns_ns = self.session.turns_ns;
         (turns_ns > 0).then(|| self.cpu_ns() / turns_ns as f64)
     }
 
-    /// Context switches of all processes a message.
+    /// Context switches of all processes per message.
     pub fn switches_per_message(&self) -> f64 {
         let switches = self.session.processes.iter().map(|process| &process.context_switches);
         let sum: f64 = switches.map(|all| all.voluntary as f64 + all.involuntary as f64).sum();
         sum / self.session.messages.max(1) as f64
     }
 
-    /// What it measured at one of the run's distances; all of it where there is none.
+    /// Its measurements at one of the run's distances; none if there are none.
     pub fn at(&self, distance: Option<u32>) -> Option<&AtDistance> {
         self.by_distance.iter().find(|at| Some(at.distance) == distance)
     }

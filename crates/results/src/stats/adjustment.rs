@@ -1,21 +1,20 @@
-//! What a block would have taken if its probes had been the distance's median.
+//! Adjusts a block's time to the value that it would have had with probes at the distance's median.
 //!
-//! Within one distance the floor still moves: levels of 126 and 140 ns, each for seconds, were seen
-//! under one program, which followed them (250 and 280 ns). Dividing such levels into distances of
-//! their own would leave rows without blocks at the reference distance. Instead the block's own
-//! probes are a covariate, as far as the row follows them: with all blocks kept, the standard
-//! deviation of the medians of 100 ms fell from 5.8 % to 1.6 %.
+//! Within one distance the floor still moves: levels of 126 and 140 ns, each for seconds, were observed under one
+//! program, whose times followed them (250 and 280 ns). Dividing such levels into separate distances would leave rows
+//! without blocks at the reference distance. Instead the block's own probes are a covariate, weighted by the row's
+//! elasticity: with all blocks kept, the standard deviation of the medians of 100 ms fell from 5.8 % to 1.6 %.
 //!
-//! A probe must be comparable to those of other sessions. The floor of one cache line depends on
-//! where in the machine the line lies, so a probe takes the median over lines of several pages.
+//! A probe must be comparable to those of other sessions. The floor of one cache line depends on its location in the
+//! machine, so a probe takes the median over lines of several pages.
 
 use super::location::median;
 
-/// The least difference of two blocks' probes, on the logarithm, from which a slope is read.
+/// The least difference between two blocks' probes, on the logarithm, for which a slope is calculated.
 const LEAST_CHANGE: f64 = 0.02;
 
-/// The same in standard deviations of a probe: what is less may be the probes' own noise, which
-/// draws slopes towards 0.
+/// The same in standard deviations of a probe: a smaller difference may be the probes' own noise, which biases slopes
+/// towards 0.
 const LEAST_DEVIATIONS: f64 = 4.0;
 
 /// The fewest slopes that make an estimate.
@@ -42,15 +41,14 @@ impl Block {
     }
 }
 
-/// The change of a row's logarithm for a change of the probe's, from its blocks at one distance,
-/// session by session: 1 if its time is nothing but cache lines in transit, 0 if it does not depend
-/// on them, or if the floor hardly changed.
+/// The change of a row's logarithm for a change of the probe's, from its blocks at one distance, session by session: 1
+/// if its time consists only of cache lines in transit, 0 if it does not depend on them, or if the floor hardly
+/// changed.
 ///
-/// A time of c + k · floor has a slope from 0 to 1, so the estimate is held there. It is the
-/// weighted median of the slopes between a block of the lower half of the probes and one of the
-/// upper half (Theil's incomplete method: "A rank-invariant method of linear regression analysis",
-/// 1950), where the floor changed by more than the probes' noise. Only within sessions: what differs
-/// between two is what the intervals are made of.
+/// A time of c + k · floor has a slope from 0 to 1, so the estimate is limited to that range. It is the weighted median
+/// of the slopes between a block of the lower half of the probes and one of the upper half (Theil's incomplete method:
+/// "A rank-invariant method of linear regression analysis", 1950), where the floor changed by more than the probes'
+/// noise. Slopes are taken within sessions only: the intervals already account for differences between sessions.
 pub fn elasticity(sessions: &[Vec<Block>]) -> f64 {
     let least = LEAST_CHANGE.max(LEAST_DEVIATIONS * probe_deviation(sessions));
     let slopes: Vec<(f64, f64)> =
@@ -74,7 +72,7 @@ pub fn adjusted_location(blocks: &[Block], floor_ns: f64, elasticity: f64) -> Op
     median(&blocks.iter().map(log).collect::<Vec<_>>())
 }
 
-/// Slopes of one session with their weights, the differences of their probes.
+/// Slopes of one session with their weights, which are the differences of their probes.
 fn slopes(blocks: &[Block], least: f64) -> Vec<(f64, f64)> {
     let mut blocks: Vec<&Block> = blocks.iter().collect();
     blocks.sort_by(|a, b| a.log_probe().total_cmp(&b.log_probe()));
@@ -86,7 +84,7 @@ fn slopes(blocks: &[Block], least: f64) -> Vec<(f64, f64)> {
     low.iter().zip(high).map(slope).filter(|(_, weight)| *weight >= least).collect()
 }
 
-/// The value at which half of the weight is reached.
+/// The value at which the cumulative weight reaches half.
 fn weighted_median(mut values: Vec<(f64, f64)>) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;

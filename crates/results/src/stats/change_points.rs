@@ -1,4 +1,4 @@
-//! Change points: where a sequence of runs became slower or faster.
+//! Change points: the points at which a sequence of runs became slower or faster.
 
 use std::ops::Range;
 
@@ -13,31 +13,31 @@ use super::{
 pub struct ChangePoint {
     /// The first point after it.
     pub at: usize,
-    /// Runs before it that were compared, up to the change before.
+    /// The number of compared runs before it, back to the previous change.
     pub base_runs: usize,
-    /// Runs after it that were compared, up to the next change.
+    /// The number of compared runs after it, up to the next change.
     pub new_runs: usize,
     /// The comparison of the two: slower or faster.
     pub comparison: Comparison,
 }
 
 /// The changes in a sequence of points, each with the logarithms of the times of its runs, by binary segmentation: the
-/// clearest change first, then those on both sides of it. Each is a difference that [`Comparison::of_runs`] tells, at the
-/// level of 1 % for all places together that could have been the clearest one (Bonferroni).
+/// clearest change first, then those on both sides of it. Each is a difference that [`Comparison::of_runs`] finds, at
+/// the level of 1 % over all candidate places together (Bonferroni).
 pub fn change_points(points: &[Vec<f64>]) -> Vec<ChangePoint> {
     let mut found = Vec::new();
     search(points, 0..points.len(), &mut found);
     found
 }
 
-/// The fewest further runs with which one place has enough on both sides; 0 where one has.
+/// The fewest further runs with which one place has enough on both sides; 0 if one already has.
 pub fn runs_missing(points: &[Vec<f64>]) -> usize {
     let count = |points: &[Vec<f64>]| points.iter().map(Vec::len).sum::<usize>();
     let lacks = |at: usize| {
         let (base, new) = points.split_at(at);
         [base, new].map(|side| LEAST_RUNS.saturating_sub(count(side))).iter().sum()
     };
-    // Behind the last point a new one can come, before the first none.
+    // A new point can follow the last one, but none can precede the first.
     (1..=points.len()).map(lacks).min().unwrap_or(2 * LEAST_RUNS)
 }
 
@@ -49,7 +49,7 @@ fn search(points: &[Vec<f64>], stretch: Range<usize>, found: &mut Vec<ChangePoin
 }
 
 fn clearest(points: &[Vec<f64>], stretch: Range<usize>) -> Option<ChangePoint> {
-    // What changed behind a point without runs changed at the next one that has some.
+    // A change behind a point without runs is attributed to the next point that has some.
     let places = (stretch.start + 1..stretch.end).filter(|at| !points[*at].is_empty());
     let sides = |at: usize| (points[stretch.start..at].concat(), points[at..stretch.end].concat());
     let all: Vec<(f64, ChangePoint)> = places.filter_map(|at| compared(sides(at), at)).collect();
@@ -61,9 +61,9 @@ fn clearest(points: &[Vec<f64>], stretch: Range<usize>) -> Option<ChangePoint> {
     clearest.map(|(_, change)| *change)
 }
 
-/// The runs before a place compared with those from it on, where both sides have enough; and the probability of a
-/// difference at least as clear if there is none, by the less certain of two tests. Welch's is too certain where one of
-/// the sides has few runs that happen to be alike: of 25 places some are.
+/// Compares the runs before a place with those from it on, if both sides have enough. Also returns the probability of a
+/// difference at least as clear if there is none, by the less certain of two tests: Welch's is too certain if one side
+/// has few runs that happen to be nearly equal, and among 25 places some are.
 fn compared((base, new): (Vec<f64>, Vec<f64>), at: usize) -> Option<(f64, ChangePoint)> {
     if base.len().min(new.len()) < LEAST_RUNS {
         return None;

@@ -9,10 +9,10 @@ use super::{
     student::{CONFIDENCE, Interval, MeanDifference},
 };
 
-/// The fewest runs a side that can tell.
+/// The fewest runs a side that allow a verdict.
 pub const LEAST_RUNS: usize = 3;
 
-/// What a comparison says of the second of two times.
+/// The verdict of a comparison on the second of two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is shorter.
@@ -21,9 +21,9 @@ pub enum Verdict {
     Slower,
     /// It differs by less than [`MARGIN`].
     Same,
-    /// What was measured does not tell.
+    /// The measurements do not allow a verdict.
     CannotTell {
-        /// The number of pairs, or of runs a side, that would probably tell; more than there were.
+        /// The number of pairs, or of runs a side, that would probably allow one; more than there were.
         pairs_needed: usize,
     },
 }
@@ -33,30 +33,27 @@ pub enum Verdict {
 pub struct Comparison {
     /// The number of pairs, or of runs of the side that has fewer.
     pub pairs: usize,
-    /// The second time as a multiple of the first, with its interval of [`CONFIDENCE`]; `None` for
-    /// fewer than six pairs or two runs.
+    /// The second time as a multiple of the first, with its interval of [`CONFIDENCE`]; `None` for fewer than six pairs
+    /// or two runs.
     pub ratio: Option<Interval>,
     /// The probability of a difference at least as clear if there is none.
     pub p: f64,
-    /// What follows.
+    /// The verdict that follows.
     pub verdict: Verdict,
 }
 
 impl Comparison {
     /// Compares two times by the logarithms of their ratio, second over first, one a pair.
     ///
-    /// A pair is what was drawn at random: if it was A B B A or B A A B, it is those four blocks
-    /// together, and its log-ratio the mean of the two within. Two sessions differ by where their
-    /// memory lies, too: on one machine, lines of two pages took from 117 to 187 ns, each always the
-    /// same. Many pairs of blocks of two sessions prove that these two differ; that what runs in
-    /// them differs is proved by pairs of fresh sessions, each with the estimate over its blocks
-    /// as one log-ratio.
-    ///
-    /// The verdict is `Same` if two one-sided tests at 5 % exclude a difference of [`MARGIN`]
-    /// (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
-    /// Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), even if a smaller one is certain:
-    /// it is of no consequence. Else it is `Faster` or `Slower` if the sign-flip test rejects
-    /// equality at 1 %.
+    /// The pair is the unit of randomization: a pair that was A B B A or B A A B is those four blocks together, and its
+    /// log-ratio the mean of the two within. Sessions also differ by the location of their memory: on one machine,
+    /// lines of two pages took from 117 to 187 ns, each always the same. Many pairs of blocks of two sessions only
+    /// prove that these two sessions differ. To prove that the measured code differs, use pairs of fresh sessions, each
+    /// with the estimate over its blocks as one log-ratio.
+    /// The verdict is `Same` if two one-sided tests at 5 % exclude a difference of [`MARGIN`] (Schuirmann, "A
+    /// comparison of the two one-sided tests procedure and the power approach", Journal of Pharmacokinetics and
+    /// Biopharmaceutics 15, 1987), even if a smaller difference is certain, because that has no practical importance.
+    /// Else it is `Faster` or `Slower` if the sign-flip test rejects equality at 1 %.
     pub fn of_pairs(log_ratios: &[f64]) -> Self {
         let interval = |confidence| hodges_lehmann_interval(log_ratios, confidence);
         Self::from_intervals(
@@ -67,10 +64,9 @@ impl Comparison {
         )
     }
 
-    /// Compares two times by the logarithms of their locations in runs that were not made together,
-    /// such as those of two stored files: `CannotTell` for fewer than three runs a side, else as
-    /// for pairs, by Welch's test and interval. What changed on the machine between the two sides
-    /// is part of the difference; no statistic can take it out.
+    /// Compares two times by the logarithms of their locations in runs that were not made together, such as those of
+    /// two stored files: `CannotTell` for fewer than three runs a side, else as for pairs, by Welch's test and
+    /// interval. Changes of the machine between the two sides are part of the difference; no statistic can remove them.
     pub fn of_runs(first: &[f64], second: &[f64]) -> Self {
         let runs = first.len().min(second.len());
         if runs < LEAST_RUNS {
@@ -82,8 +78,8 @@ impl Comparison {
         Self::from_intervals(runs, interval, difference.p(), deviation)
     }
 
-    /// The ratio of two times by the logarithms of their locations in trials or runs that do not tell whether it
-    /// holds: too few, or not made alike. The verdict is `CannotTell` whatever the ratio is.
+    /// The ratio of two times by the logarithms of their locations in trials or runs that do not allow a verdict: too
+    /// few, or not made alike. The verdict is always `CannotTell`.
     pub fn untold(first: &[f64], second: &[f64], runs: usize) -> Self {
         let has_interval = first.len().min(second.len()) > 1;
         let ratio = has_interval
@@ -111,8 +107,7 @@ impl Comparison {
         Self { pairs, ratio, p, verdict }
     }
 
-    /// The verdict that is reported after a measurement of `fresh` data: a difference only if both
-    /// found the same one.
+    /// The verdict that is reported after a measurement of `fresh` data: a difference only if both found the same one.
     pub fn confirmed_by(&self, fresh: &Self) -> Verdict {
         let differs = matches!(fresh.verdict, Verdict::Faster | Verdict::Slower);
         if differs && fresh.verdict != self.verdict {
@@ -127,9 +122,9 @@ fn is_within_margin(interval: Interval) -> bool {
     -margin < interval.low && interval.high < margin
 }
 
-/// The number of pairs that would probably tell a difference of 3 %. If there were as many, it is
-/// the number that would show equality; if there were as many as that, the difference lies near the
-/// margin, and it is twice as many.
+/// The number of pairs that would probably find a difference of 3 %. If there were already as many, the number that
+/// would show equality. If there were as many as that too, the difference lies near the margin, and the result is twice
+/// the number of pairs.
 fn enough(pairs: usize, deviation: f64) -> usize {
     [pairs_needed(deviation, DETECTABLE), pairs_for_equality(deviation)]
         .into_iter()

@@ -7,28 +7,28 @@
 
 use std::ops::RangeInclusive;
 
-/// Standard deviation of the kernel. Two equally frequent narrow classes are told apart from a
-/// distance of four of these on: 0.32 on the natural logarithm, a factor of 1.4.
+/// Standard deviation of the kernel. Two equally frequent narrow classes are distinguished if they
+/// are at least four of these apart: 0.32 on the natural logarithm, a factor of 1.4.
 const BANDWIDTH: f64 = 0.08;
 
-/// Distance of two points of the grid.
+/// Distance between two points of the grid.
 const BIN: f64 = BANDWIDTH / 8.0;
 
-/// Points of the grid on each side of a value to which the kernel reaches: four bandwidths.
+/// The reach of the kernel on each side of a value, in points of the grid: four bandwidths.
 const REACH: usize = 32;
 
-/// A valley divides two peaks if its density is at most this part of the lower one's.
+/// A valley divides two peaks if its density is at most this share of the lower one's.
 const VALLEY: f64 = 0.3;
 
 /// A valley divides two peaks only if the difference of their counts is this many times its
 /// standard error: otherwise the gaps between few values would divide a broad class.
 const SIGNIFICANCE: f64 = 3.0;
 
-/// A class ends where the density falls below this part of its peak.
+/// A class ends where the density falls below this share of its peak.
 const EDGE: f64 = 0.01;
 
-/// The density of a sample on a grid, in effective counts: the variance of each is about itself,
-/// as a Poisson count's.
+/// The density of a sample on a grid, in effective counts: the variance of each approximately
+/// equals its value, as for a Poisson count.
 struct Density {
     origin: f64,
     counts: Vec<f64>,
@@ -38,7 +38,7 @@ impl Density {
     fn of(values: &[f64]) -> Self {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // The least value lies in the middle of its bin, so that rounding does not move it.
+        // The least value is in the middle of its bin, so that rounding does not move it.
         let origin = least - (REACH as f64 + 0.5) * BIN;
         let bins = ((most - origin) / BIN) as usize + REACH + 1;
         let mut histogram = vec![0_u32; bins];
@@ -51,7 +51,7 @@ impl Density {
         self.origin + (bin as f64 + 0.5) * BIN
     }
 
-    /// The local maxima, a plateau by its first bin.
+    /// The local maxima; a plateau is given by its first bin.
     fn peaks(&self) -> Vec<usize> {
         let counts = &self.counts;
         let above = |bin: usize| counts[bin + 1..].iter().find(|next| **next != counts[bin]);
@@ -74,8 +74,8 @@ impl Density {
         valley <= VALLEY * lower && lower - valley >= SIGNIFICANCE * (lower + valley).sqrt()
     }
 
-    /// The peaks that are left when those that nothing divides have been united, the pair with the
-    /// shallowest valley first.
+    /// The peaks that remain after undivided neighbours are united, the pair with the shallowest
+    /// valley first.
     fn divided_peaks(&self) -> Vec<usize> {
         let mut peaks = self.peaks();
         while let Some(at) = self.shallowest(&peaks) {
@@ -86,7 +86,7 @@ impl Density {
         peaks
     }
 
-    /// The neighbours that are not divided and have the shallowest valley, by the first's place.
+    /// The undivided neighbours with the shallowest valley, as the index of the first.
     fn shallowest(&self, peaks: &[usize]) -> Option<usize> {
         let depth = |at: &usize| {
             let (left, right) = (peaks[*at], peaks[*at + 1]);
@@ -124,8 +124,8 @@ fn smoothed(histogram: &[u32]) -> Vec<f64> {
     counts
 }
 
-/// The extents of the classes of `values` (finite), ascending and disjoint. What lies in the sparse
-/// space between two classes is in none.
+/// The extents of the classes of `values` (finite), ascending and disjoint. Values in the sparse
+/// space between two classes belong to none.
 pub(super) fn classes(values: &[f64]) -> Vec<RangeInclusive<f64>> {
     if values.is_empty() {
         return Vec::new();

@@ -5,9 +5,9 @@
 //! probes of a run gather around a few values; see [`Distances::of`].
 //!
 //! The probe should be the median over eight parts of the burst, each on a cache line of another
-//! page. As a mean, one interrupt of 33 µs made 650 ns of 130 in 3 % of the bursts, a class that
-//! never lasted; with the median, 0.1 % of the blocks were mixed where 4 % had been. And single
-//! lines have floors of their own, from 117 to 187 ns on one machine.
+//! page. With the mean, one interrupt of 33 µs turned 130 ns into 650 ns in 3 % of the bursts: a
+//! class that never lasted. With the median, 0.1 % of the blocks were mixed instead of 4 %. Single
+//! lines also have different floors, from 117 to 187 ns on one machine.
 
 use std::{fmt, ops::RangeInclusive};
 
@@ -17,15 +17,15 @@ use super::{density, location::median};
 /// slowest cache line takes a microsecond; taking turns on one processor costs a context switch.
 const APART_NS: f64 = 20_000.0;
 
-/// The least share of all probes that makes a distance. What is rarer is a disturbance.
+/// The least share of all probes that makes a distance. A rarer class is a disturbance.
 const LEAST_SHARE: f64 = 0.01;
 
 /// One distance of a run: processors in one physical relation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distance {
-    /// The median of its probes: what a bare round trip takes, in ns.
+    /// The median of its probes, which is the bare round trip in ns.
     pub floor_ns: f64,
-    /// The part of all probes of the run that are in it.
+    /// The share of all probes of the run that belong to it.
     pub share_of_probes: f64,
     /// True if the two processors do not run at the same time.
     pub apart: bool,
@@ -44,12 +44,12 @@ pub struct Distances {
     distances: Vec<Distance>,
 }
 
-/// How many of a set of blocks are at each distance.
+/// The distribution of a set of blocks over the distances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shares {
-    /// The part of all blocks at each distance, in the order of [`Distances::all`].
+    /// The share of all blocks at each distance, in the order of [`Distances::all`].
     pub at: Vec<f64>,
-    /// The part of all blocks whose two probes differ or belong to no distance.
+    /// The share of all blocks whose two probes differ or belong to no distance.
     pub mixed: f64,
 }
 
@@ -57,13 +57,14 @@ impl Distances {
     /// Divides the probes of a whole run, in ns a round trip, in any order.
     ///
     /// The number of distances is not fixed: the density of the probes' logarithm is divided where
-    /// it falls below three tenths of the lower of two neighbouring peaks, and this could hardly be
-    /// chance. So values that lie singly between two distances neither unite them nor make a third,
-    /// and distances that differ by less than about a third are one. That is deliberate: the
-    /// levels within one cache (75, 81 and 88 ns were seen) overlap by the probe's own noise, and
-    /// dividing them leaves half of the blocks with two different probes. A class with less than a
-    /// hundredth of the probes is no distance; neither is the thin tail of one. Probes beyond
-    /// 20 µs are *apart*, however few. Probes that are not positive and finite are ignored.
+    /// it falls below three tenths of the lower of two neighbouring peaks, if chance can hardly
+    /// explain the valley. So isolated values between two distances neither unite them nor make a
+    /// third, and distances that differ by less than about a third are one. That is deliberate: the
+    /// levels within one cache (75, 81 and 88 ns were observed) overlap because of the probe's own
+    /// noise, and dividing them leaves half of the blocks with two different probes. A class with
+    /// less than a hundredth of the probes is not a distance; neither is the thin tail of one.
+    /// Probes beyond 20 µs are *apart*, however few. Probes that are not positive and finite are
+    /// ignored.
     pub fn of(probes_ns: &[f64]) -> Self {
         let usable = probes_ns.iter().copied().filter(|probe| probe.is_finite() && *probe > 0.0);
         let (near, apart): (Vec<f64>, Vec<f64>) = usable.partition(|probe| *probe <= APART_NS);
@@ -98,7 +99,7 @@ impl Distances {
 
     /// The distance at which rows are compared: the one with most of the `blocks` of all rows, the
     /// nearer one in a tie. Blocks *apart* measure the scheduler and not the transport, so they are
-    /// the reference only where all other distances together hold less than a tenth.
+    /// the reference only if all other distances together hold less than a tenth.
     pub fn reference(&self, blocks: &[Option<usize>]) -> Option<usize> {
         let counts = self.counts(blocks);
         let near = self.distances.iter().filter(|distance| !distance.apart).count();
@@ -115,8 +116,8 @@ impl Distances {
     }
 }
 
-/// The distances among probes that are not apart. The most frequent class is one in any case: few
-/// probes are no reason to have no distance.
+/// The distances among probes that are not apart. The most frequent class always is a distance,
+/// however few probes there are.
 fn near_distances(probes: &[f64], total: usize) -> Vec<Distance> {
     let logs: Vec<f64> = probes.iter().map(|probe| probe.ln()).collect();
     let members = |class: &RangeInclusive<f64>| -> Vec<f64> {

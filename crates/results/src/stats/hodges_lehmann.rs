@@ -10,7 +10,7 @@ use super::{
 
 /// The median of all means of two of the values (each with itself included): the centre of
 /// symmetrical noise, with 95 % of the mean's efficiency on normal noise and robust against a
-/// quarter of spoiled values. `None` if there are none.
+/// quarter of outliers. `None` if there are no values.
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let averages = averages(values.len());
@@ -18,8 +18,9 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     (averages > 0).then(|| (middle(averages.div_ceil(2)) + middle(averages / 2 + 1)) / 2.0)
 }
 
-/// The estimate with its distribution-free interval; `None` if the values are too few for that
-/// confidence (fewer than 5 for 90 %, 6 for 95 %, 8 for 99 %). Exact up to 100 values, as the test.
+/// The estimate with its distribution-free interval; `None` if there are too few values for that
+/// confidence (fewer than 5 for 90 %, 6 for 95 %, 8 for 99 %). Exact up to 100 values, like the
+/// test.
 pub fn hodges_lehmann_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let rank = lower_rank(values.len(), (1.0 - confidence) / 2.0)?;
     let sorted = sorted(values);
@@ -41,7 +42,7 @@ fn averages(count: usize) -> usize {
     count * (count + 1) / 2
 }
 
-/// The largest rank below which the signed-rank sum falls with a probability of `miss` at most.
+/// The largest rank such that the signed-rank sum is below it with a probability of at most `miss`.
 fn lower_rank(count: usize, miss: f64) -> Option<usize> {
     let rank = if count <= EXACT { exact_rank(count, miss) } else { normal_rank(count, miss) };
     (rank > 0).then_some(rank)
@@ -64,13 +65,13 @@ fn normal_rank(count: usize, miss: f64) -> usize {
     (sum.floor() + 1.0).max(0.0) as usize
 }
 
-/// The mean of two values that is the `rank`-th smallest, from 1. The means are not made: a
-/// bisection over all floating-point numbers counts, in linear time, how many are at most each.
+/// The `rank`-th smallest mean of two values, from 1. The means are not stored: a bisection over
+/// all floating-point numbers counts, in linear time, the means that are at most each number.
 fn walsh_average(sorted: &[f64], rank: usize) -> f64 {
     let (mut low, mut high) = (order(sorted[0]), order(sorted[sorted.len() - 1]));
     while low < high {
         let middle = low.midpoint(high);
-        // i64::midpoint rounds towards zero, so that it can be the upper end of two neighbours.
+        // i64::midpoint rounds towards zero, so it can return the upper of two neighbours.
         let middle = middle.min(high - 1);
         if averages_up_to(sorted, number(middle)) >= rank {
             high = middle
@@ -94,7 +95,7 @@ fn averages_up_to(sorted: &[f64], limit: f64) -> usize {
     count
 }
 
-/// A whole number that grows with the floating-point number, without gaps.
+/// An integer that grows with the floating-point number, without gaps.
 fn order(number: f64) -> i64 {
     let bits = number.to_bits() as i64;
     if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }

@@ -1,4 +1,4 @@
-//! Where a sample lies: median and interpolated percentiles, of values and of a histogram.
+//! The location of a sample: median and interpolated percentiles, of values and of a histogram.
 
 use hdrhistogram::Histogram;
 
@@ -14,7 +14,7 @@ pub fn percentile(values: &[f64], q: f64) -> Option<f64> {
     Some(*low + place.fract() * (high - *low))
 }
 
-/// The median of finite values: of an even number, the mean of the two in the middle.
+/// The median of finite values; of an even number, the mean of the two in the middle.
 pub fn median(values: &[f64]) -> Option<f64> {
     percentile(values, 0.5)
 }
@@ -31,8 +31,7 @@ pub fn logarithms(times: &[f64]) -> Vec<f64> {
     times.iter().map(|time| time.ln()).collect()
 }
 
-/// The values of a histogram that cannot be told apart: `count` samples spread over `width` around
-/// `center`.
+/// Equal values of a histogram: `count` samples spread over `width` around `center`.
 #[derive(Clone, Copy)]
 struct Cell {
     center: f64,
@@ -43,9 +42,9 @@ struct Cell {
 /// The percentile `q` (0 to 1) of a histogram of whole nanoseconds, in ns; `None` if it is empty.
 ///
 /// Samples of one value are spread evenly over the clock's step around it (over the width of the
-/// histogram's bin where that is wider), as for the median of grouped data: with a step of 10 ns,
-/// p50 of equally many 120 and 130 is 125. Interpolation never leaves that cell, so that no
-/// percentile lies where nothing was measured, such as between a body and its far tail.
+/// histogram's bin if that is wider), as for the median of grouped data: with a step of 10 ns, p50
+/// of equally many 120 and 130 is 125. Interpolation never leaves that cell, so no percentile lies
+/// where nothing was measured, such as between a body and its far tail.
 pub fn histogram_percentile(histogram: &Histogram<u64>, q: f64, step_ns: f64) -> Option<f64> {
     let cells = cells(histogram, step_ns);
     let target = q.clamp(0.0, 1.0) * histogram.len() as f64;
@@ -73,7 +72,7 @@ fn cells(histogram: &Histogram<u64>, step_ns: f64) -> Vec<Cell> {
         .collect()
 }
 
-/// The ends of a cell, which neighbours closer than its width cut short.
+/// The ends of a cell, limited by neighbours that are closer than its width.
 fn edges(cells: &[Cell], at: usize) -> (f64, f64) {
     let Cell { center, width, .. } = cells[at];
     let (mut low, mut high) = (center - width / 2.0, center + width / 2.0);

@@ -1,8 +1,8 @@
-//! The statistics of a result: pure functions, a file a method.
+//! The statistics of a result: pure functions, one file a method.
 //!
-//! A trial's blocks are placed by [`Distances`] and located by [`adjusted_location`]; trials make an
-//! interval by [`trial_interval`] and [`merged_percentile`], rows a [`rank`]ing, pairs of blocks a
-//! [`Comparison`].
+//! [`Distances`] places a trial's blocks and [`adjusted_location`] locates them; [`trial_interval`] and
+//! [`merged_percentile`] make intervals of trials, [`rank`] a ranking of rows, and [`Comparison`] compares pairs of
+//! blocks.
 
 mod adjustment;
 mod change_points;

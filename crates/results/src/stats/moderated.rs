@@ -2,16 +2,16 @@
 //! Methods for Assessing Differential Expression", Statistical Applications in Genetics and
 //! Molecular Biology 3(1), 2004).
 //!
-//! Three trials estimate a variance with two degrees of freedom, and no pair of rows short of a
-//! factor of 1.5 would be told apart. But all pairs of a group were measured on one machine in one
-//! run: how much their variances differ, beyond what chance makes of them, says how much each may
-//! be drawn towards the common one. Where they differ widely, each stands alone.
+//! Three trials estimate a variance with two degrees of freedom, which would distinguish no pair of
+//! rows below a factor of 1.5. But all pairs of a group were measured on one machine in one run:
+//! the spread of their variances, beyond that expected by chance, determines how strongly each is
+//! drawn towards the common one. If they differ widely, each is used alone.
 
 use statrs::function::gamma::digamma;
 
 use super::student::{mean, two_sided_p, variance};
 
-/// The least variance, of differences of 1 part in 10⁹: equal figures are no proof of exactness.
+/// The least variance, of differences of 1 part in 10⁹: equal figures do not prove exactness.
 const LEAST_VARIANCE: f64 = 1e-18;
 
 /// One test's values: mean and variance, with its degrees of freedom.
@@ -37,16 +37,16 @@ impl Sample {
     }
 }
 
-/// What all tests together say of each one's variance: a common one, and the degrees of freedom
-/// that it is worth.
+/// The common information of all tests on each one's variance: a common variance, and its
+/// equivalent degrees of freedom.
 struct Prior {
     variance: f64,
     freedom: f64,
 }
 
 /// The two-sided p-values of tests that each set of values has a mean of 0; `None` for a set of
-/// fewer than two. `most_freedom` bounds what the sets have in common: the degrees of freedom of
-/// the measurements that they were made of, which may be fewer than the sets' own together.
+/// fewer than two. `most_freedom` limits the common information: the degrees of freedom of the
+/// underlying measurements, which may be fewer than the sum over the sets.
 pub(super) fn p_values(sets: &[Vec<f64>], most_freedom: f64) -> Vec<Option<f64>> {
     let samples: Vec<Option<Sample>> = sets.iter().map(|values| Sample::of(values)).collect();
     let prior = prior(&samples.iter().flatten().copied().collect::<Vec<_>>(), most_freedom);
@@ -60,7 +60,7 @@ fn p_value(sample: &Sample, prior: &Prior) -> f64 {
 }
 
 /// Smyth's estimate (section 6.2): the logarithm of a variance of d degrees of freedom has a known
-/// mean and variance; what the samples' vary beyond that is how much the true ones do.
+/// mean and variance; the samples' excess over that is the variance of the true ones.
 fn prior(samples: &[Sample], most_freedom: f64) -> Prior {
     if samples.len() < 2 {
         return Prior { variance: 0.0, freedom: 0.0 };
@@ -88,7 +88,7 @@ fn trigamma(x: f64) -> f64 {
     1.0 / x + square / 2.0 + square / x * series
 }
 
-/// The positive number with this trigamma, by bisection of its logarithm.
+/// The positive number with this trigamma value, by bisection of its logarithm.
 fn inverse_trigamma(y: f64) -> f64 {
     let (mut low, mut high) = (1e-8_f64.ln(), 1e8_f64.ln());
     for _ in 0..60 {

@@ -11,19 +11,19 @@ use super::{
 /// The level of the test for a difference.
 pub(super) const LEVEL: f64 = 0.01;
 
-/// The relative difference within which two times are the same.
+/// Two times that differ by less than this share are the same.
 pub const MARGIN: f64 = 0.02;
 
 /// The relative difference that a comparison is planned to find.
 pub const DETECTABLE: f64 = 0.03;
 
-/// The confidence of an interval that makes two one-sided tests, each at half of what it misses.
+/// The confidence of the interval that makes two one-sided tests, each at half of its error level.
 pub(super) const EQUALITY_CONFIDENCE: f64 = 0.9;
 
-/// The probability with which a planned difference, or equality, is to be found.
+/// The probability with which a planned difference, or equality, is found.
 const POWER: f64 = 0.95;
 
-/// The efficiency of signed ranks beside the mean, on normal noise.
+/// The efficiency of signed ranks relative to the mean, on normal noise.
 const EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
 
 /// The number of pairs with which a relative `difference` is found with a probability of 95 % if
@@ -40,14 +40,15 @@ pub fn pairs_for_equality(deviation: f64) -> usize {
     pairs(deviation, MARGIN.ln_1p(), (1.0 - EQUALITY_CONFIDENCE) / 2.0, miss).max(least_pairs())
 }
 
-/// The number of pairs below which not even equal signs of all reject equality: 2 / 2ⁿ < [`LEVEL`].
+/// The number of pairs below which even equal signs of all do not reject equality: 2 / 2ⁿ <
+/// [`LEVEL`].
 fn least_pairs() -> usize {
     (2.0 / LEVEL).log2().ceil() as usize
 }
 
 /// Guenther's approximation ("Sample Size Formulas for Normal Theory T Tests", The American
-/// Statistician 35(4), 1981): the normal formula and half of a squared quantile; here with the
-/// efficiency of the ranks, and one pair more for their whole numbers.
+/// Statistician 35(4), 1981): the normal formula plus half of a squared quantile; here with the
+/// efficiency of the ranks, and one more pair because ranks are whole numbers.
 fn pairs(deviation: f64, effect: f64, level: f64, miss: f64) -> usize {
     let quantile = |p: f64| -standard_normal().inverse_cdf(p);
     let ratio = (quantile(level) + quantile(miss)) * deviation / effect;
@@ -56,8 +57,8 @@ fn pairs(deviation: f64, effect: f64, level: f64, miss: f64) -> usize {
 
 /// The standard deviation of the normal noise that would give these log-ratios the interval of
 /// their estimate. Unlike their own standard deviation it does not grow with a few interrupted
-/// blocks, from which neither test nor interval suffers. Fewer than six have no such interval: it
-/// is their own.
+/// blocks, which affect neither test nor interval. For fewer than six log-ratios, which have no
+/// such interval, it is their own standard deviation.
 pub fn deviation(log_ratios: &[f64]) -> f64 {
     let root = (log_ratios.len() as f64).sqrt();
     let quantile = standard_normal().inverse_cdf((1.0 + CONFIDENCE) / 2.0);

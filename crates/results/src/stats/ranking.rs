@@ -1,8 +1,8 @@
-//! Ranks of rows, equal where the trials do not tell two rows apart.
+//! Ranks of rows, equal if the trials do not distinguish two rows.
 
 use super::moderated;
 
-/// The probability that any two of a group's rows that do not differ are told apart.
+/// The probability that any two of a group's rows that do not differ are distinguished.
 const LEVEL: f64 = 0.05;
 
 /// A row to be ranked.
@@ -17,34 +17,31 @@ pub struct Row {
 /// A row's place in a ranking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    /// The row, as an index into what was ranked.
+    /// The row, as an index into the ranked rows.
     pub row: usize,
     /// One more than the number of rows in better ranks.
     pub rank: usize,
     /// True if other rows have the same rank.
     pub shared: bool,
-    /// True if the trials do not tell this row from every row of the rank before.
+    /// True if the trials do not distinguish this row from every row of the rank before.
     pub near_previous: bool,
 }
 
 /// Ranks the rows of one group by their time, the shortest first, rows of one rank by name.
 ///
-/// `log_ratios` gives, for two rows, the logarithm of their ratio in each trial in which both were
-/// measured: from their two locations by [`trial_log_ratios`], or, where they took turns, as the
-/// [`hodges_lehmann`](super::hodges_lehmann()) estimate over neighbouring blocks, which does not
-/// contain what happened to the machine between them.
+/// `log_ratios` gives, for two rows, the logarithm of their ratio in each trial in which both were measured: from their
+/// two locations by [`trial_log_ratios`], or, if they took turns, as the [`hodges_lehmann`](super::hodges_lehmann())
+/// estimate over neighbouring blocks, which is not affected by changes of the machine between blocks.
 ///
-/// **No two rows of one rank are told apart.** This holds of all of them, not of neighbours only, so
-/// that no chain A = B = C unites A with a C that is slower. From the shortest on, a row joins the
-/// rank if it is told from none of its rows, else it opens the next. The price: B and C can be in
-/// two ranks and not be told apart, where only A is told from C. The row of C then says so, as
-/// [`Ranked::near_previous`].
+/// **No two rows of one rank are distinguished.** This holds for all of them, not only for neighbours, so that no chain
+/// A = B = C unites A with a slower C. From the shortest on, a row joins the rank if it is distinguished from none of
+/// its rows; else it opens the next rank. The price: B and C can be in two ranks without being distinguished, if only A
+/// is distinguished from C. [`Ranked::near_previous`] of row C reports this.
 ///
-/// The test is Smyth's moderated t on the trials' log-ratios, over all pairs of the group with the
-/// correction of Holm ("A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
-/// Journal of Statistics 6(2), 1979) at 5 %. Its unit is the trial and not the block: the blocks of
-/// a session share its memory and its threads, and a hundred of them would prove a difference that
-/// the next session does not have.
+/// The test is Smyth's moderated t on the trials' log-ratios, over all pairs of the group with the correction of Holm
+/// ("A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2), 1979) at 5 %.
+/// Its unit is the trial and not the block: the blocks of a session share its memory and its threads, and a hundred of
+/// them would prove a difference that the next session does not have.
 pub fn rank(rows: &[Row], log_ratios: impl Fn(usize, usize) -> Vec<f64>) -> Vec<Ranked> {
     let apart = Apart::of(rows.len(), log_ratios);
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -60,8 +57,8 @@ pub fn rank(rows: &[Row], log_ratios: impl Fn(usize, usize) -> Vec<f64>) -> Vec<
     places(&ranks, &apart)
 }
 
-/// The logarithms of the ratio of two rows from the logarithms of their times, trial by trial;
-/// without the trials in which one of them was not measured.
+/// The logarithms of the ratio of two rows from the logarithms of their times, trial by trial, without the trials in
+/// which one of them was not measured.
 pub fn trial_log_ratios(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f64> {
     first.iter().zip(second).filter_map(|(first, second)| Some((*second)? - (*first)?)).collect()
 }
@@ -84,7 +81,7 @@ fn places(ranks: &[Vec<usize>], apart: &Apart) -> Vec<Ranked> {
     places
 }
 
-/// The pairs of rows that the trials tell apart.
+/// The pairs of rows that the trials distinguish.
 struct Apart {
     rows: usize,
     pairs: Vec<bool>,
@@ -116,8 +113,7 @@ impl Apart {
     }
 }
 
-/// Which hypotheses Holm's procedure rejects. One without a p-value is never rejected and does not
-/// count.
+/// The hypotheses that Holm's procedure rejects. A hypothesis without a p-value is never rejected and does not count.
 fn holm(p_values: &[Option<f64>], level: f64) -> Vec<bool> {
     let mut tested: Vec<(usize, f64)> =
         p_values.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?))).collect();
@@ -152,7 +148,7 @@ mod tests {
         rank(&rows(times), |a, b| trial_log_ratios(&times[a].1, &times[b].1))
     }
 
-    /// Trials around `center`, which deviate by `deviation` times 1, −1 or 0, each row otherwise.
+    /// Trials around `center`, which deviate by `deviation` times 1, −1 or 0, in a different order for each row.
     fn trials(center: f64, deviation: f64, turn: usize) -> Trials {
         let pattern = [1.0, -1.0, 0.0, -1.0, 1.0, 0.0, 1.0, 0.0, -1.0];
         (0..9).map(|trial| Some(center + deviation * pattern[(trial * (turn + 1)) % 9])).collect()

@@ -1,24 +1,22 @@
 //! The sign-flip test of paired log-ratios, on their signed ranks: Wilcoxon ("Individual Comparisons
 //! by Ranking Methods", Biometrics Bulletin 1(6), 1945).
 //!
-//! If two rows do not differ, swapping the two blocks of a pair changes nothing: every sign of a
-//! log-ratio is as likely as the other. If the order within a pair was drawn at random, this holds
-//! whatever the machine did, also when neighbouring pairs depend on each other. The ranks stand in
-//! for the values because one interrupted block in a hundred takes the power from a test of means,
-//! and because the interval of [`hodges_lehmann`](super::hodges_lehmann()) is the same test inverted,
-//! so that the two cannot contradict each other.
+//! If two rows do not differ, swapping the two blocks of a pair changes nothing: both signs of a log-ratio are equally
+//! likely. If the order within a pair was drawn at random, this holds for any behaviour of the machine, also if
+//! neighbouring pairs depend on each other. The test uses ranks instead of values because one interrupted block in a
+//! hundred destroys the power of a test of means, and because the interval of
+//! [`hodges_lehmann`](super::hodges_lehmann()) inverts this same test, so that the two cannot contradict each other.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Number of pairs up to which the distribution is exact. Beyond it the normal approximation
-/// gives up to 5 % more near a p-value of 1 %, and 1 % near one of 5 %.
+/// Number of pairs up to which the distribution is exact. Beyond it the p-value of the normal approximation is up to 5
+/// % larger near 1 %, and 1 % larger near 5 %.
 pub(super) const EXACT: usize = 100;
 
-/// The probability, if every sign were as likely as the other, of signed ranks at least as lopsided
-/// as those of `log_ratios`; two-sided, 1 if there are none. Equal sizes share their mean rank;
-/// zeros take ranks and no side (Pratt, "Remarks on Zeros and Ties in the Wilcoxon Signed Rank
-/// Procedures", JASA 54, 1959). Both are exact here, as the distribution is made of the ranks there
-/// are.
+/// The probability, if both signs were equally likely, of signed ranks at least as unbalanced as those of `log_ratios`;
+/// two-sided, 1 if there are none. Equal sizes share their mean rank; zeros take ranks but no side (Pratt, "Remarks on
+/// Zeros and Ties in the Wilcoxon Signed Rank Procedures", JASA 54, 1959). Both are exact here, because the
+/// distribution is computed from the actual ranks.
 pub fn sign_flip_p(log_ratios: &[f64]) -> f64 {
     let ranks = doubled_ranks(log_ratios);
     let positive: usize =
@@ -27,7 +25,7 @@ pub fn sign_flip_p(log_ratios: &[f64]) -> f64 {
     if weights.len() <= EXACT { exact_p(&weights, positive) } else { normal_p(&weights, positive) }
 }
 
-/// The values other than zero, each with twice the rank of its size.
+/// The values other than zero, each with twice the rank of its absolute value.
 fn doubled_ranks(values: &[f64]) -> Vec<(f64, usize)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -48,7 +46,7 @@ fn exact_p(weights: &[usize], sum: usize) -> f64 {
     (2.0 * at_most.min(at_least)).min(1.0)
 }
 
-/// The normal approximation, corrected for continuity by half of the least step (1, doubled).
+/// The normal approximation, with a continuity correction of half the least step (1, doubled).
 fn normal_p(weights: &[usize], sum: usize) -> f64 {
     let mean = weights.iter().sum::<usize>() as f64 / 2.0;
     let deviation = weights.iter().map(|weight| (*weight as f64).powi(2)).sum::<f64>().sqrt() / 2.0;
@@ -56,7 +54,7 @@ fn normal_p(weights: &[usize], sum: usize) -> f64 {
     (2.0 * standard_normal().cdf(-distance / deviation)).min(1.0)
 }
 
-/// The probability of each sum of the weights of which every one is in or out by a fair coin.
+/// The probability of each sum of weights if a fair coin decides whether each weight is included.
 pub(super) fn subset_sums(weights: &[usize]) -> Vec<f64> {
     let mut sums = vec![0.0; weights.iter().sum::<usize>() + 1];
     sums[0] = 1.0;
@@ -134,7 +132,7 @@ mod tests {
         }
     }
 
-    /// The p-value by all 2ⁿ signs.
+    /// The p-value by enumeration of all 2ⁿ signs.
     fn enumerated(values: &[f64]) -> f64 {
         let ranks: Vec<usize> = doubled_ranks(values).into_iter().map(|(_, rank)| rank).collect();
         let positive: usize =

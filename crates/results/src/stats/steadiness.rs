@@ -1,10 +1,9 @@
-//! Whether a row had settled: how much of its start differs from the rest, and whether it drifted.
+//! Steadiness of a row: the part at its start that differs from the rest, and its drift.
 //!
-//! All of it looks at twenty batches of a trial, each by its median. Blocks as they are would
-//! deceive: neighbours share their moment of the machine, and bursts hit several. Of simulated
-//! steady trials of 100 to 2,000 blocks (AR(1) with a correlation of 0.7, bursts in one block of
-//! twenty) MSER-5 alone calls 15 to 60 % unsettled, and the trend test on 64 batches 1 to 20 %; as
-//! below, both together call 1 to 5 %.
+//! Everything uses twenty batches of a trial, each by its median. Single blocks would mislead: neighbours share a
+//! moment of the machine, and bursts affect several. Of simulated steady trials of 100 to 2,000 blocks (AR(1) with a
+//! correlation of 0.7, bursts in one block of twenty) MSER-5 alone calls 15 to 60 % unsettled, and the trend test on 64
+//! batches 1 to 20 %; both together, as below, call 1 to 5 %.
 
 use statrs::distribution::ContinuousCDF;
 
@@ -19,7 +18,7 @@ const BATCHES: usize = 20;
 /// The fewest blocks of a batch, as in MSER-5.
 const LEAST_BATCH: usize = 5;
 
-/// The batches at the end that are never divided: fewer agree by chance.
+/// The number of batches at the end that are never cut: fewer agree by chance.
 const LAST: usize = 5;
 
 /// The level of the tests.
@@ -28,22 +27,22 @@ const LEVEL: f64 = 0.01;
 /// The relative change that matters.
 const CHANGE: f64 = 0.02;
 
-/// Whether a sequence of blocks had reached a steady state.
+/// The steadiness of a sequence of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steadiness {
-    /// The part of the blocks, at the start, that MSER-5 would cut.
+    /// The share of the blocks, at the start, that MSER-5 would cut.
     pub start: f64,
     /// The relative change from the first batch to the last along the trend.
     pub drift: f64,
     /// The probability of a trend at least as clear if there is none.
     pub p: f64,
-    /// False if more than half would be cut, and differs from the rest (p < 0.01) by more than
-    /// 2 %, or if there is a trend (p < 0.01) that makes more than 2 %.
+    /// False if more than half would be cut, and differs from the rest (p < 0.01) by more than 2 %, or if there is a
+    /// trend (p < 0.01) of more than 2 %.
     pub settled: bool,
 }
 
-/// Judges the block means of one trial at one distance, in their order; `None` for fewer than 100
-/// blocks, about which nothing can be said.
+/// Judges the block means of one trial at one distance, in their order; `None` for fewer than 100 blocks, which are too
+/// few to judge.
 pub fn steadiness(block_means: &[f64]) -> Option<Steadiness> {
     if block_means.len() < BATCHES * LEAST_BATCH {
         return None;
@@ -67,16 +66,16 @@ fn matters(change: f64) -> bool {
     change.exp_m1().abs() > CHANGE
 }
 
-/// The number of batches at the start without which the mean of the rest has the least standard
-/// error: MSER (White, "An effective truncation heuristic for bias reduction in simulation output",
-/// Simulation 69(6), 1997; of batches of five: White, Cobb and Spratt, "A comparison of five
-/// steady-state truncation heuristics for simulation", Winter Simulation Conference, 2000).
+/// The number of batches at the start without which the mean of the rest has the least standard error: MSER (White, "An
+/// effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997; of batches of five:
+/// White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter Simulation
+/// Conference, 2000).
 fn start(batches: &[f64]) -> usize {
     let errors = squared_errors(batches);
     (0..=BATCHES - LAST).min_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0)
 }
 
-/// For each start of the rest, the squared standard error of its mean.
+/// The squared standard error of the mean of the rest, for each start of the rest.
 fn squared_errors(values: &[f64]) -> Vec<f64> {
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut errors: Vec<f64> = Vec::with_capacity(values.len());
@@ -91,9 +90,9 @@ fn squared_errors(values: &[f64]) -> Vec<f64> {
     errors
 }
 
-/// True if two samples differ in their medians by more than 2 %, and not by chance: the rank-sum
-/// test (Mann and Whitney, "On a Test of Whether one of Two Random Variables is Stochastically
-/// Larger than the Other", Annals of Mathematical Statistics 18(1), 1947), its normal approximation.
+/// True if two samples differ in their medians by more than 2 %, and not by chance: the rank-sum test (Mann and
+/// Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other", Annals of
+/// Mathematical Statistics 18(1), 1947), its normal approximation.
 fn differ((start, rest): (&[f64], &[f64])) -> bool {
     let change = median(start).zip(median(rest)).map_or(0.0, |(start, rest)| rest - start);
     matters(change) && rank_sum_p(start, rest) < LEVEL
@@ -125,8 +124,8 @@ fn trend(batches: &[f64]) -> Trend {
     Trend { drift, p: normal_p(slopes.iter().copied().map(sign).sum(), deviation) }
 }
 
-/// The two-sided p-value of a sum of signs, corrected for continuity. Equal batches are not
-/// corrected for: they only make it larger.
+/// The two-sided p-value of a sum of signs, with continuity correction. Ties are not corrected for: they only increase
+/// it.
 fn normal_p(sum: f64, deviation: f64) -> f64 {
     2.0 * standard_normal().cdf(-(sum.abs() - 1.0).max(0.0) / deviation)
 }
@@ -162,8 +161,8 @@ mod tests {
 
     #[test]
     fn the_rank_sum_agrees_with_scipy() {
-        // scipy.stats.mannwhitneyu(a, b, method='asymptotic').pvalue: SciPy's continuity
-        // correction is half of a pair, which is one of the signs here
+        // scipy.stats.mannwhitneyu(a, b, method='asymptotic').pvalue: SciPy's continuity correction is half of a pair,
+        // which is one of the signs here
         let first = [1.0, 2.0, 3.0, 4.0, 5.0, 6.5];
         let second = [4.5, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
         assert!(near(rank_sum_p(&first, &second), 0.008132021898881838));

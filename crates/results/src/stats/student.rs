@@ -25,7 +25,7 @@ impl Interval {
         self.map(f64::exp)
     }
 
-    /// The interval of so many times the quantity.
+    /// The interval of the quantity times a factor.
     pub fn scaled(self, factor: f64) -> Self {
         self.map(|bound| bound * factor)
     }
@@ -64,18 +64,18 @@ pub(super) struct MeanDifference {
 }
 
 impl MeanDifference {
-    /// Second less first, of two samples of at least two values.
+    /// Second minus first, of two samples of at least two values.
     pub fn of(first: &[f64], second: &[f64]) -> Self {
         let parts = [first, second].map(|values| variance(values) / values.len() as f64);
         let sum = parts[0] + parts[1];
         let freedoms = [first, second].map(|values| (values.len() - 1) as f64);
         let weights = parts[0].powi(2) / freedoms[0] + parts[1].powi(2) / freedoms[1];
-        // Without any variance no freedom could be calculated, and none matters.
+        // Without variance the degrees of freedom are undefined and do not matter.
         let freedom = if sum > 0.0 { sum * sum / weights } else { freedoms[0] + freedoms[1] };
         Self { estimate: mean(second) - mean(first), error: sum.sqrt(), freedom }
     }
 
-    /// The same of samples whose variances are alike: Student's.
+    /// The same for samples with equal variances: Student's.
     pub fn pooled(first: &[f64], second: &[f64]) -> Self {
         let freedoms = [first, second].map(|values| (values.len() - 1) as f64);
         let freedom = freedoms[0] + freedoms[1];

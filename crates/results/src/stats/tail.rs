@@ -1,4 +1,4 @@
-//! Percentiles of the tail: which a sample can carry, and their intervals.
+//! Percentiles of the tail: the sample sizes that they need, and their intervals.
 
 use hdrhistogram::Histogram;
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -8,23 +8,23 @@ use super::{
     student::{CONFIDENCE, Interval, student_interval, variance},
 };
 
-/// The number of samples from which on the percentile `q` has an upper bound of [`CONFIDENCE`].
+/// The number of samples from which the percentile `q` has an upper bound of [`CONFIDENCE`].
 ///
 /// The largest of n independent samples lies below the true percentile with the probability qⁿ, so
-/// it is an upper bound as soon as qⁿ is at most half of what the interval may miss:
-/// n ≥ ln(0.025) / ln(q), that is 36 for p90, 368 for p99, 3,688 for p99.9, 36,887 for p99.99.
+/// it is an upper bound as soon as qⁿ is at most half of the interval's error probability: n ≥
+/// ln(0.025) / ln(q), that is 36 for p90, 368 for p99, 3,688 for p99.9, 36,887 for p99.99.
 pub fn samples_needed(q: f64) -> u64 {
     (miss().ln() / q.ln()).ceil() as u64
 }
 
-/// True if `samples` samples can carry the percentile `q`.
+/// True if `samples` samples are enough for the percentile `q`.
 pub fn carries(samples: u64, q: f64) -> bool {
     samples >= samples_needed(q)
 }
 
 /// The interval of the percentile `q` between two order statistics, from the binomial distribution
 /// of the number of samples below it (Conover, "Practical Nonparametric Statistics", 3rd edition,
-/// section 3.2); `None` if the samples cannot carry it. `step_ns` as in [`histogram_percentile`].
+/// section 3.2); `None` if there are too few samples. `step_ns` as in [`histogram_percentile`].
 pub fn rank_interval(histogram: &Histogram<u64>, q: f64, step_ns: f64) -> Option<Interval> {
     let (low, high) = ranks(histogram.len(), q)?;
     let at_rank = |rank: u64| {
@@ -45,14 +45,15 @@ fn ranks(count: u64, q: f64) -> Option<(u64, u64)> {
     Some((below.inverse_cdf(miss()).max(1), below.inverse_cdf(1.0 - miss()) + 1))
 }
 
-/// The percentile `q` of all trials together with its interval, for percentiles that one trial
-/// hardly carries; `None` for fewer than two trials, or if all together cannot carry it.
+/// The percentile `q` of all trials together with its interval, for percentiles for which one trial
+/// hardly has enough samples; `None` for fewer than two trials, or if all together have too few
+/// samples.
 ///
 /// The interval is a jackknife over trials (Tukey 1958): each trial is left out once, and the
-/// pseudo-values' mean has Student's distribution. Leaving out single samples would not do for a
-/// percentile, but leaving out a fixed part of them does (Shao and Wu, "A General Theory for
-/// Jackknife Variance Estimation", Annals of Statistics 17(3), 1989), and it counts what differs
-/// from trial to trial. Where trials happen to agree it could fall below what the number of samples
+/// pseudo-values' mean has Student's distribution. Leaving out single samples does not work for a
+/// percentile, but leaving out a fixed share of them does (Shao and Wu, "A General Theory for
+/// Jackknife Variance Estimation", Annals of Statistics 17(3), 1989), and it includes differences
+/// between trials. If trials happen to agree, it could be narrower than the number of samples
 /// allows, so it is never narrower than [`rank_interval`].
 pub fn merged_percentile(trials: &[Histogram<u64>], q: f64, step_ns: f64) -> Option<Interval> {
     let merged = merged(trials)?;
@@ -95,7 +96,7 @@ fn jackknife(
     Some(student_interval(whole, error, count - 1.0, CONFIDENCE).exp())
 }
 
-/// What a two-sided interval may miss on one side.
+/// The error probability of a two-sided interval on one side.
 fn miss() -> f64 {
     (1.0 - CONFIDENCE) / 2.0
 }

@@ -1,10 +1,10 @@
-//! Advice: which row is chosen, and what is said of the others.
+//! Advice: the chosen row, and the classification of the others.
 
 use ipcmark_results::*;
 
 use crate::sample::{identity, measured, run, trial};
 
-/// A row with three trials of this p50 and cores, whose samples carry a p99 a tenth above.
+/// A row with three trials of this p50 and cores, with samples whose p99 is a tenth higher.
 fn row(transport: &str, wait: Wait, p50: u64, cores: f64) -> Case {
     let samples: Vec<u64> = (0..2000).map(|n| p50 + p50 * (n % 100) / 1000).collect();
     let trials = (1..=3).map(|number| {
@@ -13,7 +13,7 @@ fn row(transport: &str, wait: Wait, p50: u64, cores: f64) -> Case {
         for process in &mut trial.session.processes {
             process.cpu_ns = (cores * 5e8) as u64;
         }
-        // Not the same in every trial, so that there is an interval.
+        // Different in every trial, so that there is an interval.
         trial.clock_free_mean_ns *= 1.0 + f64::from(number) * 1e-4;
         trial
     });
@@ -48,7 +48,7 @@ fn name(candidate: &Option<Candidate>) -> Option<String> {
     candidate.as_ref().map(|candidate| candidate.row.case.identity.transport.clone())
 }
 
-/// The choice, the runner-up, the spinner beside it, and those that fall short.
+/// The choice, the runner-up, the spinning row beside it, and those that fall short.
 fn answer(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> [Vec<String>; 4] {
     let result = rows();
     let advice = advise(&result, &question(p99_below_ns, cores_below), |_| true);
@@ -66,7 +66,7 @@ fn what_sleeps_comes_first_and_the_spinner_stands_beside_it() {
 fn what_is_fast_enough_is_to_be_cheap() {
     let found = answer(Some(50_000.0), None);
     assert_eq!(found, [vec!["cheap"], vec!["fast"], vec!["spinner"], vec!["slow"]]);
-    // Nothing that sleeps is fast enough.
+    // No sleeping row is fast enough.
     let found = answer(Some(1_000.0), None);
     assert_eq!(found, [vec!["spinner"], vec![], vec![], vec!["fast", "cheap", "slow"]]);
 }
@@ -77,7 +77,7 @@ fn what_is_cheap_enough_is_to_be_fast() {
     assert_eq!(found, [vec!["cheap"], vec!["slow"], vec![], vec!["fast", "spinner"]]);
     let found = answer(Some(50_000.0), Some(0.3));
     assert_eq!(found, [vec!["cheap"], vec![], vec![], vec!["fast", "slow", "spinner"]]);
-    // Whoever has the cores says so.
+    // A user with enough cores states a limit.
     assert_eq!(answer(None, Some(2.5))[0], ["spinner"]);
 }
 

@@ -1,4 +1,4 @@
-//! Two sides compared: files, and pairs of one sitting.
+//! Comparisons of two sides: files, and pairs of one sitting.
 
 use crate::sample::{case, identity, measured, placed, run, trial};
 use ipcmark_results::{
@@ -6,7 +6,7 @@ use ipcmark_results::{
     *,
 };
 
-/// A row of these locations at the nearer distance, one a trial.
+/// A row with these locations at the nearer distance, one a trial.
 fn row(identity: Identity, locations: &[f64]) -> Case {
     let trials = locations.iter().enumerate().map(|(at, location)| {
         placed(trial(at as u32 + 1, &[*location as u64]), *location, 2.0 * location)
@@ -14,7 +14,7 @@ fn row(identity: Identity, locations: &[f64]) -> Case {
     Case { identity, outcome: measured(trials.collect()) }
 }
 
-/// A run with a number of its own.
+/// A run with its own number.
 fn numbered(number: usize, cases: Vec<Case>) -> RunResult {
     let mut result = run(cases);
     result.run.id = number.to_string();
@@ -98,7 +98,7 @@ fn another_machine_does_not_tell() {
 #[test]
 fn rows_are_compared_at_a_distance_that_all_runs_have() {
     let (base, mut new) = (side(1, &BASE), side(4, &BASE));
-    // The reference of a run is the distance with most blocks in it: another one here.
+    // The reference of a run is its distance with most blocks: a different one here.
     new[2].distances.as_mut().unwrap().reference = Some(1);
     let change = compared(&base, &new);
     assert_eq!(only(&change).comparison.verdict, Verdict::Same);
@@ -205,12 +205,12 @@ fn rows_of_one_side_and_failed_ones_are_told_apart() {
         })
         .collect();
     assert_eq!(lone, ["added absent measured", "fails measured it hung", "gone measured absent"]);
-    // One failed trial of three files: the row has failed.
+    // One of three files has a failed trial: the row has failed.
     let later = [numbered(4, vec![case("both", &[1])]), numbered(5, vec![failed("both")])];
     assert_eq!(compared(&base, &later).pairs().count(), 0);
 }
 
-/// A result of one trial: blocks that take `factor` times their probes, which are at `floor_ns`.
+/// A result of one trial, whose blocks take `factor` times their probes, which are at `floor_ns`.
 fn sitting(factor: f64, floor_ns: f64) -> RunResult {
     let mut one = trial(1, &[1_000]);
     let count = 40;
@@ -230,7 +230,7 @@ fn sitting(factor: f64, floor_ns: f64) -> RunResult {
     RunResult { rounds: Vec::new(), distances: None, ..run(vec![row]) }
 }
 
-/// Ten pairs, of which every third was measured far away.
+/// Ten pairs; every third was measured at a far distance.
 fn pairs(factor: f64) -> (Vec<RunResult>, Vec<RunResult>) {
     let floor = |at: u32| if at % 3 == 2 { 400.0 } else { 80.0 };
     let noise = |at: u32| 1.0 + 0.002 * f64::from(at % 4);

@@ -1,4 +1,4 @@
-//! What a message's time is made of.
+//! The parts of a message's time.
 
 use ipcmark_results::*;
 
@@ -6,7 +6,7 @@ use crate::sample::{case, measured, placed, trial};
 
 const CHARGES: Charges = Charges { call_ns: 100.0, copy_ns: 10.0 };
 
-/// A row whose round trips take 2000 ns, 1.5 of a bare hand-over where it sleeps.
+/// A row whose round trips take 2000 ns: 1.5 times a bare hand-over if it sleeps.
 fn row(wait: Wait, sleeps: u64) -> Case {
     let trial = placed(trial(1, &[2000; 100]), 2000.0, 4000.0);
     let mut case = case("pipe", &[]);
@@ -43,7 +43,7 @@ fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
     let trial = counted(&[("write", 100, 0, 6400), ("read", 110, 10, 6400), ("mmap", 3, 0, 0)]);
     let explanation = explain(row, Some(&trial), CHARGES).unwrap();
     assert_eq!(explanation.hop.value, 1000.0);
-    // 1000 ns are 1.5 hand-overs, whose two calls are in their price.
+    // 1000 ns are 1.5 hand-overs, whose cost includes two calls.
     let hand_over = 1000.0 / 1.5;
     assert_eq!(
         parts(&explanation),

@@ -1,4 +1,4 @@
-//! What rows of a group differ in, as the running processes had it.
+//! Differences between rows of a group, as found in the running processes.
 
 use crate::sample::{identity, measured, run, trial};
 use ipcmark_results::*;
@@ -86,7 +86,7 @@ fn threads_beside_those_that_serve_ends_are_counted() {
         };
         let processes = &mut all.trials[0].session.processes;
         processes.iter_mut().zip(threads).for_each(|(process, count)| process.threads = count);
-        // A daemon has no ends: its threads are told by nobody.
+        // A daemon has no ends: its threads are not counted.
         processes.push(ProcessRecord::default());
         let result = run(vec![case]);
         groups(&result)[0].rows[0].further_threads()

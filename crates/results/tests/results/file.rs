@@ -1,4 +1,4 @@
-//! The result file: written whole or not at all, read with care.
+//! The result file: written whole or not at all, and read defensively.
 
 use std::{
     fs,
@@ -135,7 +135,7 @@ fn a_link_to_nothing_makes_its_target() {
     assert_eq!(read(&directory.path().join("first")).unwrap(), mixed());
 }
 
-/// A writer that is killed meanwhile leaves nothing.
+/// A writer that is killed leaves nothing.
 #[test]
 fn a_file_has_no_name_until_it_is_complete() {
     let directory = tempdir().unwrap();
@@ -165,7 +165,7 @@ fn links_that_go_round_are_an_error() {
     assert!(error.to_string().contains("Too many levels of symbolic links"), "{error}");
 }
 
-/// A directory as `/tmp` is, and a user who may write to it.
+/// A directory with the permissions of `/tmp`, and a user who may write to it.
 fn shared() -> Option<(TempDir, nix::unistd::Uid)> {
     let directory = tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o1777)).unwrap();
@@ -204,7 +204,7 @@ fn a_stranger_s_link_is_not_followed() {
         assert_refused(&link, "a link");
         fs::remove_file(&link).unwrap();
     }
-    // Nor a link to the directory, nor one that a link of one's own leads to.
+    // Nor a link to the directory, nor a link that the user's own link leads to.
     let planted = directory.path().join("planted");
     symlink(victim.path(), &planted).unwrap();
     give(&planted, stranger);
@@ -297,7 +297,7 @@ fn what_is_no_result_is_named() {
 
 #[test]
 fn a_file_of_the_old_form_is_said_to_be_one() {
-    // As the version before this one wrote it: one case a trial, its figures among its fields.
+    // As the previous version wrote it: one case a trial, with the figures among its fields.
     let old = r#"{"schema":"ipcmark/1","complete":true,"cases":[{"transport":"pipe","trial":1,
         "status":"ok","round_trips":1,"times_ns":{"p50":1000}}]}"#;
     let error = error_of(old.as_bytes());

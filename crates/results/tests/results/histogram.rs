@@ -1,4 +1,5 @@
-//! Statistics against an independent calculation on the raw samples, and the histogram's text form.
+//! Statistics compared with an independent calculation from the raw samples, and the histogram's
+//! text form.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hdrhistogram::{
@@ -22,7 +23,7 @@ fn samples() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(sample, 1..2_000)
 }
 
-/// The sample of which `numerator` in `denominator` are not above it.
+/// The smallest sample such that `numerator` in `denominator` are at most as large.
 fn percentile(sorted: &[u64], numerator: usize, denominator: usize) -> u64 {
     let rank = (sorted.len() * numerator).div_ceil(denominator).max(1);
     sorted[rank - 1]
@@ -60,7 +61,7 @@ proptest! {
         let squares = samples.iter().map(|sample| (*sample as f64 - mean).powi(2)).sum::<f64>();
         let largest = samples.iter().copied().max().unwrap() as f64;
         prop_assert!(is_near(found.mean, mean), "{} not {mean}", found.mean);
-        // A deviation is a difference of samples, so its error is a part of the samples.
+        // A deviation is a difference of samples, so its error is relative to the samples.
         let error = (found.stdev - (squares / count).sqrt()).abs();
         prop_assert!(error <= largest / 1_000.0 + 1e-6, "{error}");
     }
@@ -97,7 +98,7 @@ proptest! {
     }
 }
 
-/// A well-formed histogram with these bytes for its counts.
+/// A well-formed histogram with these bytes as its counts.
 fn with_counts(counts: &[u8]) -> String {
     let mut plain = Vec::new();
     V2Serializer::new().serialize(&new_histogram(), &mut plain).unwrap();

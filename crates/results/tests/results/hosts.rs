@@ -1,10 +1,10 @@
-//! Maps of hosts: what belongs to one, and which pairs are named.
+//! Maps of hosts: their rows, and their outliers.
 
 use ipcmark_results::*;
 
 use crate::sample::{between, identity, measured, run, trial};
 
-/// Five ranks, of which each pair takes these times in its trials.
+/// Five ranks; each pair takes these times in its trials.
 fn five(times: impl Fn((u32, u32)) -> Vec<u64>) -> RunResult {
     let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b)));
     let case = |pair: (u32, u32)| {
@@ -58,7 +58,7 @@ fn each_row_has_a_map_and_pairs_on_one_host_are_judged_apart() {
     result.cases.extend(further.collect::<Vec<_>>());
     assert_eq!(host_maps(&result).len(), 2);
     assert!(host_maps(&run(vec![])).is_empty());
-    // One pair on one host is another kind, whatever it takes.
+    // One pair on one host is another kind, whatever its time.
     let mut beside = five(|pair| if pair == (0, 1) { vec![2_000; 3] } else { usual(pair) });
     beside.cases[0].identity.between.as_mut().unwrap().follower.host = "node0".into();
     assert!(named(&beside).is_empty());

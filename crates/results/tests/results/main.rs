@@ -1,4 +1,4 @@
-//! Results: their form, their file, and what is made of their cases.
+//! Results: their schema, their file, and the evaluation of their cases.
 
 mod advice;
 mod compare;

@@ -1,4 +1,4 @@
-//! Rows, groups, and what must be known of a row.
+//! Rows, groups, and the caveats of a row.
 
 use crate::sample::{between, distances, identity, measured, placed, run, trial};
 use ipcmark_results::*;
@@ -49,7 +49,7 @@ fn the_figures_of_a_row_are_divided_by_its_messages() {
     assert_eq!((row.cpu_per_message(), row.switches_per_message()), (300.0, 1.5));
 }
 
-/// Rows at two distances, of which the first is faster at the nearer and slower at the farther.
+/// Rows at two distances: the first row is faster at the nearer and slower at the farther one.
 fn two_distances() -> RunResult {
     let row = |name, near, far| {
         let trials = (1..=5).map(|number| placed(trial(number, &[near as u64]), near, far));
@@ -90,7 +90,7 @@ fn multiples_are_those_of_the_row_s_own_blocks() {
     assert_eq!((rows[0].floor_multiple(), rows[0].reference_multiple()), (Some(2.0), Some(1.0)));
     let mut sleeping = result.cases[0].clone();
     sleeping.identity.wait = Wait::Block;
-    // It sleeps alike at every distance.
+    // A sleeping row has the same multiple at every distance.
     assert_eq!(Row::of(&sleeping, Some(0)).unwrap().reference_multiple(), Some(1.5));
 }
 

@@ -1,4 +1,4 @@
-//! A small result to test with.
+//! A small result for tests.
 
 use hdrhistogram::Histogram;
 use ipcmark_results::*;
@@ -30,13 +30,13 @@ pub fn case(transport: &str, samples: &[u64]) -> Case {
     Case { identity: identity(transport), outcome: measured(vec![trial(1, samples)]) }
 }
 
-/// Two ranks of a job, on hosts of their own.
+/// Two ranks of a job, on different hosts.
 pub fn between(leader: u32, follower: u32) -> Between {
     let place = |rank| RankPlace { rank, host: format!("node{rank}") };
     Between { leader: place(leader), follower: place(follower) }
 }
 
-/// The outcome of a case of which these trials were measured.
+/// The outcome of a case with these trials.
 pub fn measured(trials: Vec<Trial>) -> Outcome {
     Outcome::Ok { measurement: Measurement::RoundTrips(Trials { trials }) }
 }
@@ -78,7 +78,7 @@ fn blocks(histogram: &Histogram<u64>) -> Blocks {
     }
 }
 
-/// The trial as it is placed at two distances of a run, the first its reference.
+/// The trial placed at two distances of a run; the first is the reference.
 pub fn placed(mut trial: Trial, near_ns: f64, far_ns: f64) -> Trial {
     let at = |distance, location_ns| AtDistance {
         distance,
@@ -94,7 +94,7 @@ pub fn placed(mut trial: Trial, near_ns: f64, far_ns: f64) -> Trial {
     trial
 }
 
-/// Two distances, of which rows are compared at the nearer.
+/// Two distances; rows are compared at the nearer one.
 pub fn distances() -> RunDistances {
     let at = |floor_round_trip_ns, share| RunDistance { floor_round_trip_ns, apart: false, share };
     RunDistances { all: vec![at(70.0, 0.6), at(260.0, 0.3)], reference: Some(0), mixed_share: 0.1 }
@@ -175,7 +175,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
     }
 }
 
-/// One case of each status, the first of two trials.
+/// One case of each status; the first has two trials.
 pub fn mixed() -> RunResult {
     let reason = String::from;
     let unmeasured = |transport, outcome| Case { identity: identity(transport), outcome };

@@ -1,4 +1,4 @@
-//! The schema takes what is written, and nothing that contradicts itself.
+//! The schema accepts every written result, and rejects contradictory ones.
 
 use ipcmark_results::schema;
 use serde_json::{Value, json};
@@ -23,11 +23,11 @@ fn a_result_with_a_case_of_each_status_is_valid() {
     assert!(is_valid(&mixed()));
 }
 
-/// Removes each field in turn, at every depth: what is required is, and the schema says so.
+/// Removes each field in turn, at every depth: the schema must reject the result.
 #[test]
 fn every_field_of_a_measured_case_is_required() {
     let places = places(&mixed()["cases"][0], "/cases/0");
-    // Absent where there is none: they are no part of what is written here.
+    // Optional fields, which may be absent.
     let optional = ["/declared", "/parts_per_message", "/working_set", "/cpu"];
     let own = ["/options/", "/configuration/"];
     let required = places.iter().filter(|place| !own.iter().any(|own| place.contains(own)));

@@ -1,9 +1,9 @@
-//! A row over many runs, and where it changed.
+//! A row over many runs, and its change points.
 
 use crate::sample::{identity, measured, placed, run, trial};
 use ipcmark_results::{stats::Verdict, *};
 
-/// A run in which the row took so long at the nearer distance, in each of four trials.
+/// A run in which the row took this long at the nearer distance, in each of four trials.
 fn at(number: usize, location: f64) -> RunResult {
     let trials =
         (1..=4).map(|trial_| placed(trial(trial_, &[location as u64]), location, 2.0 * location));
@@ -13,13 +13,13 @@ fn at(number: usize, location: f64) -> RunResult {
     result
 }
 
-/// Runs that took `times` as long as 1 µs, with the noise that runs have: up to ± 0.2 %.
+/// Runs that took `times` µs, with typical noise of up to ± 0.2 %.
 fn runs(times: &[f64]) -> Vec<RunResult> {
     let noise = |at: usize| 1.0 + 0.002 * ((at * 7919 % 13) as f64 / 6.0 - 1.0);
     times.iter().enumerate().map(|(n, time)| at(n, 1_000.0 * time * noise(n))).collect()
 }
 
-/// The trend of runs with these labels; each its own where there are none.
+/// The trend of runs with these labels; without labels each run has its own.
 fn trend_of(runs: &[RunResult], labels: &[&str]) -> Trend {
     let moment = |(at, run): (usize, &RunResult)| {
         let label = labels.get(at).copied();

@@ -1,4 +1,4 @@
-//! Trials become one case: what a run records of each.
+//! A run records trials, which become one case.
 
 use crate::sample::{between, identity, measured, run, trial};
 use ipcmark_results::*;

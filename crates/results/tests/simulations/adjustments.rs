@@ -4,8 +4,9 @@ use ipcmark_results::stats::{Block, adjusted_location, elasticity, log_location}
 
 use super::noise::Noise;
 
-/// Trials of 100 blocks of a row that takes `fixed` ns and as many floor round trips as make 240 ns
-/// at 126 ns, while the floor changes between 126 and 140 ns, every 20 blocks on average.
+/// Trials of 100 blocks of a row that takes `fixed` ns plus the number of floor round trips that
+/// makes 240 ns at 126 ns, while the floor changes between 126 and 140 ns, every 20 blocks on
+/// average.
 fn trials(noise: &mut Noise, fixed: f64) -> Vec<Vec<Block>> {
     let hops = (240.0 - fixed) / 126.0;
     (0..200)
@@ -31,7 +32,7 @@ fn spread(logs: &[f64]) -> f64 {
     (squares / (logs.len() - 1) as f64).sqrt()
 }
 
-/// Spread of the trials' locations, as they are and adjusted, with the elasticity.
+/// Spread of the trials' locations, unadjusted and adjusted, with the elasticity.
 fn spreads(fixed: f64) -> (f64, f64, f64) {
     let trials = trials(&mut Noise::new(41), fixed);
     let elasticity = elasticity(&trials);

@@ -4,7 +4,7 @@ use ipcmark_results::stats::change_points;
 
 use super::{error, noise::Noise, rate};
 
-/// The logarithms of so many runs, each a point, that differ by 3 %.
+/// The logarithms of this many runs, each a point, that differ by 3 %.
 fn runs(noise: &mut Noise, count: usize) -> Vec<Vec<f64>> {
     noise.normals(count, 0.03).into_iter().map(|log| vec![log]).collect()
 }

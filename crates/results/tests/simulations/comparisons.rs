@@ -4,8 +4,8 @@ use ipcmark_results::stats::{Comparison, DETECTABLE, Verdict, pairs_for_equality
 
 use super::{error, noise::Noise, rate};
 
-/// Log-ratios of `count` pairs of neighbouring blocks of one machine, the order within each pair
-/// drawn at random; the second of each pair's two takes `difference` longer.
+/// Log-ratios of `count` pairs of neighbouring blocks of one machine, with random order within each
+/// pair; the second of each pair takes `difference` longer.
 fn pairs(noise: &mut Noise, count: usize, deviation: f64, difference: f64) -> Vec<f64> {
     let blocks = noise.blocks(2 * count, deviation);
     let ratio = |pair: &[f64]| {

@@ -1,15 +1,15 @@
-//! The distances of machines whose processors move, and of those whose do not.
+//! The distances of machines whose processors change their relation, and of those whose do not.
 
 use ipcmark_results::stats::Distances;
 
 use super::noise::Noise;
 
 /// A machine's distances: each with its floor in ns, its probes' standard deviation on the
-/// logarithm, and the part of the time.
+/// logarithm, and its share of the time.
 type Machine = [(f64, f64, f64)];
 
-/// Probes before and after `count` blocks. A distance lasts ten blocks on average; `disturbed` of
-/// all probes are longer by a factor of up to 30.
+/// Probes before and after `count` blocks. A distance lasts ten blocks on average; the share
+/// `disturbed` of all probes is longer by a factor of up to 30.
 fn probes(noise: &mut Noise, machine: &Machine, count: usize, disturbed: f64) -> Vec<(usize, f64)> {
     let draw = |noise: &mut Noise| {
         let mut place = noise.uniform() * machine.iter().map(|distance| distance.2).sum::<f64>();
@@ -31,7 +31,7 @@ fn probes(noise: &mut Noise, machine: &Machine, count: usize, disturbed: f64) ->
     (0..=count).map(|_| next()).collect()
 }
 
-/// The distances found, as their names.
+/// The names of the found distances.
 fn names(distances: &Distances) -> Vec<String> {
     distances.all().iter().map(ToString::to_string).collect()
 }
@@ -40,7 +40,7 @@ fn times(probes: &[(usize, f64)]) -> Vec<f64> {
     probes.iter().map(|(_, time)| *time).collect()
 }
 
-/// What was seen on a machine with two virtual processors.
+/// The distances observed on a machine with two virtual processors.
 const VIRTUAL: &Machine = &[
     (28.0, 0.02, 0.1),
     (75.0, 0.03, 0.2),
@@ -66,7 +66,7 @@ fn a_virtual_machine_has_its_four_distances_and_keeps_its_blocks() {
     }
 }
 
-/// Distances that a machine of `VIRTUAL` is placed at truly.
+/// The true distance of a state of `VIRTUAL`.
 fn class(state: usize) -> usize {
     [0, 1, 1, 1, 2, 3][state]
 }

@@ -13,7 +13,7 @@ use super::{error, noise::Noise, rate};
 #[test]
 fn intervals_over_trials_cover_the_location() {
     let mut noise = Noise::new(11);
-    // The true location, bursts included: what infinitely many trials would give.
+    // The true location, bursts included: the limit for infinitely many trials.
     let locations: Vec<f64> = (0..4_000).map(|_| location(&mut noise)).collect();
     let truth = (locations.iter().sum::<f64>() / 4_000.0).exp();
     for trials in [3, 5, 10] {
@@ -26,7 +26,7 @@ fn intervals_over_trials_cover_the_location() {
     }
 }
 
-/// A fresh session, off by 3 %, and the median of 100 of its blocks.
+/// The location of a fresh session, off by 3 %: the median of 100 of its blocks.
 fn location(noise: &mut Noise) -> f64 {
     let session = 0.03 * noise.normal();
     let means: Vec<f64> =
@@ -46,7 +46,7 @@ fn intervals_of_pairs_cover_the_ratio() {
             let interval = hodges_lehmann_interval(&ratios, confidence).unwrap();
             (interval.low..=interval.high).contains(&0.0)
         });
-        // A whole number of ranks: eight pairs have 92 % where 90 were asked for.
+        // Ranks are whole numbers: eight pairs have 92 % where 90 were requested.
         assert!(rate >= confidence - error(confidence, 2_000), "{rate}");
         assert!(rate <= confidence + 0.02 + error(confidence, 2_000), "{rate}");
     }
@@ -63,8 +63,8 @@ fn samples(noise: &mut Noise, count: usize, session: f64) -> Histogram<u64> {
     histogram
 }
 
-/// The value above which one sample of a thousand lies: exp(−x / 1000) · 2 % = 0.1 %, on top of the
-/// body's middle.
+/// The value above which one sample of a thousand lies: exp(−x / 1000) · 2 % = 0.1 %, added to the
+/// middle of the body.
 const P99_9: f64 = 210.0 + 2_995.7;
 
 #[test]

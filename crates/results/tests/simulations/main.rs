@@ -1,7 +1,7 @@
-//! The statistics on noise whose truth is known: rates of error, coverage and power.
+//! The statistics on noise with known truth: error rates, coverage and power.
 //!
-//! Every simulation has a fixed seed, so that it gives the same rates each time; a bound allows for
-//! the rate's own error of three standard deviations. `--nocapture` shows the rates.
+//! Every simulation has a fixed seed, so it gives the same rates each time; a bound allows for
+//! three standard deviations of the rate's own error. `--nocapture` shows the rates.
 
 mod adjustments;
 mod changes;
@@ -12,7 +12,7 @@ mod noise;
 mod rankings;
 mod steadiness;
 
-/// The part of `count` experiments that answer true, printed under the name.
+/// The share of `count` experiments that return true, printed with the name.
 fn rate(name: &str, count: usize, mut experiment: impl FnMut(usize) -> bool) -> f64 {
     let hits = (0..count).filter(|at| experiment(*at)).count();
     let rate = hits as f64 / count as f64;

@@ -1,12 +1,11 @@
-//! Ranks of rows that are one and the same, and of rows that are not.
+//! Ranks of identical rows, and of different ones.
 
 use ipcmark_results::stats::{Ranked, Row, rank, trial_log_ratios};
 
 use super::{error, noise::Noise, rate};
 
-/// Logarithms of times by row and trial: rows at the given logarithms, a moment of the machine that
-/// all rows of a trial share, and a session's own deviation, which grows over the rows from 0.5 % to
-/// 2 %.
+/// Logarithms of times by row and trial: rows at the given logarithms, a moment of the machine that all rows of a trial
+/// share, and a session's own deviation, which grows over the rows from 0.5 % to 2 %.
 fn trials(noise: &mut Noise, rows: &[f64], trials: usize) -> Vec<Vec<Option<f64>>> {
     let moments = noise.normals(trials, 0.2);
     let own = |row: usize| 0.005 + 0.015 * row as f64 / rows.len() as f64;

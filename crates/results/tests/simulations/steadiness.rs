@@ -1,4 +1,4 @@
-//! Steady trials that are called unsettled, and unsettled ones that are found.
+//! Steady trials that are reported as unsettled, and unsettled ones that are detected.
 
 use ipcmark_results::stats::steadiness;
 
@@ -12,7 +12,7 @@ fn is_settled(logs: &[f64]) -> bool {
 #[test]
 fn steady_trials_are_settled() {
     let mut noise = Noise::new(31);
-    // Batches of five blocks still depend on their neighbours, of which the tests know nothing.
+    // Batches of five blocks still depend on their neighbours, which the tests ignore.
     let cases = [(100, 0.02, 0.93), (200, 0.02, 0.96), (200, 0.05, 0.96), (2_000, 0.05, 0.98)];
     for (count, deviation, least) in cases {
         let name = format!("steady, {count} blocks at {} %", 100.0 * deviation);

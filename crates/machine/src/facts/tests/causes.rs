@@ -1,17 +1,17 @@
-//! Causes of harm, one change of a quiet machine each.
+//! Causes of harm, each one change of a quiet machine.
 
 use super::{
     super::{Question, System, Weight},
     machine::Machine,
 };
 
-/// A cause, the fact that it shows in, and what that must say.
+/// A cause, the fact that it affects, and the expected judgement.
 pub(super) struct Cause {
     pub(super) machine: Machine,
     pub(super) fact: &'static str,
     pub(super) weight: Weight,
     pub(super) question: Question,
-    /// A part of the remedy; none where there is no command.
+    /// A part of the remedy; empty if there is no command.
     pub(super) remedy: &'static str,
 }
 
@@ -408,7 +408,7 @@ pub(super) fn causes() -> Vec<Cause> {
             Sleeping,
             "",
         ),
-        // These come with a second cause, which the test leaves out.
+        // These have a second effect, which the test ignores.
         cause(
             Machine::with(&[&two_nodes[..], &[("proc/sys/kernel/numa_balancing", "1\n")]].concat()),
             "NUMA balancing",

@@ -5,7 +5,7 @@ use std::fs;
 use super::super::{Finding, System, findings};
 use crate::{files::Files, topology::Cpu};
 
-/// A machine on which nothing does harm: eight processors on bare metal, two of them isolated.
+/// A machine without harmful facts: eight processors on bare metal, two of them isolated.
 pub(super) const QUIET: &[(&str, &str)] = &[
     ("etc/os-release", "NAME=x\nPRETTY_NAME=\"Test Linux 1\"\n"),
     ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Test Processor\n"),
@@ -84,7 +84,7 @@ pub(super) const QUIET: &[(&str, &str)] = &[
     ("sys/kernel/mm/transparent_hugepage/defrag", "always defer [madvise] never\n"),
 ];
 
-/// A synthetic machine in a directory of its own.
+/// A synthetic machine in its own directory.
 pub(super) struct Machine {
     pub(super) directory: tempfile::TempDir,
     pub(super) system: System,

@@ -1,4 +1,4 @@
-//! Judgements of synthetic machines: each effect is there when its cause is, and only then.
+//! Judgements of synthetic machines: each effect is present if and only if its cause is.
 
 mod causes;
 mod machine;
@@ -11,7 +11,7 @@ use self::{
 };
 use super::{Finding, System, all, findings};
 
-/// Facts that no cause is for: they only inform.
+/// Facts without a cause of harm: they only inform.
 const HARMLESS: [&str; 12] = [
     "processor",
     "kernel",
@@ -27,7 +27,7 @@ const HARMLESS: [&str; 12] = [
     "real-time priority",
 ];
 
-/// What comes with the cause of another fact.
+/// The fact that also changes with the cause of this one.
 fn comes_with(fact: &str) -> &'static str {
     match fact {
         "processors" => "isolated processors",
@@ -85,7 +85,7 @@ fn names_are_unique() {
 fn what_the_system_does_not_tell_is_left_out() {
     let found: Vec<&str> =
         findings(&Machine::empty(vec![]).system).iter().map(|fact| fact.name).collect();
-    // The rest needs files.
+    // All other facts need files.
     assert_eq!(found, ["kernel", "hypervisor", "processors", "clock step", "clock reading"]);
 }
 

@@ -1,4 +1,4 @@
-//! What is said of the formats is true of all of them.
+//! The documentation covers every format.
 
 use ipcmark_report::FORMATS;
 

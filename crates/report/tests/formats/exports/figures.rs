@@ -1,4 +1,4 @@
-//! The figures of the formats for other tools are those of the table, and those of the file.
+//! The figures in the formats for other tools equal those of the table and of the file.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A small result in each format, to the letter.
+//! A small result in each format, compared exactly.
 
 use ipcmark_report::{Terminal, format, row_names};
 use ipcmark_results::{
@@ -10,7 +10,7 @@ use crate::{
     shown,
 };
 
-/// A row of two trials, a stream, one that failed and one that cannot run.
+/// A row of two trials, a stream, a failed row, and one that cannot run.
 fn small() -> RunResult {
     let mut pipe = case("pipe", 64, Wait::Spin, 2_000);
     let mut second = trial(Wait::Spin, 2_400);
@@ -25,13 +25,13 @@ fn small() -> RunResult {
     run(vec![pipe, stream, failed, absent])
 }
 
-/// What a format shows, and the file that it shall be.
+/// The text of a format must equal the expected file.
 fn golden(name: &str, result: &RunResult, expected: &str) {
     let text = shown(result, name);
     assert_eq!(text, expected, "{name}");
 }
 
-/// The result with a word for each histogram: another version of the compressor may write other bytes.
+/// The result with a placeholder for each histogram: another version of the compressor may write other bytes.
 fn packed_otherwise(mut result: RunResult) -> RunResult {
     for case in &mut result.cases {
         let Outcome::Ok { measurement } = &mut case.outcome else { continue };

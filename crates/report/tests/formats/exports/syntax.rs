@@ -1,4 +1,4 @@
-//! Whatever a result holds, what is written keeps to the syntax of its format.
+//! The output follows the syntax of its format for any result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// The samples of an exposition; fails where a line is none.
+/// The samples of an exposition; fails if a line is not a sample.
 pub fn samples(text: &str) -> Vec<Sample> {
     text.lines().filter(|line| !line.starts_with('#')).map(sample).collect()
 }
@@ -36,7 +36,7 @@ fn sample(line: &str) -> Sample {
     Sample { name: name.into(), labels, value }
 }
 
-/// The labels up to the brace, and what is behind it.
+/// The labels up to the brace, and the text after it.
 fn labels(mut text: &str) -> (BTreeMap<String, String>, &str) {
     let mut labels = BTreeMap::new();
     loop {
@@ -50,7 +50,7 @@ fn labels(mut text: &str) -> (BTreeMap<String, String>, &str) {
     }
 }
 
-/// A value up to its quote, and what is behind it.
+/// A value up to its quote, and the text after it.
 fn quoted(text: &str) -> (String, &str) {
     let (mut value, mut chars) = (String::new(), text.char_indices());
     while let Some((at, char)) = chars.next() {
@@ -70,7 +70,7 @@ fn quoted(text: &str) -> (String, &str) {
 /// A test case of a suite: its name, and `failure`, `skipped` or nothing.
 type TestCase = (String, Option<String>);
 
-/// The test cases of a document; fails where it is not XML.
+/// The test cases of a document; fails if it is not XML.
 fn test_cases(text: &str) -> Vec<TestCase> {
     let mut reader = Reader::from_str(text);
     let mut cases: Vec<TestCase> = Vec::new();
@@ -90,14 +90,14 @@ fn test_cases(text: &str) -> Vec<TestCase> {
     }
 }
 
-/// The attribute `name`; fails where an attribute is none.
+/// The attribute `name`; fails if any attribute is malformed.
 fn name_of(element: &BytesStart) -> String {
     let attributes: Vec<_> = element.attributes().map(|attribute| attribute.unwrap()).collect();
     let name = attributes.iter().find(|attribute| attribute.key.as_ref() == "name").unwrap();
     name.normalized_value(XmlVersion::Implicit1_0).unwrap().into_owned()
 }
 
-/// True if XML 1.0 has a way to write each of these characters.
+/// True if XML 1.0 can represent each of these characters.
 fn is_xml(text: &str) -> bool {
     text.chars().all(|char| {
         matches!(char, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)

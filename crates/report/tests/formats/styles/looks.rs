@@ -1,4 +1,4 @@
-//! A small result in each style, to the letter.
+//! A small result in each style, compared exactly.
 
 use ipcmark_results::{Carrier, Pattern, RunResult, Span, Status, Wait};
 
@@ -8,7 +8,7 @@ use crate::{
     shown,
 };
 
-/// A queue at two payloads, one that lost messages, and one that failed.
+/// A queue at two payloads, a row that lost messages, and a failed one.
 fn small() -> RunResult {
     let mut lossy = case("udp", 1_024, Wait::Spin, 12_600);
     lose(first(&mut lossy), 3, 150_000_000);

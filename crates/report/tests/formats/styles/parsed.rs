@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use super::STYLES;
 use crate::{arbitrary, shown};
 
-/// A line as it was read: its payload in bytes, and each figure's text.
+/// A parsed line: its payload in bytes, and each figure's text.
 struct Line {
     payload: u64,
     texts: Vec<String>,
 }
 
-/// The figures of a line, each with the step between two texts of it.
+/// The figures of a line, each with its rounding step.
 type Expected = Vec<(f64, f64)>;
 
 fn parsed<'a>(payload: u64, texts: impl Iterator<Item = &'a str>) -> Line {
@@ -33,7 +33,7 @@ fn shown_trials(case: &Case) -> &[Trial] {
     }
 }
 
-/// Fails unless each trial has a line of its own with its figures, and no line is left.
+/// Fails unless each trial has its own line with its figures, and no other line exists.
 fn check(result: &RunResult, mut lines: Vec<Line>, expected: fn(&Case, &Trial) -> Expected) {
     for case in &result.cases {
         for trial in shown_trials(case) {
@@ -76,7 +76,7 @@ fn iceperf(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     for line in text.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        // A transport's name may have such a mark in it too.
+        // A transport's name may contain such a mark too.
         let &["", payload, time, ""] = &cells[..] else { continue };
         match payload {
             "Payload Size [kB]" => unit = Some("kB"),
@@ -134,7 +134,7 @@ fn ipc_performance(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The number of cases that a line says to have no figures: as many as it names before it says why.
+/// The number of cases that a line reports without figures: the names before its reason.
 fn cases_in(line: &str) -> usize {
     let words = ["not shown: ", "failed: ", "unavailable: ", "unsupported: "];
     let before = words.iter().filter_map(|word| Some(line.split_once(word)?.0)).next();
@@ -185,7 +185,7 @@ proptest! {
             let trip = &trial.times_ns;
             let whole = [trip.p50, trip.p90, trip.p99, trip.min, trip.max].map(|ns| ns as f64);
             let times = std::iter::once(trip.mean).chain(whole).map(|ns| us(ns, 0.01));
-            // One message there and one back; or three there and two back.
+            // One message in each direction; or three out and two back.
             let messages = if case.identity.subscribers == 1 { 2.0 } else { 5.0 };
             times.chain([(messages * 1e9 / trip.mean, 1.0)]).collect()
         });
