@@ -1,6 +1,7 @@
 //! The transports that the operating system offers, one file each.
 
 mod buffer;
+mod connection;
 mod descriptors;
 mod frame;
 mod limits;
@@ -40,6 +41,7 @@ mod uring_msg_ring;
 mod uring_pipe;
 mod uring_uds;
 mod vmsplice;
+mod vsock;
 
 use ipcmark_transport::Collect;
 
@@ -60,6 +62,7 @@ transports![
     uds_seqpacket,
     uds_dgram,
     tcp,
+    vsock,
     udp,
     posix_mq,
     sysv_mq,
@@ -103,6 +106,6 @@ mod tests {
     fn who_can_change_its_buffers_has_the_option_and_nobody_else() {
         let all = transports(&mut Cycling);
         assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
-        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 9);
+        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 10);
     }
 }
