@@ -42,6 +42,7 @@ mod uring_pipe;
 mod uring_uds;
 mod vmsplice;
 mod vsock;
+mod xdp;
 
 use ipcmark_transport::Collect;
 
@@ -81,6 +82,7 @@ transports![
     uring_uds,
     uring_pipe,
     uring_msg_ring,
+    xdp,
 ];
 
 #[cfg(test)]
@@ -106,6 +108,6 @@ mod tests {
     fn who_can_change_its_buffers_has_the_option_and_nobody_else() {
         let all = transports(&mut Cycling);
         assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
-        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 10);
+        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 11);
     }
 }
