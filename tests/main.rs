@@ -51,6 +51,7 @@ mod terminals;
 mod torture;
 mod ucx;
 mod uring;
+mod xdp;
 mod zenoh;
 
 use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
@@ -108,6 +109,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("torture", torture::tests()),
         ("ucx", ucx::tests()),
         ("uring", uring::tests()),
+        ("xdp", xdp::tests()),
         ("zenoh", zenoh::tests()),
     ]
 }

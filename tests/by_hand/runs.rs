@@ -7,7 +7,7 @@ use super::place::{Place, assert_all, free_address};
 use crate::{
     fan_in,
     fan_out::available,
-    support::{Running, Verdict, end, only, processes::await_listener, traces},
+    support::{Running, Verdict, end, listed, only, processes::await_listener, traces},
 };
 
 ipcmark_harness::tests![
@@ -23,8 +23,9 @@ ipcmark_harness::tests![
 fn everything_of_the_system_is_measured_by_hand() {
     let place = Place::new();
     let follower = Running::start(&mut place.here("follower"));
-    let leader =
-        end(&mut place.here("leader -t os -s 64k -n 100 --trials 1 --touch all --format json"));
+    let rows = listed::of_families(&["os"]).join(",");
+    let words = format!("leader -t {rows} -s 64k -n 100 --trials 1 --touch all --format json");
+    let leader = end(&mut place.here(&words));
     let result = leader.exits(0).result();
     assert_all(&result, Status::Ok);
     assert!(result.distances.is_some(), "both are on one machine");

@@ -1,6 +1,7 @@
 //! The transports of the operating system, one file each.
 
 mod buffer;
+mod connection;
 mod descriptors;
 mod frame;
 mod limits;
@@ -40,6 +41,8 @@ mod uring_msg_ring;
 mod uring_pipe;
 mod uring_uds;
 mod vmsplice;
+mod vsock;
+mod xdp;
 
 use ipcmark_transport::Collect;
 
@@ -60,6 +63,7 @@ transports![
     uds_seqpacket,
     uds_dgram,
     tcp,
+    vsock,
     udp,
     posix_mq,
     sysv_mq,
@@ -78,6 +82,7 @@ transports![
     uring_uds,
     uring_pipe,
     uring_msg_ring,
+    xdp,
 ];
 
 #[cfg(test)]
@@ -103,6 +108,6 @@ mod tests {
     fn who_can_change_its_buffers_has_the_option_and_nobody_else() {
         let all = transports(&mut Cycling);
         assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
-        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 9);
+        assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 11);
     }
 }

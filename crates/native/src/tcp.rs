@@ -9,31 +9,22 @@
 //!   are left to the kernel, which enlarges them with the traffic: setting a size turns that off, and
 //!   without privileges it cannot be set as high as the kernel goes by itself.
 
-use std::{
-    borrow::Cow,
-    io::{Read, Write},
-    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
-    os::fd::AsFd,
-    time::Duration,
-};
+use std::{borrow::Cow, net::SocketAddr, os::fd::AsFd};
 
 use ipcmark_transport::{
     BUFFERS, Capabilities, Carrier, DeclaredCarrier, Definition, Error, OptionSpec, Rendezvous,
     Settings, Transport,
 };
+use nix::sys::socket::{SockaddrStorage, setsockopt, sockopt::TcpNoDelay};
 
 use crate::{
+    connection::{self, Address},
     descriptors::set_wait,
     frame::Framed,
-    random,
     socket::{RECEIVE_BUFFER, SEND_BUFFER, Socket, set_buffers},
 };
 
 const OBJECT: &str = "the TCP connection";
-
-/// The longest time that a foreign connection without data can delay the leader, and that the
-/// follower tries to connect.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The options.
 static OPTIONS: [OptionSpec; 4] = [
@@ -60,65 +51,29 @@ impl Transport for Tcp {
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
         let stream = if settings.role.is_leader() {
-            lead(settings.own_address(), peers)?
+            let own = SocketAddr::new(settings.own_address(), 0);
+            connection::lead(SockaddrStorage::from(own), peers, OBJECT)?
         } else {
-            follow(peers)?
+            connection::follow::<SockaddrStorage>(peers, OBJECT)?
         };
-        let no_delay = !settings.is_set_to("no-delay", "off");
         set_buffers(&stream, settings);
-        stream
-            .set_nodelay(no_delay)
-            .map_err(|error| Error::os("set no delay on", OBJECT, error))?;
+        let no_delay = !settings.is_set_to("no-delay", "off");
+        setsockopt(&stream, TcpNoDelay, &no_delay)
+            .map_err(|errno| Error::os("set no delay on", OBJECT, errno))?;
         set_wait(stream.as_fd(), settings.wait, OBJECT)?;
-        let link = Socket { fd: stream.into(), part: usize::MAX, farewell: false };
+        let link = Socket { fd: stream, part: usize::MAX, farewell: false };
         Framed::new(link, OBJECT, settings)
     }
 }
 
-fn lead(address: IpAddr, peers: &mut dyn Rendezvous) -> Result<TcpStream, Error> {
-    let failed = |error| Error::os("listen for", OBJECT, error);
-    let listener = TcpListener::bind((address, 0)).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let token = random::number()?;
-    peers.send(0, format!("{address} {token}").as_bytes(), &[])?;
-    // The follower reports that it is connected, so accepting it does not wait.
-    peers.receive(0)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    loop {
-        let (stream, _) = listener.accept().map_err(|error| Error::os("accept", OBJECT, error))?;
-        if knows(&stream, token) {
-            return Ok(stream);
-        }
+impl Address for SockaddrStorage {
+    fn text(&self) -> String {
+        self.to_string()
     }
-}
 
-/// True if the other side of a connection is the follower: only the follower knows the token.
-fn knows(mut stream: &TcpStream, token: u64) -> bool {
-    let mut answer = [0; 8];
-    let mut hear = || -> std::io::Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.read_exact(&mut answer)?;
-        stream.set_read_timeout(None)
-    };
-    hear().is_ok() && answer == token.to_le_bytes()
-}
-
-fn follow(peers: &mut dyn Rendezvous) -> Result<TcpStream, Error> {
-    let (frame, _) = peers.receive(0)?;
-    let (address, token) = parse(&frame)
-        .ok_or_else(|| Error::new("read", "the leader's address", "it is not an address"))?;
-    let failed = |error| Error::os("connect to", address.to_string(), error);
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
-    stream.write_all(&token.to_le_bytes()).map_err(failed)?;
-    peers.send(0, b"connected", &[])?;
-    Ok(stream)
-}
-
-/// Parses the leader's address and token.
-fn parse(frame: &[u8]) -> Option<(SocketAddr, u64)> {
-    let (address, token) = std::str::from_utf8(frame).ok()?.split_once(' ')?;
-    Some((address.parse().ok()?, token.parse().ok()?))
+    fn parse(text: &str) -> Option<Self> {
+        text.parse::<SocketAddr>().ok().map(Into::into)
+    }
 }
 
 static DEFINITION: Definition = Definition {
@@ -139,40 +94,63 @@ pub const TRANSPORT: Tcp = Tcp;
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::{
+        io::Write,
+        net::{Ipv4Addr, TcpStream},
+        os::fd::AsRawFd,
+    };
+
+    use ipcmark_transport::Rendezvous;
+    use nix::sys::socket::getpeername;
 
     use super::*;
+    use crate::connection::{accept, knows, lead, listener, read};
 
     crate::testing::queue::reliable_queue!(super::TRANSPORT);
 
+    fn own() -> SockaddrStorage {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()
+    }
+
+    fn connect(address: &SockaddrStorage) -> TcpStream {
+        TcpStream::connect(address.text()).unwrap()
+    }
+
+    #[test]
+    fn an_address_reads_back_as_it_was_written() {
+        for address in ["127.0.0.1:80", "[2001:db8::1]:65535"] {
+            assert_eq!(SockaddrStorage::parse(address).unwrap().text(), address);
+        }
+        for frame in ["", "127.0.0.1:80", "127.0.0.1 7", "127.0.0.1:80 x", "localhost:80 7"] {
+            assert!(read::<SockaddrStorage>(frame.as_bytes()).is_none(), "{frame}");
+        }
+    }
+
     #[test]
     fn a_stranger_is_not_taken_for_the_follower() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut stranger = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (listener, address) = listener(&own()).unwrap();
+        let mut stranger = connect(&address);
         stranger.write_all(&7_u64.to_le_bytes()).unwrap();
-        let (accepted, _) = listener.accept().unwrap();
-        assert!(!knows(&accepted, 8));
+        assert!(!knows(&accept(&listener).unwrap(), 8));
 
-        let mut follower = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut follower = connect(&address);
         follower.write_all(&8_u64.to_le_bytes()).unwrap();
-        let (accepted, _) = listener.accept().unwrap();
-        assert!(knows(&accepted, 8));
+        assert!(knows(&accept(&listener).unwrap(), 8));
     }
 
     #[test]
     fn a_stranger_who_connects_first_does_no_harm() {
         let (mut leader, mut follower) = crate::testing::rendezvous();
         std::thread::scope(|scope| {
-            let own = Ipv4Addr::LOCALHOST.into();
-            let leading =
-                scope.spawn(move || lead(own, &mut leader).map(|s| s.peer_addr().unwrap()));
+            let leading = scope.spawn(move || lead(own(), &mut leader, OBJECT).unwrap());
             let (frame, _) = follower.receive(0).unwrap();
-            let (address, token) = parse(&frame).unwrap();
-            let _silent = TcpStream::connect(address).unwrap();
-            let mut ours = TcpStream::connect(address).unwrap();
+            let (address, token) = read::<SockaddrStorage>(&frame).unwrap();
+            let _silent = connect(&address);
+            let mut ours = connect(&address);
             ours.write_all(&token.to_le_bytes()).unwrap();
             follower.send(0, b"connected", &[]).unwrap();
-            assert_eq!(leading.join().unwrap().unwrap(), ours.local_addr().unwrap());
+            let peer: SockaddrStorage = getpeername(leading.join().unwrap().as_raw_fd()).unwrap();
+            assert_eq!(peer.text(), ours.local_addr().unwrap().to_string());
         });
     }
 }

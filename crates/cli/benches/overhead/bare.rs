@@ -14,6 +14,7 @@ pub(crate) enum Mechanism {
     Pipe,
     UdsStream,
     Tcp,
+    Vsock,
     PosixMq,
     SysvMq,
 }
@@ -23,6 +24,7 @@ impl Mechanism {
         Mechanism::Pipe,
         Mechanism::UdsStream,
         Mechanism::Tcp,
+        Mechanism::Vsock,
         Mechanism::PosixMq,
         Mechanism::SysvMq,
     ];
@@ -33,6 +35,7 @@ impl Mechanism {
             Mechanism::Pipe => "pipe",
             Mechanism::UdsStream => "uds-stream",
             Mechanism::Tcp => "tcp",
+            Mechanism::Vsock => "vsock",
             Mechanism::PosixMq => "posix-mq",
             Mechanism::SysvMq => "sysv-mq",
         }
@@ -53,6 +56,7 @@ pub(crate) fn round_trip_p50_ns(mechanism: Mechanism, wait: Wait) -> f64 {
         Mechanism::Pipe => run(pipes(flags), write, read),
         Mechanism::UdsStream => run(sockets(flags), send, recv),
         Mechanism::Tcp => run(connection(flags), send, recv),
+        Mechanism::Vsock => run(vsock_connection(flags), send, recv),
         Mechanism::PosixMq => run(message_queues(flags), mq_send, mq_receive),
         Mechanism::SysvMq => {
             let no_wait = if wait == Wait::Spin { libc::IPC_NOWAIT } else { 0 };
@@ -256,6 +260,33 @@ pub(crate) fn connection(flags: i32) -> Ways {
         end.into_raw_fd()
     });
     Ways { leader: (leader, leader), follower: (follower, follower) }
+}
+
+fn vsock_connection(flags: i32) -> Ways {
+    let socket = || {
+        // SAFETY: no memory is passed.
+        let made =
+            unsafe { libc::socket(libc::AF_VSOCK, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+        check(made);
+        made
+    };
+    let (listener, follower) = (socket(), socket());
+    // SAFETY: an address of that length; zeros are a value of it.
+    unsafe {
+        let mut address: libc::sockaddr_vm = std::mem::zeroed();
+        address.svm_family = libc::AF_VSOCK as libc::sa_family_t;
+        (address.svm_cid, address.svm_port) = (libc::VMADDR_CID_LOCAL, libc::VMADDR_PORT_ANY);
+        let (at, mut len) = ((&raw mut address).cast(), size_of::<libc::sockaddr_vm>() as u32);
+        check(libc::bind(listener, at, len));
+        check(libc::listen(listener, 1));
+        check(libc::getsockname(listener, at, &mut len));
+        check(libc::connect(follower, at, len));
+        let leader = libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags);
+        check(leader);
+        libc::close(listener);
+        check(libc::fcntl(follower, libc::F_SETFL, flags));
+        Ways { leader: (leader, leader), follower: (follower, follower) }
+    }
 }
 
 fn message_queues(flags: i32) -> Ways {

@@ -23,6 +23,7 @@ mod programs;
 mod slices;
 mod streams;
 mod uring;
+mod xdp;
 
 use std::process::ExitCode;
 
@@ -148,13 +149,19 @@ fn against_bare_loops(engine: &Engine) {
     for mechanism in Mechanism::ALL {
         against(engine, mechanism.name(), |wait| bare::round_trip_p50_ns(*mechanism, wait));
     }
-    for (name, bare) in lent::LOOPS.into_iter().chain(uring::LOOPS) {
+    for (name, bare) in lent::LOOPS.into_iter().chain(uring::LOOPS).chain(xdp::LOOPS) {
         against(engine, name, bare);
     }
 }
 
 /// Compares one transport with its bare loop, in both waits.
 fn against(engine: &Engine, name: &str, bare: impl Fn(Wait) -> f64) {
+    if !is_wanted_row(name) {
+        return;
+    }
+    if let Some(reason) = engine.lacks(name) {
+        return println!("  {name:40} not there: {reason}");
+    }
     for wait in [Wait::Block, Wait::Spin] {
         let ratios = (0..ROUNDS).map(|round| {
             paired(round, || engine.latency(name, wait, 64, Touch::Head).p50, || bare(wait))

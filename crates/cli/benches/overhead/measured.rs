@@ -4,7 +4,7 @@ use std::{os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_engine::{Length, Observer, Plan, PlanRequest, Registry, RunOptions, Waits};
 use ipcmark_results::{Role, RunResult, Touch, Trial};
-use ipcmark_transport::{Error, Pattern, Wait};
+use ipcmark_transport::{Availability, Error, Pattern, Wait};
 
 /// The measured time of a case.
 const TIME: Duration = Duration::from_millis(200);
@@ -26,6 +26,15 @@ pub(crate) struct Latency {
 impl Engine {
     pub(crate) fn new(registry: Registry) -> Self {
         Self(registry)
+    }
+
+    /// Why a transport cannot run here, if it cannot.
+    pub(crate) fn lacks(&self, name: &str) -> Option<String> {
+        let transport = self.0.iter().find(|one| one.definition().name == name)?;
+        match transport.probe() {
+            Availability::Available { .. } => None,
+            Availability::Unavailable { reason, .. } => Some(reason),
+        }
     }
 
     /// Measures one case for [`TIME`].
