@@ -1,11 +1,11 @@
-# The commands a person types. `make bench` and `make test` install what is missing first.
+# The commands for developers. `make bench` and `make test` first install missing packages.
 
 CARGO ?= cargo
 RESULT ?= results/bench.json
 RUNS ?= 20
 N ?= 10000
 REPORT ?= $(basename $(RESULT)).html
-# How Cargo builds the modules that are crates: `quick` without optimising, for tests. Nothing is measured with those.
+# The Cargo profile for modules that are crates: `quick` builds without optimisation, for tests, and is never measured.
 export MODULE_PROFILE ?= release
 MODULE_DIR ?= target/$(MODULE_PROFILE)/modules
 MODULE_BUILD ?= target/modules
@@ -44,15 +44,15 @@ build: deps
 	$(CARGO) build --release --locked --package ipcmark-cli
 	@$(MAKE) --no-print-directory modules MODULE_DIR=target/release/modules
 
-# One shared object a library that is there, or only that of ONLY=name.
+# One shared object per installed library, or only the one of ONLY=name.
 modules:
 	@sh scripts/modules.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD) $(ONLY)
 
-# The programs by hand that `make overhead` compares modules with.
+# The bare programs that `make overhead` compares modules with.
 bare:
 	@sh scripts/modules.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD) --bare
 
-# Whoever measures for the first time is asked before anything is installed; YES=1 is the answer.
+# Asks a first-time user before it installs anything; YES=1 answers yes.
 bench: export IPCMARK_ASK = 1
 bench: build
 	@mkdir -p $(dir $(RESULT))
@@ -61,8 +61,8 @@ bench: build
 	    echo; echo 'every figure and histogram: $(RESULT)'; \
 	    echo 'to look at in a browser:    $(REPORT)'; exit $$status
 
-# All of them, whatever fails. Twice as many compilers as processors: on a machine that does other work too, a build gets
-# processor time by the number of its processes.
+# Runs all of them, even after a failure.
+# Twice as many compilers as processors: on a busy machine a build gets processor time by the number of its processes.
 test: export JOBS = $(shell expr 2 \* $$(nproc))
 test: export CARGO_BUILD_JOBS = $(JOBS)
 test:
@@ -87,33 +87,33 @@ format:
 	$(CARGO) fmt --manifest-path modules/tonic/Cargo.toml
 	@sh scripts/lint-c.sh --fix
 
-# The report is looked at in a browser, and runs by hand cross networks, where the system offers them.
+# A browser to test the report, and network tools to test runs by hand, where the system offers them.
 browser:
 	@sh scripts/deps.sh browser
 
 unit: browser modules
 	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
 
-# The suite that every transport must pass; for one of them, which must be there: NAME=shm-ring/spin.
+# The conformance suite; NAME=shm-ring/spin selects transports, which must exist.
 conformance: deps modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) sh scripts/conformance.sh $(NAME)
 
-# All that a new transport needs, in the development build, and a list of what is missing.
+# All checks for a new transport, in the development build, and a list of what is missing.
 check-transport: deps
 	@sh scripts/check-transport.sh $(or $(NAME),$(error NAME=… names the transport)) \
 	    $(abspath $(MODULE_DIR)) $(MODULE_BUILD)
 
-# The end-to-end tests again and again, every other time beside busy loops.
+# The end-to-end tests repeatedly, every other time with busy loops.
 soak: browser modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/soak.sh $(RUNS)
 
-# Kills at every name that is made or removed, then random signals at random moments to random processes of random
-# runs, over all transports.
+# Kills processes at every name that they make or remove, then sends random signals at random moments to random
+# processes of random runs, over all transports.
 torture: modules
 	@IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) bash scripts/torture.sh $(N)
 
-# libFuzzer on one target, for so many seconds; a few dozen inputs that reach what it reached are kept, and replayed
-# by make test.
+# libFuzzer on one target, for TIME seconds; keeps a few dozen inputs that reach the same code, and make test replays
+# them.
 fuzz:
 	@sh scripts/fuzz.sh $(or $(TARGET),$(error TARGET=… names a file in crates/fuzz/src/targets)) $(or $(TIME),60)
 
@@ -122,7 +122,7 @@ loom: deps
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=3 RUSTFLAGS='--cfg loom' $(CARGO) test --locked --release --package ipcmark-native \
 	    --target-dir target/loom --lib loom
 
-# Undefined behaviour in the rings; where the toolchain has no Miri it says so.
+# Undefined behaviour in the rings; reports if the toolchain has no Miri.
 miri: deps
 	@if $(CARGO) +nightly miri --version >/dev/null 2>&1; then \
 	    $(CARGO) +nightly miri test --locked --package ipcmark-native --lib shared::ring; \
@@ -137,11 +137,11 @@ python:
 	$(CARGO) $(PYTHON_BUILD) --locked
 	@sh scripts/python.sh $(abspath target/debug/ipcmark) target/python
 
-# Two packages for Debian, a wheel and an archive with the command; licences and a bill of materials in each. ARCH=arm64:
-# of the command alone, for aarch64, cross-built.
+# Two packages for Debian, a wheel and an archive with the command; each with licences and a bill of materials.
+# ARCH=arm64: only the command, cross-built for aarch64.
 packages: packages-$(or $(ARCH),native)
 
-# Who installs a package does not wait for its build.
+# Users of a package do not wait for its build.
 packages-native packages-arm64: export CARGO_PROFILE_RELEASE_OPT_LEVEL = 3
 packages-native packages-arm64: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 4
 packages-native packages-arm64: export CARGO_PROFILE_RELEASE_LTO = thin
@@ -159,16 +159,16 @@ packages-arm64:
 	$(CROSS) $(CARGO) build --release --locked --target aarch64-unknown-linux-gnu --package ipcmark-cli
 	@$(CROSS) sh scripts/packages.sh --cross arm64 target/packages-arm64
 
-# The rows of the operating system, the rings and the C contract on aarch64, under qemu-user.
+# The transports of the operating system, the rings and the C contract on aarch64, under qemu-user.
 test-aarch64:
 	@sh scripts/deps.sh aarch64
 	@sh scripts/test-aarch64.sh
 
-# Installs them in a root of Debian's packages alone, measures, removes them and looks for what is left. As root.
+# Installs them in a root file system of Debian packages only, measures, removes them and looks for leftovers. As root.
 test-packages: packages
 	@sh scripts/test-packages.sh target/packages
 
-# Builds an image of the packages, and measures in it. As root.
+# Builds an image from the packages, and measures in it. As root.
 test-image: packages
 	@sh scripts/deps.sh image
 	@sh scripts/test-image.sh target/packages
@@ -186,7 +186,7 @@ doc: deps
 regret: deps
 	$(CARGO) bench --locked --package ipcmark-cli --bench regret
 
-# What the figures of this machine can be trusted for; ten minutes.
+# Experiments on how far this machine's figures can be trusted; ten minutes.
 honesty: deps
 	$(CARGO) bench --locked --package ipcmark-cli --bench honesty
 

@@ -27,7 +27,7 @@ MAGIC = {
     b"\x4d\x3c\xb2\xa1": ("<", 9),
     b"\xa1\xb2\x3c\x4d": (">", 9),
 }
-# Bytes before the IP header, by the type of the link: BSD loopback, Ethernet, raw IP, Linux cooked 1 and 2.
+# The bytes before the IP header, by link type: BSD loopback, Ethernet, raw IP, Linux cooked 1 and 2.
 LINK = {0: 4, 1: 14, 101: 0, 113: 16, 276: 20}
 TCP, UDP = 6, 17
 

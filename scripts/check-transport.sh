@@ -1,5 +1,5 @@
 #!/bin/sh
-# Does all that a new transport needs, in the development build, and lists what is missing.
+# Runs all checks for a new transport, in the development build, and lists what is missing.
 #
 #   check-transport.sh NAME MODULE_DIR BUILD_DIR          builds, checks, tests and measures it
 #   check-transport.sh NAME MODULE_DIR BUILD_DIR --list   only lists
@@ -12,7 +12,7 @@ build_dir=$3
 what=${4:-}
 missing=0
 
-# A line of the list: whether it is there, what it is, where it stands or what to do.
+# Prints a line of the list: status (0: present), item, its place, what to do if it is missing.
 line() {
     if [ "$1" = 0 ]; then
         printf '  ✓ %-12s %s\n' "$2" "$3"
@@ -22,12 +22,12 @@ line() {
     fi
 }
 
-# True if a file has a line that matches.
+# True if a line of a file matches.
 has() {
     grep -qse "$1" "$2"
 }
 
-# Runs a step and notes what became of it.
+# Runs a step and records its status.
 step() {
     step=$1
     shift
@@ -38,14 +38,14 @@ step() {
     return $status
 }
 
-# The folder of the module that offers it, from module.toml.
+# The folder of the transport's module, from module.toml.
 folder() {
     grep -lse "^name = \"$name\"\$" modules/*/module.toml | head -n 1 | cut -d / -f 2
 }
 
 native_file=crates/native/src/$(echo "$name" | tr - _).rs
 module=$(folder)
-# A module that has no module.toml yet is known by the folder of that name.
+# A module without module.toml is recognised by a folder of that name.
 if [ -z "$module" ] && [ ! -e "$native_file" ] && [ -d "modules/$name" ]; then module=$name; fi
 
 build_native() {
@@ -78,7 +78,7 @@ test_and_measure() {
 list_native() {
     has "\"$name\"" "$native_file" && has '^pub const TRANSPORT' "$native_file"
     line $? definition "$native_file" "$native_file ends in no definition with the name \"$name\""
-    # The compiler wants one; a transport over shared memory has that of all of them.
+    # The compiler requires one; transports over shared memory share a common one.
     has 'DeclaredCarrier::\(Always\|BySize\)\|shared::definition' "$native_file"
     line $? carrier 'its own statement of what carries the messages' \
         "$native_file states no carrier; leave it out only if it depends on the machine"
@@ -95,7 +95,7 @@ list_module() {
     line $? definition "$toml" "$toml has no [[transport]] with the name \"$name\""
     has "^    \"$module\",\{0,1\}\$" crates/abi/src/catalogue.rs
     line $? catalogue crates/abi/src/catalogue.rs "catalogue![…] in crates/abi/src/catalogue.rs lacks \"$module\""
-    # scripts/deps.sh installs the packages of 'apt install … && make build'; another line says itself what to do.
+    # scripts/deps.sh installs the packages of 'apt install … && make build'; any other line must itself say what to do.
     has '^install = ".*make build' "$toml"
     line $? install "$(sed -n 's/^install = //p' "$toml" 2>/dev/null)" \
         "$toml has no install = \"apt install … && make build\""
@@ -105,7 +105,7 @@ list_documents() {
     page=docs/transports/$name.md
     test "$(head -n 1 "$page" 2>/dev/null)" = "# $name"
     line $? page "$page" "there is no $page that begins with '# $name'"
-    # The harness's own cost through the C contract is no transport to choose.
+    # null-module measures the harness's own cost through the C contract and is not a transport to choose.
     [ "$name" = null-module ] || has "\`$name\`" README.md
     line $? README 'README.md, Transports' "README.md does not name \`$name\` under Transports"
     # The changelog may name the library instead: 'Cyclone DDS' for cyclonedds.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the conformance suite; with a name (TRANSPORT, TRANSPORT/WAIT or TRANSPORT/WAIT/CHECK) that part of
-# it, which must be there. A transport that fails now and then has failed: nothing is run a second time.
+# Runs the conformance suite; a name (TRANSPORT, TRANSPORT/WAIT or TRANSPORT/WAIT/CHECK) selects a part of it, which
+# must exist. A transport that fails now and then has failed: nothing is run a second time.
 set -eu
 export IPCMARK_TEST_STRICT=1
 
@@ -15,9 +15,9 @@ if [ $# -eq 0 ]; then
     exit
 fi
 
-# The transports of the operating system are in one suite, those of modules in the other.
+# One suite contains the transports of the operating system, the other those of modules.
 for name in native conformance; do
-    # grep reads to the end: a list that cannot be written is a failed test.
+    # Without -q, grep reads to the end: otherwise writing the list would fail, and with it the test.
     if suite --quiet --test "$name" -- --list | grep "^$1[/:]" >/dev/null; then
         IPCMARK_CONFORM=$1 suite --test "$name"
         exit

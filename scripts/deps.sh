@@ -1,34 +1,34 @@
 #!/bin/sh
-# Installs what building ipcmark needs and is not there yet. Touches no network when nothing is missing.
+# Installs missing packages for building ipcmark. Uses no network if nothing is missing.
 #
 #   deps.sh           compilers, and the libraries that modules are built for
-#   deps.sh aarch64   also what builds for aarch64, and runs that
+#   deps.sh aarch64   also tools to build for aarch64, and to run the result
 #   deps.sh broker    also dbus-broker, which Debian makes the machine's own bus from its next start on, and
 #                     nats-server and redis-server, of which Debian starts one each for the machine
-#   deps.sh browser   also a browser to test the report in, shells to complete words in, and what makes networks to test
-#                     runs by hand in
-#   deps.sh image     also what makes an image for containers
-#   deps.sh lint      also what checks C and C++
-#   deps.sh launchers also what starts the ranks of a job
-#   deps.sh packages  also what makes packages, and a root to install them in
-#   deps.sh python    also Python with its virtual environments, and what compares results of Google Benchmark
+#   deps.sh browser   also a browser to test the report, shells to test completion, and network tools to test runs
+#                     by hand
+#   deps.sh image     also tools to build a container image
+#   deps.sh lint      also tools to check C and C++
+#   deps.sh launchers also the launchers that start the ranks of a job
+#   deps.sh packages  also tools to build packages, and to make a root file system to install them in
+#   deps.sh python    also Python with virtual environments, and the tool that compares results of Google Benchmark
 #
-# With IPCMARK_ASK=1 and a person at the terminal it says first what it would install, and how much that is. Who answers
-# no goes on with what is here. YES=1 answers yes.
+# With IPCMARK_ASK=1 and a user at the terminal, it first shows what it would install, with the size. After a no, the
+# build continues without the missing packages. YES=1 answers yes.
 set -eu
 
 packages='gcc g++ libc6-dev make cmake pkg-config'
 
-# The packages of the libraries that modules are built for, as each module.toml names them. One that this system does
-# not offer leaves its transports out and stops nothing.
+# The packages of the libraries that modules are built for, as each module.toml names them. If this system does not
+# offer one, its transports are left out, without an error.
 libraries=$(sed -n 's/^install = "apt install \(.*\) && make build"$/\1/p' modules/*/module.toml |
     tr ' ' '\n' | sort -u)
 
-# AlephZero is in no Debian package; the source package of PyPI brings headers and a static library.
+# AlephZero has no Debian package; the source package on PyPI contains headers and a static library.
 alephzero=0.3.17
 alephzero_sha256=cf3a7c73127b4fda58ece0b8abc2a5f48816b4396a27a77fb2e70992263e9686
 
-# Tests and checks that lack one of these say that they were not run.
+# Tests and checks that need a missing one of these report that they were not run.
 case ${1:-} in
 aarch64) libraries="$libraries gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 broker) libraries="$libraries dbus-broker nats-server redis-server" ;;
@@ -50,10 +50,11 @@ python)
     ;;
 esac
 
-# Packages that were looked for in vain, so that the network is asked once only. `make clean` forgets them.
+# Packages that the system does not offer, recorded so that the network is asked only once. `make clean` removes the
+# record.
 not_offered=target/not-offered
 
-# Set where a person wants nothing installed.
+# Set if the user wants nothing installed.
 goes_without=''
 
 missing() {
@@ -69,7 +70,7 @@ missing_libraries() {
     done
 }
 
-# The packages that the system offers; the others are written down.
+# Prints the packages that the system offers; records the others.
 offered() {
     for package in "$@"; do
         if apt-cache show "$package" >/dev/null 2>&1; then
@@ -86,7 +87,7 @@ asks() {
     [ "${IPCMARK_ASK:-}" = 1 ] && [ "${YES:-}" != 1 ] && [ -t 0 ] && [ -t 2 ]
 }
 
-# What apt itself says it would get, in megabytes; it needs no root for that.
+# The download size in megabytes, as apt reports it; needs no root.
 how_much() {
     # shellcheck disable=SC2046
     set -- $(for package in "$@"; do ! apt-cache show "$package" >/dev/null 2>&1 || echo "$package"; done)
@@ -96,7 +97,7 @@ how_much() {
     echo "${words:-How much that is apt knows after apt-get update, which needs root.}"
 }
 
-# Asks once. False where the answer is no; nothing but y or yes is a yes.
+# Asks once. False unless the answer is y or yes.
 allowed() {
     asks || return 0
     # shellcheck disable=SC2086
@@ -119,7 +120,7 @@ allowed() {
     return 1
 }
 
-# What installs nothing needs a compiler all the same: Rust links with it.
+# A compiler is required even if nothing is installed, because Rust links with it.
 check_compiler() {
     ! command -v cc >/dev/null 2>&1 || return 0
     echo 'deps: nothing can be built without a C compiler, with which Rust links: apt install gcc libc6-dev' >&2
@@ -146,7 +147,7 @@ has_pip() {
     python3 -m pip --version >/dev/null 2>&1
 }
 
-# Unpacks AlephZero in target/deps, checked. Without it its transports are left out.
+# Unpacks AlephZero in target/deps and verifies its checksum. Without it, its transports are left out.
 get_alephzero() {
     target=target/deps/alephzero-$alephzero
     [ "$(uname -m)" = x86_64 ] && [ ! -e "$target" ] || return 0

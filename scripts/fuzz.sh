@@ -1,7 +1,7 @@
 #!/bin/sh
-# Lets libFuzzer look for bytes at which a target panics or hangs, on stable Rust and without sanitizers, and keeps a
-# few dozen inputs that reach most of what was reached: crates/fuzz/corpus/TARGET. The input of a finding lies beside
-# target/fuzz/found/TARGET; one that is copied to the corpus as found-NAME stays there.
+# Runs libFuzzer to find inputs for which a target panics or hangs, on stable Rust and without sanitizers, and keeps a
+# few dozen inputs that reach most of the reached code: crates/fuzz/corpus/TARGET. Findings are written to
+# target/fuzz/found/TARGET-*; a finding copied to the corpus as found-NAME stays there.
 set -eu
 
 target=${1:?which target; they are the files in crates/fuzz/src/targets}
@@ -13,7 +13,8 @@ kept=crates/fuzz/corpus/$target
 found=target/fuzz/found/$target
 mkdir -p "$kept" "$found"
 
-# What cargo-fuzz has rustc do. A target of its own keeps the flags from build scripts and procedural macros.
+# The flags that cargo-fuzz passes to rustc. The explicit target keeps them away from build scripts and procedural
+# macros.
 RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
     -Cllvm-args=-sanitizer-coverage-trace-compares' \
@@ -27,7 +28,7 @@ export IPCMARK_FUZZ="$target"
 "$fuzz" "$found" "$kept" -artifact_prefix="$found-" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -use_value_profile=1 -print_final_stats=1 -verbosity=0
 
-# The fewest that reach all of it, spread over short and long ones where they are many. What once was a finding stays.
+# Keeps the smallest set that reaches all of it, or a sample over all lengths if it is large. Former findings stay.
 fewest=$(mktemp -d)
 "$fuzz" -set_cover_merge=1 "$fewest" "$kept" "$found" 2>/dev/null
 step=$(($(ls "$fewest" | wc -l) / 50 + 1))

@@ -2,8 +2,8 @@
 # Checks C and C++: the format of every file with clang-format, and the modules' sources with clang-tidy.
 #
 #   lint-c.sh MODULE_DIR BUILD_DIR           all of them
-#   lint-c.sh MODULE_DIR BUILD_DIR FOLDER    those in one folder: modules/zeromq
-#   lint-c.sh --fix                          writes the format
+#   lint-c.sh MODULE_DIR BUILD_DIR FOLDER    only one folder: modules/zeromq
+#   lint-c.sh --fix                          formats the files
 set -eu
 
 format=clang-format-19
@@ -30,7 +30,7 @@ done
 
 files | xargs "$format" --dry-run --Werror || { echo 'lint: make format mends it' >&2; exit 1; }
 
-# Those whose library is there; the compilation database knows how each is compiled.
+# Only the sources whose library is installed; the compilation database contains the compile commands.
 build_dir=$2
 sh scripts/modules.sh "$1" "$build_dir" --generated
 sources=$(sed -n "s|^ *\"file\": \"\($PWD/${folder:-modules}/.*\)\"\$|\1|p" "$build_dir/compile_commands.json" | sort -u)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds modules and shows what is compiled; prints nothing when all is built.
+# Builds modules and prints what it compiles; prints nothing if everything is up to date.
 #
-#   modules.sh MODULE_DIR BUILD_DIR          all modules whose library is there
+#   modules.sh MODULE_DIR BUILD_DIR          all modules whose library is installed
 #   modules.sh MODULE_DIR BUILD_DIR NAME     the module of one folder of modules/
-#   modules.sh MODULE_DIR BUILD_DIR --bare   the bare programs; --generated: only sources that tools write
+#   modules.sh MODULE_DIR BUILD_DIR --bare   the bare programs; --generated: only generated sources
 #
-# MODULE_PROFILE says how Cargo builds those that are crates: release, or quick, which is not to be measured.
+# MODULE_PROFILE is the Cargo profile for modules that are crates: release, or quick, which must not be measured.
 set -eu
 
 module_dir=$1
@@ -37,7 +37,7 @@ for tool in cmake make "${CC:-cc}" "${CXX:-c++}"; do
     fi
 done
 
-# CMake refuses a build folder that was made for a checkout at another path.
+# CMake rejects a build folder made for a checkout at another path.
 if ! grep -qsx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD/modules" "$build_dir/CMakeCache.txt"; then
     rm -rf "$build_dir"
 fi
@@ -50,7 +50,7 @@ if [ -n "$what" ] && reason=$(sed -n "s/^modules: left out \($what: .*\)/\1/p" "
     exit 1
 fi
 
-# An outer make's flags would name every directory that this one enters.
+# With an outer make's flags, this one would print every directory that it enters.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 # shellcheck disable=SC2086
 cmake --build "$build_dir" --parallel "${JOBS:-$(nproc)}" ${target:+--target $target}

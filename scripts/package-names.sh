@@ -1,8 +1,8 @@
 #!/bin/sh
-# Whether the packages in a folder have the names by which others look for them: cargo-binstall by the templates in
+# Checks that the packages in a folder have the names that other tools look for: cargo-binstall by the templates in
 # crates/cli/Cargo.toml, the release by .github/workflows/release.yml.
 #
-#   package-names.sh TARGET OUT     TARGET: as Rust calls it; OUT: the folder of packages.sh
+#   package-names.sh TARGET OUT     TARGET: the Rust target triple; OUT: the folder of packages.sh
 set -eu
 
 target=$1
@@ -14,7 +14,7 @@ fails() {
     exit 1
 }
 
-# A template of cargo-binstall's, for this version and target.
+# A template of cargo-binstall, filled in for this version and target.
 filled() {
     sed -n "s/^$1 = \"\(.*\)\"/\1/p" crates/cli/Cargo.toml |
         sed "s/{ version }/$version/g; s/{ target }/$target/g; s/{ bin }/ipcmark/g; s/{ binary-ext }//g"
@@ -24,7 +24,7 @@ archive=$(basename "$(filled pkg-url)")
 [ -f "$out/$archive" ] || fails "cargo-binstall looks for $archive, which is not in $out"
 tar -tzf "$out/$archive" | grep -qx "$(filled bin-dir)" || fails "cargo-binstall looks for $(filled bin-dir) in $archive"
 
-# What the release uploads of this folder, a path a line: each stands for one file at least.
+# The files that the release uploads from this folder, one pattern per line, each of which must match a file.
 missing=$(sed -n "s:^ *\($out/[^ ]*\)$:\1:p" .github/workflows/release.yml |
     while read -r pattern; do
         # shellcheck disable=SC2086

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes the packages of what was built: two for Debian, a wheel for Python and an archive, each with the licences of what
-# is linked in and a bill of materials.
+# Makes packages of the build: two for Debian, a wheel for Python and an archive, each with the licences of the linked
+# crates and a bill of materials.
 #
-#   packages.sh MODULE_DIR OUT          of this machine's command, and of the modules that `make build` built
-#   packages.sh --cross arm64 OUT       of the command alone, cross-built for aarch64-unknown-linux-gnu
+#   packages.sh MODULE_DIR OUT          of this machine's command, and the modules from `make build`
+#   packages.sh --cross arm64 OUT       only of the command, cross-built for aarch64-unknown-linux-gnu
 #
-# OUT is the folder of the packages, made anew.
+# OUT is the folder for the packages; its old content is removed.
 set -eu
 
 if [ "$1" = --cross ]; then
@@ -25,10 +25,10 @@ fi
 cargo=${CARGO:-cargo}
 tools=target/tools
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-# The moment of the last commit, so that two packages of one commit are alike.
+# The time of the last commit, so that two builds of one commit give equal packages.
 moment=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 
-# A tool from crates.io, at one version.
+# Installs one version of a tool from crates.io.
 tool() {
     [ -e "$tools/$1-$2" ] && return
     echo "packages: building $1 $2, once"
@@ -36,7 +36,7 @@ tool() {
     touch "$tools/$1-$2"
 }
 
-# The crates that are linked into a package: licences and bill of materials of the crate with this manifest.
+# The licences and the bill of materials of the crates linked into the crate with this manifest.
 materials() {
     "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --manifest-path "$1" --format json --spec-version 1.5 \
         --no-build-deps --override-filename "ipcmark-bill"
@@ -47,8 +47,8 @@ materials() {
         packaging/third-party.hbs --output-file "$stage/materials/$2/THIRD-PARTY.txt"
 }
 
-# Runs the command; that of another processor under qemu-user. It gets its C library by name: with qemu's prefix for
-# libraries it would look below that for every other path as well.
+# Runs the command, under qemu-user if it is for another processor. The C library is passed by name: with its prefix
+# option, qemu would also look up every other path below the prefix.
 built() {
     if [ -n "$cross" ]; then
         qemu-aarch64 $libraries/ld-linux-aarch64.so.1 --library-path $libraries "$stage/ipcmark" "$@"
@@ -57,7 +57,7 @@ built() {
     fi
 }
 
-# What the packages hold, as files.
+# Collects the files for the packages.
 fill_stage() {
     mkdir -p "$stage/completions/bash" "$stage/completions/zsh" "$stage/completions/fish" "$stage/modules"
     cp "$binary" "$stage/"
@@ -87,7 +87,7 @@ fill_modules() {
     materials modules/tonic/Cargo.toml tonic
 }
 
-# debian/changelog and the two debian/*.copyright, which are not written by hand.
+# Generates debian/changelog and the two debian/*.copyright.
 fill_debian() {
     cp -r packaging/debian "$deb/"
     {
@@ -108,14 +108,14 @@ fill_debian() {
     done
 }
 
-# The packages of the C library, which dpkg-shlibdeps cannot ask for where they are those of a cross compiler: as new as
-# here.
+# The packages of the C library. dpkg-shlibdeps cannot find those of a cross compiler; the version must be at least the
+# one here.
 libraries_of_cross() {
     c=$(dpkg-query -W -f '${Version}' libc6-arm64-cross | sed 's/-.*//')
     printf 'libc 6 libc6 (>= %s)\nlibm 6 libc6 (>= %s)\nlibgcc_s 1 libgcc-s1 (>= 3.4)\n' "$c" "$c"
 }
 
-# What dpkg-buildpackage says is shown where it fails.
+# Shows the output of dpkg-buildpackage only if it fails.
 make_debs() {
     if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh >/dev/null; then
         echo 'packages: no packages for Debian, for this system has no debhelper' >&2
@@ -123,14 +123,14 @@ make_debs() {
     fi
     fill_debian
     [ -z "$cross" ] || libraries_of_cross >"$deb/debian/shlibs.local"
-    # The compiler has done its work: what dpkg would ask to be installed for a cross build is not needed.
+    # The command is already compiled: the packages that dpkg would require for a cross build are not needed.
     (cd "$deb" && SOURCE_DATE_EPOCH=$moment dpkg-buildpackage --build=binary --no-sign \
         ${cross:+--host-arch=$cross --no-check-builddeps --build-profiles=pkg.ipcmark.nomodules} >build.log 2>&1) ||
         { tail -n 20 "$deb/build.log" >&2; exit 1; }
     mv "$out"/work/*.deb "$out/"
 }
 
-# The wheel is named after the oldest C library that its command can do with.
+# The wheel's name contains the oldest C library version that its command works with.
 make_wheel() {
     if ! [ -x "$tools/maturin/bin/maturin" ] && ! python3 -m venv "$tools/maturin" 2>/dev/null; then
         echo 'packages: no wheel, for this system has no Python with venv' >&2
@@ -142,7 +142,7 @@ make_wheel() {
     rm python/THIRD-PARTY.txt
 }
 
-# What cargo-binstall unpacks; crates/cli/Cargo.toml tells it the names.
+# The archive for cargo-binstall; crates/cli/Cargo.toml defines the names.
 make_archive() {
     name=ipcmark-$version-$target
     mkdir "$out/work/$name"

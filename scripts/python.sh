@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the Python package against the command, and has the formats for other tools read by those tools, in a virtual
+# Tests the Python package against the command, and the formats for other tools with those tools, in a virtual
 # environment.
 #
 #   python.sh COMMAND VENV
@@ -9,7 +9,7 @@ command=$1
 venv=$2
 requirements=python/requirements-test.txt
 
-# What these tests write beside the sources would be found by git.
+# Otherwise these tests would write files next to the sources, which git would list.
 export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -23,7 +23,7 @@ if ! cmp -s "$requirements" "$venv/installed.txt"; then
     "$venv/bin/python" -m pip install --quiet --requirement "$requirements"
     cp "$requirements" "$venv/installed.txt"
 fi
-# The package as it stands here; a wheel would have the command compiled as well.
+# Uses the package from the sources; a wheel would also compile the command.
 echo "$PWD/python/src" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ipcmark.pth"
 
 "$venv/bin/python" -m mypy --config-file python/pyproject.toml --cache-dir "$venv/mypy" python/src/ipcmark

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command in a Slurm of one machine, whose daemons, state and sockets are in a directory of its own: nothing of it is
-# left, and a Slurm of the system is not touched. As root, for slurmd starts jobs as their user.
+# Runs a command in a single-machine Slurm, whose daemons, state and sockets are in a private directory: nothing is left
+# behind, and the system's Slurm is not touched. As root, because slurmd starts jobs as their user.
 #
 #   slurm.sh COMMAND [ARGUMENT...]
 set -eu
@@ -21,7 +21,7 @@ trap 'exit 143' TERM
 trap 'exit 130' INT
 chmod 755 "$place"
 
-# The names that Debian's alternatives lead to are not on every PATH.
+# Debian's alternatives may lie outside the PATH.
 daemon() {
     PATH="$PATH:/usr/sbin:/sbin" command -v "$1-wlm" || PATH="$PATH:/usr/sbin:/sbin" command -v "$1"
 }
@@ -46,7 +46,7 @@ mkdir "$place/munge" "$place/state" "$place/spool"
 dd if=/dev/urandom of="$place/munge/key" bs=1024 count=1 2>/dev/null
 chmod 700 "$place/munge"
 chmod 600 "$place/munge/key"
-# Its directory is closed to others: --force, for it would warn that they cannot reach the socket.
+# Its directory is closed to other users: --force, because it would warn that they cannot reach the socket.
 "$(daemon munged)" --foreground --force --key-file="$place/munge/key" --socket="$place/munge/socket" \
     --pid-file="$place/munge/pid" --log-file="$place/munge.log" --seed-file="$place/munge/seed" \
     >"$place/munged.log" 2>&1 &
@@ -77,7 +77,7 @@ ${SLURM_PLUGINS:+PluginDir=$SLURM_PLUGINS}
 NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE State=UP
 END
-# Nothing here uses control groups, but slurmd has no plugin for that: this one looks for none where there is nothing.
+# Nothing here uses control groups, but slurmd has no plugin without them: this one searches a nonexistent mount point.
 printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=/nonexistent\n' >"$place/cgroup.conf"
 export SLURM_CONF="$place/slurm.conf"
 "$(daemon slurmctld)" -D -i -f "$SLURM_CONF" >"$place/slurmctld.log" 2>&1 &
@@ -89,6 +89,6 @@ is_idle() { sinfo --noheader --format=%T | grep -qx idle; }
 awaits is_idle
 status=0
 "$@" || status=$?
-# What serves a job ends once the daemons have heard of its end.
+# The processes that serve a job end only after the daemons have seen the job's end.
 awaits is_idle
 exit $status

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the end-to-end tests again and again, half of the runs beside a busy loop on each processor, and sums
-# up which tests failed how often. A test that fails is not run a second time.
+# Runs the end-to-end tests repeatedly, half of the runs with a busy loop on each processor, and counts the failures of
+# each test. A failed test is not run a second time.
 set -u
 export IPCMARK_TEST_STRICT=1
 

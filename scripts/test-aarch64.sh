@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs the tests of what depends on the processor, built for aarch64, under qemu-user: unit tests, the C contract, the
-# conformance suite of the operating system's rows and of modules in C and in Rust, and the command.
+# Runs the processor-dependent tests, built for aarch64, under qemu-user: unit tests, the C contract, the conformance
+# suite for the operating system's transports and for modules in C and in Rust, and the command.
 #
 #   test-aarch64.sh
 #
-# Not shown by it: memory order, for qemu has this processor's (make loom has those that the language allows), pages
-# larger than 4 KiB, and every time.
+# It does not show: memory order, because qemu uses this processor's (make loom tests all orders that the language
+# allows), pages larger than 4 KiB, and times.
 set -eu
 
 target=aarch64-unknown-linux-gnu
@@ -13,7 +13,7 @@ triple=aarch64-linux-gnu
 cargo=${CARGO:-cargo}
 qemu=${QEMU:-$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)}
 
-# What qemu-user does otherwise than Linux. A part of a test's name, and the reason.
+# Tests that fail because qemu-user differs from Linux. A part of a test's name, and the reason.
 left_out='
 shared::tests::signal::|qemu-user blocks other signals than the program asks for, which the transport sees
 signal::tests::only_a_thread|the same
@@ -34,8 +34,8 @@ step() {
     echo "test-aarch64: $1"
 }
 
-# A user namespace of its own, in which qemu runs what is of the other processor: the machine is not changed, and no root
-# is needed. All users of this machine are in it where root makes it.
+# A user namespace in which qemu runs the programs of the other processor: the machine is not changed, and no root is
+# needed. If root makes it, it contains all users of this machine.
 emulating() {
     mkfifo "$place/mapped"
     unshare --user --mount -- sh "$0" --inside "$place" &
@@ -55,8 +55,8 @@ emulating() {
     wait $inside
 }
 
-# An ELF file of 64 bits for processor 183. O: qemu gets the open file, C: with its own rights, F: the interpreter is
-# opened now, so that it is there in every root.
+# A 64-bit ELF file for processor 183. O: qemu receives the open file, C: qemu runs with the file's credentials, F: the
+# interpreter is opened now, so that it is available in every root file system.
 register() {
     mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
     magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
@@ -76,18 +76,19 @@ build() {
     "$cargo" build --quiet --locked --target $target -p ipcmark-cli
 }
 
-# The compilers of tests that compile are those for the other processor.
+# Tests that compile must use the compilers for the other processor.
 other_compilers() {
     mkdir "$place/bin"
     ln -s "$(command -v $triple-gcc)" "$place/bin/cc"
     ln -s "$(command -v $triple-g++)" "$place/bin/c++"
     PATH=$place/bin:$PATH
     export PATH QEMU_LD_PREFIX=/usr/$triple
-    # What is there is for this processor.
+    # Installed modules are for this processor.
     unset IPCMARK_MODULE_PATH
 }
 
-# Whether a process can adopt orphans, as what tries a module does: the qemu-user 7.2 of Debian 12 refuses it.
+# True if a process can adopt orphans, as the process that examines a module does: qemu-user 7.2 in Debian 12 refuses
+# it.
 adopts() {
     {
         echo '#include <sys/prctl.h>'
@@ -107,7 +108,7 @@ suite() {
     "$2" --quiet $(skips) || fails "$1 failed"
 }
 
-# One row of each kind of mechanism.
+# One transport of each kind of mechanism.
 command_measures() {
     step 'the command'
     target/$target/debug/ipcmark run -t pipe,uds-stream,tcp,posix-mq,shm-ring,shm-slot,memfd -w all -s 64 -n 50 \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the image of packaging/oci/Containerfile on a base of Debian's packages alone, and measures in it. No registry
-# of images is asked. Needs root, mmdebstrap and buildah.
+# Builds the image of packaging/oci/Containerfile on a base of Debian packages only, and measures in it. Uses no image
+# registry. Needs root, mmdebstrap and buildah.
 #
 #   test-image.sh OUT     the folder of the packages
 set -eu
@@ -9,7 +9,7 @@ out=$1
 base=localhost/ipcmark-test-base
 image=localhost/ipcmark-test
 place=$(mktemp -d)
-# Storage of its own, so that no image is left or replaced.
+# Private storage, so that no image is left behind or replaced.
 store="--root $place/store --runroot $place/run --storage-driver vfs"
 trap 'rm -rf "$place"' EXIT
 
@@ -23,7 +23,7 @@ for tool in buildah mmdebstrap; do
     command -v $tool >/dev/null || fails "there is no $tool: apt install $tool"
 done
 
-# In a chroot, for a system without what a container needs.
+# In a chroot, for systems without the prerequisites of a container.
 build() {
     # shellcheck disable=SC2086
     buildah $store "$@" >"$place/log" 2>&1 || fails "$(tail -n 20 "$place/log")"
@@ -51,7 +51,7 @@ starts=$(buildah $store inspect --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.
 [ "$starts" = '[ipcmark] [run]' ] || fails "the image starts $starts"
 inside ipcmark run -t os,zeromq,nng,iceoryx,fastdds,cyclonedds -w block -s 64 -n 50 --trials 3 --format csv \
     >"$place/rows" 2>"$place/words" || fails "$(tail -n 20 "$place/words")"
-# A line a trial: what counts is the transport.
+# One line per trial: count the transports.
 measured=$(grep ',ok,' "$place/rows" | cut -d, -f1 | sort -u | wc -l)
 [ "$measured" -ge 25 ] || fails "$measured transports were measured, not 25: $(cat "$place/rows")"
 echo "test-image: $measured transports were measured"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Measures with `ipcmark rank` under Open MPI, MPICH and Slurm, and ends a rank to see that all end.
+# Measures with `ipcmark rank` under Open MPI, MPICH and Slurm, and kills a rank to check that all
+# ranks end.
 #
 #   test-launchers.sh COMMAND [LAUNCHER...]
 set -eu
@@ -17,7 +18,7 @@ fails() {
     exit 1
 }
 
-# Open MPI asks who starts it as root, and for as many processors as ranks.
+# By default Open MPI refuses root, and more ranks than processors.
 start() {
     launcher=$1
     shift
@@ -38,7 +39,7 @@ measures() {
     echo "test-launchers: $1 with $2 ranks"
 }
 
-# A launcher ends its job when a rank dies; no rank may be left.
+# A launcher ends its job when a rank dies; no rank may remain.
 ends() {
     # shellcheck disable=SC2086
     start "$1" -n 2 "$command" rank -t pipe $rows --trials 1000 --rendezvous meeting >/dev/null 2>&1 &
@@ -56,7 +57,7 @@ ends() {
     echo "test-launchers: $1 ends with a rank that is killed"
 }
 
-# Every two of four ranks.
+# Every pair of four ranks.
 pairs() {
     # shellcheck disable=SC2086
     start "$1" -n 4 "$command" rank --all-pairs -t tcp $rows --rendezvous meeting -o "$1.json" >/dev/null \
@@ -66,7 +67,7 @@ pairs() {
     echo "test-launchers: $1 with six pairs of four ranks"
 }
 
-# Slurm's daemons run for these tests alone, and start jobs as root.
+# Starts Slurm's daemons for these tests only, which start jobs as root.
 slurm() {
     if [ "$(id -u)" != 0 ]; then
         echo "test-launchers: Slurm was not run, for its daemons want root"

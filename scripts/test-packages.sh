@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the packages that packages.sh made into a root of Debian's packages alone, measures with them, removes them
-# and looks for what is left; then does the same with the wheel in a fresh environment. Needs root, mmdebstrap and
+# Installs the packages from packages.sh into a root file system of Debian packages only, measures with them, removes
+# them and looks for leftovers; then does the same with the wheel in a new environment. Needs root, mmdebstrap and
 # Debian's archive.
 #
 #   test-packages.sh OUT     the folder of the packages
@@ -27,17 +27,17 @@ install() {
     inside "apt-get install -y -qq $1 >/root/apt.log 2>&1 || { cat /root/apt.log; exit 1; }"
 }
 
-# What a package may leave are lists, caches and copies of Debian's own tools, and what other packages leave.
+# A package may leave lists, caches and copies made by Debian's own tools, and files of other packages.
 files() {
     inside 'find / -xdev ! -type d ! -path "/root/*" ! -path "/var/lib/dpkg/*" ! -path "/var/lib/apt/*" \
         ! -path "/var/cache/*" ! -path "/var/log/*" ! -path "/etc/ld.so.cache" ! -path "/etc/*-" \
         ! -path "/run/adduser" | sort'
 }
 
-# Every row that is there is measured, and no file of a run is left.
+# Every available row is measured, and no file of a run is left.
 measures() {
     inside "ipcmark run $1 -w all -s 64 -n 100 --trials 3 --format json -o /root/result.json >/dev/null"
-    # A line a trial: what counts is the transport with its wait.
+    # One line per trial: count the pairs of transport and wait.
     rows=$(inside 'ipcmark show /root/result.json --format csv' | grep ',ok,' | cut -d, -f1,6 | sort -u | wc -l)
     [ "$rows" -ge "$2" ] || fails "$1: $rows rows were measured, not $2"
     ! inside 'ls -d /tmp/ipcmark-* /dev/shm/*' 2>/dev/null || fails 'a run left something'
@@ -107,8 +107,8 @@ wheel() {
     rm -rf "$place"
 }
 
-# Nothing but what is in the packages for crates.io: each is unpacked, as of now for cargo, and stands for the one in the
-# registry.
+# Builds the command only from the packages for crates.io: each is unpacked with current timestamps for cargo, and
+# replaces the crate in the registry.
 crates() {
     step 'the command, from its crates'
     cargo=${CARGO:-cargo}

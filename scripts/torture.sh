@@ -1,6 +1,6 @@
 #!/bin/bash
-# Kills processes at every name that they make or remove, once; then sends so many random signals to processes of
-# random runs, a hundred runs a test, and sums up what they hit. Each test has a seed of its own;
+# Kills processes once at every name that they make or remove; then sends the given number of random signals to
+# processes of random runs, a hundred runs per test, and summarises what they hit. Each test has its own seed;
 # IPCMARK_TORTURE='100 SEED' repeats its choices.
 set -u
 

@@ -1,4 +1,4 @@
-//! `ipcmark advise`: what is chosen from what was measured, and what is said of it.
+//! `ipcmark advise`: the choice made from the measurements, and its explanation.
 
 use serde_json::Value;
 use tempfile::tempdir;
@@ -55,7 +55,7 @@ fn what_lacks_a_need_is_left_out_with_the_reason() {
         reasons,
         [("pipe", one_host), ("shm-slot", one_host), ("udp", "it can lose messages")]
     );
-    // The harness's own row is no way to another process.
+    // The harness's own row does not lead to another process.
     let ended = run("advise --size 64 -t null --trials 1 -n 50").exits(1);
     assert!(ended.stdout.contains("nothing that was measured meets"), "{}", ended.stdout);
 }
@@ -99,7 +99,8 @@ fn questions_that_mean_nothing_are_refused() {
     }
 }
 
-/// What a busy machine keeps from its rate is no choice, and says so; what is chosen keeps the conditions.
+/// A row that cannot hold the rate on a busy machine is not chosen, and the answer says so; the chosen row meets the
+/// conditions.
 fn a_choice_at_a_rate_keeps_its_conditions() {
     let answer = |words: &str| -> Value {
         serde_json::from_str(&run(&format!("advise {words} --format json")).stdout).unwrap()
@@ -116,7 +117,7 @@ fn a_choice_at_a_rate_keeps_its_conditions() {
     let short = found["falls_short"].as_array().unwrap();
     assert!(short.iter().all(|row| !row["shortfalls"].as_array().unwrap().is_empty()), "{found}");
     assert_eq!(names(&found["left_out"]), [""; 0], "all of them were measured");
-    // A spinner is not measured where no core can be burned.
+    // Spinning is not measured if no core may be burned.
     let found = answer("--size 64 -t pipe --rate 200/s --cpu-below 100% --trials 1 -d 200ms");
     let rows = [&found["choice"], &found["falls_short"][0]];
     let rows: Vec<&&Value> = rows.iter().filter(|row| !row.is_null()).collect();

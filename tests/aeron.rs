@@ -1,5 +1,5 @@
-//! Aeron for real: what carries the messages, wherever its media driver runs, streams, options that do not fit, an end
-//! that dies.
+//! Tests with real Aeron: the carrier wherever its media driver runs, streams, options that do not go together, a
+//! killed endpoint.
 
 use ipcmark_transport::Carrier;
 

@@ -1,4 +1,4 @@
-//! The memory that messages lie in: stated by every row, and changed with every message by `--buffers`.
+//! The memory of the messages: stated by every row, and changed with every message by `--buffers`.
 
 use ipcmark_results::{Case, Status, WorkingSet};
 
@@ -20,13 +20,13 @@ fn working_set(case: &Case) -> WorkingSet {
     only(case).session.working_set.expect("it was looked at")
 }
 
-/// So many buffers each way, or fewer where a busy machine let nobody look long enough.
+/// The number of buffers in each direction, or fewer if a busy machine cut the observation short.
 fn has(set: WorkingSet, [written, read]: [u64; 2]) -> bool {
     let found = [set.written_buffers, set.read_buffers];
     if set.is_complete { found == [written, read] } else { found[0] <= written && found[1] <= read }
 }
 
-/// More than one, unless a busy machine let the look end before the second message.
+/// More than one, unless a busy machine ended the observation before the second message.
 fn has_several(set: WorkingSet) -> bool {
     set.written_buffers > 1 || !set.is_complete
 }
@@ -68,7 +68,7 @@ fn cold_buffers_are_more_than_the_cache_holds() {
     let cases = measured("run -t pipe --buffers cold -w spin -s 256k", 0);
     match cases[0].status() {
         Status::Ok => assert!(has_several(working_set(&cases[0]))),
-        // Some virtual machines do not tell.
+        // Some virtual machines do not report it.
         _ => assert!(cases[0].reason().unwrap().contains("last-level cache")),
     }
 }

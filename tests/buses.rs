@@ -1,4 +1,5 @@
-//! Remote calls and buses for real: Cap'n Proto, LCM, NATS. Carriers, streams, several followers, an end that dies.
+//! Tests with real remote calls and buses: Cap'n Proto, LCM, NATS. Carriers, streams, several followers, a killed
+//! endpoint.
 
 use ipcmark_transport::Carrier;
 
@@ -17,7 +18,7 @@ ipcmark_harness::tests![
     without_a_server_the_list_says_what_to_install,
 ];
 
-/// Those that lose nothing.
+/// The libraries that lose nothing.
 const RELIABLE: Library =
     Library { families: &["capnproto", "nats"], lacking: "neither Cap'n Proto nor NATS is there" };
 

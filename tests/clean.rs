@@ -1,4 +1,4 @@
-//! `ipcmark clean`: what it ends and removes, what it leaves to its owner, and whom it asks.
+//! `ipcmark clean`: what it ends and removes, what it leaves to its owner, and which modules it queries.
 
 use std::{
     collections::BTreeSet,
@@ -30,7 +30,7 @@ ipcmark_harness::tests![
     asks_each_library_once,
 ];
 
-/// What a module starts that leaves its parent, its session and its group.
+/// A process started by a module that leaves its parent, its session and its group.
 fn ends_what_a_dead_command_left_running() -> Verdict {
     if !is_isolated() {
         return Verdict::Skipped("a process that lives on is only seen for sure by itself".into());
@@ -46,7 +46,7 @@ fn ends_what_a_dead_command_left_running() -> Verdict {
         let number = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
         Process::read(number)
     });
-    // Nobody who would end it lives on.
+    // No process that would end it survives.
     scene.send_command(SIGSTOP);
     let processes = scene.processes();
     processes.iter().filter(|process| process.id != detached.id).for_each(|process| {
@@ -62,7 +62,7 @@ fn ends_what_a_dead_command_left_running() -> Verdict {
     Verdict::Holds
 }
 
-/// A FIFO named `lock` in a directory of another user's made it hang, and 400 directories took 100 s.
+/// Regression: a FIFO named `lock` in another user's directory made it hang, and 400 directories took 100 s.
 fn strangers_do_not_hold_it_up() -> Verdict {
     if !is_root() || !is_isolated() {
         return Verdict::Skipped("only root can make what belongs to somebody else".into());
@@ -92,7 +92,7 @@ fn strangers_do_not_hold_it_up() -> Verdict {
     Verdict::Holds
 }
 
-/// Each library was asked for each name, by a process each time.
+/// Regression: each library was asked for each name, in a new process each time.
 fn asks_each_library_once() {
     let directory = tempfile::tempdir().unwrap();
     let modules = directory.path().join("modules");
@@ -108,6 +108,6 @@ fn asks_each_library_once() {
     command.env("IPCMARK_MODULE_PATH", &modules).env("TEST_COUNT_FILE", &count);
     let told = end(&mut command).exits(0).stdout;
     assert_eq!(told.matches("removed /tmp/ipcmark-c0").count(), 400, "{told}");
-    // Once to see what it offers, once to name what is left.
+    // Once to examine it, once to name its leftovers.
     assert_eq!(fs::read_to_string(&count).unwrap(), "xx");
 }

@@ -1,5 +1,5 @@
-//! The commands on the pages for those who come from another benchmark, each as it stands there but for a few
-//! messages of one size.
+//! The commands in the documentation for users of other benchmarks, run as written except for fewer messages and a
+//! single size.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use ipcmark_harness::Test;
 
 use crate::support::{Ended, Running, end, ipcmark};
 
-/// A test for each page.
+/// One test for each page.
 pub fn tests() -> Vec<Test> {
     let paths = fs::read_dir(root().join("docs/coming-from")).unwrap();
     let mut pages: Vec<PathBuf> = paths.map(|entry| entry.unwrap().path()).collect();
@@ -26,7 +26,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs the commands in a directory of their own, which has the examples.
+/// Runs the commands in a new directory with the examples.
 fn commands_run(page: &Path) {
     let directory = tempfile::tempdir().unwrap();
     let examples = fs::canonicalize(root().join("examples")).unwrap();
@@ -45,7 +45,7 @@ fn commands_run(page: &Path) {
     assert!(count >= 3 && follower.is_none(), "{count} commands, {follower:?} without a leader");
 }
 
-/// The command, with its follower in another terminal where it has one.
+/// Runs the command, with its follower in another terminal if it has one.
 fn run(line: &str, follower: Option<String>, directory: &Path) -> Ended {
     let socket = follower.as_ref().map_or(String::new(), |_| " --socket socket".to_owned());
     let served = follower
@@ -57,7 +57,7 @@ fn run(line: &str, follower: Option<String>, directory: &Path) -> Ended {
     ended
 }
 
-/// A few messages of one size, and time enough for a busy machine.
+/// Few messages of one size, and a timeout for a busy machine.
 fn shortened(line: &str, socket: &str) -> String {
     let few = "-n 20 -s 64 --trials 1 --timeout 5m";
     match line.split_once(" -- ") {
@@ -67,7 +67,7 @@ fn shortened(line: &str, socket: &str) -> String {
     }
 }
 
-/// Something is shown; the exit status is 0, or 1 where a library is missing.
+/// It prints something; the exit status is 0, or 1 if a library is missing.
 fn check(line: &str, ended: &Ended) {
     let (shown, said) = (&ended.stdout, &ended.stderr);
     assert!(!shown.is_empty() && !shown.contains("failed:"), "{line}: {shown}{said}");

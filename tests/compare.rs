@@ -1,4 +1,4 @@
-//! `ipcmark compare`: files, and plans in turns.
+//! `ipcmark compare`: files, and plans run alternately.
 
 use std::{fs, path::Path};
 
@@ -29,13 +29,13 @@ ipcmark_harness::tests![
     what_only_one_plan_has_is_said,
 ];
 
-/// The result as another run of the same machine, in which pipe takes `factor` as long.
+/// The result as another run on the same machine, in which pipe takes `factor` times as long.
 fn again(result: &RunResult, number: u32, factor: f64) -> RunResult {
     let of_pipe = |case: &Case| if case.identity.transport == "pipe" { factor } else { 1.0 };
     runs::again(result, number, of_pipe)
 }
 
-/// Files of these results; their names parted by commas.
+/// Files of these results; their names separated by commas.
 fn files(place: &TempDir, name: &str, results: &[RunResult]) -> String {
     let write = |(at, result): (usize, &RunResult)| {
         let path = place.path().join(format!("{name}{at}.json"));
@@ -55,7 +55,7 @@ fn json(ended: &Ended) -> Value {
         .unwrap_or_else(|e| panic!("{e} in: {}\nstderr: {}", ended.stdout, ended.stderr))
 }
 
-/// The verdict of each row, by its transport.
+/// The verdict of each row, with its transport.
 fn verdicts(comparison: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().expect("a word").to_owned();
     let rows = comparison["rows"].as_array().expect("rows");
@@ -165,7 +165,7 @@ fn two_equal_plans_take_turns() {
     assert_eq!(rows.len(), 2, "{comparison:#}");
     let known = |word: &str| ["faster", "slower", "same", "cannot tell"].contains(&word);
     assert!(rows.iter().all(|(row, word)| row == "pipe" && known(word)), "{rows:?}");
-    // Whatever the machine did meanwhile, the status is that of what is shown.
+    // The status matches the output, whatever the machine did meanwhile.
     let slower = rows.iter().any(|(_, word)| word == "slower");
     let ended = ended.exits(i32::from(slower));
     assert!(ended.stderr.contains("a.toml: trials"), "the key is not used: {}", ended.stderr);
@@ -189,7 +189,7 @@ fn a_slow_module_is_found_and_confirmed() {
         plan(place.path(), &format!("{name}.toml"), &text)
     };
     let words = format!("compare --run {} {} --pairs 10", plan("right"), plan("naps"));
-    // On a busy machine there may be too few blocks at one distance: then it is measured again.
+    // On a busy machine there may be too few blocks at one distance: then measure again.
     for _ in 0..10 {
         let ended = run(&format!("{words} --format json"));
         let comparison = json(&ended);
@@ -206,7 +206,7 @@ fn a_slow_module_is_found_and_confirmed() {
     panic!("a module that sleeps for a millisecond was never found slower");
 }
 
-/// The step of the workflow as it is, but for its budget, with a module that the tests compile.
+/// The step of the workflow as written, except for its budget, with a module compiled by the tests.
 fn the_workflow_of_the_examples_compares() {
     let place = tempfile::tempdir().unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/github-actions");
@@ -227,7 +227,7 @@ fn the_workflow_of_the_examples_compares() {
     let row = |payload| format!("name=\"latency/test-transport/{payload}/spin/round_trip\"");
     let rows = [row("64"), row("4096")];
     assert!(rows.iter().all(|row| ended.stdout.contains(row)), "{}{}", ended.stdout, ended.stderr);
-    // Whatever the machine did meanwhile, the status is that of what is shown.
+    // The status matches the output, whatever the machine did meanwhile.
     let holds = ended.stdout.contains("failures=\"0\"");
     ended.exits(i32::from(!holds));
 }
@@ -246,7 +246,7 @@ fn a_row_that_fails_is_said_and_the_others_are_compared() {
     let (base, new) = (plan("right"), plan("one_queue"));
     let ended = run(&format!("compare --run {base} {new} --pairs 8")).exits(1);
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Which end finds it out depends on which of them takes a message of the only queue first.
+    // The process that detects it depends on which takes a message from the shared queue first.
     let found = ["took its own message", "the transport loses or reorders"];
     assert!(text.contains("in the new side failed: "), "{text}");
     assert!(found.iter().any(|reason| text.contains(reason)), "{text}");

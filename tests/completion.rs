@@ -1,4 +1,4 @@
-//! Words completed by real shells, from the scripts that `ipcmark completions` prints.
+//! Words completed by real shells, with the scripts that `ipcmark completions` prints.
 
 use std::{
     env, fs,
@@ -18,7 +18,7 @@ ipcmark_harness::tests![
     a_line_that_is_wrong_completes_to_nothing,
 ];
 
-/// Lines, each with a word that it can become and one that it cannot.
+/// Lines, each with a possible completion and an impossible one.
 const LINES: &[(&str, &str, &str)] = &[
     ("ipcmark comp", "compare", "run"),
     ("ipcmark run -t shm-r", "shm-ring", "pipe"),
@@ -41,7 +41,7 @@ const LINES: &[(&str, &str, &str)] = &[
     ("ipcmark list tc", "tcp", "udp"),
 ];
 
-/// A shell's own program that prints what a line can become, a word a line.
+/// Runs a program in a shell that prints the completions of a line, one per line.
 fn completed(shell: &str, program: &str, line: &str) -> Vec<String> {
     let directory = Path::new(IPCMARK).parent().expect("it lies in a directory");
     let old = env::var_os("PATH").unwrap_or_default();
@@ -59,7 +59,7 @@ fn completed(shell: &str, program: &str, line: &str) -> Vec<String> {
     ended.stdout.lines().map(str::to_owned).collect()
 }
 
-/// Bash breaks words at = and : on its own, and so does this.
+/// Bash splits words at = and :, and so does this script.
 const BASH: &str = r#"
 . <(ipcmark completions bash)
 rest=$LINE COMP_LINE=$LINE COMP_POINT=${#LINE} COMP_WORDS=()
@@ -72,7 +72,7 @@ _ipcmark ipcmark "${COMP_WORDS[COMP_CWORD]}" ""
 for word in "${COMPREPLY[@]}"; do echo "$word"; done
 "#;
 
-/// Outside its line editor zsh offers nothing: these two stand for what it does there.
+/// Outside its line editor zsh completes nothing: these two functions replace its own.
 const ZSH: &str = r#"
 compdef() { : }
 _describe() { local one; for one in "${(@P)3}"; do print -r -- "${one%%:*}"; done }
@@ -121,7 +121,7 @@ fn fish_completes_words() -> Verdict {
     check("fish", FISH)
 }
 
-/// What a shell says to a script on its standard input, and whether it accepts it.
+/// A shell's output for a script on its standard input, and whether it accepts the script.
 fn parsed(shell: &str, script: &str) -> (bool, String) {
     let mut child = Command::new(shell)
         .arg("-n")
@@ -148,7 +148,7 @@ fn shells_accept_their_scripts() {
     assert!(unknown.stderr.contains("bash"), "{}", unknown.stderr);
 }
 
-/// What the command answers to a shell's script; the last word is the one that is being typed.
+/// The command's answer to a shell's script; the last word is the one being typed.
 fn answer(line: &[&str]) -> String {
     let mut command = Command::new(IPCMARK);
     command.env("IPCMARK_COMPLETE", "bash").env("_CLAP_IFS", "\n");
@@ -175,7 +175,7 @@ fn files_on_the_line_have_their_rows() {
         answer(&["ipcmark", "run", "-s", &format!("@{}/r", place.path().display())]),
         format!("@{file}")
     );
-    // What cannot be read has no rows.
+    // An unreadable file has no rows.
     fs::write(&file, "no result").unwrap();
     assert_eq!(answer(&["ipcmark", "show", &file, "--row", "lat"]), "");
 }

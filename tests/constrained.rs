@@ -1,5 +1,5 @@
-//! An ordinary user in a container: no namespaces, no `/proc/sys`, few descriptors, little `/dev/shm`, one
-//! processor, little memory; each alone, and all of it. A run ends, and what does not fit has its remedy.
+//! An unprivileged user in a container: no namespaces, no `/proc/sys`, few descriptors, small `/dev/shm`, one
+//! processor, little memory; each alone, and all together. A run ends, and rows that do not fit have a remedy.
 
 use std::process::Command;
 
@@ -27,7 +27,7 @@ ipcmark_harness::tests![
 
 const RUN: &str = "run -t pipe,uds-stream,shm-futex -w block -s 64 -n 20 --trials 1 --format json";
 
-/// A run of which every row that exists is measured.
+/// A run that measures every existing row.
 fn assert_works(what: &str, steps: impl Fn() -> Vec<Step>) -> Verdict {
     if let Some(skipped) = refused(what, steps()) {
         return skipped;
@@ -39,7 +39,7 @@ fn assert_works(what: &str, steps: impl Fn() -> Vec<Step>) -> Verdict {
     Verdict::Holds
 }
 
-/// A run whose failed rows all say these words.
+/// A run in which every failed row has these words in its reason.
 fn assert_fails_with(command: Command, words: &[&str]) {
     let mut command = command;
     let ended = end(&mut command);

@@ -51,7 +51,8 @@ fn a_transport_takes_longer_than_a_line() -> Verdict {
     let through = map("-t pipe -s 64 -w block --cpus 0,1 -d 50ms");
     assert_eq!(through["what"], "pipe · 64 · block");
     let time = &through["pairs"][0]["usual_round_trip_ns"];
-    // Two system calls each way: a cache line cannot be told from a message otherwise.
+    // Two system calls in each direction: otherwise a cache line could not be distinguished from a
+    // message.
     assert!(time.as_f64().unwrap() > 500.0, "{through}");
     Verdict::Holds
 }

@@ -1,5 +1,5 @@
-//! DDS for real: several subscribers in every mode, best effort, domains shared with others, and
-//! what is wrong with a setting is said before anything starts.
+//! Tests with real DDS: several subscribers in every mode, best effort, domains shared with others, and wrong settings
+//! reported before anything starts.
 
 use std::{collections::BTreeSet, fs};
 
@@ -13,7 +13,7 @@ ipcmark_harness::tests![
     an_unusable_setting_is_refused_before_anything_starts,
 ];
 
-/// The rows of DDS that can run here.
+/// The DDS rows that can run here.
 fn rows() -> Vec<String> {
     listed::of_families(&["fastdds", "cyclonedds"])
 }
@@ -37,7 +37,7 @@ fn three_subscribers_in_every_mode() -> Verdict {
         let carrier = &trial.session.carrier;
         assert!(!carrier.fell_back(), "{name}: {carrier:?}");
         let sent = trial.session.processes.iter().flat_map(|process| &process.ends);
-        // The clock-free blocks beside the 50 samples are messages too.
+        // The clock-free blocks send messages in addition to the 50 samples.
         let sent: Vec<u64> = sent.map(|end| end.sent).collect();
         assert!(sent.len() == 4 && sent[0] > 50, "{name}: {sent:?}");
         assert!(sent.iter().all(|count| *count == sent[0]), "{name}: {sent:?}");
@@ -50,12 +50,12 @@ fn best_effort_carries_the_largest_message() -> Verdict {
     if rows.is_empty() {
         return none();
     }
-    // On a busy machine more is lost, and a row of which all is lost has failed: each must come through once.
+    // On a busy machine more is lost, and a row that loses everything has failed: each row must succeed once.
     let mut missing: BTreeSet<(String, u64)> =
         rows.iter().flat_map(|row| [64, 4 << 20].map(|bytes| (row.clone(), bytes))).collect();
     for _ in 0..TRIES {
         let mut command = ipcmark("run -s 64,4M -n 10 -w block --timeout 30s --format json");
-        // Those that have come through are not run again.
+        // Rows that have succeeded are not run again.
         for row in missing.iter().map(|(row, _)| row).collect::<BTreeSet<_>>() {
             command.args(["-t", row, "--set", &format!("{row}.reliability=best-effort")]);
         }
@@ -75,13 +75,13 @@ fn best_effort_carries_the_largest_message() -> Verdict {
     panic!("in each of {TRIES} runs half of the messages was lost of {missing:?}");
 }
 
-/// How often best effort may be too little.
+/// The number of attempts with best effort.
 const TRIES: u32 = 5;
 
-/// Without sandboxes, at the same moment, in the domain that most programs are in.
+/// Without sandboxes, at the same time, in the domain that most programs use.
 fn two_runs_in_one_domain_do_not_meet() -> Verdict {
     let rows = rows();
-    // iceoryx allows one daemon a machine, whose socket is in nobody's sandbox here.
+    // iceoryx allows one daemon per machine, whose socket is not in a sandbox here.
     let rows: Vec<&String> = rows.iter().filter(|row| !row.ends_with("-iceoryx")).collect();
     if rows.is_empty() {
         return none();
@@ -135,7 +135,7 @@ fn an_unusable_setting_is_refused_before_anything_starts() -> Verdict {
         refused.push((empty, "ca.pem"));
         let missing = format!("--set fastdds-secure.certificates={}", path("nowhere"));
         refused.push((missing, "nowhere"));
-        // By the family, which has the name of a row without that option.
+        // Under the family's name, which is also the name of a row without that option.
         refused.push((format!("--set fastdds.certificates={}", path("nowhere")), "nowhere"));
     }
     for (words, reason) in refused {

@@ -1,5 +1,5 @@
-//! `ipcmark doctor` on this machine and on what can be made of it: an ordinary user, one processor, no `/sys`. No
-//! test knows what this machine is fit for.
+//! `ipcmark doctor` on this machine and on restricted ones: an unprivileged user, one processor, no `/sys`. The tests
+//! cannot know how suitable this machine is.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ ipcmark_harness::tests![
 
 const QUICK: &str = "doctor --duration 200ms --format json";
 
-/// The diagnosis, whose exit status is that of its verdict.
+/// The diagnosis; its exit status must match its verdict.
 #[track_caller]
 fn diagnosis(ended: Ended) -> Value {
     let diagnosis: Value = serde_json::from_str(&ended.stdout)
@@ -41,7 +41,7 @@ fn finding<'a>(diagnosis: &'a Value, name: &str) -> Option<&'a Value> {
     diagnosis["findings"].as_array()?.iter().find(|finding| finding["name"] == name)
 }
 
-/// The numbers of the processors that this process may use.
+/// The ids of the processors that this process may use.
 fn usable() -> Vec<u32> {
     ipcmark_machine::topology::usable().unwrap().iter().map(|cpu| cpu.id).collect()
 }
@@ -105,12 +105,12 @@ fn findings_stand_by_weight() {
     assert!(finding(&diagnosis, "kernel").is_some() && finding(&diagnosis, "hiccups").is_some());
 }
 
-/// Words for setpriv: a user without rights.
+/// The words for setpriv: a user without privileges.
 const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
 fn an_ordinary_user_is_served() -> Verdict {
     if !is_root() {
-        // Every other test has shown it.
+        // All other tests have shown it.
         return Verdict::Holds;
     }
     if !works("setpriv", &[&NOBODY[..], &[IPCMARK, "--version"]].concat()) {
@@ -158,7 +158,7 @@ fn one_processor_is_not_fit_to_spin_on() -> Verdict {
 }
 
 fn without_threads_the_facts_are_told() -> Verdict {
-    // The limit does not hold for root.
+    // The limit does not apply to root.
     let words = [&NOBODY[..], &["prlimit", "--nproc=1"]].concat();
     if !is_root() || !works("setpriv", &[&words[..], &[IPCMARK, "--version"]].concat()) {
         return Verdict::Skipped("only root can become a user without processes".into());
@@ -197,7 +197,7 @@ fn an_issue_names_nobody() -> Verdict {
     assert!(block.ends_with("</details>\n"), "{block}");
     assert!(block.contains("| hiccups | > 1 µs |") && block.contains("| kernel |"), "{block}");
     assert!(!block.contains("secret"), "{block}");
-    // Every line of a table has as many cells as its head; an escaped bar is no border.
+    // Every line of a table has as many cells as its head; an escaped bar is not a border.
     for table in block.split("\n\n").filter(|part| part.starts_with('|')) {
         let cells = |line: &str| line.replace("\\|", "").matches('|').count();
         let head = table.lines().next().map(cells);

@@ -1,4 +1,4 @@
-//! `ipcmark explain`: what a message needs, counted by the kernel.
+//! `ipcmark explain`: the system calls and copies of a message, counted by the kernel.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn explained(words: &str) -> Value {
     rows[0].clone()
 }
 
-/// What an end does of a call a message: how many did something, and their bytes.
+/// One endpoint's successful calls of a kind per message, and their bytes.
 fn calls(row: &Value, end: usize, name: &str) -> (f64, f64) {
     let calls = row["ends"][end]["calls_per_message"].as_array().unwrap();
     let call = calls.iter().find(|call| call["name"] == name);
@@ -43,7 +43,7 @@ fn a_pipe_takes_a_write_and_a_read() {
         for end in [0, 1] {
             for name in ["read", "write"] {
                 let (done, bytes) = calls(&row, end, name);
-                // A message and its frame of 8 bytes; the harness's own messages around the turn are a few of 1000.
+                // A message and its frame of 8 bytes; the harness's own messages add a few per 1000.
                 assert!((done - 1.0).abs() < 0.05, "{name} {done} in {row}");
                 assert!((bytes / 1032.0 - 1.0).abs() < 0.05, "{name} {bytes} in {row}");
             }
@@ -79,7 +79,7 @@ fn its_page_stacks_the_parts_of_each_row() {
     let rows = document["rows"].as_array().unwrap();
     assert_eq!(page.matches("<section").count(), rows.len());
     let parts: usize = rows.iter().map(|row| row["parts"].as_array().unwrap().len()).sum();
-    // Each part, and the rest, stands in a bar and in the key beside the figures.
+    // Each part, and the rest, appears in a bar and in the key next to the figures.
     assert_eq!(page.matches("<rect").count(), 2 * (parts + rows.len()), "{page}");
     for words in ["the rest", "copy the payload in the kernel", "default-src &#x27;none&#x27;"] {
         assert!(page.contains(words), "{words}");
@@ -94,7 +94,7 @@ fn a_library_is_counted_with_its_threads() -> Verdict {
         return Verdict::Skipped(why);
     }
     let row = explained("zeromq-ipc -w block");
-    // Its own threads send and receive.
+    // The library's own threads send and receive.
     assert!(calls(&row, 0, "sendto").0 > 0.9 && calls(&row, 1, "recvfrom").0 > 0.9, "{row}");
     Verdict::Holds
 }
@@ -126,10 +126,10 @@ fn a_process_that_is_traced_already_is_not_counted() -> Verdict {
     Verdict::Holds
 }
 
-/// A worker costs its row; without the process that counts, counts are missing, and none are shown.
+/// Killing a worker costs its row; killing the counting process costs the counts, which are not shown.
 fn what_is_killed_while_it_is_counted_is_said() {
     for kills_tracer in [false, true] {
-        // 1000 round trips of 256 KiB take long enough to be met.
+        // 1000 round trips of 256 KiB take long enough to be interrupted.
         let running =
             Running::start(&mut ipcmark("explain pipe -w block -s 256k --trials 1 -d 30ms"));
         let (traced, tracer) = await_that("an end is traced", || {

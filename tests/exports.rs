@@ -1,4 +1,4 @@
-//! `--export FORMAT=FILE`: the result in further formats, checked before anything is measured.
+//! `--export FORMAT=FILE`: the result in additional formats, checked before anything is measured.
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -80,7 +80,7 @@ fn what_cannot_be_shown_is_said() {
     assert_eq!(fs::read_to_string(&no).unwrap(), "{}", "it is what it was");
 }
 
-/// The formats that hold a result of several rows.
+/// The formats that contain a result of several rows.
 fn whole() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().copied().filter(|format| !format.one_row)
 }
@@ -131,7 +131,7 @@ fn an_export_that_fails_is_said_and_the_rest_is_written() {
     assert!(ended.stdout.contains("null"), "the table is shown: {}", ended.stdout);
 }
 
-/// Fails unless the command line is refused with these words, and nothing was measured.
+/// Checks that the command line is refused with these words and nothing is measured.
 #[track_caller]
 fn refused(words: &str, expected: &str) {
     let ended = run(&format!("run -t null -s 64 {words}")).exits(2);
@@ -167,7 +167,7 @@ fn two_forms_never_share_a_file() {
     refused(&format!("-o {place}/a --export csv={place}/./a"), why);
     refused(&format!("-o {place}/there --export csv={place}/link"), why);
     assert_eq!(fs::read_to_string(path("there")).unwrap(), "");
-    // Streams are written to one after the other.
+    // Streams are written one after the other.
     let words = "--format json --export csv=/dev/stdout --export csv=/dev/stderr";
     let ended = run(&format!("run -t null -s 64 -n 10 {words}")).exits(0);
     assert!(ended.stdout.starts_with("transport,") && ended.stdout.contains("ipcmark/2"));

@@ -1,4 +1,4 @@
-//! Fan-in: what several publishers send at once, one leader takes.
+//! Fan-in: one leader takes the messages of several concurrent publishers.
 
 use ipcmark_results::{Case, Role, Status};
 use ipcmark_transport::Pattern;
@@ -16,7 +16,7 @@ ipcmark_harness::tests![
     what_cannot_have_publishers_says_why,
 ];
 
-/// What each publisher sent the leader took, beside the answers to its demands.
+/// The leader took everything that each publisher sent, plus the answers to its demands.
 pub(crate) fn is_whole(case: &Case, publishers: u32) {
     let (trial, name) = (only(case), &case.identity.transport);
     assert_eq!((case.identity.pattern, case.identity.subscribers), (Pattern::FanIn, publishers));
@@ -81,7 +81,7 @@ fn the_death_of_any_publisher_costs_the_row() -> Verdict {
         Ok(rows) if rows.len() == 1 => {
             return Verdict::Skipped(format!("{} alone is there", rows[0]));
         }
-        // A death is noticed by the same means in every pattern: one of them says whether they are used in this.
+        // All patterns detect a death in the same way: one row shows that this pattern uses it.
         Ok(rows) => {
             (0..3).for_each(|number| {
                 a_death_costs_the_row("--publishers 3", number, rows[0], rows[1]);

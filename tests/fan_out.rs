@@ -1,5 +1,5 @@
-//! Fan-out: of what knows only two ends, where the leader has an end for each follower, and of libraries, which
-//! reach all of them with one publication.
+//! Fan-out: with transports that connect only two endpoints, where the leader has one for each follower, and with
+//! libraries that reach all followers with one publication.
 
 use ipcmark_results::{Case, Role, Status, Trial};
 use libc::SIGKILL;
@@ -23,7 +23,7 @@ ipcmark_harness::tests![
     what_cannot_fan_out_says_why,
 ];
 
-/// Rows of libraries that reach several followers with one publication; those of DDS have tests of their own.
+/// Rows of libraries that reach several followers with one publication; DDS has its own tests.
 pub(crate) const NATIVE: [&str; 11] = [
     "zeromq-pubsub-ipc",
     "zeromq-pubsub-tcp",
@@ -43,10 +43,10 @@ pub(crate) fn received(trial: &Trial) -> Vec<(Role, u64, u64)> {
     ends.map(|end| (end.role, end.sent, end.received)).collect()
 }
 
-/// The same, where a message may be lost.
+/// The same, with possible losses.
 pub(crate) const LOSSY: [&str; 3] = ["nng-pubsub-ipc", "nng-pubsub-tcp", "lcm-udpm"];
 
-/// Those of the rows that can run here; or why there is nothing to test.
+/// The rows that can run here; or the reason why there is nothing to test.
 pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verdict> {
     let available = listed::available();
     let is_there = |name: &&str| available.iter().any(|there| there == name);
@@ -56,14 +56,14 @@ pub(crate) fn available(rows: &[&'static str]) -> Result<Vec<&'static str>, Verd
     }
 }
 
-/// How rows wait: by sleeping, if not at once.
+/// The waits of the rows: sleeping if they cannot spin.
 pub(crate) fn waits(rows: &[&str]) -> String {
     let is_late = |row: &str| row.starts_with("cpp-ipc-") || row == "aeron-ipc";
     let late = rows.iter().filter(|row| is_late(row));
     late.fold("-w block".into(), |words, row| format!("{words},{row}=hybrid"))
 }
 
-/// Every publication reached every follower, and every answer the leader.
+/// Every publication reached every follower, and every answer reached the leader.
 fn is_whole(case: &Case, followers: u32) {
     let (trial, name) = (only(case), &case.identity.transport);
     let is_native = NATIVE.iter().chain(&LOSSY).any(|native| native == name);
@@ -109,7 +109,7 @@ fn the_death_of_any_follower_costs_the_row() {
     }
 }
 
-/// The one of the two whose follower was killed, this one of three, has failed; the other one is measured.
+/// The row whose follower with this number, of three, was killed has failed; the other row is measured.
 pub(crate) fn a_death_costs_the_row(followers_are: &str, number: usize, one: &str, other: &str) {
     let waits = waits(&[one, other]);
     let words = format!("run -t {one},{other} {waits} -s 64 {followers_are} -d 1s --trials 1");
@@ -153,7 +153,7 @@ fn one_publication_of_a_library_reaches_every_follower() -> Verdict {
     Verdict::Holds
 }
 
-/// On a busy machine an answer can be given up that is only late: each row must once come through whole.
+/// On a busy machine a late answer can count as lost: each row must once succeed without losses.
 fn one_publication_that_may_be_lost_reaches_every_follower() -> Verdict {
     let mut rows = match available(&LOSSY) {
         Ok(rows) => rows,
@@ -176,10 +176,10 @@ fn one_publication_that_may_be_lost_reaches_every_follower() -> Verdict {
     panic!("in each of {TRIES} runs messages were lost of {rows:?}");
 }
 
-/// How often messages may be lost.
+/// The number of attempts without losses.
 const TRIES: u32 = 5;
 
-/// A death is noticed by the same means in every row: here one of three in turn, whoever that is.
+/// All rows detect a death in the same way: here each kills one of its three followers, in turn.
 fn the_death_of_a_follower_of_a_library_costs_the_row() -> Verdict {
     match available(&NATIVE) {
         Ok(rows) => (0..3).cycle().zip(rows).for_each(|(number, row)| {

@@ -1,5 +1,5 @@
-//! What happens to a run from outside: its processes are killed and stopped, and so is the command
-//! itself. Each costs one row at most, has its reason, and leaves nothing.
+//! Faults from outside during a run: its processes, and the command itself, are killed and stopped.
+//! Each fault costs one row at most, has a reason, and leaves nothing behind.
 
 use std::{thread, time::Duration};
 
@@ -31,10 +31,10 @@ ipcmark_harness::tests![
     cleaning_leaves_a_living_run_alone,
 ];
 
-/// Two rows that take turns; how long they take is said elsewhere.
+/// Two rows that alternate; their duration is set elsewhere.
 const TWO_CASES: &str = "run -t pipe,uds-stream -w block -s 64";
 
-/// The case that is not measured, after a run in which that is one.
+/// The failed case of a run that has exactly one.
 #[track_caller]
 fn the_failed(ended: Ended, result: RunResult) -> Case {
     let ended = ended.exits(1);
@@ -49,10 +49,10 @@ fn the_failed(ended: Ended, result: RunResult) -> Case {
     failed
 }
 
-/// Sends a signal to a process of the first row; with and without a sandbox, at the same time.
+/// Sends a signal to a process of the first row, with and without a sandbox concurrently.
 #[track_caller]
 fn costs_one_row(name: &str, signal: i32, reason: &str) {
-    // Only one that is stopped is found out by its silence.
+    // Only a stopped process is detected by its silence.
     let timeout = if signal == SIGSTOP { "20s" } else { "5m" };
     let scenes = ["auto", "off"].map(|sandbox| {
         let words = format!("{TWO_CASES} --sandbox {sandbox} --timeout {timeout}");
@@ -100,7 +100,7 @@ fn a_killed_keeper_costs_one_row() {
         let (scene, leader) = Scene::held(&format!("{TWO_CASES} --sandbox {sandbox}"));
         let processes = scene.processes();
         let keepers = await_named(scene.running.id(), KEEPER);
-        // Where sandboxes are refused there is one.
+        // Without sandboxes there is one.
         keepers.get(which).unwrap_or(&keepers[0]).send(SIGKILL);
         leader.send(SIGCONT);
         let (ended, result) = scene.end();
@@ -136,7 +136,7 @@ fn a_kill_at_any_moment_costs_one_row_at_most() {
     }
 }
 
-/// The reference took its turns alone, for as long as the rows would have taken.
+/// Regression: the reference continued alone for as long as the rows would have taken.
 fn a_run_of_which_no_row_is_left_ends() {
     let mut patience = 3 * A_MOMENT;
     loop {
@@ -185,7 +185,7 @@ fn an_interrupt_during_a_hang_ends_the_run() {
     assert!(!result.complete && result.cases.is_empty());
 }
 
-/// Kills the command of a run without end, and returns the id of the run.
+/// Kills the command of an endless run, and returns the run's id.
 fn killed(scene: Scene) -> String {
     let processes = scene.processes();
     scene.send_command(SIGKILL);
@@ -203,7 +203,7 @@ fn a_killed_command_leaves_nothing() {
         for transport in ["pipe", "mmap-file", "sysv-mq"] {
             let words = format!("run -t {transport} -w block -s 64 -d 1h --sandbox {sandbox}");
             let scene = Scene::start(&words);
-            // Between two sessions there is nobody who could clean.
+            // Between two sessions no process could clean up.
             scene.await_case();
             let id = killed(scene);
             assert_eq!(traces::names(&id), [""; 0], "{transport}");
@@ -213,7 +213,7 @@ fn a_killed_command_leaves_nothing() {
 }
 
 fn what_a_killed_command_left_can_be_cleaned() {
-    // Many short cases: the kill comes while ends open and close.
+    // Many short cases: the kill hits while endpoints open and close.
     let words = "run -t fifo,uds-*,posix-mq,sysv-*,shm-*,mmap-file -w block -s 64 -d 1ms \
                  --trials 1000 --sandbox off";
     for moment in 0..5 {
@@ -231,7 +231,7 @@ fn what_a_killed_command_left_can_be_cleaned() {
 fn what_a_run_left_that_died_whole_can_be_cleaned() {
     let scene = Scene::start("run -t mmap-file -w block -s 64 -d 1h --sandbox off");
     scene.await_case();
-    // Stopped, the command cannot go on without the others.
+    // While stopped, the command cannot continue without the others.
     scene.send_command(SIGSTOP);
     let processes = scene.processes();
     processes.iter().for_each(|process| process.send(SIGKILL));

@@ -1,5 +1,5 @@
-//! The files that users name: results, reports, pages, plans and lists of sizes. What others have planted is
-//! not written to, what has no end is not read to its end.
+//! The files that users name: results, reports, pages, plans and lists of sizes. Files planted by others are not
+//! written to, and endless files are not read to the end.
 
 use std::{
     collections::BTreeSet,
@@ -25,7 +25,7 @@ const STRANGER: u32 = 65534;
 
 const RUN: &str = "run -t pipe -w block -s 64 -n 50 -o";
 
-/// A directory that everyone may write to, as `/tmp`.
+/// A directory that everyone may write to, like `/tmp`.
 fn shared() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o1777)).unwrap();
@@ -110,7 +110,7 @@ fn a_plan_comes_from_a_pipe() -> Verdict {
         IPCMARK
     );
     let result = end(Command::new("bash").args(["-c", &line])).exits(0).result();
-    // They stand in the order in which they were measured, which is random.
+    // They appear in the order of measurement, which is random.
     let sizes: BTreeSet<u64> =
         result.cases.iter().map(|case| case.identity.payload_bytes).collect();
     assert_eq!(sizes, BTreeSet::from([64, 128]));

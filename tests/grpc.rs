@@ -1,4 +1,4 @@
-//! gRPC for real: the carrier, whatever variables of the user's say, streams, several followers, an end that dies.
+//! Tests with real gRPC: the carrier, whatever the user's variables are, streams, several followers, a killed endpoint.
 
 use ipcmark_transport::Carrier;
 
@@ -19,14 +19,14 @@ ipcmark_harness::tests![
 const LIBRARY: Library =
     Library { families: &["grpc", "tonic"], lacking: "no module of gRPC is there" };
 
-/// Those of these rows whose ends take no turns.
+/// The rows whose endpoints do not alternate.
 fn streams(rows: &[String]) -> Vec<String> {
     rows.iter().filter(|row| row.ends_with("stream")).cloned().collect()
 }
 
 fn every_row_takes_its_carrier() -> Verdict {
     LIBRARY.holds(|rows| {
-        // The user's variables do not count: nothing is printed, and no other way to poll is taken.
+        // The user's variables are ignored: nothing is printed, and the polling strategy does not change.
         let variables = [("GRPC_VERBOSITY", "debug"), ("GRPC_POLL_STRATEGY", "none")];
         listed::take_their_carriers(rows, "", &variables, |_| Carrier::Kernel);
     })

@@ -1,4 +1,5 @@
-//! `ipcmark history`: results kept, listed, followed and compared; and files that are no history.
+//! `ipcmark history`: results stored, listed, tracked and compared; and files that are not a
+//! history.
 
 use std::{
     fs,
@@ -32,14 +33,14 @@ ipcmark_harness::tests![
     a_locked_file_is_waited_for_and_then_refused,
 ];
 
-/// The result as another run of the same machine, in which everything takes `factor` as long.
+/// The result as another run on the same machine, in which everything takes `factor` times as long.
 fn again(result: &RunResult, number: u32, factor: f64) -> RunResult {
     let mut again = runs::again(result, number, |_| factor);
     again.run.started_at = format!("2026-01-{:02}T03:04:05Z", number + 1);
     again
 }
 
-/// A history in a directory of its own.
+/// A history in its own directory.
 struct Scene {
     place: TempDir,
     result: RunResult,
@@ -59,7 +60,7 @@ impl Scene {
         history(&self.file(), words)
     }
 
-    /// Adds the run of this number, in which everything takes `factor` as long.
+    /// Adds the run of this number, in which everything takes `factor` times as long.
     fn add(&self, number: u32, factor: f64, words: &str) -> Ended {
         let path = self.place.path().join(format!("{number}.json"));
         let text = ipcmark_results::to_json(&again(&self.result, number, factor));
@@ -95,7 +96,7 @@ fn a_result_is_there_once() {
     let list = scene.json("list");
     assert_eq!(list["runs"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["runs"][0]["commit"], "abcd");
-    // Another result of the same run is a mistake, unless the first was incomplete.
+    // Another result of the same run is an error, unless the first was incomplete.
     let path = scene.place.path().join("other.json");
     let write = |result: &RunResult| fs::write(&path, ipcmark_results::to_json(result)).unwrap();
     write(&again(&scene.result, 1, 2.0));
@@ -127,7 +128,7 @@ fn a_run_adds_itself() {
     let file = place.path().join("ipcmark/history.sqlite");
     let directory = fs::metadata(file.parent().unwrap()).unwrap();
     assert_eq!(directory.permissions().mode() & 0o777, 0o700);
-    // What cannot be kept is said before anything is measured.
+    // An unusable history is reported before anything is measured.
     fs::write(&file, "no database").unwrap();
     let refused = with_home("run -t pipe -w block -s 64 -n 50 --history").exits(2);
     assert!(refused.stderr.contains("it is not a SQLite database"), "{}", refused.stderr);
@@ -261,7 +262,7 @@ fn what_is_no_history_is_refused() {
     for words in ["list", "add r.json"] {
         refused(&file("other"), words, "it is a database of another program");
     }
-    // Half of a database.
+    // A truncated database.
     let scene = Scene::new();
     scene.add(1, 1.0, "");
     let bytes = fs::read(scene.file()).unwrap();
@@ -282,7 +283,7 @@ fn a_history_of_another_form_is_refused() {
             refused(&scene.file(), words, said);
         }
     }
-    // A view can take for ever.
+    // A view can run forever.
     change(
         "PRAGMA user_version = 1; ALTER TABLE runs RENAME TO old;
          CREATE VIEW runs AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n)

@@ -1,5 +1,6 @@
-//! State that the command inherits from whoever starts it: signals, timers, the umask, limits, descriptors,
-//! the working directory, the environment. What ipcmark relies on it sets; what bears on the figures it says.
+//! State that the command inherits from its parent: signals, timers, the umask, limits, descriptors, the working
+//! directory, the environment. ipcmark sets the state that it relies on, and reports the state that affects the
+//! figures.
 
 use std::{
     fs, io,
@@ -34,9 +35,9 @@ ipcmark_harness::tests![
     a_worker_ends_first_without_memory,
 ];
 
-/// Sets some state of a command between fork and exec, by calls that are safe there.
+/// Sets some state of a command between fork and exec, with calls that are safe there.
 fn with_state(mut command: Command, set: impl Fn() + Send + Sync + 'static) -> Command {
-    // SAFETY: the closures of this file make system calls only.
+    // SAFETY: the closures of this file only make system calls.
     unsafe {
         command.pre_exec(move || {
             set();
@@ -67,7 +68,7 @@ fn send(running: &Running, signal: i32) {
     unsafe { libc::kill(running.id(), signal) };
 }
 
-/// A run that goes on until a signal comes, once its workers are there.
+/// Starts an endless run, and returns once its workers exist.
 fn endless(set: impl Fn() + Send + Sync + 'static) -> Running {
     let command = ipcmark("run -t pipe -w block -s 64 -d 1h --format json");
     let running = Running::start(&mut with_state(command, set));
@@ -114,7 +115,7 @@ fn an_ignored_hangup_stays_ignored() {
     running.end().exits(143);
 }
 
-/// `alarm` before `exec` is how a script limits the time of a command without `timeout`.
+/// `alarm` before `exec` is a script's way to limit the time of a command without `timeout`.
 fn an_alarm_ends_a_run_like_an_interrupt() {
     let running = endless(|| ());
     send(&running, libc::SIGALRM);
@@ -141,7 +142,7 @@ fn any_umask_makes_usable_files() {
     }
 }
 
-/// `ipcmark` under `prlimit`, or why it cannot be started so.
+/// `ipcmark` under `prlimit`, or the reason why it cannot be started so.
 fn limited(limits: &[&str], words: &str) -> Result<Command, Verdict> {
     match works("prlimit", &[limits, &["true"]].concat()) {
         true => Ok(ipcmark_under("prlimit", limits, words)),
@@ -186,7 +187,7 @@ fn small_files_cost_the_result_file_alone() -> Verdict {
     let said = ended.stderr;
     assert!(said.contains(&format!("cannot write the result file {}", file.display())), "{said}");
     assert!(said.contains("File too large") && said.contains("ulimit -f unlimited"), "{said}");
-    // What was safe stays: the last result that fitted, and nothing half-written beside it.
+    // The safe result stays: the last one that fitted, and no partial file next to it.
     assert!(!read(&file).complete);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     Verdict::Holds
@@ -226,14 +227,14 @@ fn closed_descriptors_lose_no_result() {
     assert_all_measured(&result);
 }
 
-/// Libraries ask for the name of the working directory, and make files in it.
+/// Libraries read the name of the working directory, and create files in it.
 fn workers_leave_the_working_directory() {
     let directory = tempfile::tempdir().unwrap().keep();
     let mut command = ipcmark("run -t pipe -w block -s 64 -d 1h --format json");
     command.current_dir(&directory);
     // Removed between the change of directory and exec.
     let path = std::ffi::CString::new(directory.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: the path is a terminated string.
+    // SAFETY: the path is NUL-terminated.
     let remove = move || assert_eq!(unsafe { libc::rmdir(path.as_ptr()) }, 0);
     let running = Running::start(&mut with_state(command, remove));
     await_that("a worker is in the session's directory", || {
@@ -275,7 +276,7 @@ fn a_hostile_environment_changes_nothing() {
     assert!(bare.stdout.contains("pipe"), "{}", bare.stdout);
 }
 
-/// A program that sets something, its words, and what the notes say of it.
+/// A program that sets some state, its words, and the note about it.
 const NOTED: [(&str, &[&str], &str); 5] = [
     ("nice", &["-n", "19"], "ipcmark runs at nice 19"),
     ("chrt", &["--idle", "0"], "scheduling policy SCHED_IDLE"),

@@ -1,6 +1,5 @@
-//! What runs without a sandbox leave when their processes are killed at the moments that count, between
-//! making a name and removing it: nothing that is not removed at once, or by `ipcmark clean`, which tells
-//! everything that it did.
+//! The leftovers of runs without a sandbox whose processes are killed at critical moments, between making a name and
+//! removing it: each is removed at once, or by `ipcmark clean`, which reports everything that it did.
 
 use std::{
     collections::BTreeSet,
@@ -53,7 +52,7 @@ const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file
 /// Fast DDS with segments for messages, and with data sharing, which makes most files.
 const FAST_DDS: [&str; 2] = ["fastdds-shm", "fastdds-loan"];
 
-/// Rows of libraries that name files of their own.
+/// Rows of libraries that make files under names of their own.
 const LIBRARIES: [&str; 15] = [
     "fastdds-shm",
     "fastdds-loan",
@@ -79,14 +78,14 @@ const EVERY_NAME: &str = "IPCMARK_TEST_EVERY_NAME";
 /// See [`EVERY_NAME`].
 const SAMPLED: usize = 3;
 
-/// Runs that may fail by themselves before it counts.
+/// The number of runs that may fail by themselves before it counts.
 const ATTEMPTS: u32 = 3;
 
 /// The variable with the directories of modules.
 const MODULE_PATH: &str = "IPCMARK_MODULE_PATH";
 
-/// A directory with the module of this transport: `ipcmark` looks at each that it finds, which takes time. Its name is the
-/// last word that one is called by: `tonic` in grpc-tonic-stream.
+/// A directory with only this transport's module, because `ipcmark` examines every module that it finds, which takes
+/// time. The file name is the last name that matches: `tonic` in grpc-tonic-stream.
 fn module_of(transport: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let directories = env::var_os(MODULE_PATH).unwrap_or_default();
@@ -98,7 +97,7 @@ fn module_of(transport: &str) -> TempDir {
     directory
 }
 
-/// Why this cannot be found out here, if it cannot: what is left is seen where nobody else leaves anything.
+/// The reason why this cannot be tested here, if any: leftovers are visible only where no other program leaves any.
 fn lacking() -> Option<Verdict> {
     if !is_isolated() {
         return Some(Verdict::Skipped("namespaces are refused here".into()));
@@ -107,7 +106,7 @@ fn lacking() -> Option<Verdict> {
     (!tracer::is_allowed()).then(|| Verdict::Skipped(why.into()))
 }
 
-/// Runs through one transport, or several, and what was there before anything ran.
+/// Runs with one transport, or several, and the files that existed before.
 struct Ground<'a> {
     transports: &'a str,
     modules: TempDir,
@@ -136,12 +135,12 @@ impl<'a> Ground<'a> {
         command
     }
 
-    /// What `ipcmark clean` tells.
+    /// The output of `ipcmark clean`.
     fn clean(&self) -> String {
         end(&mut self.ipcmark("clean")).exits(0).stdout
     }
 
-    /// What has come into the places for temporary files and into the tables of System V.
+    /// The new files in the directories for temporary files and the new objects in the System V tables.
     fn left(&self) -> Vec<String> {
         let mut left = traces::everything();
         let is_new = |path: &String| !self.before.contains(path);
@@ -151,16 +150,16 @@ impl<'a> Ground<'a> {
         left
     }
 
-    /// Kills the victims at this moment of a run. On a busy machine one that is traced can fail before it: that says nothing
-    /// of what a kill leaves, and it is tried again.
+    /// Kills the victims at this moment of a run. On a busy machine a traced process can fail before it; such a run
+    /// says nothing about a kill's leftovers and is repeated.
     fn killed(&self, process: &str, nth: usize, victims: Victims, file: &Path) -> Traced {
         let run = || run_killed(&mut self.command(file), process, nth, victims);
         let says_something = |traced: &Traced| traced.killed_at.is_some() || traced.code == 0;
         (1..ATTEMPTS).map(|_| run()).find(says_something).unwrap_or_else(run)
     }
 
-    /// Kills the victims at the moments that are sampled, in turn, until a run makes fewer calls than that. `check` is told
-    /// which it was, and where the result is.
+    /// Kills the victims at the moments that are sampled, in turn, until a run makes fewer calls than that. `check` receives
+    /// the moment and the result's path.
     fn at_sampled_names(&self, process: &str, victims: Victims, check: impl Fn(&str, &Path)) {
         let step = if env::var_os(EVERY_NAME).is_some() { 1 } else { SAMPLED };
         let first = RandomState::new().hash_one(process) as usize % step;
@@ -178,7 +177,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Kills a worker of one row, or of several; the run goes on, has lost one row, and has left nothing.
+/// Kills a worker of one row, or of several; the run continues, has lost one row, and has left nothing behind.
 fn leaves_nothing(transports: &str, process: &str) {
     let ground = Ground::new(transports);
     ground.at_sampled_names(process, Victims::Caller, |moment, file| {
@@ -322,8 +321,8 @@ fn is_cleaned_and_told(transports: &str, process: &str) {
     });
 }
 
-/// zenoh removes its segments later than its ends close; of a run that was interrupted nobody removed what a library had
-/// named.
+/// Regression: zenoh removes its segments after its endpoints are closed; and nobody removed the files that a library
+/// had named in an interrupted run.
 fn a_run_that_ends_or_is_interrupted_leaves_nothing() -> Verdict {
     if !is_isolated() {
         return Verdict::Skipped("what others leave cannot be told apart".into());
@@ -350,7 +349,7 @@ fn a_run_that_ends_or_is_interrupted_leaves_nothing() -> Verdict {
     Verdict::Holds
 }
 
-/// A keeper that got SIGTERM died, and left what its workers had started to itself.
+/// Regression: a keeper that got SIGTERM died, and left the processes started by its workers running.
 fn a_keeper_that_is_asked_to_end_ends_its_session_in_order() {
     for (signal, name) in [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")] {
         let words = "run -t pipe,uds-stream -w block -s 64 --trials 1 --sandbox off";
@@ -407,7 +406,7 @@ fn a_result_killed_while_it_is_written_leaves_no_other_file() -> Verdict {
     Ground::new("pipe").at_sampled_names(COMMAND, Victims::Caller, |moment, file| {
         let before = names(file);
         assert!(before.len() <= 1, "{moment}: {before:?}");
-        // The file that was being made when the kill came, in the moment in which it has a name.
+        // A file that was being written at the kill, in the moment in which it has a name.
         assert!(before.iter().all(|name| name.starts_with(".ipcmark-")), "{moment}: {before:?}");
         run(&format!("run -t null -s 64 -n 10 --trials 1 -o {}", file.display())).exits(0);
         assert_eq!(names(file), BTreeSet::new(), "{moment}");
@@ -415,7 +414,7 @@ fn a_result_killed_while_it_is_written_leaves_no_other_file() -> Verdict {
     Verdict::Holds
 }
 
-/// What lies beside the results.
+/// The names of the files next to the results.
 fn names(file: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(file.parent().unwrap()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

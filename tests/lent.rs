@@ -1,4 +1,4 @@
-//! Mechanisms of the kernel that pass something else than bytes: an address (`cma`), a descriptor (`scm-rights`), pages
+//! Kernel mechanisms that pass something other than bytes: an address (`cma`), a descriptor (`scm-rights`), pages
 //! (`vmsplice`).
 
 use ipcmark_results::{Case, Status};
@@ -38,7 +38,7 @@ fn every_pattern_arrives_whole_in_every_wait() {
     }
 }
 
-/// What one end does of a call a message, and how often the payload is copied.
+/// One endpoint's calls of a kind per message, and the number of copies of the payload.
 fn explained(words: &str, call: &str) -> (f64, f64) {
     let words = format!("explain {words} --trials 1 -d 30ms --format json");
     let document: Value = serde_json::from_str(&run(&words).exits(0).stdout).unwrap();

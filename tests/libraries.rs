@@ -1,5 +1,5 @@
-//! The libraries behind modules, for real: their processes are killed, their daemon is missing, theirs
-//! is somebody else's, there is no room. Each costs one row with its reason and leaves nothing.
+//! Tests with the real libraries behind modules: their processes are killed, their daemon is missing or belongs to
+//! somebody else, memory is exhausted. Each costs one row with its reason and leaves nothing behind.
 
 use std::{collections::BTreeSet, process::Command, thread, time::Duration};
 
@@ -24,7 +24,7 @@ ipcmark_harness::tests![
     what_goes_over_tcp_is_seen_to,
 ];
 
-/// One transport of each library that keeps something in the system.
+/// One transport of each library that keeps objects in the system.
 const LIBRARIES: [&str; 21] = [
     "iceoryx-cpp",
     "iceoryx2",
@@ -49,16 +49,16 @@ const LIBRARIES: [&str; 21] = [
     "aeron-ipc",
 ];
 
-/// Why a transport cannot run here, if it cannot.
+/// The reason why a transport cannot run here, if any.
 fn missing(name: &str) -> Option<Verdict> {
     listed::missing(name).map(Verdict::Skipped)
 }
 
-/// What a session does before its ends are open.
+/// The states of a session before its endpoints are open.
 const BEFORE: [&str; 3] = ["starting", "measuring the floor", "opening"];
 
-/// A row with a daemon, how it waits, its sandbox, the daemon's process, which comes with the first end that opens, and
-/// what an error says of it.
+/// A row with a daemon, its wait, its sandbox, the daemon's process, which the first opening endpoint starts, and the
+/// daemon's name in an error.
 const DAEMONS: [[&str; 5]; 8] = [
     ["iceoryx-cpp", "spin", "auto", "iox-roudi", "iceoryx's daemon"],
     ["iceoryx-c", "spin", "off", "iox-roudi", "iceoryx's daemon"],
@@ -70,8 +70,8 @@ const DAEMONS: [[&str; 5]; 8] = [
     ["nats", "block", "auto", "nats-server", "nats-server: it has ended"],
 ];
 
-/// Plays a scene, given a time in which ends should open, until they had opened: what an end makes
-/// before that is known to nobody else. Its result, and the reason of the one row that failed.
+/// Runs a scene with increasing times for opening the endpoints, until they were open in time: before that, nobody
+/// knows what an endpoint has made. Returns its result, and the reason of the one failed row.
 fn once_open(mut play: impl FnMut(Duration) -> RunResult) -> (RunResult, String) {
     let mut patience = A_MOMENT;
     loop {
@@ -117,7 +117,7 @@ fn killed_ends_cost_one_row_and_the_next_run_is_clean() -> Verdict {
                     Scene::start(&format!("run -t {transport} -w spin -s 64 -d 1h --sandbox off"));
                 scene.await_case();
                 thread::sleep(patience);
-                // What another try has left is not this one's.
+                // Leftovers of a previous attempt do not count.
                 let before = traces::dead_segments();
                 scene.send(name, SIGKILL);
                 let result = scene.end().1;
@@ -159,7 +159,7 @@ fn a_daemon_of_somebody_else_is_left_alone() -> Verdict {
     if !ipcmark_harness::is_isolated() {
         return Verdict::Skipped("a daemon of this machine's own may be there".into());
     }
-    // In a sandbox both run; without one ours says why it does not. The other one lives on.
+    // In a sandbox both daemons run; without one ours reports the conflict. The other one survives.
     let line = format!(
         "iox-roudi >/tmp/words 2>&1 & roudi=$!
         until grep -q ready /tmp/words; do sleep 0.05; done
@@ -229,8 +229,8 @@ fn a_small_dev_shm_is_named() -> Verdict {
     Verdict::Holds
 }
 
-/// These libraries close a socket as soon as the other end has closed its own. Whoever looks after
-/// that sees a row that fell back.
+/// These libraries close a socket as soon as the other end has closed its own. A carrier check
+/// after that would wrongly report a fallback.
 fn what_goes_over_tcp_is_seen_to() -> Verdict {
     if let Some(why) = missing("zeromq-tcp").or_else(|| missing("nng-tcp")) {
         return why;

@@ -1,7 +1,8 @@
-//! Machines that allow little: few descriptors, no namespaces, small queues, a small `/dev/shm`.
-//! What does not fit is a row with its remedy; the rest is measured.
+//! Restricted machines: few descriptors, no namespaces, small queues, a small `/dev/shm`. A row
+//! that does not fit has a remedy; the others are measured.
 //!
-//! Limits are set for the command alone, in namespaces of its own where they are the machine's.
+//! Limits are set for the command only, in its own namespaces where they apply to the whole
+//! machine.
 
 use crate::support::{
     Verdict, end, ipcmark_under, is_root,
@@ -45,7 +46,7 @@ fn reasons(result: &RunResult) -> String {
 }
 
 fn few_processes_are_named() -> Verdict {
-    // The limit does not hold for root, and what counts are all processes of the user.
+    // The limit does not apply to root, and counts all processes of the user.
     let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     if !is_root() || !works("setpriv", &[&user[..], &["prlimit", "--nproc=1", "true"]].concat()) {
         return Verdict::Skipped("only root can become a user without processes".into());
@@ -104,7 +105,7 @@ fn a_small_dev_shm_fails_what_needs_more() -> Verdict {
     Verdict::Holds
 }
 
-/// Runs both kinds of message queues with limits of an IPC namespace of its own.
+/// Runs both kinds of message queues with the limits of a private IPC namespace.
 fn with_limits(setup: &str, code: i32) -> Result<RunResult, Verdict> {
     let own = namespaces("--ipc");
     match lacking(&own, setup) {
@@ -138,7 +139,7 @@ fn queues_that_are_not_allowed_have_their_remedy() -> Verdict {
     };
     let (status, reason) = outcome(&result, "sysv-mq");
     assert!(status == "failed" && reason.contains("raise kernel.msgmni"), "{status}: {reason}");
-    // Root may go beyond the number of POSIX queues on some systems.
+    // On some systems root may exceed the number of POSIX queues.
     let (status, reason) = outcome(&result, "posix-mq");
     assert!(status == "ok" || reason.contains("raise fs.mqueue.queues_max"), "{status}: {reason}");
     assert_eq!(outcome(&result, "pipe"), ("ok", ""));

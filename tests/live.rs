@@ -1,4 +1,4 @@
-//! What a run shows on a terminal while it measures: `--live`, and the line of progress.
+//! The output of a run on a terminal while it measures: `--live`, and the progress line.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,14 +15,14 @@ ipcmark_harness::tests![
     the_line_of_progress_fits_and_is_gone_after_ctrl_c,
 ];
 
-/// Takes the whole terminal, and gives it back.
+/// Switches to the alternate screen, and back.
 const TAKEN: &str = "\u{1b}[?1049h";
 const GIVEN_BACK: &str = "\u{1b}[?1049l";
 
-/// Many short trials: there is something new to draw all the time.
+/// Many short trials: there is always something new to draw.
 const RUN: &str = "run -t pipe,tcp -w block -s 64 -n 300 --trials 1000";
 
-/// What is written while the terminal is taken, and afterwards. The cursor is to be seen again.
+/// The text written to the alternate screen, and afterwards. The cursor must be visible again.
 #[track_caller]
 fn parts(written: &str) -> (&str, &str) {
     let (_, rest) = written.split_once(TAKEN).unwrap_or_else(|| panic!("{written:?}"));
@@ -62,7 +62,7 @@ fn a_sweep_and_advice_are_drawn_too() {
 fn a_signal_gives_the_terminal_back() {
     let begun = || {
         let running = OnTerminal::start(ipcmark(&format!("{RUN} --live")), 80, 30);
-        // The distribution is drawn once something was measured.
+        // The distribution is drawn once there are samples.
         running.await_text("samples");
         running
     };
@@ -108,7 +108,7 @@ fn without_a_terminal_it_is_refused() {
     assert_eq!(dumb.code(), 2);
 }
 
-/// Text without what moves the cursor or colours.
+/// Text without cursor movements and colours.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut chars = text.chars();
@@ -129,11 +129,11 @@ fn the_line_of_progress_fits_and_is_gone_after_ctrl_c() {
     let (status, written) = running.end();
     assert_eq!(status.code(), Some(130), "{written}");
     let bar = written.rfind(" %] [").or(written.rfind(" %] ")).expect("a line of progress");
-    // What was typed is echoed where the cursor is, and a line may be drawn once more before the run stops.
+    // Typed characters are echoed at the cursor, and a line may be drawn once more before the run stops.
     for line in written[..bar].split(['\r', '\n']).map(|line| plain(&line.replace("^C", ""))) {
         assert!(line.chars().count() <= 80, "{line:?}");
     }
-    // The last one is cleared before anything else is written.
+    // The last line is cleared before anything else is written.
     let rest = &written[bar..];
     let result = rest.find("½ round trip").expect("the result");
     assert!(rest[..result].contains("\u{1b}[2K"), "{rest:?}");

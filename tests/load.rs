@@ -1,4 +1,4 @@
-//! Loads other than one message after the other: an open loop at a rate, and pauses.
+//! Loads other than a closed loop: an open loop at a rate, and pauses.
 
 use std::{fs, process::Command, thread, time::Duration};
 
@@ -33,7 +33,7 @@ fn a_rate_is_offered_and_accounted_for() {
             assert!(case.identity.load.to_string().starts_with("50/s"), "{:?}", case.identity);
             let (trial, name) = (only(case), &case.identity.transport);
             let offered = trial.offered.as_ref().expect("it was an open loop");
-            // Where a busy machine loses answers, some are not sent before the end: they have their times all the same.
+            // If a busy machine loses answers, some messages are not sent before the end: they still have times.
             assert_eq!(offered.intended, 40, "{name} {offered:?}");
             assert!((1..=40).contains(&offered.sent), "{name} {offered:?}");
             assert_eq!(trial.times_ns.count, 40);
@@ -43,21 +43,21 @@ fn a_rate_is_offered_and_accounted_for() {
             assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
             assert!(trial.session.turns_ns >= offered.elapsed_ns, "{name}");
             if arrivals == "fixed" {
-                // The first is due after one gap, and none is sent before its time.
+                // The first message is due after one gap, and none is sent before its time.
                 assert!(offered.elapsed_ns >= 40 * 20_000_000, "{name} {offered:?}");
             }
         }
     }
 }
 
-/// What is not sent by the end is neither forgotten nor waited for.
+/// Messages not sent by the end still count, but are not waited for.
 fn a_rate_that_nobody_holds_ends() {
     let words = "run -t pipe -s 64 -d 50ms --trials 1 --rate 100M/s --format json";
     let result = run(words).exits(0).result();
     for case in &result.cases {
         let trial = only(case);
         let offered = trial.offered.as_ref().unwrap();
-        // 50 ms hold 5,000,000 of them, and probes move the end.
+        // 5,000,000 messages are due in 50 ms, and probes move the end.
         assert!(offered.intended >= 4_900_000 && offered.sent < offered.intended, "{offered:?}");
         assert!(offered.late >= offered.intended - offered.sent, "{offered:?}");
         assert_eq!(trial.times_ns.count, offered.intended);
@@ -69,7 +69,7 @@ fn a_rate_that_nobody_holds_ends() {
     }
 }
 
-/// Whoever waits for the answer and then goes on as before has one late message a stall.
+/// A sender that waits for the answer and then continues as before has only one late message per stall.
 fn a_stalled_receiver_makes_messages_late() {
     let scene = Scene::start(
         "run -t uds-stream -w block -s 64 -d 4s --trials 1 --rate 1000/s --timeout 1m",
@@ -183,7 +183,7 @@ fn a_trace_that_cannot_be_played_is_said() {
     assert!(missing.contains("cannot read the trace /none.csv"), "{missing}");
 }
 
-/// A capture of one UDP packet of 11 bytes and one TCP packet of 5, and what strace writes.
+/// A capture of one UDP packet of 11 bytes and one TCP packet of 5, and the output of strace.
 fn what_an_application_sent_becomes_a_trace() {
     let directory = tempfile::tempdir().unwrap();
     let trace = |recorded: &[u8]| {

@@ -1,4 +1,4 @@
-//! The command end to end. Each test runs in namespaces of its own: see `crates/harness`.
+//! The end-to-end tests of the command. Each test runs in its own namespaces: see `crates/harness`.
 //!
 //! `cargo test --package ipcmark-cli --test end_to_end faults::` runs those of one file.
 
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     ipcmark_harness::main_at_once(all.collect(), at_once())
 }
 
-/// Twice as many as there are processors, for half of the time a test waits for something.
+/// Twice as many as processors, because a test waits half of the time.
 fn at_once() -> usize {
     2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -132,7 +132,7 @@ fn every_file_is_listed() {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let stem = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     let mut there: BTreeSet<String> = entries.map(|path| stem(&path)).collect();
-    // This file, and what the others share.
+    // This file, and the shared code of the others.
     assert!(there.remove("main") && there.remove("support"));
     let listed = files().into_iter().map(|(file, _)| file.to_owned()).collect();
     assert_eq!(there, listed);

@@ -1,5 +1,4 @@
-//! What a user gets wrong: said in a sentence with what would be right, before anything is
-//! measured.
+//! User mistakes: reported in a sentence with the correct usage, before anything is measured.
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, process::Command};
 
@@ -23,7 +22,7 @@ ipcmark_harness::tests![
     commands_that_are_unknown,
 ];
 
-/// Runs `ipcmark` with a mistake; nothing is measured, and the sentence has all these words.
+/// Runs `ipcmark` with a mistake; nothing is measured, and the sentence contains all these words.
 #[track_caller]
 fn refused(words: &str, expected: &[&str]) {
     says(run(words), expected);
@@ -34,7 +33,7 @@ fn says(ended: Ended, expected: &[&str]) {
     let ended = ended.exits(2);
     assert_eq!(ended.stdout, "");
     assert!(ended.stderr.starts_with("ipcmark: "), "one prefix for every error: {}", ended.stderr);
-    // The words of a long sentence may be parted by a line's end.
+    // Line breaks may separate the words of a long sentence.
     let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in expected {
         assert!(said.contains(words), "no '{words}' in: {said}");
@@ -169,7 +168,7 @@ fn plans_that_cannot_be_read() {
         fs::write(&path, text).unwrap();
         says(planned(), &[reason]);
     }
-    // A leader's plan was once ignored.
+    // Regression: a leader's plan was ignored.
     fs::write(&path, "sizes = [8]").unwrap();
     says(end(ipcmark("leader").arg(&path)), &["8 is too small"]);
     let behind = end(ipcmark("ipc-bench pipe --").arg(&path));
@@ -196,7 +195,7 @@ fn waits_that_any_transport_lacks() {
     let result = run("run -t all -w hybrid -s 64 -d 1ms --format json").exits(0).result();
     assert_eq!(outcome(&result, "pipe").0, "unsupported");
     assert_eq!(outcome(&result, "memfd").0, "ok");
-    // A family or a pattern of names asks for none of them by name.
+    // A family or a pattern of names does not request any row by name.
     run("run -t pip*,null -w spin -s 64 -d 1ms").exits(0);
     run("run -t pip* -w hybrid -s 64 -d 1ms").exits(0);
 }
@@ -207,7 +206,7 @@ fn commands_that_are_unknown() {
     assert!(ended.exits(2).stderr.contains("Usage: ipcmark <COMMAND>"));
     let named = end(Command::new(IPCMARK).arg(OsStr::from_bytes(b"\xff")));
     says(named, &["unrecognized subcommand"]);
-    // The words by which the command starts its own parts.
+    // The words with which the command starts its own processes.
     for words in ["__keeper", "__module"] {
         let ended = run(words);
         assert!(!ended.status.success(), "{words}");

@@ -1,4 +1,4 @@
-//! MPI for real: two ranks over the carrier that their library was told to take, streams, what cannot be asked for.
+//! Tests with real MPI: two ranks over the carrier that their library was set to, streams, unsupported requests.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ fn a_missing_launcher_is_named() -> Verdict {
     })
 }
 
-/// What the launcher makes lies in the run's directory, whatever this process's own variable says.
+/// The launcher's files lie in the run's directory, whatever this process's own variable says.
 fn nothing_is_left_where_a_variable_says_temporary_files_lie() -> Verdict {
     LIBRARY.holds(|rows| {
         let elsewhere = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn nothing_is_left_where_a_variable_says_temporary_files_lie() -> Verdict {
     })
 }
 
-/// ipcmark may itself have been started by a launcher, `ipcmark rank` always is.
+/// ipcmark may itself have been started by a launcher; `ipcmark rank` always is.
 fn variables_of_another_launcher_do_not_count() -> Verdict {
     LIBRARY.holds(|rows| {
         let words = "-s 64 -n 5 --trials 1 --format json";

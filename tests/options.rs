@@ -1,5 +1,5 @@
-//! The options of transports, each set to the least and the greatest that it accepts: a row that is
-//! measured, or a reason that names the limit of the system.
+//! The options of transports, each set to its minimum and maximum: the row is measured, or has a reason that names the
+//! system's limit.
 
 use crate::support::{Verdict, listed, only, run};
 use ipcmark_harness::Test;
@@ -7,7 +7,7 @@ use ipcmark_results::{Case, RunResult, Status};
 use ipcmark_transport::number;
 use serde_json::Value;
 
-/// The options are many, and so they are shared out among tests that run at the same time.
+/// The many options are divided among tests that run concurrently.
 const SHARES: usize = 6;
 
 pub fn tests() -> Vec<Test> {
@@ -45,7 +45,7 @@ fn options() -> Vec<Entry> {
     found
 }
 
-/// The words that an option accepts, and of a range its ends.
+/// The words that an option accepts, and the bounds of a range.
 fn ends(accepts: &str) -> Vec<String> {
     let alternatives = accepts.split('|').filter(|word| !["FILE", "DIR"].contains(word));
     let each = alternatives.map(|word| match word.split_once("..") {
@@ -55,22 +55,23 @@ fn ends(accepts: &str) -> Vec<String> {
     each.flatten().collect()
 }
 
-/// What the system does not let everybody have.
+/// Names of limits that the system may not let everybody exceed.
 const LIMITS: [&str; 6] =
     ["fs.mqueue", "kernel.msgmnb", "/dev/shm", "ulimit", "there is no memory", "Cannot allocate"];
 
-/// What a row says that may lose messages and has lost all of a moment, as on a busy machine, whatever is set.
+/// The reason of a row of an unreliable transport that lost everything for a while, as on a busy machine, with any
+/// setting.
 const LOST: &str = "round trips in a row were lost";
 
-/// Runs that may end so.
+/// The number of runs that may end so.
 const TRIES: usize = 5;
 
 fn every_option_works_at_both_its_ends(share: usize) {
     for Entry { transport, waits, key, accepts } in
         options().into_iter().skip(share).step_by(SHARES)
     {
-        // One wait after the other, that which sleeps first: what an option does seldom depends on it. Larger messages
-        // take a fifth of a second each where a connection has the least buffer.
+        // One wait per value, in turn, starting with the one that sleeps: an option's effect seldom depends on the
+        // wait. Larger messages take a fifth of a second each if a connection has the smallest buffer.
         for (value, wait) in ends(&accepts).into_iter().zip(waits.iter().rev().cycle()) {
             let words = format!("-t {transport} -s 4k -n 20 --trials 1 -w {wait} --format json");
             let set = format!("--set {transport}.{key}={value}");
@@ -87,7 +88,7 @@ fn every_option_works_at_both_its_ends(share: usize) {
     }
 }
 
-/// The result of a run that says more than that everything was lost.
+/// The result of a run in which not everything was lost.
 fn told(words: &str) -> RunResult {
     let mut tries = (0..TRIES).map(|_| run(words).result());
     let says_more =
@@ -95,12 +96,12 @@ fn told(words: &str) -> RunResult {
     tries.find(says_more).unwrap_or_else(|| panic!("{words}: {LOST}, {TRIES} times"))
 }
 
-/// Why a row has failed.
+/// The reason why a row has failed.
 fn failure(case: &Case) -> Option<&str> {
     case.reason().filter(|_| case.status() == Status::Failed)
 }
 
-/// An option that nothing was done with would be worse than none.
+/// An option without effect would be worse than none.
 fn what_is_set_shows_in_the_library() -> Verdict {
     let mut seen = 0;
     for (transport, set, key, value) in [

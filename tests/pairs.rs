@@ -1,4 +1,4 @@
-//! `--pairs`: rows of which several pairs run at once, and one is measured.
+//! `--pairs`: rows in which several pairs run concurrently, and one is measured.
 
 use ipcmark_results::{Case, Losses, PairRecord, ProcessRecord, Role, RunResult, Status, groups};
 use libc::SIGKILL;
@@ -26,7 +26,7 @@ ipcmark_harness::tests![
     a_library_with_one_instance_has_pairs_in_sandboxes_only,
 ];
 
-/// The other pairs of a row, each with its leader and its follower, and nothing lost.
+/// All other pairs of a row exist, each with its leader and its follower, and nothing is lost.
 fn is_whole(case: &Case, pairs: u32) {
     let (trial, name) = (only(case), &case.identity.transport);
     assert_eq!(case.identity.pairs, pairs, "{name}");
@@ -41,7 +41,7 @@ fn is_whole(case: &Case, pairs: u32) {
         assert!(*messages > 0 && *turns_ns > 0, "{name}");
         let [leader, follower] = [0, 1].map(|at| &processes[at].ends[0]);
         assert_eq!((leader.sent, leader.received), (follower.received, follower.sent), "{name}");
-        // A daemon beside them may have had nothing to do.
+        // A daemon may have been idle.
         assert!(processes[..2].iter().all(|process| process.cpu_ns > 0), "{name}");
     }
 }
@@ -95,7 +95,7 @@ fn the_death_of_any_process_of_another_pair_costs_the_row() {
         let words = "run -t pipe -w block -s 64,4k --pairs 3 -d 1s --trials 1 --timeout 1m";
         let scene = Scene::start(words);
         scene.await_case();
-        // The sessions of a row are started one after the other, that of the measured pair first.
+        // The sessions of a row are started in turn, the measured pair first.
         let of_name = || await_named(scene.running.id(), name);
         let all_named = || of_name().into_iter().nth(number);
         let victim = await_that("the row has so many pairs", all_named);
@@ -106,7 +106,7 @@ fn the_death_of_any_process_of_another_pair_costs_the_row() {
         ended.exits(1);
         let of = |status| result.cases.iter().filter(move |case| case.status() == status);
         assert_eq!((of(Status::Failed).count(), of(Status::Ok).count()), (1, 1), "{name} {number}");
-        // The other payload of the row has fresh pairs.
+        // The other payload of the row has new pairs.
         of(Status::Ok).for_each(|case| is_whole(case, 3));
         let reason = of(Status::Failed).next().unwrap().reason().unwrap();
         assert!(reason.contains("was killed by signal 9 (SIGKILL)"), "{name}: {reason}");
@@ -165,7 +165,7 @@ fn a_row_of_pairs_is_shown_again_and_is_another_row() {
     assert_eq!(groups(&joined)[0].key.pairs, 3);
 }
 
-/// `--pairs` of the comparison are pairs of trials; those of the plans stay what they are.
+/// `--pairs` of compare are pairs of trials; those of the plans do not change.
 fn plans_with_pairs_are_compared_in_turns() {
     let directory = tempdir().unwrap();
     let plan = |name: &str, pairs: u32| {

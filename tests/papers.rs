@@ -1,4 +1,4 @@
-//! Pages for `man`: there for every command, and accepted by what reads them.
+//! The man pages: every command has one, and the programs that read them accept it.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ ipcmark_harness::tests![
     pages_that_cannot_be_written_are_named,
 ];
 
-/// What a program says to a text on its standard input, and whether it likes it.
+/// A program's output for a text on its standard input, and whether it accepts the text.
 fn fed(program: &str, words: &[&str], text: &str) -> (bool, String) {
     let mut child = Command::new(program)
         .args(words)

@@ -1,4 +1,4 @@
-//! Rows of Python for real: streams, and an end that dies.
+//! Tests with real Python rows: streams, and a killed endpoint.
 
 use std::slice;
 
@@ -30,7 +30,7 @@ fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
     })
 }
 
-/// Python's resource tracker would be one.
+/// Python's resource tracker would be such a process.
 fn no_process_of_python_is_started() -> Verdict {
     LIBRARY.holds(|rows| {
         for row in rows {

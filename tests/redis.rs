@@ -1,4 +1,5 @@
-//! Redis for real: streams through its server, an end that dies, a machine without a server.
+//! Tests with real Redis: streams through its server, a killed endpoint, a machine without a
+//! server.
 
 use crate::support::{
     Verdict, end, ipcmark,

@@ -1,4 +1,4 @@
-//! A test for every bug that was. Those of the engine stand beside it, in `crates/engine/tests`.
+//! A test for every fixed bug. Those of the engine are in `crates/engine/tests`.
 
 use std::{
     ffi::OsStr,
@@ -41,14 +41,14 @@ fn a_result_that_cannot_be_printed_is_no_success() {
     }
 }
 
-/// The sentence stood twice in itself.
+/// The sentence contained itself.
 fn a_file_that_becomes_full_is_named_once() {
     let ended = run("run -t null -s 64 -n 10 -o /dev/full").exits(1);
     assert_eq!(ended.stderr.matches("/dev/full").count(), 1, "{}", ended.stderr);
     assert!(ended.stdout.contains("null"), "the result is shown all the same");
 }
 
-/// Arguments that are no Unicode made the command panic, and were left out beside a plan.
+/// Arguments that are not Unicode made the command panic, and were dropped if there was a plan.
 fn a_file_name_needs_no_unicode() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(OsStr::from_bytes(b"result-\xff.json"));
@@ -61,7 +61,7 @@ fn a_file_name_needs_no_unicode() {
     assert_eq!(read(&path).cases.len(), 1);
 }
 
-/// Every word that was the same as the plan's name was taken for the plan.
+/// Every word equal to the plan's name was taken for the plan.
 fn a_plan_may_have_the_name_of_a_word() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("null"), "sizes = [64]\nround-trips = 10\n").unwrap();
@@ -70,7 +70,8 @@ fn a_plan_may_have_the_name_of_a_word() {
     assert_eq!(result.cases.len(), 1);
 }
 
-/// A list in a plan and the same flag were joined; a count beside a plan's time was refused.
+/// A list in a plan was merged with the same flag's; a count was refused together with a plan's
+/// time.
 fn a_list_in_a_plan_gives_way_to_the_flag() {
     let directory = tempfile::tempdir().unwrap();
     let plan = directory.path().join("plan.toml");
@@ -86,7 +87,7 @@ fn a_list_in_a_plan_gives_way_to_the_flag() {
     assert_eq!(rows, [("null", "spin")]);
 }
 
-/// `-t iceoryx2` chose all of the family, and failed for what the others lack.
+/// `-t iceoryx2` chose the whole family, and failed because the others were unavailable.
 fn a_name_that_is_a_family_too_means_the_transport() {
     let ended = run("run -t iceoryx2 -w spin -s 64 -n 10 --format json");
     let names: Vec<String> =

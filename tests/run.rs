@@ -1,4 +1,4 @@
-//! `ipcmark run` as a user runs it: what it measures, writes and shows.
+//! `ipcmark run` from the user's side: what it measures, writes and shows.
 
 use std::{
     collections::BTreeSet,
@@ -47,7 +47,7 @@ fn the_table_shows_machine_and_rows() {
         assert!(ended.stdout.contains(words), "no '{words}' in: {}", ended.stdout);
     }
     for name in ["null", "pipe", "shm-ring"] {
-        // A figure of a busy machine may have no decimals.
+        // A figure may have no decimals on a busy machine.
         let is_row =
             |line: &str| line.starts_with(name) && line.contains(|c: char| c.is_ascii_digit());
         let mut lines = ended.stdout.lines().map(str::trim_start);
@@ -125,7 +125,7 @@ fn assert_distances(result: &RunResult) {
     assert!(reference.is_none_or(|reference| reference.share > 0.0), "{distances:?}");
 }
 
-/// Whether a transport of the system goes through queues that have descriptors.
+/// True if a transport of the system uses queues that have descriptors.
 fn has_kernel_queue(name: &str) -> bool {
     const QUEUES: [&str; 10] = [
         "pipe",
@@ -171,7 +171,7 @@ fn assert_plausible(case: &Case, trial: &Trial) {
         assert!(process.threads >= Some(1), "{name}: {process:?}");
         assert_eq!(process.channels.is_empty(), !has_kernel_queue(&name), "{name}: {process:?}");
     }
-    // What was lost on one way never came to the other end.
+    // A message lost in one direction never reached the other end.
     let (least, most) = (session.losses.received, session.losses.sent);
     assert!(times.count < most, "{name}: half of the blocks are clock-free");
     for end in ends(trial) {
@@ -235,7 +235,7 @@ fn sizes_and_touch_are_as_asked_for() {
 }
 
 fn a_seed_repeats_the_order() {
-    // So few that they are open side by side on any machine.
+    // Few enough to be open at the same time on any machine.
     let order = |seed: u32| -> Vec<(u64, String)> {
         let words = "run -t pipe,fifo -s 16,32,48,64 -w block -n 10 --trials 1 --format json";
         let result = run(&format!("{words} --seed {seed}")).exits(0).result();
@@ -267,7 +267,7 @@ fn an_ordinary_user_measures_everything() -> Verdict {
             "this is root, and setpriv cannot make it an ordinary user".into(),
         );
     }
-    // The build's directory may be closed to others.
+    // Others may have no access to the build's directory.
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = directory.path().join("ipcmark");
@@ -408,11 +408,11 @@ fn some_transports_wait_in_their_own_way() {
     assert!(refused.contains("in --waits: ") && refused.contains("pipe"), "{refused}");
 }
 
-/// As it is, but for less time and with the system's own transports.
+/// As written, except for less time and only with the system's own transports.
 fn every_example_runs_as_it_is() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let paths = fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
-    // What the system has none of is run where its libraries are tested.
+    // Plans without transports of the system run in the tests of their libraries.
     let is_of_system = |path: &PathBuf| !path.ends_with("several-publishers.toml");
     let plans = paths.filter(|path| path.extension().is_some_and(|e| e == "toml"));
     let plans: Vec<PathBuf> = plans.filter(is_of_system).collect();
@@ -461,7 +461,7 @@ fn the_list_says_what_each_can_do() {
         let available = entry["available"].as_bool().unwrap();
         assert_eq!(entry["reason"].is_string(), !available, "{entry}");
         assert!(entry["summary"].as_str().is_some_and(|words| !words.is_empty()), "{entry}");
-        // LCM's own limit of a message lies far above what its sockets carry without losing most.
+        // LCM's own message limit is far above what its sockets carry without losing most.
         let least = if entry["name"] == "lcm-udpm" { 256 << 10 } else { 4 << 20 };
         assert!(entry["max_payload_bytes"].as_u64().unwrap() >= least, "{entry}");
         assert!(!entry["waits"].as_array().unwrap().is_empty(), "{entry}");

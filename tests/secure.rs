@@ -1,4 +1,4 @@
-//! What `fastdds-secure` promises, seen on the loopback interface: what is sent cannot be read there.
+//! The promise of `fastdds-secure`, checked on the loopback interface: messages cannot be read there.
 //! `crates/abi/tests/fastdds.rs` shows that a peer without certificates never matches.
 
 use std::{
@@ -17,7 +17,7 @@ ipcmark_harness::tests![
     a_message_cannot_be_read_on_the_loopback_interface,
 ];
 
-/// Makes certificates under LatencyTest's names: an authority, and ends that it or a stranger certifies.
+/// Makes certificates under LatencyTest's names: an authority, and endpoints that it or a stranger certifies.
 const CERTIFICATES: &str = r#"
 cd "$1"
 authority() {
@@ -58,8 +58,8 @@ fn certificates_of_latency_test_prove_who_one_is() -> Verdict {
     Verdict::Holds
 }
 
-/// With `--touch all` a message is one word over and over. So many bytes of it in a row mean that a
-/// packet shows what was sent.
+/// With `--touch all` a message is one word repeated. This many bytes of it in a row mean that a packet shows the
+/// message.
 const READABLE: usize = 400;
 
 fn a_message_cannot_be_read_on_the_loopback_interface() -> Verdict {
@@ -92,7 +92,7 @@ struct Seen {
     readable: usize,
 }
 
-/// What passes the loopback interface meanwhile.
+/// The packets on the loopback interface during `work`.
 fn watch(work: impl FnOnce()) -> Seen {
     let socket = packet_socket().expect("a packet socket");
     let over = AtomicBool::new(false);
@@ -108,7 +108,7 @@ fn listen(socket: &OwnedFd, over: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut packet = vec![0_u8; 1 << 17];
     loop {
-        // All that came before it was over is read; the socket's timeout ends that.
+        // Reads every packet that arrived before the end; the socket's timeout ends the loop.
         let was_over = over.load(Ordering::Acquire);
         // SAFETY: the buffer is valid for its length.
         let len =
@@ -124,7 +124,7 @@ fn listen(socket: &OwnedFd, over: &AtomicBool) -> Seen {
     }
 }
 
-/// Whether a word that is more than zeros stands in it over and over.
+/// True if the packet repeats a word that is not all zeros.
 fn is_readable(packet: &[u8]) -> bool {
     let mut repeated = 0;
     for (at, pair) in packet.windows(9).enumerate() {
@@ -138,8 +138,7 @@ fn is_readable(packet: &[u8]) -> bool {
 
 fn packet_socket() -> io::Result<OwnedFd> {
     let all = u16::to_be(libc::ETH_P_ALL as u16);
-    // SAFETY: plain system calls; addresses and lengths belong together, and a descriptor that was
-    // made is nobody else's.
+    // SAFETY: plain system calls; addresses and lengths match, and nobody else owns the new descriptor.
     unsafe {
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, all.into());
         if fd < 0 {

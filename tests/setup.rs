@@ -1,5 +1,5 @@
-//! What `make bench` installs and asks, on a machine on which nothing is: the commands that would install or build are
-//! scripts that note how they were called.
+//! The installation and the questions of `make bench` on an empty machine: the commands that would install or build are
+//! scripts that record their arguments.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ ipcmark_harness::tests![
 /// The system's commands that the scripts need.
 const TOOLS: &str = "basename cat dirname env fold grep head make mkdir mktemp nproc paste rm sed sh sort tail tr uname";
 
-/// Commands that note how they were called. Nothing is installed, and everything is offered.
+/// Commands that record their arguments. Nothing is installed, and every package is offered.
 const STUBS: [(&str, &str); 6] = [
     ("apt-cache", ""),
     (
@@ -80,7 +80,7 @@ impl Machine {
         command
     }
 
-    /// At a terminal, where somebody answers.
+    /// At a terminal, with this answer.
     fn answered(&self, answer: &str) -> (bool, String) {
         let mut terminal = OnTerminal::start(self.bench(), 120, 40);
         terminal.await_text("Install them? [y/N] ");
@@ -89,7 +89,7 @@ impl Machine {
         (status.success(), text)
     }
 
-    /// How the commands were called.
+    /// The recorded calls of the commands.
     fn notes(&self) -> String {
         fs::read_to_string(self.path("notes")).unwrap_or_default()
     }

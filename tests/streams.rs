@@ -1,4 +1,4 @@
-//! Messages that nobody answers, or that are timed on their way: `one-way` and `throughput`.
+//! Messages without answers, or with one-way times: `one-way` and `throughput`.
 
 use ipcmark_results::{Case, Load, Losses, Measurement, Role, Status, Trial};
 
@@ -19,15 +19,15 @@ ipcmark_harness::tests![
     a_stream_has_no_rate,
 ];
 
-/// What an end published and took.
+/// The number of messages that an endpoint published and took.
 fn traffic(trial: &Trial, role: Role) -> (u64, u64) {
     let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
     let end = ends.into_iter().find(|end| end.role == role).expect("it took part");
     (end.sent, end.received)
 }
 
-/// What was measured. On a busy machine an end of `udp` can be kept from running until all round trips count as lost: then
-/// once more.
+/// The measured cases. On a busy machine an endpoint of `udp` can be starved until all round trips count as lost: then
+/// the run is repeated.
 fn measured(words: &str) -> Vec<Case> {
     let starved = |case: &Case| case.reason().is_some_and(|why| why.contains("in a row were lost"));
     for _ in 0..TRIES {
@@ -41,7 +41,7 @@ fn measured(words: &str) -> Vec<Case> {
     panic!("in each of {TRIES} runs all of a row was lost");
 }
 
-/// How often all may be lost.
+/// The number of runs in which all may be lost.
 const TRIES: u32 = 5;
 
 fn a_message_one_way_has_its_time_and_its_parts() {
@@ -57,7 +57,7 @@ fn a_message_one_way_has_its_time_and_its_parts() {
             assert!(offset.least_ns <= offset.most_ns, "{name} {offset:?}");
         }
         assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
-        // Each is answered, so that the next finds nothing in its way.
+        // Each is answered, so that the next finds empty queues.
         let (sent, received) = traffic(trial, Role::Leader);
         assert!(sent >= 300 && received >= 300, "{name} {sent} {received}");
     }
@@ -73,7 +73,7 @@ fn one_way_at_a_rate_nobody_answers() {
         assert!(case.identity.load.is_open());
         let trial = only(case);
         let offered = trial.offered.as_ref().expect("it was an open loop");
-        // A sender that a busy machine keeps from running leaves some to the end.
+        // A sender starved on a busy machine leaves some messages unsent at the end.
         assert!(offered.intended == 40 && (1..=40).contains(&offered.sent), "{offered:?}");
         assert_eq!(trial.times_ns.count, 40);
         assert!(trial.times_ns.max >= offered.service_ns.max, "{offered:?}");
@@ -86,7 +86,7 @@ fn one_way_at_a_rate_nobody_answers() {
         let lost = trial.session.losses.lost;
         match case.identity.transport.as_str() {
             "pipe" => assert_eq!((taken, lost), (sent, 0)),
-            // On a busy machine an answer can come so late that it counts as lost, though what it answers was taken.
+            // On a busy machine an answer can come so late that it counts as lost although its message was taken.
             _ => assert!(taken <= sent && taken + lost >= sent, "{taken} {lost} of {sent}"),
         }
     }
@@ -121,7 +121,7 @@ fn a_stream_is_counted_by_whoever_receives_it() {
     }
 }
 
-/// Nobody waits for what a socket threw away: a stream that lost nearly all ends as soon as any other.
+/// Lost messages of a socket are not waited for: a stream that lost nearly all ends as soon as any other.
 fn losses_of_a_stream_are_counted_and_not_waited_for() {
     let cases = measured("run -p throughput -t udp -w spin,block -s 32k -d 60ms");
     for case in &cases {

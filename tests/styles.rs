@@ -1,4 +1,4 @@
-//! The styles and command lines of other benchmarks, as their users type and read them.
+//! The output styles and command lines of other benchmarks, as their users type and read them.
 
 use std::fs;
 
@@ -50,18 +50,18 @@ fn what_is_not_available_is_said_in_every_style() {
     }
 }
 
-/// Runs the words of another benchmark with a timeout that a busy machine keeps.
+/// Runs the words of another benchmark with a timeout that suits a busy machine.
 fn timed(words: &str) -> Ended {
     let behind = if words.contains(" -- ") { "" } else { " --" };
     run(&format!("{words}{behind} --timeout 5m"))
 }
 
-/// A leader and a follower by these words, at a socket of their own; what the leader shows.
+/// Runs a leader and a follower with these words, at their own socket; returns the leader's output.
 fn two_terminals(leader: &str, follower: &str, rest: &str) -> Ended {
     both_terminals(leader, follower, rest).0
 }
 
-/// The same, and what the follower shows.
+/// The same, and the follower's output.
 fn both_terminals(leader: &str, follower: &str, rest: &str) -> (Ended, Ended) {
     let directory = tempfile::tempdir().unwrap();
     let socket = format!("--socket {}", directory.path().join("socket").display());

@@ -32,7 +32,8 @@ fn what_no_rate_holds_is_said() {
     assert!(table.contains("below 2,000/s, the lowest that was measured"), "{table}");
 }
 
-/// A rate that nobody can hold is late by most of a trial: ten thousand times what a message takes.
+/// At an impossible rate, messages are late by most of a trial: ten thousand times a message's
+/// time.
 fn a_knee_is_looked_for_between_two_rates() {
     let words = "sweep rate -t pipe -w spin -s 64 --at 1k/s,100M/s --p99-below 5ms --format json";
     let result = run(words).exits(0).result();
@@ -72,7 +73,7 @@ fn a_sweep_is_a_result() {
         file.display(),
         page.display()
     );
-    // Named, and without a sleep to make: the exit status says so.
+    // Named, but without a sleep to use: the exit status says so.
     run(&words).exits(1);
     assert!(std::fs::metadata(page).unwrap().len() > 0);
     let text = std::fs::read_to_string(&file).unwrap();

@@ -1,5 +1,4 @@
-//! What terminals get that can show little: nothing but ASCII where the locale has no UTF-8, and short lines where there
-//! are few columns.
+//! The output for limited terminals: only ASCII if the locale has no UTF-8, and short lines if there are few columns.
 
 use crate::support::{Ended, end, ipcmark, ipcmark_under, read};
 
@@ -9,7 +8,7 @@ ipcmark_harness::tests![
     a_narrow_terminal_gets_short_lines,
 ];
 
-/// Every table has signs beyond ASCII: µ, ½, ±, ×.
+/// Every table has non-ASCII characters: µ, ½, ±, ×.
 const RUN: &str = "run -t pipe,tcp -s 64 -n 50 --trials 3 -w block";
 
 fn under(locale: &str, words: &str) -> Ended {
@@ -17,7 +16,7 @@ fn under(locale: &str, words: &str) -> Ended {
     end(command.env_remove("LC_ALL").env_remove("LC_CTYPE").env("LANG", locale))
 }
 
-/// It got bytes that it cannot show.
+/// Regression: it got bytes that it cannot show.
 fn a_locale_without_utf8_gets_ascii() {
     let tables = [RUN, "list", "list tcp", "--help", "run --help", "doctor --duration 100ms"];
     for words in tables.into_iter().chain(["run -t pip", "run -w sleep", "run -t pipe -s 64..16"]) {
@@ -46,7 +45,7 @@ fn files_and_programs_get_utf8_in_any_locale() {
     assert!(shown.contains("½ round trip"), "{shown}");
 }
 
-/// It got lines of 198 columns.
+/// Regression: it got lines of 198 columns.
 fn a_narrow_terminal_gets_short_lines() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("result.json");
@@ -55,7 +54,7 @@ fn a_narrow_terminal_gets_short_lines() {
     for words in [RUN, "list", "list tcp", "list zeromq", "doctor --duration 100ms", &compare] {
         let shown = end(&mut ipcmark_under("env", &["COLUMNS=20"], words)).stdout;
         for line in shown.lines() {
-            // A command stays in one piece, to be copied.
+            // A command is not wrapped, so that it can be copied.
             let is_command =
                 ["install: ", "remedy: "].iter().any(|start| line.trim_start().starts_with(start));
             assert!(is_command || line.chars().count() <= 40, "{words}: {line}");

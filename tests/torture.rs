@@ -1,5 +1,5 @@
-//! Random signals at random moments to random processes of random runs: no hang, no panic, no process that lives on,
-//! nothing left behind, no torn file, and one row at most for each signal. `make torture N=10000` sends many.
+//! Random signals at random moments to random processes of random runs: no hang, no panic, no surviving process,
+//! nothing left behind, no torn file, and at most one row lost per signal. `make torture N=10000` sends many.
 
 use std::{
     collections::BTreeMap, env, fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command,
@@ -22,10 +22,10 @@ use crate::support::{
 
 ipcmark_harness::tests![a_random_signal_does_no_more_than_it_must];
 
-/// "RUNS SEED": so many runs, chosen by this number.
+/// "RUNS SEED": the number of runs, and the seed that chooses them.
 const CHOICE: &str = "IPCMARK_TORTURE";
 
-/// As many runs as a test may take time for.
+/// The default number of runs, limited by the time for a test.
 const FEW: u64 = 10;
 
 const SIGNALS: [i32; 12] = [
@@ -33,7 +33,7 @@ const SIGNALS: [i32; 12] = [
     SIGSTOP,
 ];
 
-/// Another one is sent for nothing: nobody here dies of a closed pipe.
+/// Another signal, which must have no effect: no process dies of a closed pipe.
 const HARMLESS: [i32; 1] = [SIGPIPE];
 
 const NOBODY: u32 = 65534;
@@ -58,7 +58,7 @@ fn a_random_signal_does_no_more_than_it_must() -> Verdict {
     Verdict::Holds
 }
 
-/// SplitMix64: what it chooses follows from its seed.
+/// SplitMix64: its choices depend only on its seed.
 struct Random(u64);
 
 impl Random {
@@ -75,17 +75,17 @@ impl Random {
     }
 }
 
-/// One run, and what is sent to one of its processes.
+/// One run, and the signal to one of its processes.
 #[derive(Debug)]
 struct Attempt {
     words: String,
-    /// True if the run is another user's.
+    /// True if the run belongs to another user.
     is_nobodys: bool,
     signal: i32,
     moment: Duration,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 struct Outcome {
     ended: Ended,
     file: PathBuf,
@@ -119,7 +119,7 @@ impl Attempt {
         ipcmark_under("setpriv", &[&uid, &gid, "--clear-groups"], &self.words)
     }
 
-    /// Runs it, sends the signal and checks what must hold; what was hit, in words.
+    /// Runs it, sends the signal and checks the invariants; returns a description of the process that was hit.
     fn suffer(&self, random: &mut Random, what: &str) -> String {
         let before = traces::everything();
         let directory = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ impl Attempt {
         victim.unwrap_or_else(|| "none".into())
     }
 
-    /// Sends the signal to one of its processes, unless all have ended; the name of that.
+    /// Sends the signal to one of its processes, unless all have ended; returns the name of that process.
     fn hit(&self, running: &Running, random: &mut Random) -> Option<String> {
         let command = Process::read(running.id()).into_iter();
         let all: Vec<Process> = command.chain(descendants(running.id())).collect();
@@ -148,7 +148,7 @@ impl Attempt {
         let victim = *all.get(random.below(all.len().max(1)))?;
         victim.send(self.signal);
         if self.signal == SIGSTOP {
-            // Who does not go on is found out by its silence, which takes as long as it may.
+            // A stopped process is detected by its silence, which takes as long as the timeout.
             thread::sleep(Duration::from_millis(random.below(300) as u64));
             victim.send(SIGCONT);
         }
@@ -176,8 +176,7 @@ impl Outcome {
     }
 }
 
-/// What lives of a run that has ended: processes of the command's own program, whatever they are called by now, and
-/// daemons.
+/// The surviving processes of an ended run: those of the command's own program, under any name, and daemons.
 fn survivors() -> Vec<Process> {
     let program = fs::canonicalize(IPCMARK).expect("it is there");
     let is_ours = |process: &Process| {

@@ -1,4 +1,4 @@
-//! UCX for real: the carrier that was asked for, whatever variables of the user's say, streams, an end that dies.
+//! Tests with real UCX: the requested carrier, whatever the user's variables are, streams, a killed endpoint.
 
 use ipcmark_results::Status;
 use ipcmark_transport::Carrier;
@@ -23,12 +23,12 @@ ipcmark_harness::tests![
 
 const LIBRARY: Library = Library { families: &["ucx"], lacking: "the module of UCX is not there" };
 
-/// What carries the messages of a row, and the lanes that the library says it has taken for them.
+/// The carrier of a row's messages, and the lanes that the library reports for them.
 fn expected(row: &str) -> (Carrier, &'static str) {
     match row {
         "ucx-shm" | "ucx-am-shm" => (Carrier::SharedMemory, "posix/memory"),
         "ucx-tcp" => (Carrier::Network, "tcp/lo"),
-        // The memory that announces a large message is what can be seen.
+        // Only the memory that announces a large message is visible.
         "ucx-cma" => (Carrier::SharedMemory, "posix/memory cma/memory"),
         _ => panic!("{row} is not known"),
     }
@@ -56,7 +56,7 @@ fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
     LIBRARY.holds(|rows| listed::ends_may_die(rows, &["block"], &[FOLLOWER]))
 }
 
-/// How often a message is read by `process_vm_readv`, which the shared memory beside it does not tell.
+/// The number of reads per message by `process_vm_readv`, which the shared memory does not show.
 fn reads(size: &str) -> f64 {
     let words = format!("explain ucx-cma -w spin -s {size} --trials 1 -d 30ms --format json");
     let document: Value = serde_json::from_str(&run(&words).exits(0).stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Transports over io_uring: through its requests, with a thread of the kernel, and where the system refuses it.
+//! Transports over io_uring: with its requests, with a kernel thread, and where the system refuses it.
 
 use ipcmark_results::{Case, Status};
 use ipcmark_transport::Carrier;
@@ -24,7 +24,7 @@ fn measured(words: &str) -> Vec<Case> {
     run(&format!("run {words} --trials 1 --format json")).exits(0).result().cases
 }
 
-/// Why there is nothing to test here, where the system refuses io_uring to whoever runs the tests.
+/// The reason why there is nothing to test here, if the system refuses io_uring to this user.
 fn lacking() -> Option<Verdict> {
     let mut settings = [0_u8; 120];
     // SAFETY: the kernel fills in settings of this size; the ring that it makes is closed.
@@ -78,7 +78,7 @@ fn the_thread_of_the_kernel_is_one_of_the_process_and_costs_it_time() -> Verdict
             system_ns += process.system_ns;
         }
     }
-    // The system counts it by ticks, and there may be none in a short time of one process.
+    // The system counts it by ticks, and a short time of one process may have none.
     assert!(system_ns > 0, "none of them cost the system time");
     Verdict::Holds
 }
@@ -94,7 +94,7 @@ fn small_buffers_and_pipes_lose_nothing() -> Verdict {
     Verdict::Holds
 }
 
-/// Whether each end has registered its buffers, of rows of one transport.
+/// True for each row of one transport whose endpoints have registered their buffers.
 fn registers(cases: &[Case]) -> Vec<bool> {
     let configuration = |case| &only(case).session.configuration;
     cases.iter().map(|case| configuration(case)["buffers"] == "registered").collect()
@@ -115,7 +115,7 @@ fn buffers_that_cannot_be_locked_are_used_all_the_same() -> Verdict {
     Verdict::Holds
 }
 
-/// A filter refuses a call as containers do; what needs no io_uring is measured.
+/// A filter refuses a call as containers do; rows that need no io_uring are measured.
 fn a_system_without_io_uring_makes_them_unavailable() -> Verdict {
     let calls = [
         ("io_uring_setup", libc::SYS_io_uring_setup, libc::EPERM),

@@ -1,4 +1,4 @@
-//! zenoh for real: two peers over the carrier that was asked for, streams, an end that dies.
+//! Tests with real zenoh: two peers over the requested carrier, streams, a killed endpoint.
 
 use ipcmark_transport::Carrier;
 

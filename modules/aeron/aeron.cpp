@@ -1,13 +1,14 @@
 // aeron-ipc, aeron-udp: messages through the log buffers of Aeron.
 //
-// - Mechanism: an exclusive publication and a subscription for each direction. Over IPC both ends map one log buffer,
-//   which a media driver makes and cleans; over UDP each end has a driver, which sends the log and receives another's.
+// - Mechanism: an exclusive publication and a subscription for each direction. Over IPC both endpoints map one log
+//   buffer, which a media driver makes and cleans; over UDP each endpoint has a driver, which sends its log and
+//   receives the other one's.
 // - Kernel objects: log buffers and a file of commands and counters in /dev/shm; UDP sockets of the drivers.
-// - Threads: one of the client in each end, one in a driver, or four, of which three carry messages.
-// - Copies a message: one, into the log, and another out of it for a message of several fragments; over UDP those of
-//   the kernel and of the driver as well.
+// - Threads: one of the client in each endpoint, and one in a driver, or four, three of which carry messages.
+// - Copies a message: one, into the log, and another out of it for a message of several fragments; over UDP also those
+//   of the kernel and of the driver.
 // - Blocks: never. It polls, or backs off: spins, yields, then sleeps for 1 µs to 1 ms.
-// - Limits: a message has an eighth of a term. All ends are on one host.
+// - Limits: a message fills at most an eighth of a term. All endpoints are on one host.
 #include "client.hpp"
 #include "config.hpp"
 #include "driver.hpp"
@@ -20,7 +21,7 @@
 #include <new>
 #include <string>
 
-// Aeron's idle strategy, whose header is not for C++.
+// Aeron's idle strategy, whose header does not compile as C++.
 extern "C" {
 void aeron_idle_strategy_backoff_idle(void *state, int work_count);
 int aeron_idle_strategy_backoff_state_init(void **state, uint64_t max_spins, uint64_t max_yields,
@@ -34,11 +35,11 @@ namespace {
 
 constexpr uint32_t MOST_FOLLOWERS = 16;
 constexpr int32_t THERE = 1001, BACK = 1002;
-// As many as Aeron's samples have.
+// The number in Aeron's samples.
 constexpr size_t FRAGMENTS = 10;
-// The library's own numbers for this strategy.
+// The library's default values for this strategy.
 constexpr uint64_t SPINS = 10, YIELDS = 20, SHORTEST_SLEEP_NS = 1000, LONGEST_SLEEP_NS = 1000000;
-// Attempts in vain until it is looked whether the driver is there, which costs a system call.
+// The number of unsuccessful attempts before a check that the driver is alive, which costs a system call.
 constexpr uint32_t VAIN_SPINS = 8192, VAIN_SLEEPS = 128;
 
 struct End {
@@ -47,15 +48,15 @@ struct End {
     End &operator=(const End &) = delete;
     ~End();
 
-    Driver driver; // It outlives the client.
+    Driver driver; // Must outlive the client.
     Client client;
     aeron_controlled_fragment_assembler_t *assembler = nullptr;
-    void *idle = nullptr; // The state of the strategy; none where an end spins.
+    void *idle = nullptr; // The state of the strategy; null if the endpoint spins.
     uint32_t vain = 0, most_vain = VAIN_SPINS;
     size_t largest_fragment = 0;
 
     size_t next_image = 0;
-    aeron_image_t *held = nullptr; // That of the message taken, which lies in the log.
+    aeron_image_t *held = nullptr; // The image of the taken message, which lies in the log.
     const uint8_t *message = nullptr;
     size_t len = 0;
 };
@@ -68,7 +69,7 @@ End::~End() {
     aeron_free(idle);
 }
 
-// A whole message. One of a single fragment stays where it is: with this position the driver keeps its room.
+// Handles a whole message. A single fragment stays in the log: while the position stays, the driver keeps its memory.
 aeron_controlled_fragment_handler_action_t deliver(void *end, const uint8_t *message, size_t len, aeron_header_t *) {
     auto &self = *static_cast<End *>(end);
     self.message = message;
@@ -94,14 +95,14 @@ int prepare(End &end, const ipcmark_settings &settings, const Config &config, ip
 
 int start_driver(End &end, const ipcmark_settings &settings, const Config &config, const std::string &directory,
                  ipcmark_error *error) {
-    // Over UDP two ends have two logs each, at once.
+    // Over UDP each of the two endpoints has two logs at the same time.
     const size_t logs = config.is_network ? 4 : 1 + settings.subscribers;
     if (const int result = ipcmark_check_space(space(config, logs), error))
         return result;
     return end.driver.start({config.is_process, directory, variables(config)}, error);
 }
 
-// The leader's driver serves all ends, which it tells where that is.
+// The leader's driver serves all endpoints; the leader sends them its directory.
 int join_memory(End &end, const ipcmark_settings &settings, const Config &config, ipcmark_session *session,
                 ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
@@ -119,7 +120,7 @@ int join_memory(End &end, const ipcmark_settings &settings, const Config &config
     return result == IPCMARK_DONE ? end.client.publish_to(channel(config, ""), leads ? THERE : BACK, error) : result;
 }
 
-// Each end listens at a port that the system chooses, and tells the other one.
+// Each endpoint listens at a port that the system chooses, and sends it to the other.
 int listen(End &end, const ipcmark_settings &settings, const Config &config, ipcmark_addresses *own,
            ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
@@ -187,7 +188,7 @@ void note_work(End &self) {
         aeron_idle_strategy_backoff_idle(self.idle, 1);
 }
 
-// Nothing could be done: backs off if the end may sleep.
+// After an unsuccessful attempt: backs off if the endpoint may sleep.
 int would_block(End &self, ipcmark_error *error) {
     if (self.idle)
         aeron_idle_strategy_backoff_idle(self.idle, 0);
@@ -221,7 +222,7 @@ int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-// Reads fragments until there is a message, or no fragment is left.
+// Polls fragments until a message is complete, or no fragment is left.
 int poll_image(End &self, aeron_image_t *image, ipcmark_error *error) {
     int fragments;
     do {
@@ -256,7 +257,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     return would_block(self, error);
 }
 
-// Goes past a message that lies in the log.
+// Advances past a message that lies in the log.
 int release(void *end, const void *, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     if (self.held && aeron_image_controlled_poll(self.held, pass, nullptr, 1) < 0)

@@ -1,4 +1,4 @@
-// A bare program of Aeron's log in shared memory, to compare aeron-ipc with: the media driver as the row starts it.
+// A bare program of Aeron's log in shared memory, the baseline for aeron-ipc, with the same media driver.
 #include "client.hpp"
 #include "config.hpp"
 #include "driver.hpp"
@@ -11,7 +11,7 @@ constexpr int32_t THERE = 1001, BACK = 1002;
 constexpr size_t FRAGMENTS = 10;
 
 struct End {
-    aeron::Driver driver; // The leader's.
+    aeron::Driver driver; // Only in the leader.
     aeron::Client client;
     aeron_fragment_assembler_t *assembler = nullptr;
     uint8_t *outgoing = nullptr;

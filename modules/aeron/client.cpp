@@ -8,10 +8,10 @@ namespace aeron {
 
 namespace {
 
-// The library's own handler ends the process.
+// The library's default handler ends the process.
 void keep_on(void *, int, const char *) {}
 
-// Asks again until the media driver has answered; true if it has done what was asked for.
+// Repeats a query until the media driver has answered; true if the driver did what was requested.
 template <typename Ask> bool answered(Ask ask) {
     int answer = 0;
     return ipcmark::holds_within(ipcmark::CONNECTED_WITHIN, [&] { return (answer = ask()) != 0; }) && answer > 0;
@@ -25,7 +25,7 @@ int fail_unanswered(ipcmark_error *error, const char *operation, const std::stri
 
 } // namespace
 
-// Closing a client closes all that it has.
+// Closing a client closes all its resources.
 Client::~Client() {
     for (auto *const image : images)
         aeron_image_release(image);

@@ -20,7 +20,7 @@ struct Client {
     int subscribe(const std::string &channel, int32_t stream, ipcmark_error *error);
     int publish_to(const std::string &channel, int32_t stream, ipcmark_error *error);
 
-    // The endpoint of a subscription to port 0, once it has one.
+    // The endpoint of a subscription to port 0, once the system has chosen a port.
     int await_endpoint(std::string *endpoint, ipcmark_error *error) const;
 
     // Waits until the publication has a subscriber, and the subscription this many publishers.

@@ -13,15 +13,15 @@ namespace aeron {
 
 namespace {
 
-// A message has at most an eighth of a term, of which a log has three.
+// A message fills at most an eighth of a term; a log has three terms.
 constexpr size_t MESSAGES_IN_TERM = 8, TERMS = 3;
-// Small terms stay in the processors' caches. But a sender is let ahead by half a term, which is to last for the
+// Small terms stay in the processors' caches. But a sender may be ahead by half a term, which must last for the
 // millisecond that a driver may sleep.
 constexpr size_t LEAST_TERM = 2 << 20, LARGE_TERM = 32 << 20, USUAL_MESSAGES = 64;
-// Of Aeron's aeron-ipc.properties and aeron-throughput.properties, and low-latency.properties.
+// From Aeron's aeron-ipc.properties and aeron-throughput.properties, and low-latency.properties.
 constexpr size_t MTU = 8 << 10, WINDOW = 2 << 20;
-// A driver's files beside the logs, rounded up: with the library's own number of counters they take 48 MiB, nearly all
-// of a container's /dev/shm.
+// The size of a driver's files without the logs, rounded up: with the library's default number of counters they take 48
+// MiB, nearly all of a container's /dev/shm.
 constexpr size_t DRIVER_BYTES = 13 << 20;
 constexpr const char *COUNTERS = "AERON_COUNTERS_BUFFER_LENGTH=1m";
 
@@ -32,7 +32,7 @@ size_t fitting_term(size_t payload) {
     return term;
 }
 
-// Whether a UDP socket may have buffers of this size, which net.core.rmem_max and wmem_max limit.
+// True if a UDP socket may have buffers of this size, which net.core.rmem_max and wmem_max limit.
 bool is_granted(int bytes) {
     const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool granted = probe >= 0;
@@ -52,7 +52,7 @@ size_t processors() {
     return static_cast<size_t>(CPU_COUNT(&usable));
 }
 
-// Whether so many threads of drivers can poll, each on a processor of its own, and one is left to the system.
+// True if this many driver threads can poll, each on its own processor, and one processor is left for the system.
 bool is_room_for(size_t threads, const ipcmark_settings &settings) {
     return processors() > 1 + settings.subscribers + threads;
 }

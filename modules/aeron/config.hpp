@@ -1,4 +1,4 @@
-// How an end's media driver and its channels are set, from the user's options or as Aeron's own settings have it.
+// The settings of an endpoint's media driver and its channels, from the user's options or Aeron's defaults.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -10,30 +10,30 @@
 namespace aeron {
 
 struct Config {
-    bool is_network;   // UDP, with a driver for each end; else shared memory and the leader's driver.
-    bool is_process;   // The driver is a program, else threads of this one.
+    bool is_network;   // UDP, with a driver for each endpoint; else shared memory and the leader's driver.
+    bool is_process;   // The driver is a program, else threads of this process.
     bool is_dedicated; // Three threads in a driver, else one.
     bool spins;        // They poll without sleeping.
     size_t term_length, mtu;
-    size_t window; // What a receiver lets its sender be ahead; 0: what the library has.
+    size_t window; // The bytes that a sender may be ahead of its receiver; 0: the library's default.
 };
 
-// What a packet or fragment has beside its part of the message.
+// The bytes of a packet or fragment in addition to its part of the message.
 constexpr size_t HEADER = 32;
 
 // Fails if the terms are too short for the payload.
 int configure(const ipcmark_settings &settings, bool is_network, Config *config, ipcmark_error *error);
 
-// Whether what the user set is what Aeron accepts; for `check`.
+// Checks that Aeron accepts the user's options; for `check`.
 int check_options(const ipcmark_option *options, uint32_t count, ipcmark_error *error);
 
-// The variables of the environment by which a driver is set.
+// The environment variables that configure a driver.
 ipcmark::Texts variables(const Config &config);
 
 // The channel of a publication, or of a subscription.
 std::string channel(const Config &config, const std::string &endpoint);
 
-// Bytes in /dev/shm for so many logs and the drivers of all ends.
+// The bytes in /dev/shm for this many logs and the drivers of all endpoints.
 size_t space(const Config &config, size_t logs);
 
 void note(const Config &config, ipcmark_session *session);

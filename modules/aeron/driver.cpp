@@ -25,7 +25,7 @@ namespace {
 constexpr const char *OBJECT = "Aeron's media driver", *PREFIX = "AERON_";
 constexpr std::chrono::milliseconds ENDED_WITHIN{2000};
 
-// The program as a file that no directory holds.
+// Writes the program to an anonymous file in memory.
 int write_program(int *file, ipcmark_error *error) {
     *file = memfd_create("aeronmd", MFD_CLOEXEC);
     const char *at = ipcmark_aeronmd;
@@ -59,7 +59,7 @@ int fail(ipcmark_error *error, const char *operation, const char *object) {
     return ipcmark_fail(error, operation, object, aeron_errmsg(), nullptr);
 }
 
-// It has nothing to write back, and what it would remove is removed here.
+// The driver has nothing to flush, and its files are removed here.
 Driver::~Driver() {
     if (program.id() > 0)
         kill(program.id(), SIGKILL);
@@ -77,7 +77,7 @@ Driver::~Driver() {
 
 int Driver::start(const DriverSettings &settings, ipcmark_error *error) {
     ipcmark::forget_variables_of(PREFIX);
-    // The driver's own directory would be open to every user.
+    // A directory made by the driver would be open to every user.
     if (mkdir(settings.directory.c_str(), 0700) != 0)
         return ipcmark_fail_errno(error, "create", settings.directory.c_str(), errno, nullptr);
     directory = settings.directory;
@@ -101,7 +101,7 @@ int Driver::await_process(ipcmark_error *error) {
     };
     if (!ipcmark::holds_within(ipcmark::CONNECTED_WITHIN, is_ready))
         return ipcmark_fail(error, "start", OBJECT, "it does not get ready", nullptr);
-    // What waits for words of a program that has ended says its last ones.
+    // For a program that has ended, `await` reports its last output.
     return has_ended() ? program.await("no such words", 1, ENDED_WITHIN, "it has ended", error) : IPCMARK_DONE;
 }
 

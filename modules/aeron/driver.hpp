@@ -1,4 +1,4 @@
-// Aeron's media driver, started for an end and ended with it: a process of its own, or threads of this one.
+// Aeron's media driver, started and ended with an endpoint: a separate process, or threads of this one.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -9,7 +9,7 @@
 
 namespace aeron {
 
-// Set in the driver alone: the user's own variables AERON_… do not count.
+// Set only in the driver: the user's own variables AERON_… are ignored.
 struct DriverSettings {
     bool is_process;
     std::string directory;    // Made and removed with the driver, for this user alone.
@@ -26,7 +26,7 @@ class Driver {
     // Starts it, and waits until clients can connect.
     int start(const DriverSettings &settings, ipcmark_error *error);
 
-    // DONE unless it was a process and has ended.
+    // DONE unless the driver was a process and has ended.
     int check(ipcmark_error *error) const;
 
   private:
@@ -42,10 +42,10 @@ class Driver {
     std::string directory;
 };
 
-// Where clients find the driver of a directory.
+// The path at which clients find the driver of a directory.
 std::string place_in(const std::string &directory);
 
-// A call of Aeron's that failed; its words are those of the calling thread's last error.
+// Reports a failed Aeron call with the calling thread's last error message.
 int fail(ipcmark_error *error, const char *operation, const char *object);
 
 } // namespace aeron

@@ -1,5 +1,5 @@
-/* The program of Aeron's media driver, as a part of the module: it is there wherever the module is, and a sandbox that
- * hides the module's folder does not hide it. */
+/* The program of Aeron's media driver, as a part of the module: it is available wherever the module is, even in a
+ * sandbox that hides the module's folder. */
 __asm__(".section .rodata\n"
         ".balign 16\n"
         ".hidden ipcmark_aeronmd\n"

@@ -1,4 +1,4 @@
-// What the transports over AlephZero share: the directory and size of their files, errors, and their description.
+// Shared code of the transports over AlephZero: the directory and size of their files, errors, and descriptions.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -15,10 +15,10 @@ namespace alephzero {
 
 constexpr const char *LIBRARY_VERSION = "0.3.17";
 
-// Makes the library use a directory of the session's own in /dev/shm, through the environment, which it reads.
+// Makes the library use the session's own directory in /dev/shm, by setting an environment variable that it reads.
 void use_directory(const char *session);
 
-// Removes the directory with its files. Ends that have opened them keep them.
+// Removes the directory with its files. Endpoints that have opened the files keep them.
 void remove_directory(const char *session);
 
 // The options of a file with an arena of `bytes`.
@@ -26,7 +26,7 @@ a0_file_options_t file_options(size_t bytes);
 
 int fail(ipcmark_error *error, a0_err_t why, const char *operation, const char *object);
 
-// A description without the functions that differ.
+// A description without the functions that differ between the transports.
 ipcmark_transport describe(const char *name, const char *summary, uint32_t waits, uint32_t flags);
 
 } // namespace alephzero

@@ -3,10 +3,10 @@
 // - Mechanism: a linked list of packets in a mapped file, behind a robust mutex; one file for each direction.
 // - Kernel objects: two files in /dev/shm, removed once both ends have opened them; futexes behind mutex and condition.
 // - Copies a message: one, into the arena; the receiver reads it there.
-// - Blocks: on the arena's condition, 100 ms at most. `spin` asks whether there is a packet to read.
-// - Fan-out: all followers read the leader's file, each at its own place, and all of them publish into the other.
-// - Limits: a full arena evicts the oldest packet, read or not, so it is made for twice as many packets as may be under
-//   way.
+// - Blocks: on the arena's condition, 100 ms at most. `spin` polls for a packet to read.
+// - Fan-out: all followers read the leader's file, each at its own position, and all of them publish into the other.
+// - Limits: a full arena evicts the oldest packet, read or not, so it has room for twice as many packets as may be
+//   unread.
 #include "alephzero.hpp"
 
 #include "shared/c/space.h"
@@ -57,12 +57,12 @@ uint64_t depth_of(const ipcmark_settings &settings) {
     return ipcmark::number(settings, "depth", std::clamp<uint64_t>(held, LEAST_DEPTH, MOST_DEPTH));
 }
 
-// Several followers have at least one answer each under way.
+// Each of several followers can have at least one unread answer.
 uint64_t answers_of(const ipcmark_settings &settings) {
     return std::max<uint64_t>(depth_of(settings), settings.subscribers);
 }
 
-// Room for twice as many packets as may be under way, for each must lie in one piece.
+// Room for twice as many packets as may be unread, because each must be contiguous.
 size_t arena_for(uint64_t depth, const ipcmark_settings &settings) {
     const size_t bytes = (2 * depth + 2) * (settings.payload + PACKET_HEAD) + 65536;
     return (bytes + 4095) / 4096 * 4096;
@@ -81,7 +81,7 @@ void close_end(void *end) {
     delete self;
 }
 
-// Every process may make both files: those after the first find them.
+// Every process may create both files: later ones open the existing files.
 int open_files(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const a0_file_options_t there_file = alephzero::file_options(arena_for(depth_of(settings), settings));
     const a0_file_options_t back_file = alephzero::file_options(arena_for(answers_of(settings), settings));
@@ -106,7 +106,7 @@ int open_flows(End &end, const ipcmark_settings &settings, ipcmark_session *sess
     return end.has_several ? end.answers.open(end.leads, answers_of(settings), session, error) : IPCMARK_DONE;
 }
 
-// The leader makes the files before the followers look for them.
+// The leader creates the files before the followers open them.
 int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     const bool leads = end.leads;
     alephzero::use_directory(settings.name);
@@ -172,8 +172,8 @@ int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-// Called with the arena locked. The packet stays in place until it is released: flow control keeps the other end from
-// publishing so many that it would be evicted.
+// Called with the arena locked. The packet stays in place until it is released: flow control keeps the peer from
+// publishing so many packets that it would be evicted.
 void on_packet(void *end, a0_transport_locked_t, a0_flat_packet_t packet) {
     a0_flat_packet_payload(packet, &static_cast<End *>(end)->taken);
 }

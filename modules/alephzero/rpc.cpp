@@ -1,11 +1,11 @@
 // alephzero-rpc: a request and its reply over an arena in a shared file.
 //
 // - Mechanism: client and server write packets into one file; a thread of the library in each process reads it and
-//   calls back. The library's own send-and-wait does the same.
+//   calls back. The library's own blocking call does the same.
 // - Kernel objects: a file in /dev/shm, removed once both ends have opened it; futexes.
 // - Copies a message: two, into the arena and out of it by the library's thread.
 // - Blocks: on a condition that the library's thread wakes, 100 ms at most.
-// - Limits: request and reply take turns.
+// - Limits: request and reply alternate.
 #include "alephzero.hpp"
 
 #include "shared/c/space.h"
@@ -30,14 +30,14 @@ struct End {
     bool leads = false, is_open = false;
     a0_rpc_client_t client{};
     a0_rpc_server_t server{};
-    // The message that the library's thread has brought, guarded by the mutex until it is taken.
+    // The message from the library's thread, guarded by the mutex until it is taken.
     std::mutex mutex;
     std::condition_variable arrived;
     bool has_arrived = false;
     a0_rpc_request_t request{};
     a0_buf_t payload{};
-    // The buffers into which the library unpacks packets: one message may be taken and one have arrived while it looks
-    // at another, such as this end's own.
+    // The buffers into which the library unpacks packets: one message may be taken and another have arrived while the
+    // library reads a third, for example this endpoint's own.
     std::vector<uint8_t> buffers[3];
     int spare = 0;
     a0_rpc_request_t taken{};
@@ -45,7 +45,7 @@ struct End {
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-// Some packets of each side. Old ones are evicted, long after they were read.
+// Room for some packets of each side. Old ones are evicted long after they were read.
 size_t arena_for(uint64_t payload) {
     return (6 * (payload + PACKET_HEAD) + (1u << 20) + 4095) / 4096 * 4096;
 }
@@ -104,7 +104,7 @@ int open_file(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
     return IPCMARK_DONE;
 }
 
-// The server makes the file and listens before the client comes.
+// The server creates the file and listens before the client connects.
 int open_in_turn(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     alephzero::use_directory(settings.name);
     if (const int result = end.leads ? IPCMARK_DONE : open_file(end, settings, error))

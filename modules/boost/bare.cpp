@@ -1,4 +1,4 @@
-// A bare program of two message queues of Boost.Interprocess, to compare boost-mq with.
+// A bare program of two message queues of Boost.Interprocess, the baseline for boost-mq.
 #include "shared/c/bare.h"
 
 #include <memory>

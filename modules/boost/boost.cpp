@@ -13,7 +13,7 @@ void remove_names(const char *session) {
 
 namespace {
 
-// The library has headers only: the version that was compiled is the one that runs.
+// The library is header-only: the compiled version is the one that runs.
 const char *library_version() {
     static const std::string text = std::to_string(BOOST_VERSION / 100000) + "." +
                                     std::to_string(BOOST_VERSION / 100 % 1000) + "." +

@@ -1,4 +1,4 @@
-// What the transports over Boost.Interprocess share: the names of their objects, and errors.
+// Shared code of the transports over Boost.Interprocess: the names of their objects, and errors.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -11,15 +11,15 @@
 extern const ipcmark_transport boost_mq;
 extern const ipcmark_transport boost_shm;
 
-// The name of a direction's object. Direction 0 is the leader's to the follower.
+// The name of a direction's object. Direction 0 is from the leader to the follower.
 inline std::string object_name(const char *session, int direction) {
     return std::string(session) + (direction == 0 ? "-0" : "-1");
 }
 
-// Removes the names of the objects, which both ends have opened.
+// Removes the names of the objects, after both ends have opened them.
 void remove_names(const char *session);
 
-// Runs a body that may throw; no exception leaves.
+// Runs a body that may throw; no exception escapes.
 template <typename Body>
 int guarded(ipcmark_error *error, const char *operation, const char *object, Body body) noexcept {
     try {

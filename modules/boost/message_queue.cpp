@@ -5,8 +5,8 @@
 //   and the two conditions.
 // - Copies a message: two, into and out of shared memory.
 // - Blocks: in send and receive, on a condition.
-// - Limits: a queue holds as many messages as it was made for, all in memory from the beginning: 16 MiB of them, at
-//   least 4 and at most 100.
+// - Limits: a queue has a fixed capacity, with all messages in memory from the beginning: 16 MiB of them, at least 4
+//   and at most 100.
 #include "boost.hpp"
 
 #include "shared/c/space.h"

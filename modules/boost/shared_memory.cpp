@@ -1,12 +1,12 @@
 // boost-shm: shared memory with a mutex and a condition variable, all of Boost.Interprocess.
 //
-// - Mechanism: one slot for each direction in one shared_memory_object; a length under the slot's mutex says whether a
-//   message is in it, and its condition variable is notified when that changes.
+// - Mechanism: one slot for each direction in one shared_memory_object; a length under the slot's mutex says if it
+//   contains a message, and its condition variable is notified when that changes.
 // - Kernel objects: one POSIX shared memory object, unlinked once both ends have mapped it; futexes behind mutex and
 //   condition.
 // - Copies a message: none.
-// - Blocks: on the condition. `spin` tries the mutex and looks.
-// - Limits: one message a direction. The mutex is not robust: a process killed while it holds it stops the other.
+// - Blocks: on the condition. `spin` tries the mutex and checks the length.
+// - Limits: one message per direction. The mutex is not robust: a process killed while it holds it blocks the other.
 #include "boost.hpp"
 
 #include "shared/c/space.h"
@@ -30,7 +30,7 @@ using Lock = ipc::scoped_lock<ipc::interprocess_mutex>;
 struct alignas(64) Slot {
     ipc::interprocess_mutex mutex;
     ipc::interprocess_condition changed;
-    size_t len = 0; // Of the message in it; 0 where there is none.
+    size_t len = 0; // The length of the message in it; 0: empty.
 
     void *payload() { return this + 1; }
 };
@@ -57,7 +57,7 @@ ipc::shared_memory_object share(const ipcmark_settings &settings, bool leads) {
     return memory;
 }
 
-// The leader fills every page, so that none faults in the measured loop.
+// The leader writes every page, so that none faults in the measured loop.
 void place(End &end, const ipcmark_settings &settings, bool leads) {
     auto *base = static_cast<unsigned char *>(end.region.get_address());
     auto *other = base + slot_size(settings.payload);
@@ -107,7 +107,7 @@ void close_end(void *end) {
 
 // The hot path -----------------------------------------------------------------------------------
 
-// Waits until the slot is full, or empty; true if the lock is then held.
+// Waits until the slot is full, or empty; if true, the lock is held.
 bool await(Lock &lock, Slot &slot, bool spins, bool full) {
     if (spins)
         return lock.try_lock() && (slot.len != 0) == full;

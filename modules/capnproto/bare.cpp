@@ -1,4 +1,4 @@
-// A bare program of streaming calls of Cap'n Proto RPC, to compare capnp-rpc with.
+// A bare program of streaming calls of Cap'n Proto RPC, the baseline for capnp-rpc.
 #include "link.hpp"
 
 #include "shared/c/bare.h"

@@ -1,11 +1,11 @@
 // capnp-rpc: messages as streaming calls of Cap'n Proto RPC over a Unix domain socket.
 //
-// - Mechanism: two-party RPC in the event loop of kj, which the end's own thread runs. Each end calls the other one's
-//   sink.
+// - Mechanism: two-party RPC in the event loop of kj, which runs on the endpoint's own thread. Each endpoint calls the
+//   other one's sink.
 // - Kernel objects: a pair of Unix stream sockets; the loop's epoll set, eventfd and signalfd.
-// - Copies a message: two, into the kernel and out of it. It is written and read in the library's messages.
+// - Copies a message: two, into the kernel and out of it. It is written and read in place in the library's messages.
 // - Blocks: in epoll_wait(2) within the event loop.
-// - Limits: two ends on one host. The library works within its calls only, and allocates memory for every message.
+// - Limits: two ends on one host. The library works only within its calls, and allocates memory for every message.
 #include "link.hpp"
 
 #include "shared/cpp/description.hpp"
@@ -38,7 +38,7 @@ int fail(ipcmark_error *error, const char *operation, const kj::Exception &excep
     return exception.getType() == kj::Exception::Type::DISCONNECTED ? IPCMARK_PEER_GONE : IPCMARK_FAILED;
 }
 
-// Whatever the library throws is an error of the operation.
+// Converts every exception of the library to an error of the operation.
 template <typename Body> int guarded(ipcmark_error *error, const char *operation, Body body) noexcept {
     try {
         return body();
@@ -70,7 +70,7 @@ int receive_socket(int *own, ipcmark_session *session, ipcmark_error *error) {
     return result;
 }
 
-// The library takes the size of the send buffer for the window of calls that are not answered.
+// The library uses the size of the send buffer as the window of unanswered calls.
 int set_buffer(int socket, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     const int wanted = static_cast<int>(ipcmark::number(settings, "send-buffer", 0));
     if (wanted > 0 && setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &wanted, sizeof wanted) != 0 &&
@@ -132,8 +132,8 @@ int loan(void *end, size_t len, void **room, ipcmark_error *error) {
     });
 }
 
-// A message counts as published once the socket has all of it: the library works within its calls only, and the end may
-// not call it again for long.
+// A message counts as published once the socket has all of it: the library works only within its calls, and the next
+// call may come much later.
 int publish(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     return guarded(error, "send by", [&self] {
@@ -188,7 +188,7 @@ ipcmark_transport describe() {
 const ipcmark_transport rpc = describe();
 const ipcmark_transport *const TRANSPORTS[] = {&rpc};
 
-// A part of the names of the files that the module is linked with.
+// The version is a part of the names of the linked library files.
 const char *library_version() {
     static const std::string version = std::to_string(CAPNP_VERSION_MAJOR) + "." + std::to_string(CAPNP_VERSION_MINOR) +
                                        "." + std::to_string(CAPNP_VERSION_MICRO);

@@ -1,4 +1,4 @@
-# What the ends call of each other: a message is a streaming call of the other end's sink.
+# The interfaces of the endpoints: a message is a streaming call of the other endpoint's sink.
 @0xc2ed65e376f646df;
 
 using Cxx = import "/capnp/c++.capnp";
@@ -8,7 +8,7 @@ interface Sink {
   write @0 (message :Data) -> stream;
 }
 
-# The follower's, which the leader calls once.
+# Implemented by the follower; the leader calls it once.
 interface Exchange {
   connect @0 (leader :Sink) -> (follower :Sink);
 }

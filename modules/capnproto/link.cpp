@@ -8,10 +8,10 @@ namespace {
 
 using ipcmark_capnproto::Exchange;
 
-// Of the words around a message: the call, and where the message lies in it.
+// The words around a message: the call, and the pointer to the message in it.
 constexpr uint64_t HEAD_WORDS = 4;
 
-// A thread can have one event loop, and a process several ends.
+// A thread can have only one event loop, but a process several endpoints.
 std::shared_ptr<kj::AsyncIoContext> event_loop() {
     static std::weak_ptr<kj::AsyncIoContext> shared;
     auto loop = shared.lock();
@@ -28,7 +28,7 @@ kj::Exception closed() {
     return KJ_EXCEPTION(DISCONNECTED, "the other end is closed");
 }
 
-// The follower's: takes the leader's sink, and gives its own.
+// The follower's interface: receives the leader's sink, and returns its own.
 class Follower final : public Exchange::Server {
   public:
     Follower(Sink::Client own, Sink::Client &other, kj::Own<kj::PromiseFulfiller<void>> called)

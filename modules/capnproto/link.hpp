@@ -1,4 +1,4 @@
-// Two ends of Cap'n Proto RPC on one connected socket, each with a sink that the other one calls.
+// Two endpoints of Cap'n Proto RPC on one connected socket, each with a sink that the other one calls.
 #pragma once
 
 #include "exchange.capnp.h"
@@ -14,7 +14,7 @@ namespace capnproto {
 
 using ipcmark_capnproto::Sink;
 
-// Has one message at a time: the library delivers the next streaming call when this one's promise is kept.
+// Holds one message at a time: the library delivers the next streaming call after this one's promise is fulfilled.
 class Inbox final : public Sink::Server {
   public:
     kj::Promise<void> write(WriteContext context) override;
@@ -22,7 +22,7 @@ class Inbox final : public Sink::Server {
     bool is_full() const { return answer.get() != nullptr; }
     capnp::Data::Reader message() const { return taken; }
 
-    // Answers the call, which gives its memory back.
+    // Answers the call, which frees its memory.
     void empty();
 
   private:
@@ -30,24 +30,24 @@ class Inbox final : public Sink::Server {
     kj::Own<kj::PromiseFulfiller<void>> answer;
 };
 
-// Functions throw kj::Exception, also where the other end is gone.
+// The functions throw kj::Exception, also if the other end is gone.
 class Link {
   public:
-    // Owns the socket from now on.
+    // Takes the ownership of the socket.
     Link(int socket, bool leads, bool sleeps);
     KJ_DISALLOW_COPY(Link);
 
-    // Each end gets the other one's sink; both call it at the same time.
+    // Exchanges the sinks of both endpoints; both call it at the same time.
     void connect();
 
-    // The memory of a new message. One that was begun and not sent is given up.
+    // The memory of a new message. An unfinished earlier one is discarded.
     kj::ArrayPtr<kj::byte> begin(size_t len);
 
-    // Calls with the message that was begun.
+    // Sends the message that was begun.
     void send();
 
-    // Whether the socket has all that was sent; whether the window of unanswered calls has room for one more; whether
-    // there is a message. They poll once, or sleep until it is true.
+    // True if the socket has everything that was sent; if the window of unanswered calls has room for another; if there
+    // is a message. They poll once, or sleep until it is true.
     bool is_flushed() {
         return await([this] { return client->getCurrentQueueCount() == 0; });
     }
@@ -60,7 +60,7 @@ class Link {
 
     capnp::Data::Reader message() const { return inbox.message(); }
 
-    // Gives the memory of the message back, and answers its call.
+    // Frees the message's memory, and answers its call.
     void release();
 
   private:
@@ -80,8 +80,8 @@ class Link {
     }
 
     void throw_failure() const;
-    // Runs all that is ready, without looking for more. Whatever makes something ready calls it, so that the event loop
-    // never sleeps on work.
+    // Runs everything that is ready, without polling for more. Every function that makes something ready calls it, so
+    // that the event loop never sleeps with work pending.
     void run();
     void lead();
     void follow();
@@ -96,7 +96,7 @@ class Link {
     Sink::Client other;
     kj::Own<capnp::TwoPartyClient> client;
     kj::Maybe<capnp::StreamingRequest<Sink::WriteParams>> request;
-    // Last, so that no callback outlives what it writes to.
+    // Last, so that no callback outlives the fields that it writes to.
     kj::Promise<void> window, hang_up;
 };
 

@@ -1,17 +1,17 @@
 // cpp-ipc-channel, cpp-ipc-route: lock-free queues of cpp-ipc, one object for each direction.
 //
-// Fan-out: each message of the leader's object reaches all its receivers. Followers send their answers into one
-// channel, which has many writers, in both rows.
+// Fan-out: each message of the leader's object reaches all its receivers. In both rows, followers send their answers
+// into one channel, which allows many writers.
 //
 // - Mechanism: a ring of 256 slots in shared memory. A message of up to 64 bytes lies in a slot; for a larger one the
-//   slot names one of 32 chunks, which both directions share.
-// - Kernel objects: shared memory objects that begin with the session's name, made when a size is first sent; the
-//   leader removes them when both ends have closed.
-// - Copies a message: one, into shared memory; a small one is copied out, too.
-// - Blocks: in try_send and recv, after some rounds of polling of the library's own, 100 ms at most: that is `hybrid`.
-//   It has no call that sleeps at once.
-// - Limits: `send` overwrites messages that were not read for a while, so `try_send` is used, and no more messages are
-//   under way than there are chunks for.
+//   slot refers to one of 32 chunks, which both directions share.
+// - Kernel objects: shared memory objects whose names begin with the session's name, made when a size is first sent;
+//   the leader removes them after both ends have closed.
+// - Copies a message: one, into shared memory; a small one is also copied out.
+// - Blocks: in try_send and recv, after some polls by the library itself, 100 ms at most: that is `hybrid`. It has no
+//   call that sleeps at once.
+// - Limits: `send` overwrites messages that were not read for a while, so `try_send` is used, with no more unread
+//   messages than there are chunks.
 #include "shared/c/space.h"
 #include "shared/cpp/budget.hpp"
 #include "shared/cpp/description.hpp"
@@ -32,11 +32,11 @@ namespace {
 constexpr uint64_t LONGEST_SLEEP_MS = 100;
 constexpr std::chrono::seconds CLOSED_WITHIN{2};
 
-// Messages that fit in a slot, how many of them may be under way, and how many in chunks: both directions share 32 of
-// those, and each end may hold one more.
+// The largest message in a slot, and the most unread messages in slots and in chunks: both directions share 32 chunks,
+// and each endpoint may hold one more.
 constexpr uint64_t SLOT_BYTES = 64, SLOT_DEPTH = 64, CHUNK_DEPTH = 12;
 
-// The answers of several followers in one channel, which has chunks of its own.
+// The most unread answers of several followers in one channel, which has its own chunks.
 constexpr uint64_t SLOT_ANSWERS = 128, CHUNK_ANSWERS = 24;
 constexpr uint32_t MOST_FOLLOWERS = 16;
 
@@ -47,8 +47,8 @@ template <typename Channel> struct End {
     uint32_t followers;
     uint32_t peers = 0;
     ipcmark::FlowControl flows[MOST_FOLLOWERS]{}; // One for each peer.
-    std::unique_ptr<Channel> out{}, in{};         // Several followers have no `out`, and their leader no `in`, but
-    std::unique_ptr<ipc::channel> answers{};      // this and a bound on what all of them have under way.
+    std::unique_ptr<Channel> out{}, in{};         // Several followers have no `out`, and their leader no `in`:
+    std::unique_ptr<ipc::channel> answers{};      // they use this, and a common budget.
     ipcmark::Budget budget{};
     ipc::buff_t taken{};
 
@@ -71,7 +71,7 @@ uint64_t answers_for(const ipcmark_settings &settings) {
     return std::max<uint64_t>(std::min((8u << 20) / settings.payload, CHUNK_ANSWERS), settings.subscribers);
 }
 
-// Removes everything whose name begins with the session's.
+// Removes all objects whose names begin with the session's name.
 void remove_names(const std::string &session) {
     DIR *directory = opendir("/dev/shm");
     if (!directory)
@@ -97,7 +97,7 @@ template <typename Channel> void close_end(void *end) {
     delete self;
 }
 
-// All ends have made their objects; waits until each has found the others' receivers.
+// All endpoints have made their objects; waits until each has found the others' receivers.
 template <typename Channel> int connect(End<Channel> &end, ipcmark_error *error) {
     const auto is_connected = [&] {
         return end.answers_many() ? end.answers->wait_for_recv(1, LONGEST_SLEEP_MS)
@@ -108,8 +108,8 @@ template <typename Channel> int connect(End<Channel> &end, ipcmark_error *error)
     return IPCMARK_DONE;
 }
 
-// The library keeps chunks mapped to the end of the process, by name: under a name that was used before it would find
-// chunks that were removed. So each opening has a number, which the leader counts.
+// The library keeps chunks mapped by name until the process ends: under a reused name it would find removed chunks. So
+// each opening gets a number, which the leader counts.
 int agree_on_number(bool leads, unsigned *number, ipcmark_session *session, ipcmark_error *error) {
     static unsigned opened = 0;
     size_t len = sizeof *number, none = 0;
@@ -131,7 +131,7 @@ int open_flows(End<Channel> &end, const ipcmark_settings &settings, ipcmark_sess
     return end.followers > 1 ? end.budget.open(end.leads, answers_for(settings), session, error) : IPCMARK_DONE;
 }
 
-// Chunks belong to a prefix, not to a name: two directions under one would take each other's.
+// Chunks belong to a prefix, not to a name: two directions with one prefix would use each other's chunks.
 template <typename Channel> bool make_objects(End<Channel> &end, const std::string &start) {
     const std::string there = start + "-there", back = start + "-back";
     const std::string &to = end.leads ? there : back, &from = end.leads ? back : there;
@@ -255,7 +255,7 @@ const ipcmark_transport *const TRANSPORTS[] = {&channel, &route};
 } // namespace
 
 const struct ipcmark_module *ipcmark_module(void) {
-    // The library has no function for its version, and nothing else tells it.
+    // The library has no function for its version, and no other source of it.
     static const auto module = ipcmark::describe_module("cpp-ipc", nullptr, TRANSPORTS);
     return &module;
 }

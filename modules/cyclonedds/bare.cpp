@@ -1,5 +1,4 @@
-// A bare program of Cyclone DDS over UDP, to compare cyclonedds with. The settings are those of the module, and so is
-// the way to wait.
+// A bare program of Cyclone DDS over UDP, the baseline for cyclonedds. It has the module's settings and way to wait.
 #include "shared/c/bare.h"
 
 #include "domain.hpp"
@@ -21,7 +20,7 @@ cyclonedds_module::Config configure(const bare &bare) {
     return cyclonedds_module::configure(false, settings);
 }
 
-// The leader chooses its address and tells the follower.
+// The leader chooses its address and sends it to the follower.
 cyclonedds_module::LeaderAddress agree_on_address(const bare &bare, const cyclonedds_module::Config &config) {
     auto leader = bare.leads ? cyclonedds_module::choose_address(config) : cyclonedds_module::LeaderAddress{};
     const bool agreed = bare.leads ? write(bare.peer, &leader, sizeof leader) == sizeof leader

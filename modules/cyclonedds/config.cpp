@@ -11,11 +11,11 @@ using ipcmark::value;
 
 namespace {
 
-// The bytes that a history may take, and the fewest and most messages that it holds.
+// The memory limits of a history, and its minimum and maximum number of messages.
 constexpr uint64_t HISTORY_BYTES = 32 << 20, SHARED_BYTES = 8 << 20;
 constexpr uint64_t LEAST_HISTORY = 8, LEAST_SHARED = 2;
 constexpr uint64_t MOST_HISTORY = 1000, MOST_SHARED = 128;
-// The messages that iceoryx keeps for a reader, whatever the number of its writers.
+// The messages that iceoryx keeps for a reader, however many writers it has.
 constexpr uint32_t MOST_READ = 250;
 constexpr uint32_t DOMAINS = 233;
 

@@ -1,14 +1,14 @@
 // cyclonedds, cyclonedds-iceoryx: Eclipse Cyclone DDS between processes.
 //
-// - Mechanism: each process has a participant with a writer on one topic and a reader on the other. Between them lies
-//   UDP on the loopback interface, or the shared memory of iceoryx's daemon, which the leader starts with a pool for
-//   the payload and ends again.
+// - Mechanism: each process has a participant with a writer on one topic and a reader on the other, over UDP on the
+//   loopback interface, or over the shared memory of iceoryx's daemon, which the leader starts with a pool for the
+//   payload and ends.
 // - Kernel objects: UDP sockets; threads of the library. With iceoryx also the daemon's shared memory and sockets, and
 //   semaphores.
-// - Copies a message: none with iceoryx; over UDP five: into the library's form, into the kernel, out of it, together
-//   from its datagrams, into the end's buffer.
+// - Copies a message: none with iceoryx; over UDP five: into the library's format, into the kernel, out of it, from the
+//   datagrams into one piece, into the endpoint's buffer.
 // - Blocks: in a waitset, for data. A full history is a timeout of write.
-// - Limits: with iceoryx the daemon's names are fixed, so outside a sandbox there is one session a machine.
+// - Limits: with iceoryx the daemon's names are fixed, so without a sandbox a machine can have only one session.
 #include "domain.hpp"
 #include "endpoint.hpp"
 #include "log.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-// The context of the transport that shares memory; that of the other is null.
+// The context of the transport that shares memory; the other one has null.
 constexpr bool SHARES = true;
 
 // The library reads a profile when it makes a domain.
@@ -67,7 +67,7 @@ void close_end(void *opened) {
     tear_down(end);
 }
 
-// A code of the library's as a result of the contract. A full history is a timeout.
+// Converts a code of the library to a result of the contract. A full history is a timeout.
 int outcome(dds_return_t code, ipcmark_error *error, const char *operation) {
     if (code >= 0)
         return IPCMARK_DONE;
@@ -97,7 +97,7 @@ int take_copy(void *end, const void **message, size_t *len, ipcmark_error *error
     if (count <= 0)
         return count == 0 ? IPCMARK_WOULD_BLOCK : outcome(count, error, "take");
     self.may_hold_more = true;
-    // A sample that tells of a writer's end carries no message.
+    // A sample that reports the end of a writer contains no message.
     if (!info.valid_data)
         return IPCMARK_WOULD_BLOCK;
     *message = taken.content._buffer;
@@ -160,7 +160,7 @@ int take_in_place(void *end, const void **message, size_t *len, ipcmark_error *e
     if (count <= 0)
         return count == 0 ? not_now(self, error) : outcome(count, error, "take");
     self.may_hold_more = true;
-    // A sample that tells of a writer's end carries no message.
+    // A sample that reports the end of a writer contains no message.
     if (!info.valid_data) {
         drop_taken(self);
         return IPCMARK_WOULD_BLOCK;

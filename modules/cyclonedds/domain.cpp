@@ -11,7 +11,7 @@ namespace cyclonedds_module {
 
 namespace {
 
-// The settings that a profile can change. Datagrams are as large as UDP allows, so that a message of 4 MiB is cut
+// The settings that a profile can change. Datagrams are as large as UDP allows, so that a message of 4 MiB is split
 // into few; the watermarks make a writer keep as many messages as a reader does.
 std::string tuning(const Config &config) {
     const uint64_t kept = config.history * (config.payload + 64);
@@ -29,7 +29,7 @@ std::string tuning(const Config &config) {
     return xml.str();
 }
 
-// The settings that keep the session apart from all other programs.
+// The settings that isolate the session from all other programs.
 std::string isolation(const Config &config, const LeaderAddress &leader) {
     std::ostringstream xml;
     xml << "<CycloneDDS><Domain><General><Interfaces><NetworkInterface address=\"" << config.host << "\"/></Interfaces>"
@@ -44,7 +44,7 @@ std::string isolation(const Config &config, const LeaderAddress &leader) {
     return xml.str();
 }
 
-// The library reads a list, in which later settings replace earlier ones.
+// The library reads a list in which later settings override earlier ones.
 std::string configuration(const Config &config, const LeaderAddress &leader) {
     if (config.profile.empty())
         return tuning(config) + "," + isolation(config, leader);

@@ -15,7 +15,7 @@ namespace cyclonedds_module {
 namespace {
 
 constexpr std::chrono::seconds MATCHED_WITHIN(8);
-// The longest sleep of an end that waits for room in a full history.
+// The longest sleep of an endpoint that waits for room in a full history.
 constexpr dds_duration_t LONGEST_SLEEP = DDS_MSECS(100);
 
 static_assert(offsetof(FixedMessage, bytes) == FIXED_HEAD, "a message is aligned as a plain program's would be");
@@ -35,11 +35,11 @@ std::string topic_name(const Config &config, const char *direction) {
     return name;
 }
 
-// The descriptor that the IDL compiler would write for a struct of two numbers and an array of octets. It cannot:
-// the array's length is known only now.
+// The descriptor that the IDL compiler would generate for a struct of two numbers and an array of octets. It cannot,
+// because the array's length is known only at run time.
 dds_entity_t make_fixed_topic(dds_entity_t participant, const char *name, uint64_t payload) {
     const auto octets = static_cast<uint32_t>((payload + 3) / 4 * 4);
-    // NOLINTBEGIN(bugprone-suspicious-enum-usage): the library has the bits of an operation in several enums.
+    // NOLINTBEGIN(bugprone-suspicious-enum-usage): the library defines the bits of an operation in several enums.
     const uint32_t ops[] = {
         DDS_OP_ADR | DDS_OP_TYPE_4BY,
         offsetof(FixedMessage, len),
@@ -67,7 +67,7 @@ dds_entity_t make_fixed_topic(dds_entity_t participant, const char *name, uint64
         {},                    // type_mapping
         0,                     // restrict_data_representation
     };
-    // The library copies all of that.
+    // The library copies all of it.
     return dds_create_topic(participant, &descriptor, name, nullptr, nullptr);
 }
 
@@ -89,8 +89,9 @@ struct Qos {
     ~Qos() { dds_delete_qos(qos); }
 };
 
-// The policies that a writer and a reader have in common. Over UDP a history keeps all, so that a full one makes the
-// writer wait; one that keeps the last would drop. The library shares memory only with histories that keep the last.
+// The policies that a writer and a reader have in common. Over UDP a history keeps all messages, so that a full one
+// makes the writer wait; one that keeps the last would drop. The library shares memory only with histories that keep
+// the last.
 void set_common(const Config &config, dds_qos_t *qos) {
     // A leader's reader keeps the messages of every follower in one history.
     const auto depth = static_cast<int32_t>(config.history * (config.leads ? config.followers : 1));
@@ -119,7 +120,7 @@ dds_entity_t make_reader(End &end, dds_entity_t topic, const dds_qos_t *qos) {
     return created(reader, "a reader of Cyclone DDS");
 }
 
-// A waitset that does not sleep while the reader holds a message.
+// A waitset that does not sleep while the reader has a message.
 dds_entity_t make_waitset(dds_entity_t participant, dds_entity_t reader) {
     const dds_entity_t set = created(dds_create_waitset(participant), "a waitset of Cyclone DDS");
     const dds_entity_t condition =

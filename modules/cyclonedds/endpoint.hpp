@@ -1,4 +1,4 @@
-// One end: a participant with a writer on one topic and a reader on the other.
+// One endpoint: a participant with a writer on one topic and a reader on the other.
 #pragma once
 
 #include "config.hpp"
@@ -17,8 +17,8 @@ struct ddsi_serdata;
 
 namespace cyclonedds_module {
 
-// A message of cyclonedds-iceoryx as it lies in shared memory. Its type has a fixed size, because the library lends
-// shared memory for no other: room for `payload` bytes, of which a shorter message fills some.
+// A message of cyclonedds-iceoryx in shared memory. Its type has a fixed size, because the library lends shared memory
+// for no other: room for `payload` bytes, which a shorter message fills partly.
 struct FixedMessage {
     uint32_t len;
     uint32_t sender; // A follower's number; the leader's is 0.
@@ -29,21 +29,21 @@ constexpr uint32_t FIXED_HEAD = 8;
 
 struct End {
     Config config;
-    // Counts what the library reports, so that an end can poll without the reader's locks: one that takes in a loop
-    // holds them nearly always, and the library's threads starve behind it.
+    // The number of arrivals that the library reported. With it an endpoint polls without the reader's locks: takes in
+    // a loop would hold them nearly always, and starve the library's threads.
     std::atomic<uint64_t> arrivals{0};
-    uint64_t seen_arrivals = 0; // The count when the reader was last asked.
-    bool may_hold_more = true;  // The reader may hold a message that was reported before.
+    uint64_t seen_arrivals = 0; // The count at the last take.
+    bool may_hold_more = true;  // The reader may have an earlier reported message.
     dds_entity_t participant = 0, writer = 0, reader = 0, waitset = 0;
 
-    // Of cyclonedds, which copies messages.
+    // Used by cyclonedds, which copies messages.
     std::vector<unsigned char> incoming;
-    // Of cyclonedds-iceoryx, which does not.
+    // Used by cyclonedds-iceoryx, which does not copy.
     std::unique_ptr<ipcmark::Client> daemon;
     void *on_loan = nullptr;
     ddsi_serdata *taken = nullptr;
 
-    // This end's own reference while it is open: threads of the library may hold another after it closed.
+    // This endpoint's own reference while it is open: threads of the library may hold another after it closed.
     std::shared_ptr<End> self;
 
     explicit End(Config config);
@@ -52,13 +52,12 @@ struct End {
 
     // Makes the topics, the writer and the reader.
     void make_endpoints();
-    // Waits until every other end is matched.
+    // Waits until all other endpoints are matched.
     void match();
-    // How many readers and how many writers of other ends are matched.
+    // The numbers of readers and of writers of other endpoints that are matched.
     std::pair<uint32_t, uint32_t> matched() const;
 
-    // True if the reader is to be asked: a message was reported, or the last time brought one, behind which there
-    // may be another.
+    // True if a take is due: a message was reported, or the last take got one, after which there may be another.
     bool may_have_message() {
         if (!config.polls)
             return true;

@@ -9,7 +9,7 @@ namespace cyclonedds_module {
 
 namespace {
 
-// Threads of the library log too.
+// Threads of the library also log.
 std::mutex mutex;
 std::string logged;
 

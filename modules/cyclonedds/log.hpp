@@ -1,14 +1,14 @@
-// The library's log: its errors are kept instead of printed.
+// The library's log: its errors are stored instead of printed.
 #pragma once
 
 #include <string>
 
 namespace cyclonedds_module {
 
-// Takes the log over for the rest of the process.
+// Redirects the log for the lifetime of the process.
 void capture_log();
 
-// The library's last error since the call before, or `otherwise`.
+// The library's last error since the previous call, or `otherwise`.
 std::string last_error(const std::string &otherwise);
 
 } // namespace cyclonedds_module

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds CLOSED_WITHIN{2};
 
-// The bytes before a message in a chunk: the library's own head, which is aligned, and ours.
+// The bytes before a message in a chunk: the library's own header, which is aligned, and ours.
 constexpr size_t CHUNK_HEAD = 64 + sizeof(iceoryx_header_t) + FIXED_HEAD;
 
 using SharedEnd = std::shared_ptr<End>;
@@ -37,15 +37,15 @@ void note_all(const Config &config, ipcmark_session *session) {
     note(session, "datagrams", "65500 bytes at most");
 }
 
-// Chunks for every end: its history full, one on loan, one that the publisher keeps, two to spare. The size of a chunk
-// must be a multiple of 32.
+// The number of chunks covers for every endpoint: its full history, one on loan, one that the publisher keeps, two
+// spare. The size of a chunk must be a multiple of 32.
 ipcmark::Pool pool_for(const Config &config) {
     const uint64_t ends = 1 + config.followers;
     return {(config.payload + CHUNK_HEAD + 31) / 32 * 32, ends * (config.history + 4)};
 }
 
-// Makes all entities of the library. With iceoryx that asks its daemon: if the call is abandoned, its thread keeps its
-// reference to the end.
+// Makes all entities of the library. With iceoryx this calls its daemon: if the call is abandoned, its thread keeps a
+// reference to the endpoint.
 void make_entities(const SharedEnd &end, const LeaderAddress &leader, ipcmark_error *error) {
     const auto make = [end, leader] {
         end->participant = make_participant(end->config, leader);
@@ -62,7 +62,7 @@ void lead(const SharedEnd &end, ipcmark_session *session, ipcmark_error *error) 
     make_entities(end, leader, error);
     for (uint32_t peer = 0; peer < session->peers; peer++)
         require(session->send(session, peer, &leader, sizeof leader, nullptr, 0, error));
-    // A follower that fails is noticed here at once, not after the time limit of match.
+    // Detects a failed follower at once, not after the time limit of match.
     for (uint32_t peer = 0; peer < session->peers; peer++) {
         size_t none = 0, len = 0;
         require(session->receive(session, peer, nullptr, &len, nullptr, &none, error));
@@ -87,8 +87,8 @@ void delete_entities(End &end) {
         delete_domain(end.participant);
 }
 
-// The library joins its own threads, which may wait for a process that is dead; and it cannot give anything back to an
-// iceoryx daemon that is gone. True if all entities were deleted.
+// The library joins its own threads, which may wait for a dead process; and it cannot return memory to an iceoryx
+// daemon that is gone. True if all entities were deleted.
 bool delete_within_limit(const SharedEnd &end) {
     const auto deadline = std::chrono::steady_clock::now() + CLOSED_WITHIN;
     const auto is_possible = [&] { return !end->daemon || !end->daemon->is_daemon_gone(); };
@@ -120,7 +120,7 @@ void tear_down(const SharedEnd &end) {
     const bool is_deleted = delete_within_limit(end);
     if (end->daemon)
         end->daemon->close(is_deleted);
-    // A reference that is never dropped: threads of the library use the end until the process ends.
+    // A reference that is never dropped: threads of the library use the endpoint until the process ends.
     if (!is_deleted)
         static_cast<void>(new SharedEnd(end));
 }

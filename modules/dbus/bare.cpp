@@ -1,4 +1,4 @@
-// A bare program of two connections of sd-bus over a pair of sockets, to compare dbus-direct with.
+// A bare program of two connections of sd-bus over a pair of sockets, the baseline for dbus-direct.
 #include "shared/c/bare.h"
 
 #include <poll.h>

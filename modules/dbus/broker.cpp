@@ -19,20 +19,21 @@ namespace dbus {
 namespace {
 
 constexpr const char *PROGRAM = "dbus-broker";
-// Debian enables its services.
+// Debian's package enables its services.
 constexpr const char *REMEDY = "apt install dbus-broker, which makes it the machine's own bus too";
 constexpr const char *OBJECT = "/org/bus1/DBus/Broker", *INTERFACE = "org.bus1.DBus.Broker";
 constexpr const char *LISTENER = "/org/bus1/DBus/Listener/0";
 constexpr uint64_t ANSWERED_WITHIN_US = 8'000'000;
 
-// What it holds for a user: as much as Debian's dbus-daemon for a client of a session.
+// The broker's byte limit for a user: as much as Debian's dbus-daemon allows a client of a session
+// bus.
 constexpr const char *MOST_BYTES = "1000000000";
 
-// Who may connect, own names, send and receive.
+// The types of the rules for connecting, owning names, sending and receiving.
 #define RULES "bta(btbs)a(btssssuutt)a(btssssuutt)"
 #define POLICY "a(u(" RULES "))a(buu(" RULES "))a(ss)bs"
 
-// This user may do everything, and nobody else connect.
+// This user may do everything, and nobody else may connect.
 int append_policy(sd_bus_message *message) {
     int code = sd_bus_message_open_container(message, 'v', "(" POLICY ")");
     if (code >= 0)
@@ -69,7 +70,7 @@ int Broker::start(const std::string &directory, ipcmark_error *error) {
     return result;
 }
 
-// The program gets its end under the same number.
+// The program inherits its end under the same number.
 int Broker::run(int controllers_end, ipcmark_error *error) {
     sd_id128_t id;
     char machine[SD_ID128_STRING_MAX];

@@ -1,4 +1,4 @@
-// dbus-broker without its launcher, which wants systemd: the leader is its controller.
+// dbus-broker without its launcher, which requires systemd: the leader is its controller.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -16,10 +16,10 @@ class Broker {
     Broker &operator=(const Broker &) = delete;
     ~Broker();
 
-    // Starts it, and hands it a socket that listens in the directory.
+    // Starts it, and passes it a listening socket in the directory.
     int start(const std::string &directory, ipcmark_error *error);
 
-    // As sd-bus takes it.
+    // In the format of sd-bus.
     const std::string &address() const { return listens; }
 
   private:
@@ -28,7 +28,7 @@ class Broker {
     int add_listener(int listener, ipcmark_error *error);
 
     ipcmark::Program program;
-    sd_bus *controller = nullptr; // It ends where this hangs up.
+    sd_bus *controller = nullptr; // The broker ends when this closes.
     std::string socket, listens;
 };
 

@@ -1,5 +1,5 @@
-// Set-up of an end of a row with a bus: the leader starts the bus, every end connects with it and learns the others'
-// names.
+// Set-up of an endpoint of a row with a bus: the leader starts the bus, every endpoint connects to it and learns the
+// others' names.
 #include "endpoint.hpp"
 
 #include "shared/c/address.h"
@@ -12,7 +12,7 @@ namespace dbus {
 
 namespace {
 
-// The bus dies with the leader.
+// The leader's death ends the bus.
 Other told(const Bus &bus, bool leads) {
     if (leads)
         return {bus.program, "it has ended, or closed the connection", IPCMARK_FAILED};
@@ -22,7 +22,7 @@ Other told(const Bus &bus, bool leads) {
 constexpr size_t LEAST_UNDER_WAY = 1u << 20;
 constexpr size_t NAME_BYTES = 64;
 
-// Room for one message that is read while the one before is delivered.
+// Room for one message that is read while the previous one is delivered.
 size_t bytes_under_way(const ipcmark_settings &settings) {
     return std::max<size_t>(LEAST_UNDER_WAY, 2 * settings.payload);
 }
@@ -49,7 +49,8 @@ int receive_name(ipcmark_session *session, uint32_t peer, std::string *name, ipc
     return result;
 }
 
-// To one follower the leader sends by its name. What goes to several has no destination: they have asked for it.
+// The leader sends to a single follower by its name. Messages for several have no destination: the followers subscribe
+// to them.
 int meet_followers(End &end, const std::string &address, ipcmark_session *session, ipcmark_error *error) {
     ipcmark_addresses bus = {"", ""};
     std::snprintf(bus.there, sizeof bus.there, "%s", address.c_str());

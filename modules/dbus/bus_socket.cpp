@@ -10,7 +10,8 @@
 
 namespace dbus {
 
-// Everything but letters, digits and a few others is written as %XX in an address, which so needs no escape in XML.
+// In an address, everything but letters, digits and a few other characters is written as %XX; so it needs no escape in
+// XML.
 std::string address_of(const std::string &path) {
     constexpr const char *DIGITS = "0123456789abcdef";
     std::string text = "unix:path=";

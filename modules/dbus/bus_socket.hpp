@@ -7,7 +7,7 @@
 
 namespace dbus {
 
-// As sd-bus and a bus take it.
+// In the format of sd-bus and a bus.
 std::string address_of(const std::string &path);
 
 int listen_at(const std::string &path, int *listener, ipcmark_error *error);

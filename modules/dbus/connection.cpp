@@ -17,10 +17,10 @@ namespace {
 
 constexpr const char *PATH = "/ipcmark", *INTERFACE = "ipcmark.Transport", *MEMBER = "Message";
 constexpr const char *BUS = "org.freedesktop.DBus", *BUS_PATH = "/org/freedesktop/DBus";
-// The sender of what sd-bus tells its own process.
+// The sender of sd-bus's messages to its own process.
 constexpr const char *LOCAL = "org.freedesktop.DBus.Local";
 
-// What may have come while a publication waited.
+// The limits of the messages that may arrive while a publication waits.
 constexpr size_t ARRIVED_BYTES = 8u << 20;
 constexpr size_t LEAST_ARRIVED = 2, MOST_ARRIVED = 1024;
 
@@ -61,7 +61,7 @@ int Connection::fail(ipcmark_error *error, const char *operation, int code) cons
     return other.result;
 }
 
-// Nobody asks for descriptors with a message.
+// No message needs descriptors.
 int Connection::configure(ipcmark_error *error) {
     int code = sd_bus_new(&bus);
     if (code >= 0)
@@ -118,7 +118,7 @@ int Connection::subscribe(ipcmark_error *error) {
 }
 
 int Connection::speak_to(const std::string &name, ipcmark_error *error) {
-    // It comes from another process, and becomes a part of a rule.
+    // It comes from another process, and becomes a part of a match rule.
     if (name.find_first_not_of(":.0123456789") != std::string::npos)
         return ipcmark_fail(error, "speak to", "the other process", "it told no name of the bus", nullptr);
     destination = name;
@@ -127,7 +127,7 @@ int Connection::speak_to(const std::string &name, ipcmark_error *error) {
                      error);
 }
 
-// Both ends speak while they authenticate, so both must be awake.
+// Both ends send while they authenticate, so both must be awake.
 int Connection::await_ready(ipcmark_error *error) {
     const auto deadline = std::chrono::steady_clock::now() + ipcmark::CONNECTED_WITHIN;
     int code = 0;
@@ -164,7 +164,7 @@ int Connection::loan(size_t len, void **room, ipcmark_error *error) {
     return code < 0 ? fail(error, "make a message for", code) : IPCMARK_DONE;
 }
 
-// What the socket does not take at once sd-bus keeps, without a bound: so one message at a time is sent.
+// sd-bus queues everything that the socket does not accept at once, without a bound; so one message at a time is sent.
 int Connection::publish(ipcmark_error *error) {
     if (!is_sending) {
         const int code = sd_bus_send(bus, lent.get(), nullptr);
@@ -182,7 +182,7 @@ int Connection::publish(ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-// One step of sd-bus, which can also bring a message in.
+// One step of sd-bus, which can also receive a message.
 int Connection::write_rest(ipcmark_error *error) {
     if (!spins)
         if (const int result = sleep_until_written(error))
@@ -206,7 +206,7 @@ int Connection::sleep_until_written(ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-// The next message of the other end, or WOULD_BLOCK.
+// The next message of the peer, or WOULD_BLOCK.
 int Connection::next(Message *message, ipcmark_error *error) {
     for (;;) {
         sd_bus_message *came = nullptr;
@@ -223,7 +223,7 @@ int Connection::next(Message *message, ipcmark_error *error) {
     }
 }
 
-// Of a message that is not the other end's: whether one can go on after it.
+// Checks a message that is not the peer's: DONE if the connection can continue.
 int Connection::judge(sd_bus_message *message, ipcmark_error *error) const {
     if (sd_bus_message_is_signal(message, LOCAL, "Disconnected") > 0)
         return fail(error, "receive from", -ECONNRESET);

@@ -1,4 +1,4 @@
-// A connection of sd-bus, and the signals with bytes that go over it.
+// A connection of sd-bus that exchanges signals with bytes.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -16,14 +16,14 @@ struct Unref {
 };
 using Message = std::unique_ptr<sd_bus_message, Unref>;
 
-// What is said where a connection ends.
+// The error to report when a connection ends.
 struct Other {
     const char *object, *cause;
     int result; // IPCMARK_FAILED or IPCMARK_PEER_GONE
 };
 
-// Messages that came while a publication waited for room, in order: sd-bus reads and writes in one call. The sum of
-// messages is bounded; where it is full, the publication waits for a take.
+// Messages that arrived while a publication waited for room, in order: sd-bus reads and writes in one call. Their
+// number is bounded; when it is reached, the publication waits for a take.
 class Arrived {
   public:
     explicit Arrived(size_t most) : messages(most) {}
@@ -42,25 +42,25 @@ class Connection {
     Connection(size_t payload, bool spins, const Other &other);
     Connection(const Connection &) = delete;
     Connection &operator=(const Connection &) = delete;
-    // What was not written is dropped: nobody waits for it any more.
+    // Unwritten messages are dropped: nobody waits for them any more.
     ~Connection();
 
-    // Speaks with the peer at the other end of the socket, which becomes the connection's own.
+    // Connects to the peer at the other end of the socket, and takes the ownership of the socket.
     int open_socket(int socket, bool serves, ipcmark_error *error);
 
-    // Connects with a bus.
+    // Connects to a bus.
     int open_bus(const std::string &address, ipcmark_error *error);
 
     // This connection's name on its bus.
     std::string unique_name() const;
 
-    // Asks the bus for what others send to nobody in particular.
+    // Subscribes to messages on the bus that have no destination.
     int subscribe(ipcmark_error *error);
 
-    // From then on messages go to the connection with this name. Once that is gone from the bus, so is the peer.
+    // Sends messages to the connection with this name from now on. When that leaves the bus, the peer is gone.
     int speak_to(const std::string &name, ipcmark_error *error);
 
-    // The bytes that the socket holds on their way out.
+    // The size of the socket's send buffer.
     std::string socket_buffer() const;
 
     int loan(size_t len, void **room, ipcmark_error *error);
@@ -84,7 +84,7 @@ class Connection {
     sd_bus *bus = nullptr;
     const Other other;
     const bool spins;
-    std::string destination; // Or "": the peer, or whoever asked for it.
+    std::string destination; // Or "": the peer, or all subscribers.
     bool is_sending = false;
     Message lent, taken;
     Arrived arrived;

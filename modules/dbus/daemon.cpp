@@ -19,14 +19,15 @@ namespace {
 constexpr const char *PROGRAM = "dbus-daemon", *REMEDY = "apt install dbus-daemon";
 constexpr std::chrono::milliseconds READY_WITHIN{8000};
 
-// The largest message of the protocol, and what a session's bus of Debian lets wait for a client.
+// The largest message of the protocol, and the bytes that Debian's session bus lets wait for a
+// client.
 constexpr size_t LARGEST_MESSAGE = 128u << 20, MOST_FOR_A_CLIENT = 1'000'000'000;
 
 std::string limit(const char *name, size_t value) {
     return std::string("  <limit name=\"") + name + "\">" + std::to_string(value) + "</limit>\n";
 }
 
-// A bus of the user's own, that starts no services.
+// A bus for this user only, which starts no services.
 bool write_config(const std::string &path, const std::string &address, size_t bytes_under_way) {
     std::ofstream file(path);
     file << "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n"
@@ -47,7 +48,7 @@ bool write_config(const std::string &path, const std::string &address, size_t by
     return file.good();
 }
 
-// It looks up who connects, and hangs up where that user is not known.
+// The daemon looks up the user of a client, and closes the connection if that user is unknown.
 int check_user(ipcmark_error *error) {
     if (getpwuid(geteuid()))
         return IPCMARK_DONE;

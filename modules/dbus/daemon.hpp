@@ -1,4 +1,4 @@
-// dbus-daemon, started for one end of a leader and ended with it.
+// dbus-daemon, started and ended with an endpoint of a leader.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -14,11 +14,11 @@ class Daemon {
     Daemon &operator=(const Daemon &) = delete;
     ~Daemon();
 
-    // Starts it with a configuration of its own, and waits until it listens at a socket in the directory. A client that
-    // has so many bytes in it waits before it sends more.
+    // Starts it with its own configuration, and waits until it listens at a socket in the directory. A client with this
+    // many bytes in it waits before it sends more.
     int start(const std::string &directory, size_t bytes_under_way, ipcmark_error *error);
 
-    // As sd-bus takes it.
+    // In the format of sd-bus.
     const std::string &address() const { return listens; }
 
   private:
@@ -26,7 +26,7 @@ class Daemon {
     std::string socket, listens;
 };
 
-// Whether the program is there.
+// Checks that the program is installed.
 int find_daemon(ipcmark_error *error);
 
 } // namespace dbus

@@ -2,12 +2,13 @@
 // one.
 //
 // - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has come.
-// - Kernel objects: a pair of Unix stream sockets, or for each end a connection with the bus at a socket in the
+// - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has arrived.
+// - Kernel objects: a pair of Unix stream sockets, or for each endpoint a connection to the bus at a socket in the
 //   session's directory.
-// - Copies a message: two, into and out of the kernel; four through a bus, and those that it makes itself. It is
-//   written and read in the memory of a message of sd-bus's.
+// - Copies a message: two, into and out of the kernel; through a bus four, and the bus's own copies. It is written and
+//   read in place in the memory of sd-bus's messages.
 // - Blocks: in sd_bus_wait(), which is ppoll(2), 1 s at most in take and 100 ms in publish.
-// - Fan-out: through dbus-daemon a signal without a destination, which the followers have asked for.
+// - Fan-out: through dbus-daemon, as a signal without a destination, to which the followers subscribe.
 // - Limits: sd-bus allocates memory for every message. Both ends are on one host.
 #include "endpoint.hpp"
 
@@ -32,7 +33,7 @@ constexpr Other PEER = {"a connection of sd-bus", "the other process has hung up
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-// The leader makes the pair of sockets, and hands one over.
+// The leader makes the pair of sockets, and passes one to the follower.
 int share_sockets(ipcmark_session *session, int *own, ipcmark_error *error) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
@@ -164,7 +165,7 @@ const ipcmark_transport daemon_transport = describe_daemon();
 const ipcmark_transport broker_transport = describe_broker();
 const ipcmark_transport *const TRANSPORTS[] = {&direct, &daemon_transport, &broker_transport};
 
-// libsystemd tells only the number of its file: 0.35.0 is that of systemd 252.
+// libsystemd gives its version only as the number of its file: 0.35.0 is that of systemd 252.
 const char *library_version() {
     static const std::string version =
         "libsystemd.so." + ipcmark::loaded_version(reinterpret_cast<const void *>(&sd_bus_new), "0");

@@ -1,5 +1,5 @@
-// A bare program of Fast DDS with data sharing, to compare fastdds-datasharing with. The settings are those of the
-// module, and so is the way to wait; discovery is the library's own, by multicast, for it is not measured.
+// A bare program of Fast DDS with data sharing, the baseline for fastdds-datasharing. It has the module's settings and
+// way to wait; discovery is the library's default, by multicast, because it is not measured.
 #include "shared/c/bare.h"
 
 #include "endpoint.hpp"

@@ -13,12 +13,12 @@ using ipcmark::value;
 
 namespace {
 
-// The bytes that a writer's history may take, and the fewest and most messages that it holds.
+// The memory limit of a writer's history, and its minimum and maximum number of messages.
 constexpr uint64_t HISTORY_BYTES = 32 << 20;
 constexpr uint64_t LEAST_HISTORY = 8, MOST_HISTORY = 1000;
-// With data sharing 2.9 acknowledges a message and only then looks whether it is still whole. Each attempt to write
-// into a full history overwrites the memory that has been free for longest: there must be more of it than a writer
-// attempts while a reader is off the processor.
+// With data sharing, 2.9 acknowledges a message and only then checks that it is still intact. Each attempt to write
+// into a full history overwrites the memory that has been free for longest: there must be more spare memory than a
+// writer's attempts while a reader is not scheduled.
 constexpr uint64_t SPARE_BYTES = 4 << 20;
 constexpr uint64_t LEAST_SPARE = 2, MOST_SPARE = 64;
 constexpr uint32_t DOMAINS = 233;

@@ -1,4 +1,4 @@
-// The configuration of an end: its transport, the options and the settings together.
+// The configuration of an endpoint: its transport, the options and the settings.
 #pragma once
 
 #include "shared/cpp/failure.hpp"
@@ -28,21 +28,21 @@ struct Defaults {
 struct Config {
     bool leads;
     bool spins; // Nothing sleeps.
-    bool polls; // Looks for a message before it sleeps, if it sleeps at all.
+    bool polls; // Polls for a message before it sleeps, if it sleeps at all.
     uint32_t follower, followers;
     uint64_t payload;
     std::string name, directory;
-    // The number of this opening in the leader's process, which the leader tells the followers. An end that could not
-    // be closed keeps its ports, and its topics keep their pools, so each opening has others.
+    // The number of this opening in the leader's process, which the leader sends to the followers. An endpoint that
+    // could not be closed keeps its ports, and its topics keep their pools, so each opening uses new ones.
     uint32_t opening;
-    std::string host;      // The address at which this end is reached.
-    bool is_between_hosts; // The ends are on different hosts.
+    std::string host;      // The address of this endpoint.
+    bool is_between_hosts; // The endpoints are on different hosts.
     bool udp, shm, loans, secure, reliable;
     Sharing sharing;
     uint32_t domain;
-    uint32_t history; // Messages that a writer or a reader keeps.
-    uint32_t spare;   // Messages beyond those, for which there is memory.
-    uint32_t segment; // Bytes of a participant's segment of the shared-memory transport.
+    uint32_t history; // The number of messages that a writer or a reader keeps.
+    uint32_t spare;   // The number of additional messages for which there is memory.
+    uint32_t segment; // The bytes of a participant's segment of the shared-memory transport.
     uint32_t socket_buffer;
     std::string certificates, profile; // Paths, or empty.
 };
@@ -55,14 +55,14 @@ extern const ipcmark_option_spec DEFAULT_OPTIONS[DEFAULT_OPTION_COUNT], UDP_OPTI
 
 Config configure(const Defaults &defaults, const ipcmark_settings &settings);
 
-// The directory of a session's data-sharing pools. Its name begins with the session's, so that ipcmark removes it
-// with the session whatever happens.
+// The directory of a session's data-sharing pools. Its name begins with the session's, so that ipcmark removes it with
+// the session in every case.
 std::string pool_directory(const std::string &session);
 
 // The topic that the leader publishes on, and the one that the followers publish on.
 std::string leader_topic(const Config &config), follower_topic(const Config &config);
 
-// Runs a body that may throw; no exception leaves.
+// Runs a body that may throw; no exception escapes.
 template <typename Body> int guarded(ipcmark_error *error, Body body) noexcept {
     return ipcmark::guarded(error, "an end of Fast DDS", body);
 }

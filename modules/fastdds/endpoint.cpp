@@ -23,10 +23,10 @@ namespace {
 
 // Matching includes agreeing on keys.
 constexpr std::chrono::seconds MATCHED_WITHIN(8);
-// How long a write waits for room in a full history. While polling just long enough that it is not given up because
-// another thread of the library is sending at that moment.
+// The time limit of a write for room in a full history. While polling, it is just long enough that a write does not
+// fail because another thread of the library is sending at that moment.
 const Duration_t WRITE_POLLING{0, 1000 * 1000}, WRITE_BLOCKING{0, 100 * 1000 * 1000};
-// How long closing waits for the last message to arrive, and a follower for the leader to go first.
+// The time limits of closing for the last message to arrive, and of a follower for the leader to close first.
 const Duration_t ACKNOWLEDGED_WITHIN{0, 200 * 1000 * 1000};
 constexpr std::chrono::milliseconds UNMATCHED_WITHIN(500);
 const Duration_t AT_ONCE{0, 0}, HEARTBEAT{0, 10 * 1000 * 1000};
@@ -44,7 +44,7 @@ class Bytes : public dds::TopicDataType {
         // The library's own sizes are multiples of four.
         m_typeSize = static_cast<uint32_t>((BEFORE + payload + 3) / 4 * 4);
         m_isGetKeyDefined = false;
-        // Both ends are the same program: they need not describe the type to each other.
+        // Both endpoints are the same program: they need not describe the type to each other.
         auto_fill_type_object(false);
         auto_fill_type_information(false);
     }
@@ -100,8 +100,8 @@ dds::DataSharingQosPolicy sharing(const Config &config) {
     return policy;
 }
 
-// The policies that a writer and a reader have in common. A history that keeps all makes a writer wait while it is
-// full; one that keeps the last would drop.
+// The policies that a writer and a reader have in common. A history that keeps all messages makes a writer wait while
+// it is full; one that keeps the last would drop.
 template <typename Qos> void set_common(const Config &config, Qos &qos) {
     const auto depth = static_cast<int32_t>(config.history);
     qos.reliability().kind = config.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
@@ -151,8 +151,8 @@ End::~End() {
         reader->return_loan(taken, infos);
     if (on_loan)
         writer->discard_loan(on_loan);
-    // The library can lock up where a message is sent again while its reader goes away, and where both ends go at the
-    // same moment.
+    // The library can deadlock if a message is sent again while its reader closes, and if both endpoints close at the
+    // same time.
     if (writer)
         writer->wait_for_acknowledgments(ACKNOWLEDGED_WITHIN);
     if (!config.leads && writer && reader)

@@ -1,4 +1,4 @@
-// One end: a participant with a writer on one topic and a reader on the other.
+// One endpoint: a participant with a writer on one topic and a reader on the other.
 #pragma once
 
 #include "config.hpp"
@@ -19,26 +19,26 @@
 
 namespace fastdds_module {
 
-// A message in the library's memory, behind the four bytes that the library puts in front: eight bytes in all before
-// the bytes of ipcmark, which are aligned as those of a plain program would be.
+// A message in the library's memory, after the library's own four bytes: eight bytes in all precede the bytes of
+// ipcmark, which are aligned as those of a plain program would be.
 struct Wire {
     uint32_t len;
     uint8_t bytes[1];
 };
 
-// A message to be copied into or out of the library's memory.
+// A message to copy into or out of the library's memory.
 struct Sample {
     void *bytes;
     uint32_t len;
 };
 
-// Counts what the library reports, so that an end can poll without the reader's lock: one that takes in a loop holds
-// that lock nearly always, and the library's threads starve behind it.
+// The number of arrivals that the library reported. With it an endpoint polls without the reader's lock: takes in a
+// loop would hold the lock nearly always, and starve the library's threads.
 struct Arrivals : eprosima::fastdds::dds::DataReaderListener {
     std::atomic<uint64_t> count{0};
 
     void on_data_available(eprosima::fastdds::dds::DataReader *) override {
-        // Release: the message is in the reader's history by now.
+        // Release: the message is already in the reader's history.
         count.fetch_add(1, std::memory_order_release);
     }
 };
@@ -47,8 +47,8 @@ struct End {
     LogThread log_thread;
     Config config;
     Arrivals arrivals;
-    uint64_t seen_arrivals = 0; // The count when the reader was last asked.
-    bool may_hold_more = true;  // The reader may hold a message that was reported before.
+    uint64_t seen_arrivals = 0; // The count at the last take.
+    bool may_hold_more = true;  // The reader may have an earlier reported message.
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
     eprosima::fastdds::dds::DataWriter *writer = nullptr;
     eprosima::fastdds::dds::DataReader *reader = nullptr;
@@ -69,13 +69,12 @@ struct End {
 
     // Makes the topics, the writer and the reader.
     void make_endpoints();
-    // Waits until every other end is matched.
+    // Waits until all other endpoints are matched.
     void match();
-    // How many readers and how many writers of other ends are matched.
+    // The numbers of readers and of writers of other endpoints that are matched.
     std::pair<int, int> matched();
 
-    // True if the reader is to be asked: a message was reported, or the last time brought one, behind which there
-    // may be another.
+    // True if a take is due: a message was reported, or the last take got one, after which there may be another.
     bool may_have_message() {
         const auto now = arrivals.count.load(std::memory_order_acquire);
         if (now == seen_arrivals && !may_hold_more)

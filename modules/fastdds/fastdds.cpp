@@ -1,9 +1,9 @@
 // fastdds, fastdds-udp, fastdds-shm, fastdds-datasharing, fastdds-loan, fastdds-secure: Fast DDS between processes;
 // fastdds-intra: within one.
 //
-// - Mechanism: each process has a participant with a writer on one topic and a reader on the other. Between
-//   participants lie UDP on the loopback interface, the library's shared-memory transport, or data sharing: the reader
-//   maps the writer's history. Within a process the writer's thread puts a message into the reader's history itself.
+// - Mechanism: each process has a participant with a writer on one topic and a reader on the other, over UDP on the
+//   loopback interface, the library's shared-memory transport, or data sharing: the reader maps the writer's history.
+//   Within a process the writer's thread itself puts a message into the reader's history.
 // - Kernel objects: UDP sockets; segments, ports and pools in /dev/shm; threads of the library.
 // - Copies a message: none with loans, two with data sharing, four with the shared-memory transport, more with UDP and
 //   encryption.
@@ -59,7 +59,7 @@ void close_end(void *end) {
 
 // The hot path -----------------------------------------------------------------------------------
 
-// A full history is a timeout, a pool without room is out of resources: both end when messages are acknowledged.
+// A full history is a timeout, a full pool is out of resources: both end when messages are acknowledged.
 int outcome(const ReturnCode_t &code, ipcmark_error *error, const char *operation) {
     switch (code()) {
     case ReturnCode_t::RETCODE_OK:
@@ -108,7 +108,7 @@ int take_copy(End &self, const void **message, size_t *len, ipcmark_error *error
     if (code() != ReturnCode_t::RETCODE_OK)
         return outcome(code, error, "take");
     self.may_hold_more = true;
-    // A sample that tells of a writer's end carries no message.
+    // A sample that reports the end of a writer contains no message.
     if (!info.valid_data)
         return IPCMARK_WOULD_BLOCK;
     *message = sample.bytes;
@@ -162,11 +162,11 @@ constexpr Defaults SHM{false, true, Sharing::Off, false, false};
 constexpr Defaults DATA_SHARING{true, true, Sharing::On, false, false};
 constexpr Defaults LOAN{true, true, Sharing::On, true, false};
 constexpr Defaults SECURE{true, false, Sharing::Off, false, true};
-// Its ends find one another over UDP, but the messages do not leave the process.
+// Its endpoints find each other over UDP, but the messages do not leave the process.
 constexpr Defaults INTRA{true, false, Sharing::Off, false, false};
 
 int probe_secure(const ipcmark_transport *, ipcmark_error *error) {
-    // The shell is asked where the command is; nothing in the line comes from outside.
+    // The shell looks for the command; no part of the line comes from outside.
     if (std::system("command -v openssl >/dev/null 2>&1") == 0)
         return IPCMARK_DONE;
     return ipcmark_fail(error, "find", "the command openssl", "it is not installed", "apt install openssl");

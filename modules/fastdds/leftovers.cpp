@@ -18,7 +18,7 @@ namespace {
 
 const std::string PLACE = "/dev/shm/", SEGMENT = "fastrtps_", PORT = "fastrtps_port";
 
-// A lock that the maker of an object holds while it lives, and one that all readers of a port hold.
+// A lock that the creator of an object holds while it lives, and one that all readers of a port hold.
 constexpr const char *LOCKS[] = {"_el", "_sl"};
 
 bool starts_with(const std::string &text, const std::string &start) {
@@ -39,15 +39,15 @@ std::string object_of(std::string file) {
     return file;
 }
 
-// Segments have random names and ports those that follow from a session's. Other programs use the
-// ports of their domains, which are lower.
+// Segments have random names; ports are derived from the session's name. Other programs use the ports of their domains,
+// which are lower.
 bool may_be_ours(const std::string &object) {
     if (starts_with(object, PORT))
         return std::strtoul(object.c_str() + PORT.size(), nullptr, 10) >= LEAST_SHM_PORT;
     return starts_with(object, SEGMENT);
 }
 
-// Whether a lock is free, or gone. Another user's is not tried: who tries a lock keeps others from it.
+// True if a lock is free, or does not exist. Another user's lock is not tried, because trying it blocks others from it.
 bool is_free(const std::string &lock) {
     const int file = open(lock.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0)
@@ -65,7 +65,7 @@ bool is_dead(const std::string &object) {
 
 } // namespace
 
-// A maker that has not taken its lock yet has the file open or mapped: then ipcmark leaves it alone.
+// A creator that has not taken its lock yet has the file open or mapped: then ipcmark does not remove it.
 int name_leftovers(void (*file)(void *list, const char *path), void *list, ipcmark_error *error) {
     return guarded(error, [&] {
         for (const auto &entry : std::filesystem::directory_iterator(PLACE)) {

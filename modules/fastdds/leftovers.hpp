@@ -1,4 +1,4 @@
-// The files in /dev/shm that killed processes leave under names that the library makes up: segments and ports of the
+// The files in /dev/shm that killed processes leave under names chosen by the library: segments and ports of the
 // shared-memory transport, with their locks and mutexes.
 #pragma once
 

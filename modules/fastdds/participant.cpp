@@ -34,7 +34,7 @@ rtps::Locator udp_locator(const std::string &host, uint32_t port) {
     return locator;
 }
 
-// Such a locator holds an identifier of the host, which only the library's own code computes.
+// Such a locator contains an identifier of the host, which only the library's own code computes.
 rtps::Locator shm_locator(uint32_t port) {
     const std::unique_ptr<rtps::TransportInterface> transport(rtps::SharedMemTransportDescriptor().create_transport());
     rtps::LocatorList locators;
@@ -51,14 +51,14 @@ rtps::LocatorList locators(const std::string &host, const Port &port) {
     return list;
 }
 
-// One message of the largest size goes in one piece through shared memory. UDP cuts at 64 KiB.
+// A message of the largest size fits in one piece through shared memory. UDP splits at 64 KiB.
 std::shared_ptr<rtps::SharedMemTransportDescriptor> shm_transport(const Config &config) {
     auto transport = std::make_shared<rtps::SharedMemTransportDescriptor>();
     const auto largest = static_cast<uint32_t>(config.payload) + 4096;
     transport->segment_size(std::max(config.segment, transport->max_message_size()));
     if (!config.udp && largest > transport->max_message_size() && largest <= config.segment)
         transport->max_message_size(largest);
-    // A full port drops messages, so it holds as many as two histories.
+    // A full port drops messages, so it has room for two histories.
     transport->port_queue_capacity(std::max(512u, 2 * config.history));
     return transport;
 }
@@ -97,8 +97,8 @@ void set_discovery(const Config &config, const Ports &ports, const LeaderAddress
 
 } // namespace
 
-// A file is loaded once a process, for the library refuses a profile whose name it knows; both ends can be in one
-// process.
+// A file is loaded once per process, because the library rejects a profile whose name it knows; both endpoints can be
+// in one process.
 void load_profile(const std::string &path) {
     static std::string loaded;
     static std::mutex loading;

@@ -20,7 +20,7 @@ namespace fastdds_module {
 
 namespace {
 
-// The files that every end reads, and the endings of those that it reads of its own role.
+// The files that every endpoint reads, and the suffixes of the files for its own role.
 constexpr const char *SHARED_FILES[] = {"ca.pem", "governance.p7s"};
 constexpr const char *ROLE_FILES[] = {".pem", "-key.pem", "-permissions.p7s"};
 constexpr const char *ROLES[] = {"leader", "follower"};
@@ -34,7 +34,7 @@ constexpr const char *LATENCY_TEST[][2] = {{"maincacert.pem", "ca.pem"},
                                            {"mainsubcert.pem", "follower.pem"},
                                            {"mainsubkey.pem", "follower-key.pem"}};
 
-// The scripts run in the directory. OPENSSL_CONF keeps the machine's configuration from changing anything.
+// The scripts run in the directory. OPENSSL_CONF excludes the machine's configuration.
 constexpr const char *START = R"(
 cd "$1"
 export OPENSSL_CONF=empty.cnf
@@ -42,7 +42,7 @@ printf '[req]\ndistinguished_name=names\n[names]\n' >empty.cnf
 key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
 )";
 
-// An authority, and a certificate that it signs for each role that has none.
+// An authority, and a certificate signed by it for each role that has none.
 constexpr const char *CERTIFY = R"(
 key authority-key.pem
 openssl req -x509 -new -key authority-key.pem -sha256 -days 2 -subj '/O=ipcmark/CN=authority' \
@@ -67,7 +67,7 @@ done
 rm authority-key.pem
 )";
 
-// Every submessage and every payload is encrypted. Whole messages are not encrypted once more: 2.9.1 leaves no room for
+// Every submessage and every payload is encrypted. Whole messages are not encrypted again: 2.9.1 leaves no room for
 // that and aborts when it resends messages that fill 64 KiB together.
 constexpr const char *GOVERNANCE = R"(<?xml version="1.0" encoding="utf-8"?>
 <dds><domain_access_rules><domain_rule>
@@ -115,7 +115,7 @@ std::string topic(const char *verb, const std::string &name) {
     return std::string("<") + verb + "><topics><topic>" + name + "</topic></topics></" + verb + ">";
 }
 
-// An end may publish on its own topic and subscribe to the other, and nothing else.
+// An endpoint may publish only on its own topic and subscribe only to the other.
 std::string permissions(const Config &config, bool leads, const std::string &subject) {
     const auto to = leader_topic(config), fro = follower_topic(config);
     const auto domain = std::to_string(config.domain);
@@ -163,7 +163,7 @@ void run_openssl(const std::string &what, const std::string &directory) {
                       "apt install openssl"};
 }
 
-// Keys are not copied.
+// Keys are linked, not copied.
 void link_certificates(const std::string &from, const std::string &directory) {
     char path[PATH_MAX];
     for (const auto &[theirs, ours] : LATENCY_TEST) {

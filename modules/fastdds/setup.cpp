@@ -23,14 +23,14 @@ namespace fastdds_module {
 
 namespace {
 
-// What the leader tells its followers.
+// The leader's message to its followers.
 struct Invitation {
     LeaderAddress leader;
     uint32_t opening; // As in Config.
     char credentials[256];
 };
 
-// The bytes of /dev/shm that a session takes, all its ends together.
+// The bytes of /dev/shm that a session uses, for all its endpoints together.
 uint64_t shared_bytes(const Config &config) {
     const uint64_t ends = 1 + config.followers;
     const uint64_t pool = (config.history + config.spare + 2) * (config.payload + 256) + (64 << 10);
@@ -48,14 +48,14 @@ void populate_pools(const Config &config) {
         if (line.find(directory) == std::string::npos ||
             std::sscanf(line.c_str(), "%lx-%lx %4s", &from, &to, access) != 3)
             continue;
-        // Older kernels refuse; then the warm-up touches the pages.
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is one that the kernel wrote.
+        // Older kernels refuse it; then the warm-up touches the pages.
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel wrote the address.
         madvise(reinterpret_cast<void *>(from), to - from, access[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
     }
 }
 
-// Once every end is open nobody needs the names: pools are mapped, certificates read. So a session that is killed
-// leaves none of them.
+// Once every endpoint is open, nobody needs the names: pools are mapped, certificates read. So a killed session leaves
+// none of them.
 void remove_names(const Config &config) {
     std::error_code ignored;
     std::filesystem::remove_all(pool_directory(config.name), ignored);
@@ -134,7 +134,7 @@ void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
     make_entities(end, ports, nullptr, directory);
     for (uint32_t peer = 0; peer < session->peers; peer++)
         require(session->send(session, peer, &invited, sizeof invited, nullptr, 0, error));
-    // A follower that fails is noticed here at once, not after the time limit of match.
+    // Detects a failed follower at once, not after the time limit of match.
     for (uint32_t peer = 0; peer < session->peers; peer++) {
         size_t none = 0, len = 0;
         require(session->receive(session, peer, nullptr, &len, nullptr, &none, error));
@@ -161,7 +161,7 @@ void join(End &end, ipcmark_session *session, ipcmark_error *error) {
     populate_pools(end.config);
 }
 
-// Closes an end that goes out of scope.
+// Closes an endpoint that goes out of scope.
 struct TearDown {
     void operator()(End *end) const { tear_down(std::unique_ptr<End>(end)); }
 };
@@ -175,7 +175,7 @@ std::unique_ptr<End> set_up(const Config &config, ipcmark_session *session, ipcm
     if (config.leads)
         remove_names(config);
     require(result);
-    // Every end returns only after the names are gone.
+    // Every endpoint returns only after the names are removed.
     require(session->meet(session, error));
     note_all(config, session);
     if (!config.reliable)
@@ -183,7 +183,7 @@ std::unique_ptr<End> set_up(const Config &config, ipcmark_session *session, ipcm
     return std::unique_ptr<End>(end.release());
 }
 
-// Of two ends that close at the same moment, one is at times locked up in the library for good.
+// If two endpoints close at the same time, one sometimes hangs forever in the library.
 void tear_down(std::unique_ptr<End> end) {
     if (!ipcmark::done_within(std::chrono::seconds(2), [end = std::move(end)]() mutable { end.reset(); }))
         ipcmark::end_without_destructors();

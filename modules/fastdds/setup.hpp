@@ -1,15 +1,15 @@
-// Set-up and teardown of an end. The leader opens first and tells the followers its address; then all ends wait until
-// they are matched.
+// Set-up and teardown of an endpoint. The leader opens first and sends the followers its address; then all endpoints
+// wait until they are matched.
 #pragma once
 
 #include "endpoint.hpp"
 
 namespace fastdds_module {
 
-// Opens an end.
+// Opens an endpoint.
 std::unique_ptr<End> set_up(const Config &config, ipcmark_session *session, ipcmark_error *error);
 
-// Closes an end, in two seconds at most.
+// Closes an endpoint, in two seconds at most.
 void tear_down(std::unique_ptr<End> end);
 
 // Checks the files that options name.

@@ -1,4 +1,4 @@
-// A bare program of a bidirectional stream of gRPC, to compare grpc-cpp-stream with.
+// A bare program of a bidirectional stream of gRPC, the baseline for grpc-cpp-stream.
 #include "shared/c/bare.h"
 
 #include "message.grpc.pb.h"
@@ -28,7 +28,7 @@ struct End {
     Message outgoing, incoming;
 };
 
-// One operation is under way at a time.
+// Only one operation is in progress at a time.
 void complete(End &end, bool spins) {
     void *tag = nullptr;
     bool ok = false;
@@ -68,7 +68,7 @@ void listen(End &end, const std::string &address, int most_bytes) {
 
 } // namespace
 
-// The leader connects once the follower listens.
+// The leader connects after the follower listens.
 static void *bare_open(const struct bare *bare) {
     auto *const end = new End;
     const std::string address = std::string("unix-abstract:") + bare->name;

@@ -22,7 +22,7 @@ constexpr gpr_timespec LONGEST_SLEEP = {0, 100000000, GPR_TIMESPAN};
 constexpr uint64_t MESSAGE_HEAD = 64; // An upper bound of what protobuf adds to a payload.
 constexpr size_t MOST_PATH_BYTES = 200;
 
-// The last that gRPC would have printed: often the cause behind a failure. Threads of the library log too.
+// The last message that gRPC would have printed: often the cause of a failure. Threads of the library also log.
 std::mutex words_mutex;
 std::string last_words;
 
@@ -50,7 +50,7 @@ int fail(ipcmark_error *error, const char *operation, const std::string &object,
     return ipcmark_fail(error, operation, object.c_str(), (said.empty() ? otherwise : said).c_str(), nullptr);
 }
 
-// Each opening has a name of its own: the library removes one when it has closed, which may be after the next opened.
+// Each opening has its own name: the library removes a name when it has closed, possibly after the next one opened.
 std::string socket_path(const ipcmark_settings &settings) {
     static unsigned opened = 0;
     return std::string(settings.directory) + "/" + settings.name + "-" + std::to_string(opened++) + ".grpc";
@@ -60,7 +60,7 @@ int most_bytes(const ipcmark_settings &settings) {
     return static_cast<int>(settings.payload + MESSAGE_HEAD);
 }
 
-// What differs from the library's own settings, and what of them a figure depends on.
+// The settings that differ from the library's defaults, and the defaults that affect a figure.
 grpc::ChannelArguments channel_arguments(const ipcmark_settings &settings) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(most_bytes(settings));

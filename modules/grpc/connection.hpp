@@ -1,5 +1,5 @@
-// What the ends of gRPC have in common: a channel or a server on a Unix domain socket, and the completion queue that
-// one thread polls.
+// Shared code of the gRPC endpoints: a channel or a server on a Unix domain socket, and the completion queue that one
+// thread polls.
 #pragma once
 
 #include "message.grpc.pb.h"
@@ -18,16 +18,16 @@ namespace grpc_module {
 using ipcmark_grpc::Exchange;
 using ipcmark_grpc::Message;
 
-// An operation of the library, and the tag by which the completion queue tells that it is over.
+// An operation of the library, and the tag with which the completion queue reports its end.
 class Operation {
   public:
-    // Before it is handed to the library: the tag.
+    // Called before the operation is passed to the library: returns the tag.
     void *begin() {
         state = State::UNDER_WAY;
         return this;
     }
 
-    // The completion queue has brought the tag.
+    // Called when the completion queue has returned the tag.
     void end(bool went_well) {
         state = State::OVER;
         ok = went_well;
@@ -36,7 +36,7 @@ class Operation {
     bool is_idle() const { return state == State::IDLE; }
     bool is_under_way() const { return state == State::UNDER_WAY; }
 
-    // Makes room for the next one; true if this one went well.
+    // Makes the operation ready for reuse; true if it succeeded.
     bool collect() {
         state = State::IDLE;
         return ok;
@@ -54,17 +54,17 @@ class Connection {
     Connection(const Connection &) = delete;
     Connection &operator=(const Connection &) = delete;
 
-    // The leader's part: a channel to the socket at which the follower listens.
+    // For the leader: a channel to the socket at which the follower listens.
     int connect(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
 
-    // The follower's part: a server that listens. The leader connects once it is told by tell_address.
+    // For the follower: a listening server. The leader connects after tell_address has sent the address.
     int listen(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
     int tell_address(ipcmark_session *session, ipcmark_error *error) const;
 
-    // For set-up: sleeps until the operation is over, for a time in which the other end should be there.
+    // For set-up: sleeps until the operation is over, with a time limit for the peer.
     int complete(Operation &operation, ipcmark_error *error);
 
-    // Polls once or sleeps for a while, as the end waits, until the operation is over: DONE, WOULD_BLOCK or PEER_GONE.
+    // Polls once, or sleeps for a while, until the operation is over: DONE, WOULD_BLOCK or PEER_GONE.
     int await(const Operation &operation, ipcmark_error *error) {
         while (operation.is_under_way())
             if (!next(patience))
@@ -72,23 +72,23 @@ class Connection {
         return IPCMARK_DONE;
     }
 
-    // Lets the library work once, while nothing is over that the end waits for: WOULD_BLOCK or PEER_GONE.
+    // Lets the library work once, while the endpoint waits for no operation: WOULD_BLOCK or PEER_GONE.
     int work(ipcmark_error *error) {
         return !next(sleeps ? SHORT_SLEEP : patience) && is_peer_gone() ? gone(error) : IPCMARK_WOULD_BLOCK;
     }
 
-    // Ends all that is under way. False if the library still has some of it, whose memory has to stay.
+    // Ends all operations. False if the library still has some of them, whose memory must stay.
     bool close();
 
-    // The error of an end that is alone.
+    // The error of an endpoint whose peer is gone.
     static int gone(ipcmark_error *error);
 
-    ipcmark::FlowControl flow; // Tells that the other process is gone where the library does not.
+    ipcmark::FlowControl flow; // Detects that the other process is gone if the library does not.
     grpc::CompletionQueue *queue = nullptr;
-    std::unique_ptr<Exchange::Stub> stub; // The leader's.
-    Exchange::AsyncService service;       // The follower's.
+    std::unique_ptr<Exchange::Stub> stub; // Only in the leader.
+    Exchange::AsyncService service;       // Only in the follower.
 
-    // The queue under the name that the service wants.
+    // The queue with the type that the service requires.
     grpc::ServerCompletionQueue *server_queue() const { return calls.get(); }
 
   private:
@@ -104,7 +104,7 @@ class Connection {
         return true;
     }
 
-    // One system call, so it is looked at rarely where an end polls.
+    // Costs a system call, so a polling endpoint checks rarely.
     bool is_peer_gone() { return (sleeps || ++polls % POLLS_A_LOOK == 0) && flow.is_peer_closed(); }
 
     static constexpr uint64_t POLLS_A_LOOK = 4096;
@@ -112,7 +112,7 @@ class Connection {
 
     bool sleeps = false;
     uint64_t polls = 0;
-    gpr_timespec patience{}; // How long it waits for an event: not at all, or for a while.
+    gpr_timespec patience{}; // The time to wait for an event: zero, or a while.
     std::string path;
     std::unique_ptr<grpc::CompletionQueue> answers;
     std::unique_ptr<grpc::ServerCompletionQueue> calls;

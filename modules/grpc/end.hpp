@@ -1,4 +1,4 @@
-// What the ends of all rows have in common: the messages, and how an end opens and closes.
+// Shared code of the endpoints of all rows: the messages, and how an endpoint opens and closes.
 #pragma once
 
 #include "connection.hpp"
@@ -16,10 +16,10 @@ struct End {
 
     virtual int lead(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) = 0;
     virtual int follow(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) = 0;
-    // Ends the calls of the leader; those of the follower end with its server.
+    // Ends the leader's calls; the follower's calls end with its server.
     virtual void cancel() = 0;
 
-    // First, for it has the queue that all the rest needs.
+    // First, because it has the queue that the other members need.
     Connection connection;
     Message outgoing, incoming;
 };
@@ -55,7 +55,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     return result;
 }
 
-// The message is written where the library serialises it from, as in a program that fills in its fields.
+// The message is written in the memory from which the library serialises it, as in a program that fills in its fields.
 inline int loan(void *end, size_t len, void **room, ipcmark_error *) {
     auto *const payload = static_cast<End *>(end)->outgoing.mutable_payload();
     payload->resize(len);

@@ -1,13 +1,13 @@
 // grpc-cpp-stream, grpc-cpp-unary: messages by gRPC over a Unix domain socket, as protobuf messages with one field of
 // bytes.
 //
-// - Mechanism: a channel and a server, each with a completion queue that the end's own thread polls.
+// - Mechanism: a channel and a server, each with a completion queue that the endpoint's own thread polls.
 // - Kernel objects: a Unix stream connection; a socket in the session's directory while the follower is open; epoll
-//   sets; threads of the library that take no part in a message.
+//   sets; threads of the library that do not handle messages.
 // - Copies a message: four: serialised into slices of the library, into the kernel, out of it, and parsed into a
-// string.
+//   string.
 // - Blocks: in epoll_wait(2) within the completion queue, 100 ms at most.
-// - Limits: two ends on one host. Unary calls take turns. The library works within its calls only.
+// - Limits: two ends on one host. Unary calls alternate. The library works only within its calls.
 #include "transports.hpp"
 
 #include "shared/cpp/description.hpp"

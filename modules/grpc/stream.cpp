@@ -1,4 +1,4 @@
-// One bidirectional stream, which the leader opens: a message each way is a write at one end and a read at the other.
+// One bidirectional stream, which the leader opens: a message is a write at one end and a read at the other.
 #include "end.hpp"
 #include "transports.hpp"
 
@@ -14,12 +14,12 @@ struct StreamEnd final : End {
     void cancel() override;
 
     Operation starting, writing, reading;
-    // A context belongs to one call and has to outlive it.
+    // A context belongs to one call and must outlive it.
     grpc::ClientContext client_context;
     grpc::ServerContext server_context;
     std::unique_ptr<grpc::ClientAsyncReaderWriter<Message, Message>> client;
     grpc::ServerAsyncReaderWriter<Message, Message> server{&server_context};
-    // What both kinds of streams are.
+    // The common interfaces of both kinds of streams.
     grpc::internal::AsyncWriterInterface<Message> *writer = nullptr;
     grpc::internal::AsyncReaderInterface<Message> *reader = nullptr;
 };
@@ -55,8 +55,8 @@ void StreamEnd::cancel() {
 
 // The hot path -----------------------------------------------------------------------------------
 
-// Written through: a write is over once the socket has all of it, not once the library has. The library works within
-// its calls only, and the end may not call it again for long.
+// Write-through: a write is over once the socket has all of it, not once the library has. The library works only within
+// its calls, and the next call may come much later.
 int publish(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<StreamEnd *>(end);
     if (self.writing.is_idle())
@@ -66,7 +66,7 @@ int publish(void *end, void *, size_t, ipcmark_error *error) {
     return self.writing.collect() ? IPCMARK_DONE : Connection::gone(error);
 }
 
-// The read is begun where the end starts to wait, so that the other end's turn hides what that costs.
+// The read begins when the endpoint starts to wait, so that the peer's turn hides its cost.
 int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<StreamEnd *>(end);
     if (self.reading.is_idle())

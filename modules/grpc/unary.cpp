@@ -1,4 +1,4 @@
-// Calls: a message of the leader is a request, and the follower's next one is the response to it.
+// Calls: a message of the leader is a request, and the follower's next message is its response.
 #include "end.hpp"
 #include "transports.hpp"
 
@@ -10,8 +10,9 @@ namespace grpc_module {
 
 namespace {
 
-// gRPC tells that it has taken a response, not that the socket has it. The socket, which is empty when ends take turns,
-// holds one of so many bytes. With more, the follower works until the leader has the response: nobody else would.
+// gRPC reports that it has accepted a response, not that the socket has it. The socket, which is empty when the
+// endpoints alternate, has room for a response of this size. With a larger one, the follower drives the library until
+// the leader has the response: nobody else would.
 constexpr size_t SURELY_SENT = 64u << 10;
 
 // A context belongs to one call.
@@ -29,7 +30,7 @@ struct UnaryEnd final : End {
     void request();
 
     bool leads = false;
-    // The leader's call, or the follower's wait for one and its response.
+    // The leader's call, or the follower's wait for a call and its response.
     Operation calling, receiving, responding;
     std::unique_ptr<grpc::ClientContext> context;
     std::unique_ptr<grpc::ClientAsyncResponseReader<Message>> reader;
@@ -59,7 +60,7 @@ int fail(const grpc::Status &status, ipcmark_error *error) {
     return ipcmark_fail(error, "call", "a method of gRPC", status.error_message().c_str(), nullptr);
 }
 
-// A first call connects the ends.
+// A first call connects the two endpoints.
 int UnaryEnd::lead(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     leads = true;
     if (const int result = connection.connect(settings, session, error))
@@ -113,7 +114,7 @@ int publish(void *end, void *, size_t len, ipcmark_error *error) {
 }
 
 int take_response(UnaryEnd &self, ipcmark_error *error) {
-    if (self.calling.is_idle()) // There is nothing that could be answered.
+    if (self.calling.is_idle()) // No call is in progress that could be answered.
         return self.connection.work(error);
     if (const int result = self.connection.await(self.calling, error))
         return result;
@@ -122,7 +123,7 @@ int take_response(UnaryEnd &self, ipcmark_error *error) {
     return self.status.ok() ? IPCMARK_DONE : fail(self.status, error);
 }
 
-// The next call is asked for where the follower starts to wait for it.
+// The next call is requested when the follower starts to wait for it.
 int take_request(UnaryEnd &self, ipcmark_error *error) {
     if (self.receiving.is_idle())
         self.request();

@@ -1,5 +1,5 @@
-// A bare program of iceoryx's untyped C++ API, polled, to compare iceoryx-cpp with. Daemon and runtime are started as
-// in the module, for they are not measured.
+// A bare program of iceoryx's untyped C++ API, polled, the baseline for iceoryx-cpp. Daemon and runtime are started as
+// in the module, because they are not measured.
 #include "shared/c/bare.h"
 
 #include "shared/roudi/daemon.hpp"

@@ -1,15 +1,15 @@
 // iceoryx-cpp, iceoryx-c, iceoryx-waitset: chunks of shared memory handed over by publish-subscribe.
 //
-// - Mechanism: a publisher and a subscriber at each end, one topic for each direction. A message lies in a chunk of
-//   a pool in shared memory; a lock-free queue for each subscriber carries the chunk's offset.
+// - Mechanism: a publisher and a subscriber at each end, one topic for each direction. A message lies in a chunk of a
+//   pool in shared memory; a lock-free queue for each subscriber carries the chunk's offset.
 // - Kernel objects: the shared memory and sockets of iceoryx's daemon, which the leader starts with one pool for the
-//   payload and ends again; iceoryx-waitset sleeps on a semaphore.
+//   payload and ends; iceoryx-waitset sleeps on a semaphore.
 // - Copies a message: none.
 // - Blocks: iceoryx-waitset in the WaitSet; the other two only poll.
 // - Fan-out: the leader's publisher reaches the subscribers of all followers, and its subscriber takes from all their
-//   publishers. Nothing is published that one of the queues has no room for.
-// - Limits: the daemon's names in /tmp and /dev/shm are fixed, so outside a sandbox there is one session a machine.
-//   The daemon takes about 70 MiB of /dev/shm for itself.
+//   publishers. Nothing is published unless every queue has room for it.
+// - Limits: the daemon's names in /tmp and /dev/shm are fixed, so without a sandbox a machine can have only one
+//   session. The daemon itself uses about 70 MiB of /dev/shm.
 #include "ports.hpp"
 
 #include "shared/cpp/description.hpp"
@@ -33,7 +33,7 @@ using namespace ipcmark;
 
 constexpr size_t QUEUE_BYTES = 8u << 20;
 constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 128;
-// What a subscriber's queue can hold, whatever the number of its publishers.
+// The capacity of a subscriber's queue, however many publishers it has.
 constexpr uint64_t LONGEST_QUEUE = iox::MAX_SUBSCRIBER_QUEUE_CAPACITY;
 
 const ipcmark_option_spec OPTIONS[] = {
@@ -45,15 +45,15 @@ uint64_t depth_of(const ipcmark_settings &settings) {
     return std::min<uint64_t>(number(settings, "depth", standard), LONGEST_QUEUE / settings.subscribers);
 }
 
-// Chunks for the publishers of all ends: a queue full, one on loan, one that the publisher keeps, one taken. The size
-// of a chunk must be a multiple of 32.
+// The number of chunks covers the publishers of all endpoints: a full queue, one on loan, one that the publisher keeps,
+// one taken. The size of a chunk must be a multiple of 32.
 Pool pool_for(const ipcmark_settings &settings) {
     return Pool{(settings.payload + 31) / 32 * 32 + 32, (settings.subscribers + 1) * (depth_of(settings) + 3)};
 }
 
 // State ------------------------------------------------------------------------------------------
 
-// `Ports` is one of the library's interfaces.
+// `Ports` is the class for one of the library's interfaces.
 template <typename Ports> struct End {
     Client client;
     std::unique_ptr<Ports> ports;
@@ -76,7 +76,7 @@ template <typename Ports> void close_end(void *end) {
     auto *self = static_cast<End<Ports> *>(end);
     if (self->on_loan)
         self->ports->give_back(self->on_loan);
-    // The daemon takes ports back; those of a dead one are abandoned.
+    // The daemon takes ports back; those of a dead daemon are abandoned.
     if (self->client.is_daemon_gone())
         (void)self->ports.release();
     self->ports.reset();
@@ -84,7 +84,7 @@ template <typename Ports> void close_end(void *end) {
     delete self;
 }
 
-// The daemon makes the ports. If it dies meanwhile, those that were made are abandoned.
+// The daemon makes the ports. If it dies meanwhile, those already made are abandoned.
 template <typename Ports> int make_ports(End<Ports> &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
     const uint64_t queue = depth_of(settings) * (leads ? settings.subscribers : 1);
@@ -97,7 +97,7 @@ template <typename Ports> int make_ports(End<Ports> &end, const ipcmark_settings
     return result;
 }
 
-// The leader learns how the messages of each follower are marked.
+// Sends the leader the origin that marks each follower's messages.
 template <typename Ports> int introduce(End<Ports> &end, bool leads, ipcmark_session *session, ipcmark_error *error) {
     uint64_t origin = end.ports->origin();
     if (!leads)
@@ -110,8 +110,9 @@ template <typename Ports> int introduce(End<Ports> &end, bool leads, ipcmark_ses
     return IPCMARK_DONE;
 }
 
-// A port is connected with those that are there when the daemon makes it. So followers make theirs after the leader,
-// and what each then sees of its own holds for the leader, whose publisher does not tell how many subscribers it has.
+// A new port is connected to the ports that exist when the daemon makes it. So followers make theirs after the leader,
+// and each follower's view of its own connections is also true for the leader, whose publisher does not report its
+// number of subscribers.
 template <typename Ports>
 int make_and_introduce(End<Ports> &end, const ipcmark_settings &settings, ipcmark_session *session,
                        ipcmark_error *error) {

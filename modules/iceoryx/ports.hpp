@@ -1,4 +1,4 @@
-// The publisher and the subscriber of an end, through the C++ and the C API: one topic for each direction.
+// The publisher and the subscriber of an endpoint, through the C++ and the C API: one topic for each direction.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -11,7 +11,7 @@
 #include <iceoryx_posh/popo/untyped_subscriber.hpp>
 #include <iceoryx_posh/popo/wait_set.hpp>
 
-// The library's C headers lack this.
+// The library's C headers lack `extern "C"`.
 extern "C" {
 #include <iceoryx_binding_c/chunk.h>
 #include <iceoryx_binding_c/publisher.h>
@@ -20,7 +20,7 @@ extern "C" {
 
 namespace ipcmark {
 
-// The topics of a session, seen from one end. The leader publishes on "there".
+// The topics of a session, from the side of one endpoint. The leader publishes on "there".
 struct Topics {
     std::string instance, out, in;
 
@@ -28,7 +28,7 @@ struct Topics {
         : instance(name), out(leads ? "there" : "back"), in(leads ? "back" : "there") {}
 };
 
-// What the ports of an end are made with. `number` is the follower's.
+// The arguments for making the ports of an endpoint. `number` is the follower's.
 struct Making {
     Topics topics;
     uint64_t queue;
@@ -40,7 +40,7 @@ class CppPorts {
   public:
     explicit CppPorts(const Making &making);
 
-    // What marks the messages of this end, and what a message is marked with.
+    // The mark of this endpoint's messages, and the mark of a message.
     uint64_t origin() const { return static_cast<uint64_t>(publisher.getUid()); }
     static uint64_t origin_of(const void *message) {
         return static_cast<uint64_t>(iox::mepoo::ChunkHeader::fromUserPayload(message)->originId());
@@ -84,7 +84,7 @@ class WaitSetPorts : public CppPorts {
     iox::popo::WaitSet<1> wait_set;
 };
 
-// The C API. It tells neither how long a message is nor whose, so both travel in the user header.
+// The C API. It gives neither the length nor the sender of a message, so both are sent in the user header.
 class CPorts {
   public:
     explicit CPorts(const Making &making);

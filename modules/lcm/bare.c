@@ -1,4 +1,4 @@
-/* A bare program of LCM over UDP multicast, to compare lcm-udpm with. */
+/* A bare program of LCM over UDP multicast, the baseline for lcm-udpm. */
 #include "shared/c/bare.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 // lcm-udpm: messages by LCM's publish and subscribe over UDP multicast.
 //
-// - Mechanism: lcm_publish and a subscription; a group of the session's own, a channel for each direction.
+// - Mechanism: lcm_publish and a subscription; the session's own multicast group, a channel for each direction.
 // - Kernel objects: for each end a UDP socket to send and one to receive, two pipes, and a thread of LCM that reads.
-// - Copies a message: three, into the kernel, out of it and out of a callback; one more where it comes in parts.
+// - Copies a message: three, into the kernel, out of it and out of a callback; one more if it is fragmented.
 // - Blocks: in select(2) of a pipe into which LCM's thread writes, for 5 ms at most.
-// - Fan-out: one publication reaches all that have subscribed.
-// - Limits: messages are lost where a buffer or a queue is full, without an error. The time to live is 0: all ends are
-//   on one host, which needs a route for multicast.
+// - Fan-out: one publication reaches all subscribers.
+// - Limits: messages are lost without an error if a buffer or a queue is full. The time to live is 0: all ends are on
+//   one host, which needs a route for multicast.
 #include "shared/c/address.h"
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/options.hpp"
@@ -27,12 +27,12 @@
 
 namespace {
 
-// Parts of 64 KiB, of which the smallest receive buffer that systems grant holds five.
+// A message is sent in fragments of 64 KiB; the smallest receive buffer that systems grant holds five.
 constexpr uint64_t LARGEST = 256u << 10;
 constexpr uint32_t MOST_FOLLOWERS = 16;
 constexpr int LONGEST_SLEEP_MS = 5;
-constexpr uint16_t PORT = 7667; // LCM's own.
-// What its documentation recommends; what systems grant where they do not say.
+constexpr uint16_t PORT = 7667; // LCM's default.
+// The size that its documentation recommends; the system's usual limit if it cannot be read.
 constexpr uint32_t RECOMMENDED_BUFFER = 2u << 20, USUAL_BUFFER = 212992;
 constexpr const char *OBJECT = "a group of LCM";
 
@@ -55,7 +55,7 @@ struct End {
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-// The library's data is gone when this returns. What is too large is another program's.
+// The library frees its data when this returns. A message that is too large belongs to another program.
 void keep(const lcm_recv_buf_t *received, const char *, void *end) {
     auto &self = *static_cast<End *>(end);
     self.has_message = received->data_size <= self.message.size();
@@ -65,13 +65,14 @@ void keep(const lcm_recv_buf_t *received, const char *, void *end) {
     std::memcpy(self.message.data(), received->data, self.len);
 }
 
-// An address of those for one site, by the session's name: others are told apart by their channels.
+// A site-local address derived from the session's name: messages of other sessions with that address have other
+// channels.
 std::string choose_group(const ipcmark_settings &settings) {
     const auto hash = ipcmark::hash(settings.name);
     return "239.255." + std::to_string(hash >> 8 & 255) + "." + std::to_string(hash & 255);
 }
 
-// LCM would print its advice, and say nothing else.
+// Otherwise LCM would print its advice, and report nothing else.
 int check_route(const std::string &group, ipcmark_error *error) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -87,7 +88,7 @@ int check_route(const std::string &group, ipcmark_error *error) {
                                            "ip route add 224.0.0.0/4 dev lo, or run with --sandbox auto");
 }
 
-// LCM prints a warning where the system grants less than it asks for.
+// LCM prints a warning if the system grants less than it requests.
 uint32_t receive_buffer(const ipcmark_settings &settings) {
     uint32_t most = USUAL_BUFFER;
     std::ifstream("/proc/sys/net/core/rmem_max") >> most;
@@ -107,7 +108,7 @@ int join(End &end, const ipcmark_settings &settings, const std::string &group, i
     const bool leads = settings.role == IPCMARK_LEADER;
     const std::string there = std::string(settings.name) + "-there", back = std::string(settings.name) + "-back";
     end.sent_to = leads ? there : back;
-    // Sends a message to itself, and waits until it is there.
+    // lcm_subscribe sends a message to itself, and waits until it arrives.
     auto *const subscription = lcm_subscribe(end.lcm, (leads ? back : there).c_str(), keep, &end);
     if (!subscription || lcm_subscription_set_queue_capacity(subscription, queue) != 0)
         return ipcmark_fail(error, "subscribe to", OBJECT, "what the library sent to itself did not arrive", nullptr);
@@ -165,7 +166,7 @@ const ipcmark_option_spec OPTIONS[] = {
 };
 
 ipcmark_transport describe() {
-    // What carries the messages is the interface of the route, or with a real one the kernel's own loop.
+    // The carrier is the interface of the route, or for a real interface the kernel's own loop.
     auto transport = ipcmark::describe_transport(
         "lcm-udpm", "publish and subscribe by LCM over UDP multicast, losses counted; three copies, a thread each side",
         IPCMARK_SPIN | IPCMARK_BLOCK, IPCMARK_UNRELIABLE);
@@ -183,7 +184,7 @@ ipcmark_transport describe() {
 const ipcmark_transport udpm = describe();
 const ipcmark_transport *const TRANSPORTS[] = {&udpm};
 
-// The library does not tell: that of the header it is built with.
+// The library does not report its version: this is the version of the header.
 const char *library_version() {
     static const std::string version = std::to_string(LCM_MAJOR_VERSION) + "." + std::to_string(LCM_MINOR_VERSION) +
                                        "." + std::to_string(LCM_MICRO_VERSION);

@@ -1,9 +1,9 @@
 // mpi-mpich, mpi-mpich-tcp: messages between two ranks of MPICH.
 //
 // - Mechanism: MPI_Isend and MPI_Irecv in MPI_COMM_WORLD, each with MPI_Test until it is done. Shared memory is the
-//   library's own (ch4's shmmod posix); TCP is that of its network layer, UCX or libfabric, whichever it is built with.
-// - Kernel objects: a file in /dev/shm without a name, or connections. The launcher mpiexec with its proxy, two agents
-//   that sleep beside it, and connections to the proxy.
+//   library's own (ch4's shmmod posix); TCP is that of its network layer, UCX or libfabric, depending on the build.
+// - Kernel objects: a file in /dev/shm without a name, or connections. The launcher mpiexec with its proxy, two
+//   sleeping agents, and connections to the proxy.
 // - Copies a message: two.
 // - Blocks: never. MPI polls in every call.
 // - Limits: two ranks on one host. MPI starts once in a process, so the launcher ends with the worker.
@@ -14,7 +14,7 @@ namespace {
 
 using namespace ipcmark;
 
-// By a port, for a worker cannot take over the descriptor that an agent inherits.
+// With a port, because a worker cannot take over the descriptor that an agent inherits.
 const mpi::Library mpich = {
     "MPICH", {"mpiexec.mpich", "-pmi-port", "-iface", "lo", "-n"}, {}, "apt install mpich", nullptr, nullptr,
 };

@@ -1,4 +1,4 @@
-/* A bare program of two PAIR sockets of nanomsg, to compare nanomsg-ipc with. */
+/* A bare program of two PAIR sockets of nanomsg, the baseline for nanomsg-ipc. */
 #include "shared/c/bare.h"
 
 #include <errno.h>

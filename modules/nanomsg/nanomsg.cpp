@@ -1,10 +1,10 @@
 // nanomsg-ipc: PAIR sockets of nanomsg between processes.
 //
-// - Mechanism: nn_send and nn_recv; a thread of nanomsg in each process reads what comes.
+// - Mechanism: nn_send and nn_recv; a thread of nanomsg in each process reads incoming messages.
 // - Kernel objects: a Unix stream connection at a socket in the session's directory; nanomsg's thread, with an epoll
 //   and event descriptors.
-// - Copies a message: three, into a message of nanomsg's, into the kernel and out of it; one more of what it reads
-//   ahead.
+// - Copies a message: three, into a message of nanomsg's, into the kernel and out of it; one more for the part that it
+//   reads ahead.
 // - Blocks: in nn_send and nn_recv, 100 ms at most.
 // - Limits: nanomsg allocates memory for every message. Both ends are on one host.
 #include "shared/c/address.h"
@@ -33,7 +33,7 @@ struct End {
     ~End();
 
     int socket = -1, flags = 0;
-    std::string path; // The leader's.
+    std::string path; // Only in the leader.
     void *message = nullptr;
 };
 
@@ -52,7 +52,7 @@ int fail(ipcmark_error *error, const char *operation) {
     return ipcmark_fail(error, operation, OBJECT, nn_strerror(nn_errno()), nullptr);
 }
 
-// Limits sleeps, and allows messages as large as the payload: the library's own bound is 1 MiB.
+// Limits sleeps, and allows messages as large as the payload: the library's default limit is 1 MiB.
 int make_socket(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const int most = static_cast<int>(settings.payload), limit = LONGEST_SLEEP_MS;
     end.flags = settings.wait == IPCMARK_SPIN ? NN_DONTWAIT : 0;
@@ -161,7 +161,7 @@ ipcmark_transport describe() {
 const ipcmark_transport ipc = describe();
 const ipcmark_transport *const TRANSPORTS[] = {&ipc};
 
-// The library tells only the number of its file: 5.1.0 is that of nanomsg 1.1.5.
+// The library gives its version only as the number of its file: 5.1.0 is that of nanomsg 1.1.5.
 const char *library_version() {
     static const std::string version =
         "libnanomsg.so." + ipcmark::loaded_version(reinterpret_cast<const void *>(&nn_socket), "0");

@@ -1,4 +1,4 @@
-// A bare program of NATS, to compare nats with.
+// A bare program of NATS, the baseline for nats.
 #include "server.hpp"
 
 #include "shared/c/bare.h"
@@ -9,7 +9,7 @@
 namespace {
 
 struct End {
-    nats::Server server; // The leader's.
+    nats::Server server; // Only in the leader.
     std::string directory;
     natsOptions *options = nullptr;
     natsConnection *connection = nullptr;
@@ -23,7 +23,7 @@ void require(natsStatus status, const char *what) {
         bare_fail(what);
 }
 
-// The leader starts the server, and tells its URL.
+// The leader starts the server, and sends its URL.
 void open_server(End *self, const struct bare *bare, char (&url)[128]) {
     ipcmark_error error{};
     if (!bare->leads) {

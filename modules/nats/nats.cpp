@@ -1,11 +1,11 @@
-// nats: messages through a NATS server of the session's own, by its client in C.
+// nats: messages through the session's own NATS server, with its C client.
 //
-// - Mechanism: natsConnection_Publish to a subject that the other end has subscribed to, a subject for each direction.
-// - Kernel objects: for each end a TCP connection with the server, over the loopback interface; threads of the library,
+// - Mechanism: natsConnection_Publish to a subject that the peer has subscribed to; one subject for each direction.
+// - Kernel objects: for each end a TCP connection to the server, over the loopback interface; threads of the library,
 //   one of which reads.
 // - Copies a message: four, into and out of two sockets, and those of the library and of the server.
 // - Blocks: in a condition that the library's thread signals, for 100 ms at most.
-// - Fan-out: one publication reaches all that have subscribed.
+// - Fan-out: one publication reaches all subscribers.
 // - Limits: the library allocates memory for every message. All ends are on one host.
 #include "server.hpp"
 
@@ -37,14 +37,14 @@ struct End {
     End &operator=(const End &) = delete;
     ~End();
 
-    Server server; // The leader's. It outlives the connection.
+    Server server; // Only in the leader. It must outlive the connection.
     ipcmark::Flows<MOST_FOLLOWERS> flows;
     natsConnection *connection = nullptr;
     natsSubscription *subscription = nullptr;
     natsMsg *taken = nullptr;
     bool leads = false;
     int64_t patience_ms = 0;
-    uint32_t sender = 0; // The peer whose message is taken.
+    uint32_t sender = 0; // The sender of the taken message.
     std::string sent_to, taken_from;
 };
 
@@ -69,8 +69,8 @@ struct FreeOptions {
     void operator()(natsOptions *options) const { natsOptions_Destroy(options); }
 };
 
-// A message is sent by the thread that publishes, which the library recommends where answers are waited for; by default
-// a thread of its own sends what has come together.
+// The publishing thread sends a message itself, which the library recommends for request and reply; by default a thread
+// of the library sends accumulated messages.
 natsStatus connect(End &end, const std::string &url) {
     natsOptions *made = nullptr;
     natsStatus status = natsOptions_Create(&made);
@@ -84,7 +84,7 @@ natsStatus connect(End &end, const std::string &url) {
     return status == NATS_OK ? natsConnection_Connect(&end.connection, made) : status;
 }
 
-// The server has the subscription when it answers what follows it.
+// The server has the subscription when it answers the next command.
 natsStatus subscribe(End &end) {
     const auto limit = std::chrono::milliseconds(ipcmark::CONNECTED_WITHIN).count();
     const natsStatus status = natsConnection_SubscribeSync(&end.subscription, end.connection, end.taken_from.c_str());
@@ -117,7 +117,7 @@ int follow(End &end, ipcmark_session *session, ipcmark_error *error) {
     return result == IPCMARK_DONE ? join(end, addresses.there, error) : result;
 }
 
-// A follower's subject tells the leader whose a message is.
+// A follower's subject tells the leader who sent a message.
 void name_ways(End &end, const ipcmark_settings &settings) {
     const uint32_t own = settings.subscribers > 1 ? settings.follower : 0;
     end.sent_to = end.leads ? "there" : "back." + std::to_string(own);

@@ -19,7 +19,7 @@ namespace nats {
 
 namespace {
 
-// Debian starts a server of the machine's with the package.
+// Debian's package also starts a server for the machine.
 constexpr const char *PROGRAM = "nats-server", *REMEDY = "apt install nats-server, which runs one for the machine too";
 constexpr std::chrono::milliseconds READY_WITHIN{8000}, ENDED_WITHIN{2000};
 
@@ -37,7 +37,7 @@ std::string random_token() {
 
 } // namespace
 
-// It keeps nothing on a disk, so it is killed.
+// It stores nothing on disk, so it is killed.
 Server::~Server() {
     if (program.id() > 0)
         kill(program.id(), SIGKILL);
@@ -47,8 +47,8 @@ Server::~Server() {
             unlink(file->c_str());
 }
 
-// A port of the loopback interface is open to every user of the host, so it asks for a token. That stands in a file,
-// for every user sees the words that a program was started with.
+// Every user of the host can reach a port of the loopback interface, so the server requires a token. The token is in a
+// file, because every user sees a program's command line.
 int Server::write_configuration(uint64_t largest, ipcmark_error *error) {
     token = random_token();
     const std::string text =
@@ -62,8 +62,8 @@ int Server::write_configuration(uint64_t largest, ipcmark_error *error) {
     return is_written ? IPCMARK_DONE : ipcmark_fail_errno(error, "write", configuration.c_str(), number, nullptr);
 }
 
-// The file of ports is JSON, {"nats":["nats://127.0.0.1:PORT"]}, and comes shortly after the server says that it is
-// ready.
+// The file of ports is JSON, {"nats":["nats://127.0.0.1:PORT"]}, and is written shortly after the server reports that
+// it is ready.
 int Server::read_port(ipcmark_error *error) {
     constexpr const char *MARK = "nats://127.0.0.1:";
     const auto is_there = [this] {

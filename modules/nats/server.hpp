@@ -1,4 +1,4 @@
-// nats-server, started for one end of a leader and ended with it.
+// nats-server, started and ended with an endpoint of a leader.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -14,11 +14,11 @@ class Server {
     Server &operator=(const Server &) = delete;
     ~Server();
 
-    // Starts it with nothing of the machine's configuration, and waits until it listens at a port that it chose. It
-    // takes messages of up to `largest` bytes.
+    // Starts it without the machine's configuration, and waits until it listens at a port of its choice. It accepts
+    // messages of up to `largest` bytes.
     int start(const std::string &directory, uint64_t largest, ipcmark_error *error);
 
-    // With the token by which it knows the session's own ends.
+    // Contains the token that authenticates the session's own endpoints.
     const std::string &url() const { return address; }
 
   private:
@@ -29,7 +29,7 @@ class Server {
     std::string configuration, ports, token, address;
 };
 
-// Whether the program is there.
+// Checks that the program is installed.
 int find_server(ipcmark_error *error);
 
 } // namespace nats

@@ -1,4 +1,4 @@
-/* What the transports of NNG have in common: an end, its set-up and its teardown. */
+/* Shared code of the transports of NNG: an endpoint, its set-up and its teardown. */
 #ifndef IPCMARK_NNG_ENDPOINT_H
 #define IPCMARK_NNG_ENDPOINT_H
 
@@ -8,39 +8,39 @@
 
 #include <nng/nng.h>
 
-/* The sockets between which the messages of a direction go. */
+/* The types of the two sockets of a direction. */
 struct way {
     int (*leader)(nng_socket *);
     int (*follower)(nng_socket *);
 };
 
-/* The context of a transport: what differs between them. */
+/* The context of a transport: the differences between them. */
 struct kind {
-    struct way there, back; /* Without a second way one socket at each end has both directions. */
+    struct way there, back; /* If `back` is empty, one socket at each end has both directions. */
     bool tcp;
     bool requests; /* REQ and REP */
 };
 
-/* A publisher drops what finds a queue full, and does not learn who has subscribed. */
+/* A publisher drops messages for a full queue, and does not learn who has subscribed. */
 static inline bool nng_publishes(const struct kind *kind) {
     return kind->back.leader != NULL;
 }
 
 struct end {
-    nng_socket outgoing, incoming; /* They may be one and the same. */
-    int flags;                     /* NNG_FLAG_NONBLOCK where it spins */
+    nng_socket outgoing, incoming; /* May be the same socket. */
+    int flags;                     /* NNG_FLAG_NONBLOCK if it spins */
     int send_flags;                /* The same, but 0 for REP: a reply that is not accepted at once is lost */
-    int answered;                  /* A descriptor, readable once the answer is there: of a REQ that spins; else -1 */
+    int answered;                  /* A spinning REQ: a descriptor, readable once the answer is there; else -1 */
     int connected;                 /* An eventfd that counts the followers of a publisher; else -1 */
     nng_msg *message;              /* The message taken, or NULL */
-    bool may_lose_answers;         /* Whether it answers a publisher, which takes no answer that it waits for no more */
-    uint64_t refused_since_ms;     /* Since when such an answer finds no room; 0 where it found some */
+    bool may_lose_answers;         /* True if it answers a publisher, which may have stopped taking the answers */
+    uint64_t refused_since_ms;     /* The time since which such an answer has found no room; 0: it found room */
 };
 
-/* Fills in the error with what NNG says of the code, and returns IPCMARK_FAILED. */
+/* Fills in the error with NNG's message for the code, and returns IPCMARK_FAILED. */
 int nng_fail(struct ipcmark_error *error, const char *operation, const char *object, int code);
 
-/* Makes the sockets and connects them with those of the other ends. After a failure, too, the end must be closed. */
+/* Makes the sockets and connects them to the other endpoints. Even after a failure, the endpoint must be closed. */
 int nng_set_up(struct end *end, const struct kind *kind, const struct ipcmark_settings *settings,
                struct ipcmark_session *session, struct ipcmark_error *error);
 

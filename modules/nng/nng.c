@@ -8,9 +8,9 @@
  * - Limits: REQ and REP take turns. NNG allocates memory for every message. A receive on REQ that ends without the
  *   answer takes the request back, so `block` sleeps without a limit there, and `spin` polls the socket's descriptor
  *   first.
- * - Fan-out: a PUB socket publishes to the SUB sockets of all followers in one call. It never waits: where a queue is
- *   full, the oldest message in it is dropped. Each follower answers by PUSH; the leader takes the answers of all from
- *   one PULL socket. Sleeps are of 10 ms there, for what they wait for may be lost.
+ * - Fan-out: a PUB socket publishes to the SUB sockets of all followers in one call. It never waits: a full queue drops
+ *   its oldest message. Each follower answers by PUSH; the leader takes the answers of all from one PULL socket. Sleeps
+ *   last 10 ms there, because the awaited message may be lost.
  */
 #include "endpoint.h"
 
@@ -39,7 +39,7 @@ enum { ANSWERED_WITHIN_MS = 1000 };
 #define PUBLISHER_QUEUE KEPT("send-queue", "messages that the publisher holds for each follower")
 #define SUBSCRIBER_QUEUE KEPT("receive-queue", "messages come in that a follower holds")
 
-/* REQ and REP have no queues to set, for one message is under way. */
+/* REQ and REP have no queue options, because only one message is sent at a time. */
 static const struct ipcmark_option_spec pair_ipc_options[] = {SEND_QUEUE, RECEIVE_QUEUE};
 static const struct ipcmark_option_spec pair_tcp_options[] = {SEND_QUEUE, RECEIVE_QUEUE, NO_DELAY};
 static const struct ipcmark_option_spec req_tcp_options[] = {NO_DELAY};
@@ -74,8 +74,8 @@ static int not_now(struct ipcmark_error *error, const char *operation, int code)
     return nng_fail(error, operation, "an NNG message", code);
 }
 
-/* True for an answer that has found no room for too long: it is lost. Else an end would wait for a publisher that takes
- * nothing more, and be asked for the next turn in vain. */
+/* True for an answer that has found no room for too long: it is lost. Otherwise an endpoint would wait for a publisher
+ * that takes no more answers, and never start the next turn. */
 static bool is_lost(struct end *self) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,5 +1,5 @@
-/* Set-up and teardown of an end. The leader listens and tells the followers the addresses; a publisher waits until each
- * follower is connected. */
+/* Set-up and teardown of an endpoint. The leader listens and sends the followers the addresses; a publisher waits until
+ * each follower is connected. */
 #include "endpoint.h"
 
 #include "shared/c/address.h"
@@ -18,12 +18,12 @@
 
 enum {
     LONGEST_SLEEP_MS = 100,
-    LONGEST_LOSSY_SLEEP_MS = 10, /* Where the message may be lost. */
+    LONGEST_LOSSY_SLEEP_MS = 10, /* If the message may be lost. */
     NEVER_MS = 3600 * 1000,
-    CONNECTED_WITHIN_MS = 8000, /* On a busy machine too; a session is given up after ten seconds. */
+    CONNECTED_WITHIN_MS = 8000, /* Even on a busy machine; a session ends after ten seconds. */
     HEAD_BYTES = 64,            /* An upper bound of a protocol's head, which counts as part of the message. */
-    QUEUE_BYTES = 64 << 20,     /* The bytes that a queue of publish-subscribe may hold, */
-    MOST_MESSAGES = 1000        /* and the messages. */
+    QUEUE_BYTES = 64 << 20,     /* The byte limit of a publish-subscribe queue, */
+    MOST_MESSAGES = 1000        /* and its message limit. */
 };
 
 int nng_fail(struct ipcmark_error *error, const char *operation, const char *object, int code) {
@@ -90,7 +90,7 @@ static void count_connection(nng_pipe pipe, nng_pipe_ev event, void *end) {
     (void)eventfd_write(((struct end *)end)->connected, 1);
 }
 
-/* What the publisher holds for each follower, and what a follower holds, is bounded in bytes. */
+/* Bounds the bytes of the publisher's queue for each follower, and of a follower's queue. */
 static int set_publication(struct end *self, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
     const uint64_t fit = QUEUE_BYTES / settings->payload;
     const int depth = fit < MOST_MESSAGES ? (int)fit : MOST_MESSAGES;
@@ -133,7 +133,7 @@ static bool is_nagle_off(const struct ipcmark_settings *settings) {
     return !word || strcmp(word, "on") == 0;
 }
 
-/* Either queue where the socket has one. */
+/* Notes the size of each queue that the socket has. */
 static void note_all(const struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
                      struct ipcmark_session *session) {
     session->note(session, "TCP_NODELAY", !kind->tcp ? "-" : is_nagle_off(settings) ? "on" : "off");
@@ -149,11 +149,11 @@ static void note_all(const struct end *self, const struct kind *kind, const stru
 
 /* Connections --------------------------------------------------------------------------------- */
 
-/* Listens at an address of the socket's own, which it writes; for port 0 the system chooses a port. */
+/* Listens at the socket's own address, and writes it to `address`; for port 0 the system chooses a port. */
 static int listen_socket(nng_socket socket, const struct kind *kind, const char *suffix,
                          const struct ipcmark_settings *settings, char address[IPCMARK_ADDRESS_BYTES],
                          struct ipcmark_error *error) {
-    /* NNG releases a name some time after it closed the socket, so each opening has another. */
+    /* NNG releases a name some time after it closed the socket, so each opening uses a new one. */
     static unsigned opened;
     ipcmark_tcp_url(address, IPCMARK_ADDRESS_BYTES, settings, "0");
     if (!kind->tcp)
@@ -207,7 +207,7 @@ static int dial_end(struct end *self, const struct kind *kind, const struct ipcm
     return result;
 }
 
-/* What is published before a follower is connected would not reach it. */
+/* A message published before a follower is connected would not reach it. */
 static int await_followers(struct end *self, uint32_t followers, struct ipcmark_error *error) {
     eventfd_t count = 0, connected = 0;
     struct pollfd news = {.fd = self->connected, .events = POLLIN};

@@ -5,8 +5,8 @@
  * - Mechanism: a buffer of the process's own; nothing reaches the other process.
  * - Kernel objects: none. Copies a message: none. Blocks: never. Limits: none.
  *
- * This file is also the skeleton to copy: every function of the contract is here, in the order in
- * which ipcmark calls it, with a comment on what stands there in a transport that carries messages.
+ * This file is also the skeleton to copy: it contains every function of the contract, in the order
+ * in which ipcmark calls them, with a comment on its content in a transport that carries messages.
  */
 #include <ipcmark/transport.h>
 
@@ -16,23 +16,23 @@
 /* The state of one end: all that the hot path needs, so that nothing is global and two ends can
  * live in one process. */
 struct end {
-    size_t len; /* Of the message on loan or published. */
+    size_t len; /* The length of the message on loan or published. */
     bool published;
     unsigned char *buffer;
 };
 
 /* Set-up -------------------------------------------------------------------------------------- */
 
-/* Whether the library works here: its daemon's program is installed, the kernel has the feature.
- * Leave it out (NULL) where loading the module already proves it. */
+/* Checks that the library works here: its daemon's program is installed, the kernel has the
+ * feature. Leave it out (NULL) if loading the module already proves it. */
 static int probe(const struct ipcmark_transport *transport, struct ipcmark_error *error) {
     (void)transport;
     (void)error;
     return IPCMARK_DONE;
 }
 
-/* Both ends open at the same time. The usual course: the leader makes the objects, named after
- * settings->name; session->meet; the follower opens them; session->meet; whoever made a name in
+/* Both ends open at the same time. The usual order: the leader makes the objects, named after
+ * settings->name; session->meet; the follower opens them; session->meet; the creator of a name in
  * the file system removes it, since nobody needs it any more. */
 static int open_end(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
                     struct ipcmark_session *session, void **end, struct ipcmark_error *error) {
@@ -53,8 +53,8 @@ static int open_end(const struct ipcmark_transport *transport, const struct ipcm
 
 /* The hot path -------------------------------------------------------------------------------- */
 
-/* Room for one message, where the other end will read it. Without such room leave loan out: publish
- * then gets a buffer of ipcmark's. */
+/* Gives room for one message, in the memory from which the other end reads. Without such room leave
+ * loan out: publish then gets a buffer of ipcmark's. */
 static int loan(void *end, size_t len, void **room, struct ipcmark_error *error) {
     struct end *self = end;
     (void)error;
@@ -65,8 +65,8 @@ static int loan(void *end, size_t len, void **room, struct ipcmark_error *error)
     return IPCMARK_DONE;
 }
 
-/* Hands the message over. A full queue is IPCMARK_WOULD_BLOCK where settings->wait is IPCMARK_SPIN,
- * and a sleep in the kernel where it is IPCMARK_BLOCK. */
+/* Publishes the message. If the queue is full, it returns IPCMARK_WOULD_BLOCK if settings->wait is
+ * IPCMARK_SPIN, and sleeps in the kernel if it is IPCMARK_BLOCK. */
 static int publish(void *end, void *message, size_t len, struct ipcmark_error *error) {
     struct end *self = end;
     (void)message;
@@ -76,7 +76,7 @@ static int publish(void *end, void *message, size_t len, struct ipcmark_error *e
     return IPCMARK_DONE;
 }
 
-/* The next message, in place where the library has it in place. */
+/* The next message, in place if the library allows it. */
 static int take(void *end, const void **message, size_t *len, struct ipcmark_error *error) {
     struct end *self = end;
     (void)error;
@@ -87,7 +87,7 @@ static int take(void *end, const void **message, size_t *len, struct ipcmark_err
     return IPCMARK_DONE;
 }
 
-/* Gives the room of the message back. Without it a message stays until the next take. */
+/* Frees the message's room. Without this function a message stays until the next take. */
 static int release(void *end, const void *message, struct ipcmark_error *error) {
     struct end *self = end;
     (void)message;

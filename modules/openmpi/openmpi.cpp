@@ -2,9 +2,9 @@
 //
 // - Mechanism: MPI_Isend and MPI_Irecv in MPI_COMM_WORLD, each with MPI_Test until it is done. Shared memory is the
 //   library's transfer layer vader (sm since version 5); TCP goes over the loopback interface.
-// - Kernel objects: a file of 4 MiB in /dev/shm for each rank, whose name is removed once both have it mapped, or
-//   connections. The launcher mpirun, two agents that sleep beside it, and connections to it.
-// - Copies a message: two through shared memory; one, by process_vm_readv(2), from 4 KiB on where the kernel allows it.
+// - Kernel objects: a file of 4 MiB in /dev/shm for each rank, whose name is removed once both have mapped it, or
+//   connections. The launcher mpirun, two sleeping agents, and connections to it.
+// - Copies a message: two through shared memory; one, by process_vm_readv(2), from 4 KiB on if the kernel allows it.
 // - Blocks: never. MPI polls in every call.
 // - Limits: two ranks on one host. MPI starts once in a process, so the launcher ends with the worker.
 #include "shared/cpp/description.hpp"
@@ -23,7 +23,7 @@ using namespace ipcmark;
 #define LAYER "vader"
 #endif
 
-// The word for a number among the words of a control variable, or "".
+// The word for a value of a control variable, or "".
 std::string word_for(MPI_T_enum words, int number) {
     int count = 0, found = 0;
     char name[64] = "", word[64] = "";
@@ -38,7 +38,7 @@ std::string word_for(MPI_T_enum words, int number) {
     return "";
 }
 
-// The value of a control variable that has words, as the library left it, or "".
+// The value of an enumerated control variable, as the library set it, or "".
 std::string control_variable(const char *name) {
     int index = 0, none = 0, verbosity = 0, bind = 0, scope = 0, count = 0, number = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -54,7 +54,7 @@ std::string control_variable(const char *name) {
     return is_read ? word_for(words, number) : "";
 }
 
-// By which call a receiver reads the sender's memory: the library falls back without a word where it may not.
+// Notes the call with which a receiver reads the sender's memory: the library falls back silently if it is not allowed.
 void note_single_copy(ipcmark_session *session) {
     int provided = 0;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
@@ -65,7 +65,7 @@ void note_single_copy(ipcmark_session *session) {
     MPI_T_finalize();
 }
 
-// Ranks are pinned by ipcmark. Where the launcher thinks that a machine is too small for its ranks, they would yield.
+// ipcmark pins the ranks. If the launcher considers a machine too small for its ranks, they would yield.
 const mpi::Library open_mpi = {
     "Open MPI",
     {"mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n"},

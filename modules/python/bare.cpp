@@ -1,4 +1,4 @@
-// The bare programs are scripts, run by python3 in two processes; this only starts it, by its own name.
+// The bare programs are scripts for python3 in two processes; this program only starts them, by its own name.
 #include "python/text.hpp"
 
 #include <cstdio>

@@ -155,7 +155,7 @@ def lead(end, warm_up, count):
 
 
 def main(name, wait, payload, count, *cpus):
-    multiprocessing.set_start_method("fork")  # The other process inherits what this one has made.
+    multiprocessing.set_start_method("fork")  # The other process inherits the objects of this one.
     count, cpus = int(count), [int(cpu) for cpu in cpus]
     end = KINDS[name](int(payload), wait == "spin")
     warm_up = count // 4 + 1

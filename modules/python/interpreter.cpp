@@ -10,14 +10,15 @@ namespace python {
 
 namespace {
 
-// Extension modules of Python want the functions of its library from whoever is global, and a module of ipcmark is not.
+// Extension modules of Python look for the functions of its library among the global symbols, and a module of ipcmark
+// is not loaded globally.
 void make_library_global() {
     Dl_info library{};
     if (dladdr(reinterpret_cast<const void *>(&Py_InitializeFromConfig), &library) != 0)
         dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
-// Isolated: without variables of the environment, the user's packages, handlers of signals or the working directory.
+// Isolated: without environment variables, the user's packages, signal handlers or the working directory.
 PyStatus initialize() {
     PyConfig config;
     PyConfig_InitIsolatedConfig(&config);
@@ -47,7 +48,7 @@ bool means_gone(PyObject *type) {
 
 int start_interpreter(ipcmark_error *error) {
     if (Py_IsInitialized() != 0) {
-        // An end that is open may have given the lock back.
+        // An open endpoint may have released the lock.
         if (PyGILState_Check() == 0)
             PyEval_RestoreThread(PyGILState_GetThisThreadState());
         return IPCMARK_DONE;

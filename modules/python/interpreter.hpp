@@ -1,4 +1,4 @@
-// The interpreter of Python in this process, its objects, and its exceptions as errors of the contract.
+// The Python interpreter in this process, its objects, and its exceptions as errors of the contract.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -16,22 +16,22 @@ struct Unref {
 };
 using Object = std::unique_ptr<PyObject, Unref>;
 
-// Starts the interpreter where that was not done yet, and makes a module of Python from its text, which others import
-// by its name. The interpreter lives as long as the process: Python cannot start twice well. The calling thread has
-// its lock then.
+// Starts the interpreter if necessary, and makes a Python module from its text, which others import by its name. The
+// interpreter lives as long as the process, because Python cannot be restarted reliably. Afterwards the calling thread
+// has its lock.
 int start(Object *module, const char *name, const char *text, ipcmark_error *error);
 
-// What `module.name(arguments...)` returns; nothing if it raised an exception.
+// The result of `module.name(arguments...)`; null if it raised an exception.
 Object call(PyObject *module, const char *name, std::initializer_list<PyObject *> arguments);
 
-// Makes the exception that was raised the error, and IPCMARK_PEER_GONE of those that Python raises where the other
-// process is gone. Nothing is printed.
+// Converts the raised exception to the error; the result is IPCMARK_PEER_GONE for exceptions that mean that the other
+// process is gone. Prints nothing.
 int fail(ipcmark_error *error, const char *operation, const char *object);
 
-// Whether an object that the other process made is bytes of at most so many, which `message` and `len` are then.
+// True if an object from the other process is bytes of at most this size; then sets `message` and `len`.
 bool is_message(PyObject *object, size_t largest, const void **message, size_t *len);
 
-// A bytearray of Python with its memory, which does not move.
+// A Python bytearray and its memory, which does not move.
 class Buffer {
   public:
     Buffer() = default;

@@ -1,4 +1,4 @@
-// A message before it is sent: written in a bytearray, and sent by something of Python's that takes its length.
+// A message before it is sent: written in a bytearray, and sent by a Python callable that receives its length.
 #pragma once
 
 #include "interpreter.hpp"
@@ -10,10 +10,10 @@ class Outgoing {
     // False if it raised an exception.
     bool make(size_t largest) { return bytes.make(largest); }
 
-    // The bytearray, for what will send.
+    // The bytearray, for the sending code.
     PyObject *room() const { return bytes.get(); }
 
-    // Takes what sends: true of Python if it could, no object if it raised an exception.
+    // The sending callable: returns Python's true if it could send, and no object if it raised an exception.
     void set_sender(PyObject *callable) { sender.reset(callable); }
 
     void *lend(size_t wanted) {

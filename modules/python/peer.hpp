@@ -1,4 +1,4 @@
-// The process at the other end, beside a library that does not tell when it is gone.
+// Detects the end of the other process, for a library that does not report it.
 #pragma once
 
 #include "shared/cpp/flow_control.hpp"
@@ -16,14 +16,14 @@ class Peer {
         return connection.open(settings.role == IPCMARK_LEADER, 1, session, error);
     }
 
-    // The result of an attempt that has found nothing yet. What the other end did before it was gone counts: so one
-    // more attempt comes before the error.
+    // The result of an unsuccessful attempt. Messages that the peer sent before it was gone still count, so one more
+    // attempt precedes the error.
     int not_yet(ipcmark_error *error, const char *operation, const char *object) {
         if (gone) {
             ipcmark_fail(error, operation, object, "the other process has closed its end", nullptr);
             return IPCMARK_PEER_GONE;
         }
-        // One system call, so it is looked at rarely where an end polls.
+        // Costs a system call, so a polling endpoint checks rarely.
         gone = (!spins || ++polls % POLLS_A_LOOK == 0) && connection.is_peer_closed();
         return IPCMARK_WOULD_BLOCK;
     }
@@ -33,7 +33,7 @@ class Peer {
 
     bool spins = false, gone = false;
     uint64_t polls = 0;
-    ipcmark::FlowControl connection; // Nothing is counted.
+    ipcmark::FlowControl connection; // Only for its connection.
 };
 
 } // namespace python

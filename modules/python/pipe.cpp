@@ -1,13 +1,13 @@
-// python-pipe: multiprocessing.Pipe of Python, an interpreter in each process.
+// python-pipe: multiprocessing.Pipe of Python, with an interpreter in each process.
 //
-// - Mechanism: send_bytes() and recv_bytes_into() of a multiprocessing.connection.Connection; poll() where it spins.
+// - Mechanism: send_bytes() and recv_bytes_into() of a multiprocessing.connection.Connection; poll() if it spins.
 // - Kernel objects: a pair of Unix stream sockets, duplex as Pipe() makes it; the follower gets its descriptor.
-// - Copies a message: five up to 16 KiB: behind its length, into the kernel, out of it, into a BytesIO, into the
-//   buffer; four beyond. The payload is written and read in bytearrays.
+// - Copies a message: five up to 16 KiB: after its length, into the kernel, out of it, into a BytesIO, into the buffer;
+//   four beyond. The payload is written and read in bytearrays.
 // - Blocks: in read(2) and write(2), which Python calls without its lock.
-// - Spins: only with messages that the socket's buffer holds, for send_bytes() cannot return early; they are counted,
-//   so that it does not sleep.
-// - Limits: whatever Python allocates a message.
+// - Spins: only with messages that fit into the socket's buffer, because send_bytes() cannot return early; they are
+//   counted, so that it does not sleep.
+// - Limits: Python's allocations for each message.
 #include "interpreter.hpp"
 #include "python.hpp"
 #include "python/text.hpp"
@@ -36,7 +36,7 @@ struct End {
     size_t len = 0;
     int socket = -1;
     bool spins = false;
-    ipcmark::FlowControl flow; // Where it spins.
+    ipcmark::FlowControl flow; // If it spins.
 
     End() = default;
     End(const End &) = delete;
@@ -49,8 +49,8 @@ End::~End() {
     PyErr_Clear();
 }
 
-// Python's own exception, and that the peer is gone where its socket says so: in the middle of a message Python raises
-// another exception.
+// Converts Python's exception; the result is PEER_GONE if the socket reports it, because in the middle of a message
+// Python raises a different exception.
 int fail(const End &end, ipcmark_error *error, const char *operation) {
     const int result = python::fail(error, operation, OBJECT);
     pollfd hang_up{end.socket, 0, 0};
@@ -68,7 +68,7 @@ int probe(const ipcmark_transport *, ipcmark_error *error) {
     return load_script(&script, error);
 }
 
-// Keeps one Connection of the pair and sends the other one's descriptor.
+// Keeps one Connection of the pair and sends the descriptor of the other.
 int lead(End &end, PyObject *script, ipcmark_session *session, ipcmark_error *error) {
     const Object pair = python::call(script, "make", {});
     if (!pair)
@@ -94,13 +94,12 @@ int follow(End &end, PyObject *script, ipcmark_session *session, ipcmark_error *
     return fail(end, error, "make");
 }
 
-// The bytes that a socket's buffer counts for a message at most: the kernel rounds up what it allocates for it.
+// The most bytes that a socket's buffer counts for a message: the kernel rounds up its allocation.
 size_t buffer_bytes(uint64_t payload) {
     return 2 * payload + 4096;
 }
 
-// The bytes that the socket's buffer has for this end's messages, enlarged to what two of them need where that is
-// allowed.
+// The bytes of the socket's buffer for this endpoint's messages, enlarged to fit two of them if that is allowed.
 size_t enlarge_buffer(int socket, uint64_t payload) {
     const int wanted = static_cast<int>(buffer_bytes(payload)); // The kernel doubles it.
     int size = 0;
@@ -113,7 +112,7 @@ size_t enlarge_buffer(int socket, uint64_t payload) {
     return static_cast<size_t>(size);
 }
 
-// send_bytes() must not sleep, and has no way to return early: no more messages are under way than the buffer holds.
+// send_bytes() must not sleep, and cannot return early: no more messages may be unread than fit into the buffer.
 int bound(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     const size_t buffer = enlarge_buffer(end.socket, settings.payload);
     const size_t depth = buffer / buffer_bytes(settings.payload);

@@ -1,4 +1,4 @@
-// The module of Python: python-pipe, python-shared-memory, python-queue and pyzmq.
+// The Python module: python-pipe, python-shared-memory, python-queue and pyzmq.
 #include "python.hpp"
 
 #include "interpreter.hpp"

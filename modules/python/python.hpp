@@ -1,4 +1,4 @@
-// The transports of the module of Python.
+// The transports of the Python module.
 #pragma once
 
 #include <ipcmark/transport.h>

@@ -1,15 +1,15 @@
-// python-queue: multiprocessing.Queue of Python, one for each direction, an interpreter in each process.
+// python-queue: multiprocessing.Queue of Python, one for each direction, with an interpreter in each process.
 //
 // - Mechanism: put() of bytes, which a thread of the library pickles and writes into a pipe; get(), which reads and
 //   unpickles them.
-// - Kernel objects: a pipe for each direction, whose descriptors the follower gets; futexes of three semaphores of
-//   each, in memory that has no name.
-// - Copies a message: eight up to 16 KiB: into the bytes, into the pickle, into a BytesIO, behind its length, into the
+// - Kernel objects: a pipe for each direction, whose descriptors are sent to the follower; futexes of three semaphores
+//   for each, in memory without a name.
+// - Copies a message: eight up to 16 KiB: into the bytes, into the pickle, into a BytesIO, after its length, into the
 //   pipe, out of it, into a BytesIO, into the bytes that are read; six beyond 64 KiB. The payload is written in a
 //   bytearray.
-// - Blocks: in read(2), and on the semaphore of a full queue. Spinning there is none: the thread of the library and the
-//   lock of the interpreter, which both threads need, put an end to sleep all the same.
-// - Limits: as many messages in a queue as 8 MiB hold, from 2 to 1024, for one of Python has no limit of its own.
+// - Blocks: in read(2), and on the semaphore of a full queue. There is no spinning: the library's thread and the
+//   interpreter's lock, which both threads need, make an endpoint sleep anyway.
+// - Limits: a queue holds at most 8 MiB, from 2 to 1024 messages, because Python's has no limit by default.
 #include "interpreter.hpp"
 #include "outgoing.hpp"
 #include "python.hpp"
@@ -40,7 +40,7 @@ struct End {
     int reader = -1, writer = -1;
 };
 
-// Python's lock as long as a call lasts: between two of them the feeder thread can have it.
+// Holds Python's lock during a call: between two calls the feeder thread can have it.
 class Locked {
   public:
     Locked() : before(PyGILState_Ensure()) {}
@@ -104,7 +104,7 @@ unsigned depth_for(const ipcmark_settings &settings) {
     return static_cast<unsigned>(std::clamp<uint64_t>((8u << 20) / settings.payload, 2, 1024));
 }
 
-// The addresses of the semaphores of a queue: what locks readers, what locks writers, its room.
+// The addresses of a queue's semaphores: the readers' lock, the writers' lock, the free places.
 Object addresses(const End &end, size_t first) {
     const auto address = [&](size_t index) { return end.semaphores.address(first + index).release(); };
     return Object(Py_BuildValue("(NNN)", address(0), address(1), address(2)));
@@ -185,11 +185,11 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     const Locked locked;
     self.message.reset(PyObject_CallNoArgs(self.receive.get()));
     if (!self.message) {
-        // In the middle of a message Python raises another exception than at its end.
+        // In the middle of a message Python raises a different exception than at its end.
         const int result = python::fail(error, "get from", OBJECT);
         return has_event(self.reader, POLLHUP) ? IPCMARK_PEER_GONE : result;
     }
-    // The other process made it.
+    // It comes from the other process.
     return python::is_message(self.message.get(), self.largest, message, len)
                ? IPCMARK_DONE
                : ipcmark_fail(error, "get from", OBJECT, "it has something else than a message", nullptr);

@@ -8,10 +8,10 @@ from queue import Full
 
 from ipcmark_semaphores import adopt
 
-# How long put() waits for room before the other process is looked after.
+# The time that put() waits for room before it checks the other process.
 PATIENCE = 0.1
 
-# How long an end that closes waits for its feeder thread: it ends at once, unless the other process is stopped.
+# The time limit of a closing endpoint for its feeder thread, which ends at once unless the other process is stopped.
 ENDS_WITHIN = 1
 
 
@@ -30,10 +30,10 @@ class Ends:
 
     def __init__(self, out, back, out_semaphores, in_semaphores, depth, room):
         self.out, self.back = _rebuild(out, out_semaphores, depth), _rebuild(back, in_semaphores, depth)
-        # As in a worker of a Pool, so that the end of the other process is seen.
+        # As in a worker of a Pool, so that the end of the other process is detected.
         self.out._reader.close()
         self.back._writer.close()
-        # What the feeder thread raises is kept, not printed.
+        # Exceptions of the feeder thread are stored, not printed.
         errors = self.errors = []
         self.out._on_queue_feeder_error = lambda error, _: errors.append(error)
         self.room, self.receive = memoryview(room), self.back.get
@@ -49,7 +49,7 @@ class Ends:
         return True
 
     def close(self):
-        # The feeder thread of the other process may be writing: it ends when nobody reads.
+        # The feeder thread of the other process may be writing: it ends when no reader is left.
         self.back._reader.close()
         self.out.close()
         self.out.cancel_join_thread()

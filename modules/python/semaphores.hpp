@@ -1,8 +1,8 @@
-// Semaphores of multiprocessing in both processes, without names.
+// Semaphores of multiprocessing shared by both processes, without names.
 //
-// A process that multiprocessing forks inherits the memory of a semaphore whose name is gone. Here that memory is
-// passed as a descriptor, so that no name outlives a process that is killed. Python calls sem_close() for each when it
-// is collected; glibc refuses an address that sem_open() did not give, and does nothing.
+// A process that multiprocessing forks inherits the memory of a semaphore whose name is removed. Here that memory is
+// passed as a descriptor, so that no name survives a killed process. Python calls sem_close() for each when it is
+// collected; glibc rejects an address that sem_open() did not return, and does nothing.
 #pragma once
 
 #include "interpreter.hpp"
@@ -19,7 +19,7 @@
 
 namespace python {
 
-// As start(), of a module that imports ipcmark_semaphores.
+// The same as start(), for a module that imports ipcmark_semaphores.
 inline int start_with_semaphores(Object *module, const char *name, const char *text, ipcmark_error *error) {
     Object semaphores;
     const int result = start(&semaphores, "ipcmark_semaphores", SEMAPHORES_TEXT, error);
@@ -36,12 +36,12 @@ class Semaphores {
             munmap(cells, BYTES);
     }
 
-    // The leader makes one with each of the values, 32 at most; the follower gets them.
+    // The leader makes a semaphore with each of the values, 32 at most; the follower receives them.
     int open(bool leads, std::initializer_list<unsigned> values, ipcmark_session *session, ipcmark_error *error) {
         return leads ? lead(values, session, error) : follow(session, error);
     }
 
-    // The address of one of them, as a number of Python.
+    // The address of one of them, as a Python number.
     Object address(size_t index) const { return Object(PyLong_FromVoidPtr(&cells[index].semaphore)); }
 
   private:
@@ -53,7 +53,7 @@ class Semaphores {
     static constexpr const char *OBJECT = "the semaphores of multiprocessing";
 
     int lead(std::initializer_list<unsigned> values, ipcmark_session *session, ipcmark_error *error) {
-        // ipcmark knows this name, and does not take the semaphores for the carrier of the messages.
+        // ipcmark knows this name, and does not mistake the semaphores for the carrier of the messages.
         const int memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
         if (memory < 0 || ftruncate(memory, BYTES) != 0) {
             const int number = errno;

@@ -1,13 +1,14 @@
-// python-shared-memory: multiprocessing.shared_memory of Python with its semaphores, an interpreter in each process.
+// python-shared-memory: multiprocessing.shared_memory of Python with its semaphores, with an interpreter in each
+// process.
 //
 // - Mechanism: one SharedMemory with a slot for each direction, and a pair of Semaphores for each slot: empty and full.
 // - Kernel objects: a POSIX shared memory object, whose name is removed once both ends have mapped it; futexes of the
-//   semaphores, in memory that has no name.
+//   semaphores, in memory without a name.
 // - Copies a message: one, by assignment to a slice of the memory. The payload is written in a bytearray, and read in
 //   the slot.
 // - Blocks: in acquire() of a semaphore, a tenth of a second at a time, which Python calls without its lock.
 // - Spins: with acquire(False).
-// - Limits: one message a direction.
+// - Limits: one message per direction.
 #include "interpreter.hpp"
 #include "outgoing.hpp"
 #include "peer.hpp"
@@ -27,7 +28,7 @@ using python::Object;
 
 constexpr const char *OBJECT = "a SharedMemory of multiprocessing";
 
-// As in shared_memory.py.
+// The same as in shared_memory.py.
 constexpr size_t HEAD = 64;
 
 struct End {
@@ -70,7 +71,7 @@ std::string name_of(const ipcmark_settings &settings) {
     return std::string(settings.name) + "-memory";
 }
 
-// Every page is there before the first message.
+// Touches every page before the first message.
 int map(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const Object bytes(end.memory ? PyObject_GetAttrString(end.memory.get(), "buf") : nullptr);
     if (!bytes || PyObject_GetBuffer(bytes.get(), &end.view, PyBUF_WRITABLE) != 0)
@@ -179,7 +180,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     if (received.get() == Py_None)
         return self.peer.not_yet(error, "read", OBJECT);
     *len = PyLong_AsSize_t(received.get());
-    // The other process wrote it.
+    // It comes from the other process.
     if (*len > self.largest)
         return ipcmark_fail(error, "read", OBJECT, "its length is corrupt", nullptr);
     *message = self.message;

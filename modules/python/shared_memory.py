@@ -7,10 +7,10 @@ from struct import pack_into, unpack_from
 
 from ipcmark_semaphores import adopt
 
-# A message's length, in front of it; then the message is aligned as in a slot of C.
+# The bytes for a message's length before it; the message is then aligned as in a slot in C.
 HEAD = 64
 
-# How long a semaphore is waited for before the other process is looked after.
+# The time of one wait for a semaphore before it checks the other process.
 PATIENCE = 0.1
 
 

@@ -1,11 +1,11 @@
-// pyzmq: PAIR sockets of ZeroMQ by its Python package, an interpreter in each process.
+// pyzmq: PAIR sockets of ZeroMQ with its Python package, with an interpreter in each process.
 //
 // - Mechanism: send() of a memoryview and recv() of bytes; a context with one I/O thread in each process, which
 //   needs no interpreter.
-// - Kernel objects: a Unix stream connection with an abstract name, which is no file; an eventfd for each queue.
-// - Copies a message: four: into ZeroMQ's own memory, into the kernel, out of it, into the bytes that are received.
+// - Kernel objects: a Unix stream connection with an abstract name, which is not a file; an eventfd for each queue.
+// - Copies a message: four: into ZeroMQ's own memory, into the kernel, out of it, into the received bytes.
 // - Blocks: in send() and recv(), 100 ms at most, which pyzmq calls without Python's lock.
-// - Spins: with NOBLOCK, whose answer is an exception of Python.
+// - Spins: with NOBLOCK, which raises a Python exception if nothing is there.
 // - Limits: a queue holds up to 64 MiB of messages, at most 1,000.
 #include "interpreter.hpp"
 #include "outgoing.hpp"
@@ -134,7 +134,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
         return python::fail(error, "receive from", OBJECT);
     if (self.message.get() == Py_None)
         return self.peer.not_yet(error, "receive from", OBJECT);
-    // The other process made it.
+    // It comes from the other process.
     return python::is_message(self.message.get(), self.largest, message, len)
                ? IPCMARK_DONE
                : ipcmark_fail(error, "receive from", OBJECT, "the message is too long", nullptr);

@@ -2,7 +2,7 @@
 
 import zmq
 
-# A sleep ends after so long, for the other process to be looked after.
+# The longest sleep, after which the endpoint checks the other process.
 LONGEST_SLEEP_MS = 100
 
 

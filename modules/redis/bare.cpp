@@ -1,4 +1,4 @@
-// A bare program of PUBLISH and SUBSCRIBE by hiredis, to compare redis-pubsub with.
+// A bare program of PUBLISH and SUBSCRIBE with hiredis, the baseline for redis-pubsub.
 #include "server.hpp"
 
 #include "shared/c/bare.h"
@@ -11,11 +11,11 @@
 
 namespace {
 
-// As many answers as the row leaves unread.
+// The number of answers that the row leaves unread.
 constexpr int MOST_UNANSWERED = 16;
 
 struct End {
-    redis::Server server; // The leader's.
+    redis::Server server; // Only in the leader.
     redisContext *out = nullptr, *in = nullptr;
     const char *sent_to = nullptr;
     char *outgoing = nullptr;
@@ -47,7 +47,7 @@ void flush(redisContext *context) {
             bare_fail("send");
 }
 
-// The leader starts the server, and tells its path.
+// The leader starts the server, and sends its path.
 void open_server(End *self, const struct bare *bare, char (&path)[128]) {
     const std::string directory = std::string("/tmp/") + bare->name;
     ipcmark_error error{};

@@ -52,9 +52,9 @@ int Connection::open(const std::string &path, ipcmark_error *error) {
     return context->err ? fail(error, "connect with") : set_up(error);
 }
 
-// For hiredis the connection stays one that does not block, so that a read without an answer is no error of it.
+// The connection stays non-blocking for hiredis, so that it does not report a read without an answer as an error.
 int Connection::set_up(ipcmark_error *error) {
-    context->reader->maxbuf = 0; // As its documentation says for large answers: the buffer is kept.
+    context->reader->maxbuf = 0; // Recommended by its documentation for large answers: keeps the buffer.
     if (fcntl(context->fd, F_SETFL, 0) == 0 &&
         setsockopt(context->fd, SOL_SOCKET, SO_RCVTIMEO, &LONGEST_SLEEP, sizeof LONGEST_SLEEP) == 0 &&
         setsockopt(context->fd, SOL_SOCKET, SO_SNDTIMEO, &LONGEST_SLEEP, sizeof LONGEST_SLEEP) == 0)

@@ -1,4 +1,4 @@
-// A connection of hiredis with a Redis server at a Unix socket.
+// A connection of hiredis to a Redis server at a Unix socket.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -16,7 +16,7 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-// What is said where the server hangs up.
+// The error to report when the server closes the connection.
 struct Other {
     const char *cause;
     int result; // IPCMARK_FAILED or IPCMARK_PEER_GONE
@@ -37,20 +37,20 @@ class Connection {
     // From then on no call sleeps.
     int stop_sleeping(ipcmark_error *error);
 
-    // Sends a command and waits for its answer: before anything is measured.
+    // Sends a command and waits for its answer: only before the measurement.
     int ask(std::initializer_list<std::string> command, Reply *reply, ipcmark_error *error);
 
-    // Puts a command into hiredis's buffer; flush() writes it.
+    // Appends a command to hiredis's buffer; flush() writes it.
     int append(const char *const *words, const size_t *lengths, int count, ipcmark_error *error);
 
     // DONE once the buffer is written, else WOULD_BLOCK.
     int flush(ipcmark_error *error);
 
-    // The next answer, read only where none is complete in hiredis's buffer; or WOULD_BLOCK. What the server calls an
-    // error is one.
+    // The next answer; reads only if hiredis's buffer contains no complete one; or WOULD_BLOCK. An error answer of the
+    // server becomes an error.
     int next(Reply *reply, ipcmark_error *error);
 
-    // Says that an answer is not what it should be.
+    // Reports that an answer has an unexpected form.
     int fail_strange(ipcmark_error *error) const;
 
   private:

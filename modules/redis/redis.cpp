@@ -1,11 +1,11 @@
-// redis-pubsub, redis-list: messages through a Redis server of the session's own, by hiredis.
+// redis-pubsub, redis-list: messages through the session's own Redis server, with hiredis.
 //
-// - Mechanism: PUBLISH to a channel that the other end has subscribed to; or RPUSH to a list of which the other end
-//   takes with BLPOP. A list or a channel for each direction.
-// - Kernel objects: for each end two connections with the server at a socket in the session's directory.
+// - Mechanism: PUBLISH to a channel that the peer has subscribed to; or RPUSH to a list from which the peer takes with
+//   BLPOP. A list or a channel for each direction.
+// - Kernel objects: for each end two connections to the server at a socket in the session's directory.
 // - Copies a message: four, into and out of two sockets, and those of hiredis and of the server.
 // - Blocks: in read(2) and write(2) of a connection, for 100 ms at most.
-// - Fan-out: one PUBLISH reaches all that have subscribed.
+// - Fan-out: one PUBLISH reaches all subscribers.
 // - Limits: hiredis allocates memory for every command and every answer. All ends are on one host.
 #include "connection.hpp"
 #include "server.hpp"
@@ -24,7 +24,7 @@ namespace redis {
 namespace {
 
 constexpr uint32_t MOST_FOLLOWERS = 16;
-// Commands whose answers have not been read: as Redis's documentation has it of pipelines.
+// The most commands with unread answers, as Redis's documentation on pipelining recommends.
 constexpr uint64_t MOST_UNANSWERED = 16;
 
 constexpr Other LEADERS = {"it has ended, or closed the connection", IPCMARK_FAILED},
@@ -33,22 +33,22 @@ constexpr Other LEADERS = {"it has ended, or closed the connection", IPCMARK_FAI
 struct End {
     explicit End(const Other &other) : out(other), in(other) {}
 
-    Server server; // The leader's. It outlives the connections.
+    Server server; // Only in the leader. It must outlive the connections.
     ipcmark::Flows<MOST_FOLLOWERS> flows;
-    Connection out, in; // Who has subscribed, or waits in BLPOP, can ask for nothing else.
+    Connection out, in; // A connection that has subscribed, or waits in BLPOP, can send no other command.
     bool is_list = false, leads = false, sleeps = false;
     size_t payload = 0;
-    std::string sent_to, taken_from; // The channel or the list; a leader's channels have numbers behind.
+    std::string sent_to, taken_from; // The channel or the list; the names of a leader's channels end with numbers.
 
     bool is_sending = false, has_asked = false;
     uint64_t unanswered = 0;
-    uint32_t sender = 0; // The peer whose message is taken.
+    uint32_t sender = 0; // The sender of the taken message.
     Reply taken;
 };
 
 // Set-up and teardown ----------------------------------------------------------------------------
 
-// A follower's channel tells the leader whose a message is.
+// A follower's channel tells the leader who sent a message.
 void name_ways(End &end, const ipcmark_settings &settings) {
     const auto own = std::to_string(settings.subscribers > 1 ? settings.follower : 0);
     end.sent_to = end.leads ? "there" : "back-" + own;
@@ -82,7 +82,7 @@ int connect(End &end, const std::string &path, ipcmark_error *error) {
     return result == IPCMARK_DONE && !end.is_list ? subscribe(end, error) : result;
 }
 
-// What the server says of its version becomes a part of the result.
+// Notes the server's version in the result.
 int note_server(End &end, ipcmark_session *session, ipcmark_error *error) {
     constexpr const char *KEY = "redis_version:";
     Reply reply;
@@ -161,7 +161,7 @@ int fail_gone(ipcmark_error *error) {
     return IPCMARK_PEER_GONE;
 }
 
-// PUBLISH is answered with how many got the message, RPUSH with the length of the list.
+// The answer to PUBLISH is the number of receivers, to RPUSH the length of the list.
 int judge_answer(const End &self, const redisReply &answer, ipcmark_error *error) {
     if (answer.type != REDIS_REPLY_INTEGER || answer.integer < 0)
         return self.out.fail_strange(error);
@@ -169,7 +169,7 @@ int judge_answer(const End &self, const redisReply &answer, ipcmark_error *error
     return answer.integer >= fewest ? IPCMARK_DONE : fail_gone(error);
 }
 
-// Reads answers to earlier publications until there are few enough left, or none has come.
+// Reads answers to earlier publications until few enough are left, or none has arrived.
 int read_answers(End &self, ipcmark_error *error) {
     Reply answer;
     while (self.unanswered > 0) {
@@ -211,7 +211,7 @@ int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-// The number behind the name of the channel, or MOST_FOLLOWERS.
+// The number at the end of the channel's name, or MOST_FOLLOWERS.
 uint32_t sender_of(const End &self, const redisReply &channel) {
     const std::string &name = self.taken_from;
     if (!is_string(channel) || channel.len < name.size() || name.compare(0, name.size(), channel.str, name.size()) != 0)
@@ -242,7 +242,7 @@ int deliver(End &self, const void **message, size_t *len, ipcmark_error *error) 
     return IPCMARK_DONE;
 }
 
-// Without an end: the answer comes with a message, and not before.
+// Without a time limit: the answer comes only with a message.
 int ask_for_one(End &self, ipcmark_error *error) {
     if (!self.has_asked) {
         const char *const words[] = {"BLPOP", self.taken_from.data(), "0"};
@@ -261,7 +261,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
         result = self.in.next(&self.taken, error);
     if (result == IPCMARK_DONE)
         return deliver(self, message, len, error);
-    // It has slept in vain.
+    // After a sleep without a message.
     return result == IPCMARK_WOULD_BLOCK && self.sleeps && self.flows.is_a_peer_closed() ? fail_gone(error) : result;
 }
 

@@ -11,7 +11,7 @@ namespace redis {
 
 namespace {
 
-// Debian starts a server of the machine's with the package.
+// Debian's package also starts a server for the machine.
 constexpr const char *PROGRAM = "redis-server",
                      *REMEDY = "apt install redis-server, which runs one for the machine too";
 constexpr std::chrono::milliseconds READY_WITHIN{8000}, ENDED_WITHIN{2000};
@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds READY_WITHIN{8000}, ENDED_WITHIN{2000};
 
 const char *const OUTPUT_BUFFER_LIMIT[4] = {"pubsub", "0", "0", "0"};
 
-// Asked to end it would first look at its clock, up to 100 ms later. It keeps nothing on a disk, so it is killed.
+// On SIGTERM it would first check its clock, up to 100 ms later. It stores nothing on disk, so it is killed.
 Server::~Server() {
     if (program.id() > 0)
         kill(program.id(), SIGKILL);
@@ -32,7 +32,7 @@ Server::~Server() {
 int Server::start(const std::string &directory, ipcmark_error *error) {
     if (const int result = ipcmark::choose_socket(directory, "redis", &socket, error))
         return result;
-    // Without a file as its first argument it reads none.
+    // Without a file as its first argument it reads no configuration.
     ipcmark::Texts words = {PROGRAM,   "--port",
                             "0",       "--unixsocket",
                             socket,    "--unixsocketperm",

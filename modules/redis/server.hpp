@@ -1,4 +1,4 @@
-// redis-server, started for one end of a leader and ended with it.
+// redis-server, started and ended with an endpoint of a leader.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -14,7 +14,7 @@ class Server {
     Server &operator=(const Server &) = delete;
     ~Server();
 
-    // Starts it with nothing of the machine's configuration, and waits until it listens at a socket in the directory.
+    // Starts it without the machine's configuration, and waits until it listens at a socket in the directory.
     int start(const std::string &directory, ipcmark_error *error);
 
     const std::string &path() const { return socket; }
@@ -24,10 +24,10 @@ class Server {
     std::string socket;
 };
 
-// What a subscriber may be behind with before the server drops it: the class of clients, then three limits.
+// The limits of a subscriber's backlog before the server drops it: the class of clients, then three limits.
 extern const char *const OUTPUT_BUFFER_LIMIT[4];
 
-// Whether the program is there.
+// Checks that the program is installed.
 int find_server(ipcmark_error *error);
 
 } // namespace redis

@@ -2,11 +2,12 @@
 #
 # ipcmark_crate(NAME RUST version BARE transport)
 #
-# The crate of the current folder, and its program bare-TRANSPORT. It comes from the registry: if it can neither be
-# fetched nor is there already, or the compiler is older than the version, the other modules are built all the same.
+# Builds the crate of the current folder, and its program bare-TRANSPORT. Its dependencies come from the registry: if
+# they can neither be fetched nor are already there, or the compiler is older than the version, only the other modules
+# are built.
 find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
 
-# One target of the crate, copied to where it is used. Cargo writes down which files it was made from.
+# One target of the crate, copied to its destination. Cargo records which files it was made from.
 function(ipcmark_cargo target option made copy)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/target")
     set(built "${folder}/${IPCMARK_CARGO_PROFILE}")
@@ -23,14 +24,14 @@ function(ipcmark_cargo target option made copy)
     add_custom_target(${target} ${ARGN} DEPENDS "${copy}")
 endfunction()
 
-# How Cargo is called for the crate of a folder.
+# Defines the Cargo command for the crate of a folder.
 macro(ipcmark_call_cargo folder)
     set(manifest --manifest-path "${folder}/Cargo.toml" --locked)
     set(cargo ${CMAKE_COMMAND} -E env --unset=RUSTFLAGS ${IPCMARK_CARGO})
 endmacro()
 
-# Fetches the crates that the crate of a folder needs. `fetched` is false if they can neither be fetched nor are there
-# already; then the module is left out.
+# Fetches the dependencies of a folder's crate. `fetched` is false if they can neither be fetched nor are already there;
+# then the module is left out.
 function(ipcmark_fetch name folder fetched)
     ipcmark_call_cargo("${folder}")
     set(${fetched} FALSE PARENT_SCOPE)
@@ -77,8 +78,8 @@ endfunction()
 
 # ipcmark_crate_sources(NAME CRATE crate RESULT variable)
 #
-# Where a crate lies that carries the sources of a library in C, and that `sources/Cargo.toml` of the current folder
-# names; empty if it cannot be fetched. Cargo compiles nothing of it.
+# The folder of a crate that contains the sources of a C library, and that `sources/Cargo.toml` of the current folder
+# names; empty if it cannot be fetched. Cargo compiles none of it.
 function(ipcmark_crate_sources name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "CRATE;RESULT" "")
     set(${arg_RESULT} "" PARENT_SCOPE)

@@ -7,10 +7,10 @@ namespace ucx {
 
 namespace {
 
-// As many as FlowControl lets be under way.
+// FlowControl's limit of unreleased messages.
 constexpr size_t MOST_ARRIVED = 1024;
 
-// A message that the library has handed to its callback: the bytes themselves, or what they are fetched by.
+// A message that the library has passed to its callback: the bytes themselves, or a descriptor for fetching them.
 struct Arrival {
     void *data;
     size_t len;
@@ -26,9 +26,9 @@ struct ActiveEnd : End {
     bool is_empty() const { return count == 0; }
     Arrival pop();
 
-    Arrival arrived[MOST_ARRIVED]; // In order, for one call of the library can bring several.
+    Arrival arrived[MOST_ARRIVED]; // In order, because one call of the library can bring several.
     size_t first = 0, count = 0;
-    bool has_lost = false; // More came than may be under way.
+    bool has_lost = false; // More arrived than the limit allows.
     void *taken = nullptr; // The library's memory, until the message is released.
     size_t receiving_len = 0;
 };
@@ -40,7 +40,7 @@ Arrival ActiveEnd::pop() {
     return arrival;
 }
 
-// The library is called once more after this, and so must not find the callback.
+// The library is called again after this, and so must not find the callback.
 ActiveEnd::~ActiveEnd() {
     connection.forget_receiver();
     if (taken)
@@ -67,7 +67,7 @@ int deliver(ActiveEnd &self, const void *bytes, size_t length, const void **mess
     return IPCMARK_DONE;
 }
 
-// Fetches a message that was announced: it lies in the sender's memory until then.
+// Fetches an announced message: it lies in the sender's memory until then.
 int begin_fetching(ActiveEnd &self, const Arrival &arrival, ipcmark_error *error) {
     const ucp_request_param_t plain{};
     const auto request = ucp_am_recv_data_nbx(self.connection.worker, arrival.data, self.message, arrival.len, &plain);
@@ -154,7 +154,7 @@ int release_active(void *end, const void *, ipcmark_error *) {
     return IPCMARK_DONE;
 }
 
-// A message that came while one was sent wakes nobody.
+// A message that arrived during a send wakes nobody.
 int wait_active(void *end, uint64_t timeout_ns, ipcmark_error *error) {
     auto &self = *static_cast<ActiveEnd *>(end);
     return self.is_empty() ? self.connection.sleep(timeout_ns, error) : IPCMARK_DONE;

@@ -1,4 +1,4 @@
-// An end that sends and receives active messages of UCX.
+// An endpoint that sends and receives active messages of UCX.
 #pragma once
 
 #include "endpoint.hpp"

@@ -1,4 +1,5 @@
-/* A bare program of UCX's tagged messages, as the library's own ucx_perftest has them, to compare ucx-shm with. */
+/* A bare program of UCX's tagged messages, with the calls of the library's own ucx_perftest, the baseline for
+ * ucx-shm. */
 #include "bare_ucx.h"
 
 enum { TAG = 1 };

@@ -1,11 +1,11 @@
-/* A bare program of UCX's active messages, to compare ucx-am-shm with. */
+/* A bare program of UCX's active messages, the baseline for ucx-am-shm. */
 #include "bare_ucx.h"
 
 enum { MESSAGE = 1 };
 
 struct end {
     struct bare_ucx ucx;
-    void *data; /* A message that came, or what it is fetched by. */
+    void *data; /* A message that arrived, or the descriptor for fetching it. */
     size_t len;
     int is_announced;
 };

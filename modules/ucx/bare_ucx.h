@@ -1,4 +1,4 @@
-/* What the bare programs of UCX have in common: a worker each, and how a request is waited for. */
+/* Common code of the bare programs of UCX: a worker each, and the wait for a request. */
 #ifndef IPCMARK_UCX_BARE_UCX_H
 #define IPCMARK_UCX_BARE_UCX_H
 
@@ -8,7 +8,7 @@
 
 #include <ucp/api/ucp.h>
 
-/* What either kind of message has. */
+/* The common state of both kinds of messages. */
 struct bare_ucx {
     ucp_context_h context;
     ucp_worker_h worker;
@@ -22,7 +22,7 @@ static inline void bare_check(ucs_status_t status, const char *what) {
         bare_fail(what);
 }
 
-/* Makes a worker, for messages of one kind: UCP_FEATURE_TAG or UCP_FEATURE_AM. */
+/* Makes a worker for messages of one kind: UCP_FEATURE_TAG or UCP_FEATURE_AM. */
 static inline void bare_start(struct bare_ucx *self, const struct bare *bare, uint64_t feature) {
     const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                                  .features = feature | (bare->spins ? 0 : UCP_FEATURE_WAKEUP)};
@@ -35,7 +35,7 @@ static inline void bare_start(struct bare_ucx *self, const struct bare *bare, ui
         bare_check(ucp_worker_get_efd(self->worker, &self->events), "get a descriptor");
 }
 
-/* Each tells the other one the address of its worker. A message then goes from and to buffers of its own. */
+/* Each process sends the other the address of its worker. Messages then use separate buffers. */
 static inline void bare_connect(struct bare_ucx *self, const struct bare *bare) {
     ucp_address_t *own;
     size_t len, theirs_len;

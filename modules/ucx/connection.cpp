@@ -1,5 +1,5 @@
-// Set-up and teardown. The ends tell each other the addresses of their workers, connect, and send a message each way
-// before anything is measured: UCX sets its lanes up with the first ones.
+// Set-up and teardown. The endpoints exchange the addresses of their workers, connect, and send a message in each
+// direction before anything is measured: UCX sets up its lanes with the first messages.
 #include "connection.hpp"
 
 #include "shared/cpp/environment.hpp"
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t MOST_ADDRESS_BYTES = 4096;
 constexpr int TRIES = 1000;
 
-// The last that UCX would have printed: often the cause behind a status.
+// The last message that UCX would have printed: often the cause of a status.
 char last_words[256];
 
 ucs_log_func_rc_t keep_words(const char *, unsigned, const char *, ucs_log_level_t, const ucs_log_component_config_t *,
@@ -45,7 +45,7 @@ void prepare_library() {
     is_prepared = true;
 }
 
-// What differs from the library's own.
+// Sets the settings that differ from the library's defaults.
 ucs_status_t configure(ucp_config_t *config, const std::string &layers, const Way &way,
                        const ipcmark_settings &settings) {
     const auto threshold = ipcmark::value(settings, "rndv-thresh");
@@ -57,7 +57,7 @@ ucs_status_t configure(ucp_config_t *config, const std::string &layers, const Wa
     return status;
 }
 
-// Under `spin` nothing is asked for that wakes: a sender would pay for it.
+// Under `spin` no wake-up is requested, because a sender would pay for it.
 ucs_status_t make_context(ucp_context_h *context, const std::string &layers, const Way &way,
                           const ipcmark_settings &settings) {
     ucp_config_t *config = nullptr;
@@ -82,7 +82,7 @@ std::string layers(const Way &way, const ipcmark_settings &settings) {
     return (memory.empty() ? "posix" : memory) + ",self";
 }
 
-// What UCX prints of an endpoint.
+// UCX's description of an endpoint.
 std::string description(ucp_ep_h endpoint) {
     char *text = nullptr;
     size_t len = 0;
@@ -96,7 +96,7 @@ std::string description(ucp_ep_h endpoint) {
     return result;
 }
 
-// The rest of the first line that has the word, from there on, without runs of blanks; or "".
+// The rest of the first line that contains the word, from the word on, without repeated blanks; or "".
 std::string rest_of_line(const std::string &text, const std::string &word) {
     const auto at = text.find(word);
     if (at == std::string::npos)
@@ -165,7 +165,7 @@ int Connection::exchange(const Way &way, ipcmark_session *session, ipcmark_error
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "connect", "an endpoint of UCX", status);
 }
 
-// A function of ours is called by the library for each active message.
+// Registers a function that the library calls for each active message.
 int Connection::set_receiver(unsigned kind, ucp_am_recv_callback_t callback, void *argument,
                              ipcmark_error *error) const {
     ucp_am_handler_param_t params{};
@@ -199,7 +199,7 @@ int Connection::set_receivers(ipcmark_error *error) {
     return result == IPCMARK_DONE ? set_receiver(MESSAGE, receiver, receivers_argument, error) : result;
 }
 
-// Makes progress while the check says that it is in progress, for a while.
+// Makes progress while the check returns "in progress", with a time limit.
 template <typename Check> ucs_status_t Connection::await_status(Check check) const {
     const auto deadline = Clock::now() + ipcmark::CONNECTED_WITHIN;
     ucs_status_t status = UCS_INPROGRESS;
@@ -243,12 +243,12 @@ int Connection::receive_greeting(const Way &way, ipcmark_error *error) const {
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "exchange", "a first message of UCX", status);
 }
 
-// UCX leaves out without a word what it cannot use.
+// UCX silently leaves out layers that it cannot use.
 int Connection::check_layers(const Way &way, ipcmark_session *session, ipcmark_error *error) const {
     const auto text = description(endpoint);
     const auto found = lanes(text);
     session->note(session, "lanes", found.c_str());
-    if (!way.is_active) // UCX 1.13 tells nothing of those of active messages.
+    if (!way.is_active) // UCX 1.13 does not report those of active messages.
         session->note(session, "protocols", rest_of_line(text, "tag_send").c_str());
     if (!way.required || found.find(way.required) != std::string::npos)
         return IPCMARK_DONE;
@@ -281,7 +281,7 @@ int Connection::open(const Way &way, const ipcmark_settings &settings, ipcmark_s
 
 int Connection::sleep(uint64_t timeout_ns, ipcmark_error *error) const {
     const auto status = ucp_worker_arm(worker);
-    if (status == UCS_ERR_BUSY) // Something came since it was asked last.
+    if (status == UCS_ERR_BUSY) // Something arrived since the last check.
         return IPCMARK_DONE;
     if (status != UCS_OK)
         return fail(error, "wait for", "a worker of UCX", status);

@@ -1,4 +1,4 @@
-// An end's part of UCX: its context and worker, and its endpoint of the other end's worker.
+// An endpoint's part of UCX: its context and worker, and its connection to the other end's worker.
 #pragma once
 
 #include "shared/cpp/flow_control.hpp"
@@ -16,17 +16,17 @@ constexpr ucp_tag_t TAG = 1, WHOLE_TAG = ~ucp_tag_t{0};
 // The kinds of active messages.
 constexpr unsigned MESSAGE = 1, GREETING = 2;
 
-// What differs between transports: what carries their messages.
+// The differences between the transports: the carriers of their messages.
 struct Way {
     const char *layers;   // UCX_TLS: the parts of UCX that may be used; NULL: what `memory` says
-    const char *devices;  // UCX_NET_DEVICES; NULL: the library's own
-    const char *required; // A lane that there must be, or NULL
-    const char *remedy;   // What helps where there is none, or NULL
-    bool notices_failure; // Whether the library notices that the other process is gone
-    bool is_active;       // Active messages, and not tagged ones
+    const char *devices;  // UCX_NET_DEVICES; NULL: the library's default
+    const char *required; // A required lane, or NULL
+    const char *remedy;   // The remedy if that lane is missing, or NULL
+    bool notices_failure; // True if the library detects that the other process is gone
+    bool is_active;       // Active messages instead of tagged ones
 };
 
-// Fills in the error with what UCX says of the status, and returns FAILED.
+// Fills in the error with UCX's message for the status, and returns FAILED.
 int fail(ipcmark_error *error, const char *operation, const char *object, ucs_status_t status);
 
 class Connection {
@@ -36,11 +36,11 @@ class Connection {
     Connection &operator=(const Connection &) = delete;
     ~Connection();
 
-    // Active messages are handed to this, once the end is open.
+    // Active messages are passed to this callback, once the endpoint is open.
     void receive_by(ucp_am_recv_callback_t callback, void *argument);
     void forget_receiver();
 
-    // Connects this end with the other one.
+    // Connects this endpoint with the other one.
     int open(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
 
     void progress() const { ucp_worker_progress(worker); }
@@ -49,7 +49,7 @@ class Connection {
     // timeout.
     int sleep(uint64_t timeout_ns, ipcmark_error *error) const;
 
-    // Makes progress until the request is over, for a while; the request is freed if it is.
+    // Makes progress until the request is over, with a time limit; frees the request if it is over.
     bool end_request(ucs_status_ptr_t request) const;
 
     ipcmark::FlowControl flow;
@@ -71,7 +71,7 @@ class Connection {
     ucp_am_recv_callback_t receiver = nullptr;
     void *receivers_argument = nullptr;
     bool is_greeted = false; // By an active message.
-    int events = -1;         // Readable once an armed worker has something to do; the worker's. -1 where it polls.
+    int events = -1;         // Readable once an armed worker has something to do; the worker's. -1 if it polls.
 };
 
 } // namespace ucx

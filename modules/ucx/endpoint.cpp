@@ -7,7 +7,7 @@ namespace ucx {
 namespace {
 
 constexpr size_t PAGE = 4096;
-constexpr size_t SHARED_BYTES = 16u << 20; // An upper bound of what a worker takes.
+constexpr size_t SHARED_BYTES = 16u << 20; // An upper bound of a worker's shared memory.
 
 int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) {
     const size_t bytes = (settings.payload + PAGE - 1) / PAGE * PAGE;
@@ -22,7 +22,7 @@ int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
 
 } // namespace
 
-// A request that does not end leaves memory in use of which nothing is known: it stays.
+// A request that does not end may still use its memory, so the memory stays allocated.
 End::~End() {
     if (receiving) {
         ucp_request_cancel(connection.worker, receiving);
@@ -41,7 +41,7 @@ int End::open(const Way &way, const ipcmark_settings &settings, ipcmark_session 
     return result == IPCMARK_DONE ? connection.open(way, settings, session, error) : result;
 }
 
-// A receiver that is asleep has to be given the time to fetch the message.
+// A sleeping receiver must get the time to fetch the message.
 int End::go_on_sending(ipcmark_error *error) {
     connection.progress();
     const auto status = ucp_request_check_status(sending);

@@ -1,4 +1,4 @@
-// An end of any row, and what sending has in common.
+// An endpoint of any row, and the common code for sending.
 #pragma once
 
 #include "connection.hpp"
@@ -18,17 +18,17 @@ struct End {
     // Connects it, with room for a message.
     int open(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
 
-    // One step of the request under way.
+    // One step of the request in progress.
     int go_on_sending(ipcmark_error *error);
 
     Connection connection;
     bool sleeps = false;
     size_t room = 0;
-    void *message = nullptr;                                 // Room for a message taken.
-    ucs_status_ptr_t sending = nullptr, receiving = nullptr; // Requests under way.
+    void *message = nullptr;                                 // Room for a taken message.
+    ucs_status_ptr_t sending = nullptr, receiving = nullptr; // Requests in progress.
 };
 
-// Hands a message over; `begin` is the library's call, which gives a request.
+// Publishes a message; `begin` is the library's call, which returns a request.
 template <typename Begin> int publish_by(Begin begin, End &self, ipcmark_error *error) {
     int result = IPCMARK_DONE;
     if (self.sending) {

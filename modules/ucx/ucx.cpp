@@ -3,11 +3,11 @@
 // - Mechanism: ucp_tag_send_nbx and ucp_tag_recv_nbx, each with ucp_worker_progress until it is done. A worker of the
 //   library in each process; no thread of the library moves messages. Active messages: active.cpp.
 // - Kernel objects: shared memory of each worker, whose name is removed at once, or System V segments, which are marked
-//   for removal; under `block` also Unix datagram sockets. Or TCP connections. A thread of the library that sleeps.
+//   for removal; under `block` also Unix datagram sockets. Or TCP connections. A sleeping thread of the library.
 // - Copies a message: two, into a queue or a buffer of the library and out of it; those of the kernel over TCP; one, by
 //   process_vm_readv(2), for large ones with CMA.
 // - Blocks: in poll(2) for the descriptor of an armed worker.
-// - Limits: two ends on one host. The library works within its calls only.
+// - Limits: two ends on one host. The library works only within its calls.
 #include "active.hpp"
 #include "endpoint.hpp"
 
@@ -79,7 +79,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     ucp_tag_recv_info_t info{};
     if (!self.receiving) {
-        // A message that is there already has a request too, for UCX 1.13 tells no length without one.
+        // A message that has already arrived also needs a request, because UCX 1.13 gives no length without one.
         ucp_request_param_t params{};
         params.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
         const auto request = ucp_tag_recv_nbx(self.connection.worker, self.message, self.room, TAG, WHOLE_TAG, &params);
@@ -100,7 +100,7 @@ int wait(void *end, uint64_t timeout_ns, ipcmark_error *error) {
     return static_cast<End *>(end)->connection.sleep(timeout_ns, error);
 }
 
-// Where the kernel refuses the call altogether, UCX does without and says nothing.
+// If the kernel refuses the call altogether, UCX silently works without it.
 int probe_cma(const ipcmark_transport *, ipcmark_error *error) {
     char from = 0, to = 0;
     const iovec source = {&from, 1}, target = {&to, 1};
@@ -116,7 +116,7 @@ const char *library_version() {
     return ucp_get_version_string();
 }
 
-// A file that a process was killed over before it removed the name.
+// The file of a process that was killed before it removed the name.
 int name_leftovers(void (*file)(void *list, const char *path), void *list, ipcmark_error *error) {
     return ipcmark::guarded(error, "/dev/shm", [&] {
         for (const auto &entry : std::filesystem::directory_iterator("/dev/shm"))

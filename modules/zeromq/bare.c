@@ -1,4 +1,4 @@
-/* A bare program of REQ and REP over a Unix domain socket, to compare zeromq-ipc with. */
+/* A bare program of REQ and REP over a Unix domain socket, the baseline for zeromq-ipc. */
 #include "shared/c/bare.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Set-up and teardown of an end. The leader binds its sockets and tells the followers the addresses; where it publishes
- * to subscribers, it waits until each has subscribed. */
+/* Set-up and teardown of an endpoint. The leader binds its sockets and sends the followers the addresses; if it
+ * publishes to subscribers, it waits until each has subscribed. */
 #include "zeromq.h"
 
 #include "shared/c/address.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-    QUEUE_BYTES = 64 << 20, /* The bytes that a queue may hold. */
+    QUEUE_BYTES = 64 << 20, /* The byte limit of a queue. */
     MOST_MESSAGES = 1000,   /* ZeroMQ's own default. */
     LONGEST_SLEEP_MS = 100,
-    SUBSCRIBED_WITHIN_MS = 8000 /* On a busy machine too; a session is given up after ten seconds. */
+    SUBSCRIBED_WITHIN_MS = 8000 /* Even on a busy machine; a session ends after ten seconds. */
 };
 
 int zeromq_fail(struct ipcmark_error *error, const char *operation, const char *object) {
@@ -46,8 +46,8 @@ static int set(void *socket, const struct option *options, size_t count, struct 
     return IPCMARK_DONE;
 }
 
-/* The high-water mark bounds the memory of a queue. REQ and REP have one message under way and keep ZeroMQ's default:
- * a REP whose queue looks full drops its reply, and the queue learns what the peer has read only every few
+/* The high-water mark bounds the memory of a queue. REQ and REP have only one message in flight and keep ZeroMQ's
+ * default: a REP whose queue looks full drops its reply, and the queue learns what the peer has read only every few
  * milliseconds, so a low mark loses replies. */
 static int standard_mark(int type, const struct ipcmark_settings *settings) {
     const uint64_t fit = QUEUE_BYTES / settings->payload;
@@ -55,7 +55,7 @@ static int standard_mark(int type, const struct ipcmark_settings *settings) {
     return takes_turns || fit > MOST_MESSAGES ? MOST_MESSAGES : (int)fit;
 }
 
-/* No linger, so that close does not wait; limited sleeps, so that an end can be asked to stop. */
+/* No linger, so that close does not wait; limited sleeps, so that an endpoint can be asked to stop. */
 static int configure(void *socket, int type, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
     const int mark = standard_mark(type, settings);
     const struct option options[] = {{ZMQ_IPV6, settings->address && strchr(settings->address, ':')},
@@ -69,8 +69,8 @@ static int configure(void *socket, int type, const struct ipcmark_settings *sett
     return set(socket, options, sizeof options / sizeof *options, error);
 }
 
-/* A publisher waits where a subscriber's queue is full, instead of leaving the message out there, and hears of every
- * subscription and of its end. */
+/* A publisher waits if a subscriber's queue is full, instead of dropping the message there, and receives every
+ * subscription and unsubscription. */
 static int configure_type(void *socket, int type, struct ipcmark_error *error) {
     const struct option publishing[] = {{ZMQ_XPUB_NODROP, 1}, {ZMQ_XPUB_VERBOSER, 1}};
     if (type == ZMQ_XPUB)
@@ -119,7 +119,7 @@ static void note_all(const struct end *self, struct ipcmark_session *session) {
 
 /* Connections --------------------------------------------------------------------------------- */
 
-/* Binds a socket to an address of its own, which it writes; for TCP the system chooses a port. */
+/* Binds a socket to its own address, and writes it to `address`; for TCP the system chooses a port. */
 static int bind_socket(void *socket, const struct kind *kind, const char *suffix,
                        const struct ipcmark_settings *settings, char address[IPCMARK_ADDRESS_BYTES],
                        struct ipcmark_error *error) {
@@ -162,8 +162,8 @@ static int connect_end(struct end *self, const struct kind *kind, struct ipcmark
 
 /* Subscriptions ------------------------------------------------------------------------------- */
 
-/* A subscription begins with a byte 1, the end of one with a byte 0. What is published before a follower's
- * subscription has come would not reach it. */
+/* A subscription begins with a byte 1, an unsubscription with a byte 0. A message published before a follower's
+ * subscription has arrived would not reach it. */
 static int await_subscriptions(struct end *self, uint32_t followers, struct ipcmark_error *error) {
     uint32_t subscribed = 0;
     for (int waited_ms = 0; subscribed < followers && waited_ms < SUBSCRIBED_WITHIN_MS;) {

@@ -28,7 +28,7 @@
 #define MARK(key, what) \
     {key, "1..1000000", "what 64 MiB hold, at most 1000", "messages that the queue of those " what " holds"}
 
-/* REQ and REP have no marks to set: see standard_mark in setup.c. */
+/* REQ and REP have no mark options: see standard_mark in setup.c. */
 static const struct ipcmark_option_spec req_options[] = {SEND_BUFFER, RECEIVE_BUFFER, IO_THREADS};
 static const struct ipcmark_option_spec queue_options[] = {
     SEND_BUFFER,
@@ -75,7 +75,7 @@ static int publish(void *end, void *message, size_t len, struct ipcmark_error *e
     return IPCMARK_DONE;
 }
 
-/* Receiving into a message releases the one before. */
+/* Receiving into a message releases the previous one. */
 static int take(void *end, const void **message, size_t *len, struct ipcmark_error *error) {
     struct end *self = end;
     if (zmq_msg_recv(&self->message, self->incoming, self->flags) < 0)

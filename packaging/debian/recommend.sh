@@ -1,6 +1,7 @@
 #!/bin/sh
-# What the modules of a package need: the runtime of C and C++ as dependencies, every other library as recommended.
-# Beside each module whose library is another package goes the command that brings it, for `ipcmark list`.
+# Writes the dependencies of a package's modules: the runtimes of C and C++ as dependencies, every other library as
+# recommended. For each module with a library in another package, it writes the command that installs the library, for
+# `ipcmark list`.
 #
 #   recommend.sh FOLDER     the folder of the package's files
 set -eu
@@ -9,7 +10,7 @@ package=$(basename "$1")
 modules=$1/usr/lib/ipcmark/modules
 runtime='^(libc6|libgcc-s1|libstdc\+\+6)( |$)'
 
-# The packages of the libraries that a module is linked with, a line each with their versions.
+# The packages of the libraries that a module is linked with, one per line with its version.
 needed() {
     dpkg-shlibdeps -O -e"$1" 2>/dev/null | sed -n 's/^shlibs:Depends=//p' | sed 's/, */\n/g'
 }

@@ -14,7 +14,7 @@ from junitparser import Failure, JUnitXml, Skipped
 from prometheus_client import parser as older
 from prometheus_client.openmetrics import parser as openmetrics
 
-#: Of the Debian package libbenchmark-tools.
+#: From the Debian package libbenchmark-tools.
 COMPARE = Path("/usr/share/benchmark/compare.py")
 
 

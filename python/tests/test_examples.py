@@ -22,7 +22,7 @@ def test_a_notebook_runs(path, saved, tmp_path):
 
 def test_the_workflow_is_one():
     workflow = yaml.safe_load((ROOT / "examples/github-actions/pull-request.yml").read_text())
-    # YAML takes the word `on` for true.
+    # YAML reads the word `on` as true.
     assert workflow[True] == "pull_request"
     for job in workflow["jobs"].values():
         assert job["runs-on"] and job["timeout-minutes"]

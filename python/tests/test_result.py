@@ -28,13 +28,13 @@ def test_rows_have_the_figures_and_intervals_of_the_command(result, show):
         assert (row["status"] == "ok") == pd.isna(row["reason"])
         of_event = {column: f"{row['event']}{metric}" for column, metric in columns.items()}
         for column, metric in {**of_event, **others}.items():
-            # On a busy machine a row may have nothing at the reference distance: then it has no figure here either.
+            # On a busy machine a row may have no samples at the reference distance: then it has no figure here either.
             figure = shown.get((f"ipcmark_{metric}", row["name"]), np.nan)
             assert row[column] == pytest.approx(figure, rel=1e-9, nan_ok=True), (row["name"], column)
 
 
 def test_trials_have_the_figures_of_the_csv(result, show):
-    # `null` is a transport, and no missing value.
+    # `null` is a transport, not a missing value.
     lines = pd.read_csv(io.StringIO(show("csv")), keep_default_na=False, na_values=[""])
     lines = lines[lines.status == "ok"].reset_index(drop=True)
     assert len(result.trials) == len(lines) == 9

@@ -1,4 +1,4 @@
-//! `ipcmark rank --all-pairs`: every two ranks of a launcher.
+//! `ipcmark rank --all-pairs`: every pair of a launcher's ranks.
 
 use std::{
     fs,
@@ -42,7 +42,7 @@ fn rank(number: u32, count: u32, place: &Path, more: &str) -> Command {
     command
 }
 
-/// All ranks but the first, then that.
+/// Starts all ranks but the first, then the first, and returns its result.
 fn all(count: u32, place: &Path, more: &str, status: i32) -> RunResult {
     let others: Vec<Running> =
         (1..count).map(|number| Running::start(&mut rank(number, count, place, more))).collect();
@@ -103,7 +103,7 @@ fn pairs_between_two_networks_are_measured_over_tcp() -> Verdict {
         Err(skipped) => return skipped,
     };
     let place = tempfile::tempdir().unwrap();
-    // The second rank is beside the first, the third is elsewhere.
+    // The second rank is on the first one's host, the third on another.
     let inside = |number: u32, host: usize| {
         let meeting = place.path().join("meeting");
         let address = two_hosts::ADDRESSES[host];
@@ -124,7 +124,7 @@ fn pairs_between_two_networks_are_measured_over_tcp() -> Verdict {
     Verdict::Holds
 }
 
-/// Ranks that would go on for long, the first with a result file that has one pair.
+/// Starts ranks of a long run; returns once the first one's result file has a pair.
 fn begun(count: u32, place: &Path, words: &str) -> (Vec<Running>, PathBuf) {
     let file = place.join("result.json");
     let of = |number: u32| {
@@ -166,7 +166,7 @@ fn a_rank_that_dies_is_named_and_what_was_measured_kept() {
 fn a_leader_that_dies_leaves_the_trials_that_it_had() {
     let place = tempfile::tempdir().unwrap();
     let (mut ranks, file) = begun(3, place.path(), "-t tcp --trials 30 --meet-within 10s");
-    // The last pair is led by rank 1: its result is in the meeting after each trial.
+    // Rank 1 leads the last pair: its result is written to the meeting directory after each trial.
     let partial = place.path().join("meeting/result-1-2");
     while !fs::read_to_string(&partial).is_ok_and(|text| text.contains("\"times_ns\"")) {
         thread::sleep(Duration::from_millis(5));
@@ -219,7 +219,7 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
-/// The flags of an example, as its launcher would hand them on.
+/// The flags of an example, as its launcher would pass them.
 fn flags_of(example: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster").join(example);
     let text = fs::read_to_string(path).unwrap();
@@ -238,7 +238,7 @@ fn the_examples_are_commands() {
         let place = tempfile::tempdir().unwrap();
         let flags = flags_of(example).replace(['"', '$'], "");
         assert!(flags.contains("--all-pairs"), "{flags}");
-        // The later flags count; each file is one of this test.
+        // The later flags win; the result file is this test's own.
         let file = place.path().join("result.json");
         let rank = |number: u32| {
             let more = format!("{flags} --ranks 2 -s 64 -o {}", file.display());

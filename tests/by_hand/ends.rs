@@ -1,4 +1,4 @@
-//! What becomes of the two commands when one dies.
+//! The behaviour of the two commands when one dies.
 
 use ipcmark_results::Status;
 use libc::{SIGCONT, SIGKILL};
@@ -19,7 +19,7 @@ ipcmark_harness::tests![
 fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
     for victim in [FOLLOWER, "ipcmark"] {
         let place = Place::new();
-        // The first to come serves; the other one waits in line.
+        // The first to connect serves; the other waits in the queue.
         let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
         let words = "leader -t pipe,fifo,tcp -w spin -s 64 --trials 1";
         let (scene, leader) = Scene::held_with(|| place.here(words), 2 * A_MOMENT, LEADER);
@@ -54,7 +54,7 @@ fn a_killed_leader_leaves_nothing() {
     drop(leader);
     let ended = follower.end();
     assert!(ended.stderr.contains("the leader has ended"), "{}", ended.stderr);
-    // The socket that it left is no hindrance to the next.
+    // Its leftover socket does not stop the next leader.
     let follower = Running::start(&mut place.here("follower"));
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     assert_all(&end(&mut place.here(words)).exits(0).result(), Status::Ok);

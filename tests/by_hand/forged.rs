@@ -1,5 +1,5 @@
-//! A follower whose leader lies: a process of the same user that speaks the commands' language and orders what
-//! no leader orders.
+//! A follower with a forged leader: a process of the same user that speaks the commands' protocol and sends orders that
+//! no real leader sends.
 
 use std::{
     fs,
@@ -31,17 +31,17 @@ ipcmark_harness::tests![
     a_frame_that_is_no_order_ends_the_service,
 ];
 
-/// The version that both ends have.
+/// The version of both sides.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const RUN: &str = "0123abcd";
 
-/// A leader that lies.
+/// A forged leader.
 struct Forger {
     frames: FrameSocket,
 }
 
-/// What a follower's worker is given.
+/// A follower's worker, with its channels.
 struct Worker {
     control: UnixStream,
     _stderr: OwnedFd,
@@ -49,7 +49,7 @@ struct Worker {
 }
 
 impl Forger {
-    /// Starts a follower, and is its leader.
+    /// Starts a follower and accepts it as its leader.
     fn of(place: &Place, words: &str) -> (Self, Running) {
         let listener = listen_at(&place.path("socket"));
         let follower = Running::start(&mut place.here(words));
@@ -64,7 +64,7 @@ impl Forger {
 
     fn order(&self, order: &Value, fds: &[&OwnedFd]) {
         let fds: Vec<_> = fds.iter().map(|fd| fd.as_fd()).collect();
-        // A follower that has refused is gone.
+        // A follower that refused an order is gone.
         let _ = self.frames.send(&serde_json::to_vec(order).unwrap(), &fds);
     }
 
@@ -77,7 +77,7 @@ impl Forger {
         assert_eq!(self.report(), "Ready");
     }
 
-    /// A worker of this transport.
+    /// Orders a worker for this transport.
     fn spawn(&self, transport: Option<&str>) -> Worker {
         let (control, their_control) = UnixStream::pair().unwrap();
         let (peer, their_peer) = FrameSocket::pair().unwrap();
@@ -90,7 +90,7 @@ impl Forger {
 }
 
 impl Worker {
-    /// Its reply to a request.
+    /// The worker's reply to a request.
     fn ask(&mut self, request: &Value) -> Value {
         let body = serde_json::to_vec(request).unwrap();
         self.control.write_all(&(body.len() as u32).to_le_bytes()).unwrap();
@@ -102,13 +102,13 @@ impl Worker {
         serde_json::from_slice(&reply).unwrap()
     }
 
-    /// What a leader's worker sends it of a transport over two pipes.
+    /// Sends the worker the frame of a leader's worker for a transport over two pipes.
     fn send_descriptors(&self) {
         let (one, other) = (nix::unistd::pipe().unwrap(), nix::unistd::pipe().unwrap());
         self.peer.send(b"", &[one.0.as_fd(), other.1.as_fd()]).unwrap();
     }
 
-    /// The reason why it does not do what is asked.
+    /// The reason why the worker refuses a request.
     #[track_caller]
     fn refuses(&mut self, request: &Value) -> String {
         let reply = self.ask(request);
@@ -157,7 +157,7 @@ fn pass() -> Value {
     } })
 }
 
-/// They were passed on as they came.
+/// Regression: they were passed on unchanged.
 fn orders_that_no_leader_gives_are_refused() {
     let nothing: [&[Value]; 7] = [
         &[start("../../..")],
@@ -178,7 +178,7 @@ fn orders_that_no_leader_gives_are_refused() {
         wrong("/Spawn/workers", json!([])),
         wrong("/Spawn/workers", json!([worker(), worker()])),
         wrong("/Spawn/transport", json!("\u{1b}[2J")),
-        // Right, but for the descriptors that are missing.
+        // Correct, except for the missing descriptors.
         wrong("/Spawn/transport", json!("pipe")),
     ];
     for orders in nothing.into_iter().chain(spawns.iter().map(|orders| &orders[..])) {
@@ -191,7 +191,7 @@ fn orders_that_no_leader_gives_are_refused() {
     }
 }
 
-/// The follower removed the directory of the name, as the leader that it took itself for.
+/// Regression: the follower removed the directory of that name, as if it had been its own leader.
 fn a_session_cannot_be_named_or_placed_by_the_leader() {
     let place = Place::new();
     let victim = place.path("victim");
@@ -226,7 +226,7 @@ fn a_session_cannot_be_named_or_placed_by_the_leader() {
     assert!(!Path::new(&format!("/tmp/ipcmark-{RUN}")).exists(), "its own directory is gone");
 }
 
-/// A worker that panicked, read beyond its memory or served what it could not.
+/// Regression: the worker panicked, read beyond its memory or served an impossible request.
 fn requests_that_no_leader_makes_are_refused() {
     let place = Place::new();
     let (forger, follower) = Forger::of(&place, "follower");
@@ -268,7 +268,7 @@ fn requests_that_no_leader_makes_are_refused() {
     follower.end().exits(0);
 }
 
-/// A reference has no transport whose limits a request could be held to.
+/// A reference has no transport with limits to check a request against.
 fn a_reference_is_opened_for_the_followers_own_command_only() {
     let place = Place::new();
     let (forger, follower) = Forger::of(&place, "follower");
@@ -280,7 +280,7 @@ fn a_reference_is_opened_for_the_followers_own_command_only() {
     follower.end().exits(0);
 }
 
-/// The follower mapped more than there was, and died of the first access.
+/// Regression: the follower mapped more than the file had, and died at the first access.
 fn pages_of_probes_that_can_shrink_are_refused() {
     let place = Place::new();
     let (forger, follower) = Forger::of(&place, "follower");
@@ -297,7 +297,7 @@ fn pages_of_probes_that_can_shrink_are_refused() {
     follower.end().exits(0);
 }
 
-/// The leader chose the files that the follower's libraries read.
+/// Regression: the leader chose the files that the follower's libraries read.
 fn a_file_of_the_followers_host_is_named_by_its_own_user() {
     let place = Place::new();
     let module = module("reads_a_file", "forged");

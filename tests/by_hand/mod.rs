@@ -1,5 +1,5 @@
-//! Runs by hand: a leader and followers started by themselves, on one machine and between two networks; what
-//! becomes of them when one dies, of strangers, and of an end that lies.
+//! Runs by hand: a leader and followers started separately, on one machine and between two networks; their behaviour
+//! when one dies, with strangers, and with a forged peer.
 
 mod all_pairs;
 mod ends;

@@ -1,4 +1,4 @@
-//! Where the ends of a run by hand meet.
+//! The directory in which the endpoints of a run by hand meet.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
@@ -6,7 +6,7 @@ use ipcmark_results::{RunResult, Status};
 
 use crate::support::ipcmark;
 
-/// A place for the socket and the secret of a run.
+/// A directory for the socket and the secret of a run.
 pub struct Place {
     pub directory: tempfile::TempDir,
 }
@@ -27,14 +27,14 @@ impl Place {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// `ipcmark` with these words, at this place's socket.
+    /// `ipcmark` with these words, using this directory's socket.
     pub fn here(&self, words: &str) -> Command {
         let mut command = ipcmark(words);
         command.arg("--socket").arg(self.path("socket"));
         command
     }
 
-    /// The same at an address, with this place's secret.
+    /// The same at an address, with this directory's secret.
     pub fn at(&self, words: &str, address: &str) -> Command {
         let mut command = ipcmark(words);
         let flag = if words.starts_with("leader") { "--listen" } else { "--connect" };
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-/// An address that is free.
+/// A free address.
 pub fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

@@ -35,7 +35,7 @@ fn rank(number: u32, count: u32, place: &Path, words: &str) -> Command {
 
 fn two_ranks_of_a_launcher_measure() {
     let place = tempfile::tempdir().unwrap();
-    // Without a name for the place it is that of the job, in the current directory.
+    // Without the flag, the meeting directory is named after the job, in the current directory.
     let job = |number: &str| {
         let mut command = ipcmark(&format!("rank -t pipe,memfd,tcp {ROWS}"));
         let variables = [("SLURM_PROCID", number), ("SLURM_NTASKS", "2"), ("SLURM_STEP_ID", "0")];
@@ -107,7 +107,7 @@ fn who_does_not_come_is_named() {
     let place = tempfile::tempdir().unwrap();
     let leader = end(&mut rank(0, 3, place.path(), "-t pipe --meet-within 1s")).exits(2);
     assert!(leader.stderr.contains("rank 1, 2 of 3 did not come in time"), "{}", leader.stderr);
-    // Who is there ends with the same status.
+    // The ranks that are present end with the same status.
     let words = "-t pipe --meet-within 10s";
     let leader = Running::start(&mut rank(0, 3, place.path(), words));
     let other = Running::start(&mut rank(1, 3, place.path(), words));

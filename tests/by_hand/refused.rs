@@ -1,4 +1,4 @@
-//! What is refused before anything starts.
+//! Commands that are refused before anything starts.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -28,7 +28,7 @@ fn what_is_wrong_is_said_before_anything_starts() {
     let long = place.path(&"x".repeat(120));
     let ended = end(ipcmark("leader -t pipe").arg("--socket").arg(&long)).exits(1);
     assert!(ended.stderr.contains("cannot listen at the socket"), "{}", ended.stderr);
-    // What is no socket is not removed for one.
+    // A file that is not a socket is not removed to make one.
     place.write("file", "precious", 0o600);
     symlink(place.path("file"), place.path("link")).unwrap();
     for name in ["file", "link"] {

@@ -1,5 +1,5 @@
-//! A leader whose follower lies: a real follower, between which and the leader a process changes what is
-//! reported.
+//! A leader with a lying follower: a real follower, and between both a process that changes the follower's replies and
+//! reports.
 
 use std::{
     io::{Read, Write},
@@ -34,10 +34,10 @@ ipcmark_harness::tests![
     a_follower_cannot_report_the_end_of_another,
 ];
 
-/// Changes what a follower's worker replies, or its command reports.
+/// Changes a reply of a follower's worker, or a report of its command.
 type Change = dyn Fn(Value) -> Vec<Value> + Send + Sync;
 
-/// Runs a leader whose follower's replies and reports are changed.
+/// Runs a leader with changed replies and reports of its follower.
 fn run(
     words: &str,
     replies: impl Fn(Value) -> Vec<Value> + Send + Sync + 'static,
@@ -61,7 +61,7 @@ fn seqpacket() -> OwnedFd {
     socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap()
 }
 
-/// Connects the follower that comes to the leader, and returns.
+/// Connects the next follower to the leader, and returns.
 fn relay(listener: &OwnedFd, leader: &Path, replies: Arc<Change>, reports: Arc<Change>) {
     let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).unwrap();
     // SAFETY: the kernel has just made it.
@@ -92,7 +92,7 @@ fn relay(listener: &OwnedFd, leader: &Path, replies: Arc<Change>, reports: Arc<C
     });
 }
 
-/// Passes requests on as they come, and replies changed.
+/// Forwards requests unchanged, and replies changed.
 fn relay_control(leader: UnixStream, worker: UnixStream, replies: &Arc<Change>) {
     let (mut from, mut to) = (leader.try_clone().unwrap(), worker.try_clone().unwrap());
     thread::spawn(move || {
@@ -143,7 +143,7 @@ fn a_relay_that_changes_nothing_is_not_noticed() {
     assert_eq!(only(&result).status(), Status::Ok, "{:?}", only(&result).reason());
 }
 
-/// The last report that claimed to be the leader's counted.
+/// Regression: the last report that claimed to be the leader's won.
 fn a_follower_cannot_report_for_the_leader() {
     let led = || {
         json!({ "Led": {
@@ -198,7 +198,7 @@ fn a_follower_cannot_report_what_cannot_be() {
     }
 }
 
-/// One that never stopped filled the memory.
+/// Regression: a follower that never stopped filled the memory.
 fn a_follower_cannot_hold_the_leader_up() {
     let reason = fails(|reply| match reply.get("Followed") {
         Some(_) => vec![json!({ "Failed": { "reason": "so", "peer_gone": true } }); 100_000],
@@ -234,7 +234,7 @@ fn a_follower_cannot_report_the_end_of_another() {
     let lie = json!({ "Exited": { "role": "leader", "how": "was killed by signal 9 (SIGKILL)" } });
     let spawned = AtomicU32::new(0);
     let reports = move |report: Value| {
-        // The first session looks at the clock; the second is that of the case.
+        // The first session compares the clocks; the second is that of the case.
         if report == "Spawned" && spawned.fetch_add(1, Ordering::Relaxed) == 1 {
             return vec![report, lie.clone()];
         }

@@ -1,4 +1,4 @@
-//! Runs by hand as they should be.
+//! Successful runs by hand.
 
 use ipcmark_results::Status;
 use libc::SIGTERM;
@@ -50,7 +50,7 @@ fn the_order_of_starting_does_not_matter() {
     follower.end().exits(0);
 }
 
-/// Of one that reaches them all by itself, and of one that has an end for each.
+/// With a transport that reaches all of them itself, and one with an endpoint for each.
 fn several_followers_come_one_by_one() -> Verdict {
     let place = Place::new();
     let words =
@@ -79,7 +79,7 @@ fn several_followers_come_one_by_one() -> Verdict {
     Verdict::Holds
 }
 
-/// It comes first, and is the last of them all the same.
+/// It connects first, and is still the last of the followers.
 fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
     let place = Place::new();
     let listening = Running::start(&mut place.here("latency-test subscriber --echo=false"));

@@ -1,4 +1,4 @@
-//! Strangers that connect to a leader: they say nothing, nonsense, little by little, or what they have recorded.
+//! Strangers that connect to a leader: they send nothing, garbage, single bytes slowly, or a recording.
 
 use std::{
     io::{Read, Write},
@@ -35,7 +35,7 @@ ipcmark_harness::tests![
 
 const WORDS: &str = "leader -t tcp -w block -s 64 -n 100 --trials 1 --format json";
 
-/// So many at once.
+/// The number of concurrent strangers.
 const MANY: usize = 1000;
 
 fn strangers_at_the_socket_do_no_harm() {
@@ -56,7 +56,7 @@ fn strangers_at_the_socket_do_no_harm() {
     drop(strangers);
 }
 
-/// Connects to a Unix socket, says something unless it is nothing, and stays.
+/// Connects to a Unix socket, sends the words if there are any, and keeps the connection open.
 fn stranger(path: &Path, words: &[u8]) -> OwnedFd {
     let flags = SockFlag::SOCK_CLOEXEC;
     let fd = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).unwrap();
@@ -92,7 +92,7 @@ fn strangers_at_the_address_do_no_harm_and_learn_nothing() {
     drop(silent);
 }
 
-/// The follower read that the connection was closed, the leader that a message could not be opened.
+/// Regression: the follower reported a closed connection, and the leader a message that could not be decrypted.
 fn a_wrong_secret_is_called_so_at_both_ends() {
     let (place, address) = (Place::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
@@ -106,7 +106,7 @@ fn a_wrong_secret_is_called_so_at_both_ends() {
     follower.end().exits(0);
 }
 
-/// A message as it travels: its length, then so many bytes.
+/// A message in its wire format: its length, followed by that many bytes.
 fn message(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = vec![0; 2];
     stream.read_exact(&mut bytes).unwrap();
@@ -115,7 +115,7 @@ fn message(mut stream: &TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// The leader took who had sent it for its follower.
+/// Regression: the leader accepted its sender as the follower.
 fn a_recorded_greeting_is_no_follower() {
     let place = Place::new();
     let eavesdropper = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -143,7 +143,7 @@ fn a_recorded_greeting_is_no_follower() {
     drop(replays);
 }
 
-/// Allows this process, and those that it starts, so many descriptors; says why where it cannot.
+/// Sets the descriptor limit for this process and its children; returns the reason if it cannot.
 fn allow_descriptors(count: u64) -> Result<(), Verdict> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, count.min(most), most).unwrap();
@@ -153,7 +153,7 @@ fn allow_descriptors(count: u64) -> Result<(), Verdict> {
     }
 }
 
-/// It was not heard before each of the strangers, 32 at a time, had been silent for five seconds.
+/// Regression: it was served only after each stranger, 32 at a time, had been silent for five seconds.
 fn a_follower_is_served_beside_a_thousand_silent_strangers() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
@@ -168,7 +168,7 @@ fn a_follower_is_served_beside_a_thousand_silent_strangers() -> Verdict {
     Verdict::Holds
 }
 
-/// Each byte gave a stranger five seconds more. These connect again when they are dropped.
+/// Regression: each byte gave a stranger five more seconds. These strangers reconnect when they are dropped.
 fn a_follower_is_served_beside_a_thousand_slow_strangers() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
@@ -220,7 +220,7 @@ fn a_follower_is_served_beside_a_thousand_strangers_at_the_socket() -> Verdict {
     Verdict::Holds
 }
 
-/// Where no descriptor was left the listener slept and tried again, and heard nobody.
+/// Regression: without a descriptor left, the listener slept and retried, and served nobody.
 fn strangers_that_use_up_the_descriptors_keep_nobody_out() {
     let (place, address) = (Place::new(), free_address());
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();

@@ -38,7 +38,7 @@ fn over_tcp_only_what_crosses_hosts_is_measured() {
     }
 }
 
-/// Two networks of their own, joined by a cable that is slow and loses packets.
+/// Two private networks, connected by a slow link that loses packets.
 pub(super) struct Cable {
     names: [String; 2],
 }
@@ -50,7 +50,7 @@ impl Cable {
         let names = ["a", "b"].map(|end| format!("ipcmark-{}-{end}", std::process::id()));
         let cable = Self { names };
         let [a, b] = &cable.names;
-        // The names of networks are files there; ours are in nobody else's way.
+        // Network names are files there; a private mount keeps ours away from others.
         fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
         if ipcmark_harness::is_isolated() {
             run("mount", "-t tmpfs tmpfs /run/netns")?;
@@ -64,14 +64,15 @@ impl Cable {
             run("ip", &format!("-n {name} link set cable up"))?;
             // Cyclone DDS sends packets to itself to end its threads.
             run("ip", &format!("-n {name} link set lo up"))?;
-            // A delay that grows with the message, which more kernels can add than a fixed one.
+            // A delay that grows with the message, because more kernels support it than a fixed
+            // one.
             let slow = "qdisc add dev cable root tbf rate 20mbit burst 10kb latency 500ms";
             run("ip", &format!("netns exec {name} tc {slow}"))?;
-            // By count and not by chance, so that some are lost every time.
+            // By count and not randomly, so that every test loses some packets.
             let loss = "-A INPUT -p udp -m statistic --mode nth --every 61 --packet 0 -j DROP";
             run("ip", &format!("netns exec {name} iptables {loss}"))?;
         }
-        // Until then libraries do not count it among the interfaces.
+        // Before that, libraries ignore the interface.
         for name in &cable.names {
             let is_up = format!("netns exec {name} grep -q up /sys/class/net/cable/operstate");
             await_that("the cable is up", || run("ip", &is_up).ok());
@@ -84,7 +85,7 @@ impl Cable {
         ipcmark_under("ip", &["netns", "exec", &self.names[end]], words)
     }
 
-    /// The same, as an end of a run by hand.
+    /// The same, as one side of a run by hand.
     fn within(&self, end: usize, place: &Place, words: &str) -> Command {
         let mut command = self.inside(end, words);
         let flag = if words.starts_with("leader") { "--listen" } else { "--connect" };
@@ -111,7 +112,7 @@ fn run(program: &str, words: &str) -> Result<(), String> {
     }
 }
 
-/// The cable, or why there is none.
+/// The link, or the reason why there is none.
 pub(super) fn laid() -> Result<Cable, Verdict> {
     if !is_root() {
         return Err(Verdict::Skipped("only root may make networks".into()));
@@ -122,7 +123,7 @@ pub(super) fn laid() -> Result<Cable, Verdict> {
     Cable::lay().map_err(|why| Verdict::Skipped(format!("this kernel has no such cable: {why}")))
 }
 
-/// Nothing that one clock says is held against the other.
+/// Times of the two clocks are never compared.
 fn a_stream_crosses_hosts_and_one_way_does_not() -> Verdict {
     let cable = match laid() {
         Ok(cable) => cable,
@@ -169,7 +170,7 @@ fn two_networks_with_delay_and_loss() -> Verdict {
         assert_eq!(trial.session.carrier.found, Carrier::Network, "{name}");
         assert!(times.count <= 100 && losses.sent >= 100, "{name}: {losses:?}");
         if case.identity.payload_bytes == 16_384 {
-            // A lower bound of nature's: there and back, 6 KiB beyond the burst at 20 Mbit/s.
+            // A physical lower bound: 6 KiB beyond the burst at 20 Mbit/s, in both directions.
             assert!(times.p50 > 4_800_000, "{name}: {times:?}");
         }
         if case.identity.transport == "udp" {

@@ -1,4 +1,4 @@
-//! Users at the two ends of a Unix socket, the permissions of its file, and what the system is short of.
+//! The users at the two ends of a Unix socket, the permissions of its file, and exhausted system limits.
 
 use std::{
     fs::{self, Permissions},
@@ -29,7 +29,7 @@ const NOBODY: u32 = 65534;
 
 const WORDS: &str = "leader -t pipe,uds-stream -w spin -s 64 -n 100 --trials 1 --format json";
 
-/// `ipcmark` as another user, at the socket of a place to which that user may write.
+/// `ipcmark` as another user, with a socket in a directory that this user may write to.
 fn of_user(user: u32, place: &Place, words: &str) -> Command {
     fs::set_permissions(place.path(""), Permissions::from_mode(0o777)).unwrap();
     let (uid, gid) = (format!("--reuid={user}"), format!("--regid={user}"));
@@ -38,7 +38,7 @@ fn of_user(user: u32, place: &Place, words: &str) -> Command {
     command
 }
 
-/// Why nobody else's command can be started here, if so.
+/// The reason why no other user's command can be started here, if any.
 fn lacking() -> Option<Verdict> {
     if !is_root() {
         return Some(Verdict::Skipped("only root may be another user".into()));
@@ -47,7 +47,7 @@ fn lacking() -> Option<Verdict> {
     (!works).then(|| Verdict::Skipped("there is no setpriv".into()))
 }
 
-/// Root's follower obeyed whoever had bound the path.
+/// Regression: root's follower obeyed any process that had bound the path.
 fn a_leader_of_another_user_is_served_only_if_allowed() -> Verdict {
     if let Some(verdict) = lacking() {
         return verdict;
@@ -74,14 +74,14 @@ fn a_follower_of_another_user_is_accepted_only_if_allowed() -> Verdict {
     let refused = end(&mut of_user(4242, &place, "follower")).exits(1);
     assert!(refused.stderr.contains("--allow-user 4242"), "{}", refused.stderr);
     leader.await_words("rejected a connection");
-    // A follower serves root without a word.
+    // A follower serves root by default.
     let accepted = Running::start(&mut of_user(NOBODY, &place, "follower"));
     assert_all(&leader.end().exits(0).result(), Status::Ok);
     accepted.end().exits(0);
     Verdict::Holds
 }
 
-/// They followed the umask: with `umask 0`, which the pages recommended, everybody could connect.
+/// Regression: they followed the umask: with `umask 0`, which the documentation recommended, everybody could connect.
 fn the_socket_has_its_permissions_whatever_the_umask_is() {
     for mask in [0o000, 0o077, 0o777] {
         for (flags, mode) in [("", 0o600), (" --allow-user root", 0o666)] {
@@ -97,12 +97,12 @@ fn the_socket_has_its_permissions_whatever_the_umask_is() {
     }
 }
 
-/// It panicked, or lived on and heard nobody.
+/// Regression: it panicked, or stayed alive and served nobody.
 fn a_leader_without_a_thread_says_so() -> Verdict {
     if let Some(verdict) = lacking() {
         return verdict;
     }
-    // A user of whom nothing else runs: what it may have is counted over the whole machine.
+    // A user without other processes: the limit counts processes of the whole machine.
     let user = 60_000 + std::process::id() % 5_000;
     let place = Place::new();
     fs::set_permissions(place.path(""), Permissions::from_mode(0o777)).unwrap();
@@ -117,7 +117,7 @@ fn a_leader_without_a_thread_says_so() -> Verdict {
     Verdict::Holds
 }
 
-/// It refuses the connection otherwise than a dead one, and lost its socket.
+/// Regression: it refuses the connection with a different error than a dead one, and lost its socket.
 fn a_live_socket_of_another_service_stays() {
     let place = Place::new();
     let service = UnixListener::bind(place.path("socket")).unwrap();

@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-/// Compiles the module `name` for the test `test`, which alone uses the file.
+/// Compiles the module `name` for the test `test`, the only user of the file.
 pub fn module(name: &str, test: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let source = root.join(format!("crates/abi/tests/modules/{name}.c"));

@@ -1,4 +1,4 @@
-//! What the documents quote and tell to type is true.
+//! The quotations in the documents are exact, and their commands work.
 
 use std::{
     collections::BTreeSet,
@@ -19,9 +19,9 @@ ipcmark_harness::tests![
     what_is_to_be_typed_works,
 ];
 
-/// A block of a document between two fences, with the comment right above it.
+/// A block of a document between two fences, with the comment directly above it.
 struct Block {
-    /// What stands in `<!-- … -->`, if anything does.
+    /// The text in `<!-- … -->`, if any.
     note: Option<String>,
     language: String,
     text: String,
@@ -99,7 +99,7 @@ fn no_transport_lacks_anything() {
 }
 
 fn what_a_new_transport_lacks_is_listed() {
-    // A checkout with the file of a transport, and nothing else of it.
+    // A checkout that contains only the file of a transport.
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let sources = scratch.path().join("crates/native/src");
     fs::create_dir_all(&sources).unwrap();
@@ -122,7 +122,7 @@ fn what_a_new_transport_lacks_is_listed() {
     }
 }
 
-/// Whether `make check-transport` finds all that a transport needs besides a build, and its list.
+/// Runs the list of `make check-transport`: its success, and its output.
 fn check_transport(checkout: &Path, name: &str) -> (bool, String) {
     let mut script = Command::new("sh");
     script.args(["scripts/check-transport.sh", name, "modules", "build", "--list"]);
@@ -135,7 +135,7 @@ fn what_is_to_be_typed_works() {
     let runs: Vec<&Block> =
         blocks.iter().filter(|block| block.note.as_deref() == Some("run")).collect();
     assert!(!runs.is_empty());
-    // A directory where the paths of the document lead to the repository and nothing else is made.
+    // A directory in which the document's paths lead to the repository and other files can be made.
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for folder in ["include", "docs", "modules"] {
         symlink(fs::canonicalize(root().join(folder)).unwrap(), scratch.path().join(folder))
@@ -150,13 +150,13 @@ fn what_is_to_be_typed_works() {
     }
 }
 
-/// Types a block into a shell in `directory`; what it printed.
+/// Runs a block in a shell in `directory`; returns its output.
 fn type_in(directory: &Path, block: &str) -> String {
     let path = env::var_os("PATH").unwrap_or_default();
     let beside = bare().parent().expect("a directory").to_owned();
     let path = env::join_paths([beside].into_iter().chain(env::split_paths(&path))).unwrap();
     let mut shell = Command::new("sh");
-    // As all commands of the tests: nothing of what is typed depends on how long a busy machine takes.
+    // As in all tests, a timeout that suits a busy machine.
     let patient = block.replace("ipcmark run ", &format!("ipcmark run {} ", TIMEOUT.join(" ")));
     shell
         .args(["-euc", patient.as_str()])

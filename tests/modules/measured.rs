@@ -1,4 +1,4 @@
-//! Modules that are measured, and what comes of mistakes in the measured part.
+//! Modules that are measured, and the effect of faults during the measurement.
 
 use std::{fs, path::Path};
 
@@ -64,7 +64,7 @@ fn modules_lie_in_directories_of_the_environment() {
     assert_eq!(cases[0]["transport"], "test-transport", "{cases:#?}");
 }
 
-/// To load the large libraries took as long as a short run of a pipe.
+/// Regression: loading the large libraries took as long as a short run of a pipe.
 fn only_modules_of_what_was_chosen_are_asked() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::copy(module("forks", "chosen"), directory.path().join("nng.so")).unwrap();
@@ -85,7 +85,7 @@ fn one_queue_for_both_directions_is_found_out() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(cases[0]["status"], "failed");
     let reason = cases[0]["reason"].as_str().unwrap();
-    // Either end may be the first to find it out: one takes its own message, which the other then misses.
+    // Either process may be the first to detect it: one takes its own message, which the other then misses.
     let found = ["took its own message back", "the transport loses or reorders"];
     assert!(found.iter().any(|cause| reason.contains(cause)), "{reason}");
 }
@@ -124,7 +124,7 @@ fn a_module_that_crashes_costs_its_row_and_leaves_nothing() {
     assert!(!left.exists(), "the module named it");
 }
 
-/// An entry of the list without what depends on the machine.
+/// An entry of the list without fields that depend on the machine.
 fn words(entries: &[Value]) -> Vec<Value> {
     let mut entries = entries.to_vec();
     for entry in &mut entries {
@@ -135,7 +135,7 @@ fn words(entries: &[Value]) -> Vec<Value> {
     entries
 }
 
-/// With `IPCMARK_MODULE_PATH` set, as `make test` does, this compares every module that was built.
+/// With `IPCMARK_MODULE_PATH` set, as in `make test`, this compares every module that was built.
 fn modules_that_are_there_say_the_same_of_themselves_as_the_catalogue() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules/null/null.c");
     let mut command = ipcmark();

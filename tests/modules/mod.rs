@@ -1,4 +1,4 @@
-//! Modules that are right and modules that are wrong, each in its own way, through the real command.
+//! Correct and faulty modules, tested with the real command.
 
 mod command;
 pub mod compiled;

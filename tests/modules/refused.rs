@@ -1,4 +1,4 @@
-//! Modules that cannot be used: listed with the reason, and nothing else suffers.
+//! Unusable modules: they are listed with the reason, and do not affect others.
 
 use std::{fs, path::Path};
 
@@ -28,9 +28,9 @@ ipcmark_harness::tests![
     a_named_module_stands_for_an_installed_one_of_its_file_name,
 ];
 
-/// Why the module `name`, of whatever file, is refused.
+/// The reason why the module `name` is refused.
 fn refusal(name: &str) -> String {
-    // Its own names cannot be had, and so it stands under the file's.
+    // Its own names are unknown, so it is listed under the file's name.
     let test = "refused";
     reason(&module(name, test), &format!("{test}-{name}"))
 }
@@ -98,7 +98,7 @@ fn a_file_that_is_not_there_is_a_wrong_command_line() {
     assert!(text(&output.stderr).contains("cannot read the module /nonexistent.so"));
 }
 
-/// A transport that is described wrongly is left out, and why is said beside the list.
+/// A transport with a wrong description is left out, and the reason is reported with the list.
 #[track_caller]
 fn complains(name: &str, words: &str) {
     let module = module(name, "complains");
@@ -140,12 +140,12 @@ fn what_a_library_prints_changes_nothing() {
 
 fn what_a_library_starts_ends_with_the_question() {
     started_by("forks", &[]);
-    // It leaves its parent, its session and its group: it lived on.
+    // It leaves its parent, its session and its group. Regression: it survived.
     started_by("detaches", &[]);
     started_by("detaches_and_hangs", &["it did not answer within 15 s"]);
 }
 
-/// What the constructor of this module starts is gone when the list is there.
+/// The processes started by this module's constructor are gone when the list is printed.
 #[track_caller]
 fn started_by(name: &str, says: &[&str]) {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pid"));
@@ -172,7 +172,7 @@ fn a_module_that_is_refused_is_a_row_of_a_run() {
     assert_eq!(null["status"], "ok");
 }
 
-/// The status was 0, and no word was said.
+/// Regression: the status was 0, and nothing was reported.
 fn a_named_module_that_is_refused_is_no_success() {
     let module = module("crashes", "no-success");
     let (output, cases) = run(&module, &["-t", "null", "-s", "64"]);
@@ -185,7 +185,7 @@ fn a_named_module_that_is_refused_is_no_success() {
     assert!(cases.iter().all(|case| case["status"] == "ok"), "{cases:?}");
 }
 
-/// The installed one was measured.
+/// Regression: the installed one was measured.
 fn a_named_module_stands_for_an_installed_one_of_its_file_name() {
     let [installed, named] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules/null/null.c");

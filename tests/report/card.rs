@@ -1,4 +1,4 @@
-//! A card to share, as a drawing and as pixels.
+//! A card to share, as a vector drawing and as pixels.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ pub fn a_card_to_share() {
     assert_eq!(card, shown, "one card, however it is asked for");
     let refused = report("--png", "r.json").exits(2).stderr;
     assert!(refused.contains("would replace the result"), "{refused}");
-    // By whatever program there is; without one that draws it is said.
+    // With any program that can draw it; without one an error says so.
     let ended = report("--png", "card.png");
     match fs::read(at("card.png")) {
         Ok(picture) => {

@@ -1,4 +1,4 @@
-//! What the page shows are the figures of the file.
+//! The page shows the figures of the file.
 
 use ipcmark_results::{Case, Load, Pattern, Row, RunResult, Trial};
 
@@ -7,7 +7,7 @@ use crate::{
     support::{Verdict, browser::Page, only, run},
 };
 
-/// The cells of the row of a case, as the page shows them.
+/// The cells of a case's row, as the page shows them.
 fn cells(page: &mut Page, case: &Case) -> Vec<String> {
     let size = if case.identity.payload_bytes == 64 { "64 B" } else { "4 KiB" };
     let row = format!(
@@ -45,7 +45,7 @@ pub fn the_page_shows_the_figures_of_the_file() -> Verdict {
             };
             let shown = cell.replace(',', "").parse::<f64>().unwrap() * unit;
             let half = ns / 2.0;
-            // 0.056 µs is what three decimals can say of 55.6 ns.
+            // 0.056 µs is the closest that three decimals can show of 55.6 ns.
             let decimals = cell.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             let last_place = unit * 0.1_f64.powi(decimals as i32);
             let bound = (0.006 * half).max(0.501 * last_place);
@@ -65,7 +65,7 @@ pub fn points(page: &mut Page, chart: &str, line: &str) -> Vec<(f64, f64)> {
     serde_json::from_value(page.value(&script)).unwrap()
 }
 
-/// The times in the row of a line in the table behind a chart, in ns.
+/// The times in a line's row in the table behind a chart, in ns.
 fn behind(page: &mut Page, chart: &str, line: &str) -> Vec<f64> {
     page.value(&format!("document.querySelector('#{chart}-behind > summary').click()"));
     let script = format!(
@@ -88,7 +88,7 @@ fn nanoseconds(text: &str) -> f64 {
     figure.replace(',', "").parse::<f64>().unwrap() * scale
 }
 
-/// Whether the line of a transport is one of those that nobody has asked for.
+/// True if the line of a transport is one that was not requested.
 fn is_grey(page: &mut Page, line: &str) -> bool {
     let script = format!(
         "echarts.getInstanceByDom(document.getElementById('latency-chart')).getOption().series\
@@ -156,7 +156,7 @@ pub fn charts_show_what_is_chosen() -> Verdict {
     Verdict::Holds
 }
 
-/// The trial as if every round trip had taken twice as long.
+/// Changes the trial as if every round trip had taken twice as long.
 fn double(trial: &mut Trial) {
     trial.times_ns.p50 *= 2;
     trial.clock_free_mean_ns *= 2.0;
@@ -180,7 +180,7 @@ pub fn two_results_side_by_side() -> Verdict {
     assert_eq!(rows.len(), new.cases.iter().filter(measured).count());
     for row in &rows {
         let ratio = if row[0] == "pipe" { "2.00" } else { "1.00" };
-        // At no distance there may be no block, on a busy machine.
+        // On a busy machine there may be no block at any distance.
         assert!(row[3] == ratio || row[3] == "–", "{row:?}");
         assert_eq!(row[6], "cannot tell", "{row:?}");
     }
@@ -202,7 +202,7 @@ pub fn two_results_side_by_side() -> Verdict {
     Verdict::Holds
 }
 
-/// Of each load a run, with the chart that draws it.
+/// One run per load, with the chart that draws it.
 pub fn loads_have_charts_of_their_own() -> Verdict {
     let words = "run -t pipe,uds-stream -w block -s 64,4k --trials 1 -n 50 --format json";
     let result = |flags: &str| run(&format!("{words} {flags}")).exits(0).result();

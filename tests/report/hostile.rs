@@ -1,4 +1,4 @@
-//! Files of others, of every kind.
+//! All kinds of files from untrusted sources.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Verdict, end, ipcmark, run},
 };
 
-/// Text that runs where it is taken for markup or script, whichever way it gets there.
+/// Text that runs if it is taken for markup or script, in every context.
 const ATTACKS: [&str; 5] = [
     "</script><script>window.owned = 1</script>",
     "<img src=x onerror='window.owned = 2'>",
@@ -59,7 +59,7 @@ pub fn text_of_others_never_runs() -> Verdict {
     Verdict::Holds
 }
 
-/// Numbers that no run has, and that a file may hold all the same.
+/// Numbers that no run produces, but a file may contain.
 pub fn figures_beyond_all_measure() -> Verdict {
     let mut result = MEASURED.clone();
     let extremes = [0, 1, u64::MAX].into_iter().cycle();
@@ -123,7 +123,7 @@ pub fn a_result_without_a_figure() -> Verdict {
     Verdict::Holds
 }
 
-/// Gives this text as a result file: it is refused with all these words, and nothing is written.
+/// Uses this text as a result file: it is refused with all these words, and nothing is written.
 #[track_caller]
 fn refused(text: &str, words: &[&str]) {
     let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The report: what its page shows, looked at in a real browser, and what it refuses.
+//! The report: the content of its page, tested in a real browser, and the files that it refuses.
 
 mod card;
 mod charts;

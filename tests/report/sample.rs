@@ -1,4 +1,4 @@
-//! Results to make pages of, and the pages.
+//! Results for pages, and the pages.
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
@@ -11,13 +11,13 @@ use crate::support::{
     end, ipcmark, run,
 };
 
-/// One small real run, for all tests: of so many round trips, on a busy machine too, that its curves reach p99.
+/// One small real run, for all tests: with enough round trips for curves up to p99, even on a busy machine.
 pub static MEASURED: LazyLock<RunResult> = LazyLock::new(|| {
     let words = "run -t null,pipe,shm-ring,uds-stream -s 64,4k -n 500 --format json";
     run(words).exits(0).result()
 });
 
-/// Results as files, and the page made of them.
+/// Results as files, and the page made from them.
 pub struct Report {
     _place: TempDir,
     page: PathBuf,
@@ -59,7 +59,7 @@ impl Report {
     }
 }
 
-/// Opens a report in the browser, or leaves the test where there is none.
+/// Opens a report in the browser, or leaves the test if there is none.
 macro_rules! open {
     ($report:expr) => {
         match $report.open() {
@@ -70,18 +70,18 @@ macro_rules! open {
 }
 pub(crate) use open;
 
-/// Whether a case was measured.
+/// True if a case was measured.
 pub fn measured(case: &&Case) -> bool {
     case.status() == Status::Ok
 }
 
-/// The first trial of a case that was measured, to change it.
+/// The first trial of a measured case, mutable.
 #[track_caller]
 pub fn trial(case: &mut Case) -> &mut Trial {
     &mut trials(case)[0]
 }
 
-/// All trials of a case that was measured, to change them.
+/// All trials of a measured case, mutable.
 #[track_caller]
 pub fn trials(case: &mut Case) -> &mut [Trial] {
     match &mut case.outcome {
@@ -90,7 +90,7 @@ pub fn trials(case: &mut Case) -> &mut [Trial] {
     }
 }
 
-/// A result with cases of every status: what was measured, and copies that were not.
+/// A result with cases of every status: the measured ones, and copies that were not measured.
 pub fn mixed() -> RunResult {
     let mut result = MEASURED.clone();
     let first = result.cases[0].clone();

@@ -1,4 +1,4 @@
-//! The table of all cases, the definitions, and how the page looks.
+//! The table of all cases, the definitions, and the appearance of the page.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ pub fn rows_are_sorted_within_their_groups() -> Verdict {
         return [...document.querySelectorAll('#case-table tbody')].map((body) => \
         [...body.querySelectorAll('tr.case')].map((row) => [row.dataset.wait + row.cells[0].textContent, \
         parseFloat(row.cells[p50]?.textContent.replaceAll(',', ''))])); })()";
-    // A row of each group: its name, and its p50 where it has one.
+    // The rows of each group: the name, and the p50 if present.
     type Groups = Vec<Vec<(String, Option<f64>)>>;
     let before: Groups = serde_json::from_value(page.value(groups)).unwrap();
     let sort = "[...document.querySelectorAll('.sortable')].find((head) => \
@@ -84,7 +84,8 @@ pub fn rows_are_sorted_within_their_groups() -> Verdict {
         };
         assert_eq!(set(&ascending[at]), set(rows));
         assert_eq!(set(&descending[at]), set(rows));
-        // Rows of the same figure may stand either way; those without one stand last both ways.
+        // Rows with equal figures may be in any order; those without one are last in both
+        // directions.
         let rising = |p50: Option<f64>| p50.unwrap_or(f64::INFINITY);
         assert!(ascending[at].is_sorted_by_key(|(_, p50)| rising(*p50)), "{ascending:?}");
         let falling = |p50: Option<f64>| p50.map_or(f64::INFINITY, |p50| -p50);

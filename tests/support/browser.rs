@@ -1,4 +1,4 @@
-//! A real browser without a window, spoken to through its DevTools protocol over two pipes.
+//! A real headless browser, controlled with its DevTools protocol over two pipes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 use super::{watchdog::WATCHDOG, works};
 
-/// What it is called, here or there.
+/// The possible names of the program.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The pipes are its descriptors 3 and 4; the shell puts them there.
+/// The pipes must be the browser's descriptors 3 and 4; the shell redirects them.
 const PIPES: &str = r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
 
 const FLAGS: [&str; 6] = [
@@ -29,7 +29,7 @@ const FLAGS: [&str; 6] = [
     "about:blank",
 ];
 
-/// A page in a browser of its own.
+/// A page in its own browser.
 pub struct Page {
     browser: Child,
     to: ChildStdin,
@@ -41,12 +41,12 @@ pub struct Page {
     home: TempDir,
 }
 
-/// How a page is looked at.
+/// The display settings for a page.
 #[derive(Clone, Copy)]
 pub struct Look {
-    /// Pixels from left to right.
+    /// The width in pixels.
     pub width: u32,
-    /// Whether the system prefers dark colours.
+    /// True if the system prefers dark colours.
     pub dark: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Look {
 pub const WIDE: Look = Look { width: 1400, dark: false };
 
 impl Page {
-    /// Opens a file; the error says why there is no browser here.
+    /// Opens a file; the error is the reason why there is no browser here.
     pub fn open(path: &Path, look: Look) -> Result<Self, String> {
         let program = NAMES.into_iter().find(|name| works(name, &["--version"]));
         let names = || NAMES.join(", ");
@@ -98,7 +98,7 @@ impl Page {
         }
     }
 
-    /// Looks at it in another way.
+    /// Changes the display settings.
     pub fn look(&mut self, look: Look) {
         let mobile = look.width < 500;
         let size =
@@ -109,7 +109,7 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
-    /// What an expression of JavaScript comes to.
+    /// The value of a JavaScript expression.
     #[track_caller]
     pub fn value(&mut self, expression: &str) -> Value {
         let wish = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
@@ -149,15 +149,15 @@ impl Page {
         }
     }
 
-    /// The page as it would be printed.
+    /// Renders the page for printing.
     pub fn print(&mut self) {
         self.call("Page.printToPDF", json!({}));
     }
 
-    /// Fails where the page wrote to the console, threw, or broke its own policy.
+    /// Fails if the page wrote to the console, threw an exception, or violated its own policy.
     #[track_caller]
     pub fn has_no_complaint(&mut self) {
-        // Whatever was under way has been said once an answer comes back.
+        // Pending messages have arrived before the answer.
         self.value("new Promise((done) => setTimeout(done, 50))");
         assert!(self.complaints.is_empty(), "{:?}", self.complaints);
     }
@@ -198,7 +198,7 @@ impl Page {
 }
 
 impl Drop for Page {
-    /// It is asked to go, so that it leaves nothing, and made to if it does not.
+    /// Asks the browser to close, so that it leaves nothing behind; kills it if it does not.
     fn drop(&mut self) {
         let _ = write!(self.to, "{}\0", json!({"id": 0, "method": "Browser.close"}));
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -211,7 +211,7 @@ impl Drop for Page {
     }
 }
 
-/// The messages of the browser; each ends in a NUL.
+/// The messages of the browser; each ends with a NUL byte.
 fn messages(stream: ChildStdout) -> Receiver<Value> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

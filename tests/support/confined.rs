@@ -1,4 +1,4 @@
-//! Commands that are allowed little: what a container, a control group or an administrator takes away.
+//! Commands with restrictions like those of a container, a control group or an administrator.
 
 use std::{
     fs, io,
@@ -16,20 +16,20 @@ use nix::{
 
 use super::{Verdict, processes::await_that, processors};
 
-/// Takes something away from a process between fork and exec, by system calls that are safe there.
+/// Restricts a process between fork and exec, with system calls that are safe there.
 pub type Step = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 /// The user `nobody`, and its group.
 const NOBODY: u32 = 65534;
 
-/// The command, after these steps in their order.
+/// The command, after these steps in order.
 pub fn confined(mut command: Command, steps: Vec<Step>) -> Command {
-    // SAFETY: the steps make system calls only, with what was prepared before the fork.
+    // SAFETY: the steps only make system calls, with data prepared before the fork.
     unsafe { command.pre_exec(move || steps.iter().try_for_each(|step| step())) };
     command
 }
 
-/// Why these steps cannot be taken here, if they cannot.
+/// The reason why these steps are impossible here, if they are.
 pub fn refused(what: &str, steps: Vec<Step>) -> Option<Verdict> {
     let mut tried = confined(Command::new("true"), steps);
     let tried = tried.stdin(Stdio::null()).stdout(Stdio::null()).status();
@@ -49,7 +49,7 @@ pub fn ordinary_user() -> Step {
     })
 }
 
-/// Mounts a file system of its own over a directory, which must be empty to the command.
+/// Mounts an empty file system over a directory, for this command only.
 fn hidden(place: &'static str, options: &'static str) -> Step {
     Box::new(move || {
         unshare(CloneFlags::CLONE_NEWNS)?;
@@ -72,7 +72,7 @@ pub fn few_descriptors() -> Step {
     Box::new(|| Ok(setrlimit(Resource::RLIMIT_NOFILE, 64, 64)?))
 }
 
-/// Locks next to no memory.
+/// Allows hardly any locked memory.
 pub fn little_locked_memory() -> Step {
     Box::new(|| Ok(setrlimit(Resource::RLIMIT_MEMLOCK, 64 << 10, 64 << 10)?))
 }
@@ -104,7 +104,7 @@ pub fn no_call_as(number: i64, errno: i32) -> Step {
     ])
 }
 
-/// Puts every system call through a filter.
+/// Applies a filter to every system call.
 fn filtered(filter: Vec<libc::sock_filter>) -> Step {
     Box::new(move || {
         nix::sys::prctl::set_no_new_privs()?;
@@ -119,8 +119,8 @@ fn filtered(filter: Vec<libc::sock_filter>) -> Step {
     })
 }
 
-/// `unshare`, `setns` and a `clone` that asks for a namespace are not permitted. `clone3`, whose flags a
-/// filter cannot see, is unknown, and so callers fall back on `clone`.
+/// `unshare`, `setns` and a `clone` that asks for a namespace are not permitted. `clone3`, whose flags a filter cannot
+/// see, is reported as unknown, so that callers fall back to `clone`.
 fn filter() -> Vec<libc::sock_filter> {
     let spaces = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
@@ -128,7 +128,7 @@ fn filter() -> Vec<libc::sock_filter> {
         | libc::CLONE_NEWNET
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS;
-    // Where the number of a call and the low half of its first argument stand in what a filter sees.
+    // The offsets of the call's number and of the low half of its first argument in the filter's input.
     let (number, argument) = (0, 16);
     let load = |at| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
     let equal = |to: i64, then, otherwise| {
@@ -157,7 +157,7 @@ fn statement(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
 
-/// A control group that may use so much memory. It goes when this is dropped.
+/// A control group with this memory limit, removed when this is dropped.
 pub struct MemoryGroup {
     directory: PathBuf,
     members: fs::File,
@@ -179,7 +179,7 @@ impl MemoryGroup {
             (None, Some(own)) => ("/sys/fs/cgroup", own, "memory.max"),
             (None, None) => return Err(io::ErrorKind::NotFound.into()),
         };
-        // In namespaces of their own, tests have the same process ids.
+        // Tests in separate namespaces have equal process ids.
         let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let name = format!("ipcmark-test-{}", started.map_or(0, |time| time.as_nanos()));
         let directory = Path::new(root).join(own).join(name);
@@ -199,7 +199,7 @@ impl MemoryGroup {
     pub fn step(&self) -> Step {
         let descriptor = self.members.as_raw_fd();
         Box::new(move || {
-            // SAFETY: the buffer is valid for its length; 0 stands for the process that writes.
+            // SAFETY: the buffer is valid for its length; 0 means the process that writes.
             match unsafe { libc::write(descriptor, c"0".as_ptr().cast(), 1) } {
                 1 => Ok(()),
                 _ => Err(io::Error::last_os_error()),
@@ -209,7 +209,7 @@ impl MemoryGroup {
 }
 
 impl Drop for MemoryGroup {
-    /// A process that was killed may take a moment to leave.
+    /// A killed process may take a moment to leave the group.
     fn drop(&mut self) {
         await_that("the control group is empty", || fs::remove_dir(&self.directory).ok());
     }

@@ -1,4 +1,4 @@
-//! What `ipcmark list` says, for tests of what may not be there.
+//! The output of `ipcmark list`, for tests of optional transports.
 
 use ipcmark_results::{Case, Status};
 use ipcmark_transport::Carrier;
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use super::{Verdict, end, ipcmark, only, run, scene::killed_end_costs_its_row};
 
-/// The rows of a library that may not be there.
+/// The rows of a library that may not be installed.
 pub struct Library {
-    /// As `list` names them.
+    /// The families as `list` names them.
     pub families: &'static [&'static str],
-    /// Why nothing was tested where none can run.
+    /// The reason for skipping the test if none can run.
     pub lacking: &'static str,
 }
 
 impl Library {
-    /// The names of those that can run here.
+    /// The names of the rows that can run here.
     pub fn rows(&self) -> Vec<String> {
         of_families(self.families)
     }
 
-    /// Whether a check holds for those that can run here.
+    /// Runs a check on the rows that can run here.
     #[track_caller]
     pub fn holds(&self, check: impl FnOnce(&[String])) -> Verdict {
         let rows = self.rows();
@@ -32,17 +32,17 @@ impl Library {
     }
 }
 
-/// Its entries.
+/// All entries of the list.
 pub fn all() -> Vec<Value> {
     serde_json::from_str(&run("list --format json").exits(0).stdout).expect("a list")
 }
 
-/// The names of what can run here.
+/// The names of the transports that can run here.
 pub fn available() -> Vec<String> {
     those(|_| true)
 }
 
-/// Those of these families.
+/// The transports of these families.
 pub fn of_families(families: &[&str]) -> Vec<String> {
     those(|entry| families.contains(&entry["family"].as_str().unwrap_or_default()))
 }
@@ -52,20 +52,20 @@ fn those(are_wanted: impl Fn(&Value) -> bool) -> Vec<String> {
     entries.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Why a transport cannot run here, if it cannot.
+/// The reason why a transport cannot run here, if any.
 pub fn missing(name: &str) -> Option<String> {
     let entries = all();
     let entry = entries.iter().find(|entry| entry["name"] == name).expect("it is listed");
     (entry["available"] != true).then(|| format!("{name}: {}", entry["reason"]))
 }
 
-/// Whatever one end of these rows sends, the other one has received.
+/// In streams of these rows, everything that one endpoint sends is received by the other.
 #[track_caller]
 pub fn streams_lose_nothing(rows: &[String]) {
     streams_with(rows, "");
 }
 
-/// The same with words of the caller's own, such as one wait of several.
+/// The same with additional words, such as one of several waits.
 #[track_caller]
 pub fn streams_with(rows: &[String], more: &str) {
     let words = "-p throughput,one-way -s 64,64k -d 50ms --trials 1 --touch all --format json";
@@ -86,7 +86,7 @@ pub fn several_follow(rows: &[String]) {
     assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
 }
 
-/// Whichever of these processes dies, spinning or sleeping, the wait of the other one ends.
+/// If one of these processes dies, the other one stops waiting, spinning or sleeping.
 #[track_caller]
 pub fn ends_may_die(rows: &[String], waits: &[&str], processes: &[&str]) {
     for row in rows {
@@ -98,8 +98,8 @@ pub fn ends_may_die(rows: &[String], waits: &[&str], processes: &[&str]) {
     }
 }
 
-/// Small messages and large ones of these rows go where `told` says, whatever these variables of the user's say. The
-/// cases, for whoever wants to know more of them. `more` has words of the caller's own, such as `--sandbox off`.
+/// Small and large messages of these rows use the carrier that `told` gives, whatever the user's variables are. Returns
+/// the cases for further checks. `more` contains additional words, such as `--sandbox off`.
 #[track_caller]
 pub fn take_their_carriers(
     rows: &[String],
@@ -115,7 +115,7 @@ pub fn take_their_carriers(
         let name = format!("{} {}", case.identity.transport, case.identity.payload_bytes);
         let (carrier, told) = (&only(case).session.carrier, told(&case.identity.transport));
         assert_eq!(carrier.declared, Some(told), "{name}");
-        // Traffic of others is not told apart without a sandbox.
+        // Without a sandbox, other traffic cannot be distinguished.
         assert!(more.contains("--sandbox off") || carrier.found == told, "{name}: {carrier:?}");
     }
     cases

@@ -1,5 +1,4 @@
-//! What the end-to-end tests share: the real command with a watchdog, its result, its processes and
-//! what it leaves.
+//! Shared code of the end-to-end tests: the real command with a watchdog, its result, its processes and its leftovers.
 
 pub mod browser;
 pub mod confined;
@@ -31,33 +30,33 @@ use watchdog::WATCHDOG;
 /// The command under test.
 pub const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
 
-/// How long a run waits for a worker that does not answer, so that a busy machine fails no case.
+/// The time limit for a worker that does not answer, long enough that a busy machine fails no case.
 pub const TIMEOUT: [&str; 2] = ["--timeout", "5m"];
 
 /// A command that has ended.
 pub struct Ended {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
-/// A command that runs.
+/// A running command.
 pub struct Running {
     child: Option<Child>,
     stdout: Output,
     stderr: Output,
 }
 
-/// What a command writes to a stream, read in a thread.
+/// The output of a command on one stream, read in a thread.
 struct Output {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
-/// A command line that is refused, with a sentence that has these words in it.
+/// A command line that is refused, with a sentence that contains these words.
 #[track_caller]
 pub fn refused(words: &str, said: &str) {
     let ended = run(words).exits(2);
@@ -71,8 +70,8 @@ pub fn ipcmark(words: &str) -> Command {
     command
 }
 
-/// The words, and for one that measures a timeout that a busy machine keeps, and one trial where what it measures is
-/// given, unless they say otherwise.
+/// The words; for a command that measures, also a timeout that suits a busy machine, and a single trial if the case is
+/// specified, unless they say otherwise.
 fn patient(words: &str) -> Vec<&str> {
     let mut words: Vec<&str> = words.split_whitespace().collect();
     let measures = words
@@ -88,30 +87,30 @@ fn patient(words: &str) -> Vec<&str> {
         words.splice(1..1, ["--trials", "1"]);
     }
     if measures && !words.contains(&TIMEOUT[0]) {
-        // Right behind the command: a flag at the end may have its value added by the test.
+        // Directly after the command: the test may append the value of a flag at the end.
         words.splice(1..1, TIMEOUT);
     }
     words
 }
 
-/// The same, started by another program with words of its own in front.
+/// The same, started by another program with its own words in front.
 pub fn ipcmark_under(program: &str, its_words: &[&str], words: &str) -> Command {
     let mut command = Command::new(program);
     command.args(its_words).arg(IPCMARK).args(patient(words));
     command
 }
 
-/// Runs `ipcmark` with these words to its end.
+/// Runs `ipcmark` with these words until it ends.
 pub fn run(words: &str) -> Ended {
     end(&mut ipcmark(words))
 }
 
-/// Runs a command to its end.
+/// Runs a command until it ends.
 pub fn end(command: &mut Command) -> Ended {
     Running::start(command).end()
 }
 
-/// Whether a program is there, and works with these words.
+/// True if a program exists, and succeeds with these words.
 pub fn works(program: &str, words: &[&str]) -> bool {
     let status = Command::new(program)
         .args(words)
@@ -123,10 +122,10 @@ pub fn works(program: &str, words: &[&str]) -> bool {
 }
 
 impl Running {
-    /// Starts a command and reads what it writes.
+    /// Starts a command and reads its output.
     pub fn start(command: &mut Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // What the tests' own environment says about colours and columns is not under test.
+        // The tests' own settings of colours and columns are not under test.
         command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("RUST_BACKTRACE");
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         let stdout = Output::of(child.stdout.take().expect("it is piped"));
@@ -134,12 +133,12 @@ impl Running {
         Self { child: Some(child), stdout, stderr }
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn id(&self) -> i32 {
         self.child.as_ref().expect("it runs").id() as i32
     }
 
-    /// Waits until it has written these words to standard error.
+    /// Waits until its standard error contains these words.
     #[track_caller]
     pub fn await_words(&self, words: &str) {
         processes::await_that(&format!("it says '{words}'"), || {
@@ -147,7 +146,7 @@ impl Running {
         });
     }
 
-    /// Whether it has ended.
+    /// True if it has ended.
     pub fn has_ended(&mut self) -> bool {
         let child = self.child.as_mut().expect("it runs");
         child.try_wait().expect("it is a child").is_some()
@@ -170,7 +169,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A test that failed leaves no command behind.
+    /// A failed test leaves no command behind.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -196,7 +195,7 @@ impl Output {
         self.bytes.lock().expect("nobody panics with it")
     }
 
-    /// All of it, once nobody is left who could write.
+    /// The complete output, once no writer is left.
     fn end(&mut self) -> String {
         self.reader.take().expect("it ends once").join().expect("a reader does not panic");
         String::from_utf8_lossy(&self.bytes()).into_owned()
@@ -209,7 +208,7 @@ impl Ended {
         self.status.code().unwrap_or_else(|| panic!("it ended by {}", self.status))
     }
 
-    /// The same, where it is `code`; else fails and shows what was written.
+    /// The same, if the status is `code`; else fails and shows the output.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(
@@ -230,7 +229,7 @@ impl Ended {
     }
 }
 
-/// The result in a file, checked as the command itself checks one.
+/// The result in a file, checked as the command itself checks it.
 #[track_caller]
 pub fn read(path: &Path) -> RunResult {
     let result = ipcmark_results::read(path).unwrap_or_else(|e| panic!("{e}"));
@@ -239,7 +238,7 @@ pub fn read(path: &Path) -> RunResult {
     result
 }
 
-/// Fails unless `json` is what the schema that `ipcmark schema` prints says.
+/// Fails unless `json` conforms to the schema that `ipcmark schema` prints.
 #[track_caller]
 pub fn assert_valid(json: &Value) {
     let schema: Value = serde_json::from_str(&run("schema").exits(0).stdout).expect("JSON");
@@ -248,7 +247,7 @@ pub fn assert_valid(json: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
-/// The one trial of a case that was measured.
+/// The only trial of a measured case.
 #[track_caller]
 pub fn only(case: &Case) -> &Trial {
     match case.trials() {
@@ -260,7 +259,7 @@ pub fn only(case: &Case) -> &Trial {
     }
 }
 
-/// Status and reason of the one case of a transport.
+/// Status and reason of a transport's only case.
 #[track_caller]
 pub fn outcome<'a>(result: &'a RunResult, transport: &str) -> (&'a str, &'a str) {
     let mut cases = result.cases.iter().filter(|case| case.identity.transport == transport);
@@ -282,8 +281,8 @@ fn range(text: &str) -> std::ops::RangeInclusive<u32> {
     first.parse().expect("a number")..=last.parse().expect("a number")
 }
 
-/// Whether this process is root.
+/// True if this process is root.
 pub fn is_root() -> bool {
-    // SAFETY: asks for a number only.
+    // SAFETY: only returns a number.
     unsafe { libc::geteuid() == 0 }
 }

@@ -12,15 +12,15 @@ use super::watchdog::WATCHDOG;
 /// A process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Its number on the host.
+    /// Its id on the host.
     pub id: i32,
-    /// The number of its parent.
+    /// The id of its parent.
     pub parent: i32,
     /// Its name.
     pub name: String,
     /// Its state, as one letter.
     pub state: char,
-    /// When it was started, as the system counts.
+    /// Its start time, since the system's boot.
     started: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Process {
         unsafe { libc::kill(self.id, signal) };
     }
 
-    /// Stops it, and waits until it has stopped; false where it was gone.
+    /// Stops it, and waits until it has stopped; false if it was gone.
     pub fn stop(&self) -> bool {
         self.send(libc::SIGSTOP);
         await_that("it stops", || match self.now() {
@@ -53,14 +53,14 @@ impl Process {
         (now.started == self.started && !matches!(now.state, 'Z' | 'X')).then_some(now)
     }
 
-    /// That of this number.
+    /// The process with this id.
     pub fn read(id: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let (front, rest) = stat.rsplit_once(") ")?;
         let name = front.split_once(" (")?.1.to_owned();
         let fields: Vec<&str> = rest.split(' ').collect();
         let state = fields.first()?.chars().next()?;
-        // SAFETY: asks for a number only.
+        // SAFETY: only returns a number.
         let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
         let started =
             Duration::from_secs_f64(fields.get(19)?.parse::<f64>().ok()? / ticks_a_second);
@@ -68,7 +68,7 @@ impl Process {
     }
 }
 
-/// All processes that live.
+/// All living processes.
 pub fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").expect("the system has /proc").flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -90,7 +90,7 @@ pub fn descendants(of: i32) -> Vec<Process> {
     found
 }
 
-/// Waits until a command has descendants of this name; the one that was started first comes first.
+/// Waits until a command has descendants of this name; ordered by start time.
 #[track_caller]
 pub fn await_named(command: i32, name: &str) -> Vec<Process> {
     await_that(&format!("{name} appears"), || {
@@ -108,7 +108,7 @@ pub fn await_end_of(processes: &[Process]) {
     await_that("they end", || (!processes.iter().any(lives)).then_some(()));
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 #[track_caller]
 pub fn await_that<T>(what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + WATCHDOG;
@@ -125,7 +125,7 @@ pub fn await_that<T>(what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
 #[track_caller]
 pub fn await_listener(path: &Path) {
     let ending = format!(" {}", path.display());
-    // Number, references, protocol, flags: the kernel's mark of a socket that listens.
+    // Number, references, protocol, flags: the kernel's mark of a listening socket.
     let listens =
         |line: &str| line.ends_with(&ending) && line.split(' ').nth(3) == Some("00010000");
     await_that("somebody listens", || {

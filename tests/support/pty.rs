@@ -1,4 +1,4 @@
-//! A command on a terminal of its own.
+//! A command on its own terminal.
 
 use std::{
     fs::File,
@@ -17,11 +17,11 @@ use nix::{
 
 use super::processes::await_that;
 
-/// A command that runs on a terminal.
+/// A command running on a terminal.
 pub struct OnTerminal {
     child: Child,
     master: File,
-    /// Kept, so that the terminal can be looked at when the command is gone.
+    /// Kept open, so that the terminal can be inspected after the command has ended.
     terminal: OwnedFd,
     before: Termios,
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -29,7 +29,7 @@ pub struct OnTerminal {
 }
 
 impl OnTerminal {
-    /// Starts a command on a terminal that has so many columns and lines.
+    /// Starts a command on a terminal with these numbers of columns and lines.
     pub fn start(mut command: Command, columns: u16, lines: u16) -> Self {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pair = openpty(Some(&size), None).expect("a terminal");
@@ -37,7 +37,7 @@ impl OnTerminal {
         let end = || Stdio::from(pair.slave.try_clone().expect("a descriptor"));
         command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm");
         command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("RUST_BACKTRACE");
-        // SAFETY: between fork and exec it makes system calls only.
+        // SAFETY: it only makes system calls between fork and exec.
         unsafe {
             command.pre_exec(|| {
                 setsid()?;
@@ -46,7 +46,7 @@ impl OnTerminal {
             });
         }
         let child = command.spawn().expect("it starts");
-        // It holds the terminal, whose reader waits until nobody does.
+        // It keeps the terminal open, and the reader waits until nobody does.
         drop(command);
         let master = File::from(pair.master);
         let (bytes, mut source) = (Arc::default(), master.try_clone().expect("a descriptor"));
@@ -60,28 +60,28 @@ impl OnTerminal {
         Self { child, master, terminal: pair.slave, before, bytes, reader: Some(reader) }
     }
 
-    /// What it has written until now.
+    /// Its output so far.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.bytes.lock().expect("nobody panics with it")).into_owned()
     }
 
-    /// Waits until it has written this.
+    /// Waits until its output contains this text.
     #[track_caller]
     pub fn await_text(&self, text: &str) {
         await_that(&format!("it writes {text:?}"), || self.shown().contains(text).then_some(()));
     }
 
-    /// Types something.
+    /// Types these keys.
     pub fn types(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).expect("a terminal");
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn id(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// Waits for its end; all that it has written. The terminal must be as it was.
+    /// Waits for its end; returns its whole output. The terminal must have its original settings.
     #[track_caller]
     pub fn end(mut self) -> (ExitStatus, String) {
         let child = &mut self.child;
@@ -89,7 +89,7 @@ impl OnTerminal {
         let after = tcgetattr(&self.terminal).expect("it is a terminal");
         assert_eq!(after.local_flags, self.before.local_flags, "the terminal is another");
         assert_eq!(after.control_chars, self.before.control_chars, "its keys are others");
-        // The reader ends with the last end of the terminal.
+        // The reader ends when the last descriptor of the terminal is closed.
         let Self { reader, bytes, terminal, .. } = self;
         drop(terminal);
         if let Some(reader) = reader {

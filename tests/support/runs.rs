@@ -1,4 +1,4 @@
-//! Results of runs that were never made: a real one, in which every trial takes as long as a test says.
+//! Results of fictitious runs: a real result in which every trial's time is replaced by a given one.
 
 use ipcmark_results::{
     AtDistance, Case, Measurement, Outcome, RunDistance, RunDistances, RunResult,
@@ -6,18 +6,18 @@ use ipcmark_results::{
 
 use super::run;
 
-/// A small real result, for its form.
+/// A small real result, used as a template.
 pub fn measured() -> RunResult {
     run("run -t pipe,uds-stream -w block -s 64 -n 50 --trials 3 --format json").exits(0).result()
 }
 
-/// The result as another run of the same machine, in which each case takes its factor of 1 µs.
+/// The result as another run on the same machine, in which each case takes its factor times 1 µs.
 pub fn again(result: &RunResult, number: u32, factor: impl Fn(&Case) -> f64) -> RunResult {
     let mut again = result.clone();
     again.run.id = format!("run-{number}");
     let one = RunDistance { floor_round_trip_ns: 100.0, apart: false, share: 1.0 };
     again.distances = Some(RunDistances { all: vec![one], reference: Some(0), mixed_share: 0.0 });
-    // No two runs of a machine are the same.
+    // No two runs on a machine have equal times.
     let noise = 1.0 + 0.001 * f64::from(number % 3);
     for case in &mut again.cases {
         let factor = factor(case);
@@ -26,7 +26,7 @@ pub fn again(result: &RunResult, number: u32, factor: impl Fn(&Case) -> f64) -> 
     again
 }
 
-/// Every trial of the case took this long, at one distance.
+/// Sets the time of every trial of the case, at one distance.
 fn place(case: &mut Case, location_ns: f64) {
     let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } = &mut case.outcome else {
         panic!("it was not measured: {case:?}")

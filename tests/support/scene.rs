@@ -1,4 +1,4 @@
-//! A run that writes its result into a directory of its own, and what is done to its processes.
+//! A run that writes its result into its own directory, and operations on its processes.
 
 use std::{path::PathBuf, process::Command, thread, time::Duration};
 
@@ -12,19 +12,19 @@ use super::{
     read, traces,
 };
 
-/// The processes of a session, as they are named.
+/// The names of a session's processes.
 pub const LEADER: &str = "ipcmark-leader";
 /// See [`LEADER`].
 pub const FOLLOWER: &str = "ipcmark-follow";
 /// See [`LEADER`].
 pub const KEEPER: &str = "ipcmark-keeper";
-/// The process that outlives a killed command, where there is no sandbox.
+/// The process that survives a killed command, if there is no sandbox.
 pub const CLEANER: &str = "ipcmark-cleaner";
 
-/// In which ends open on an idle machine; whoever waits in vain for so long tries again with more.
+/// The time for opening endpoints on an idle machine; callers retry with more if it is too short.
 pub const A_MOMENT: Duration = Duration::from_millis(250);
 
-/// A run under way.
+/// A run in progress.
 pub struct Scene {
     /// The command.
     pub running: Running,
@@ -33,7 +33,7 @@ pub struct Scene {
     _directory: TempDir,
 }
 
-/// One of two ends is killed while its row is measured: the other one's wait ends, and the row says of what.
+/// Kills one of two endpoints while its row is measured: the other one stops waiting, and the row gives the cause.
 #[track_caller]
 pub fn killed_end_costs_its_row(row: &str, wait: &str, name: &str) {
     let scene = Scene::start(&format!("run -t {row} -w {wait} -s 64 -d 1h"));
@@ -51,7 +51,7 @@ impl Scene {
         Self::of(ipcmark(words))
     }
 
-    /// Starts a command that measures.
+    /// Starts a measuring command.
     pub fn of(mut command: Command) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("result.json");
@@ -59,13 +59,13 @@ impl Scene {
         Self { running, file, _directory: directory }
     }
 
-    /// Starts one trial of rows side by side that are measured for a while, and for longer where that is too short on a
-    /// busy machine. The row whose session came first is under way and cannot end: the leader is stopped.
+    /// Starts one trial of alternating rows with a short duration, increased if it is too short on a busy machine. The
+    /// row of the first session is in progress and cannot end, because its leader is stopped.
     pub fn held(words: &str) -> (Self, Process) {
         Self::held_with(|| ipcmark(words), 2 * A_MOMENT, LEADER)
     }
 
-    /// The same of a command of the test's own that measures for `duration` at least, once the session has a process of
+    /// The same with the test's own command, which measures for `duration` at least, once the session has a process of
     /// this name.
     pub fn held_with(
         command: impl Fn() -> Command,
@@ -78,7 +78,7 @@ impl Scene {
             let scene = Self::of(command);
             let leader = scene.await_case();
             await_named(scene.running.id(), name);
-            // Most of the opening is over then; nothing depends on it.
+            // By then most of the opening is over; no test depends on it.
             thread::sleep(duration / 2);
             if leader.stop() && leader.age() < duration {
                 return (scene, leader);
@@ -88,13 +88,13 @@ impl Scene {
         }
     }
 
-    /// Waits until the first row has its leader. The file is there as soon as the machine is known.
+    /// Waits until the first row has its leader. The file exists as soon as the machine has been examined.
     pub fn await_case(&self) -> Process {
         await_that("the run has begun", || self.file.exists().then_some(()));
         await_named(self.running.id(), LEADER).remove(0)
     }
 
-    /// Whether the command has not ended yet.
+    /// True if the command has not ended yet.
     pub fn is_under_way(&self) -> bool {
         Process::read(self.running.id()).is_some_and(|process| process.now().is_some())
     }
@@ -104,7 +104,7 @@ impl Scene {
         descendants(self.running.id())
     }
 
-    /// Sends a signal to the process of this name that the first session has.
+    /// Sends a signal to the first session's process of this name.
     #[track_caller]
     pub fn send(&self, name: &str, signal: i32) {
         await_named(self.running.id(), name)[0].send(signal);
@@ -116,13 +116,13 @@ impl Scene {
         unsafe { libc::kill(self.running.id(), signal) };
     }
 
-    /// The result so far: it is whole at any time.
+    /// The result so far: the file is complete at any time.
     pub fn so_far(&self) -> RunResult {
         serde_json::from_slice(&std::fs::read(&self.file).unwrap())
             .expect("it is whole at any time")
     }
 
-    /// Waits for the end; what the command wrote, and its file. Nothing of the run is left.
+    /// Waits for the end; returns the command's output and its file. No part of the run is left.
     #[track_caller]
     pub fn end(self) -> (Ended, RunResult) {
         let Self { running, file, _directory } = self;

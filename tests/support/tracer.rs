@@ -1,6 +1,6 @@
-//! Ends processes of a run between two of their system calls: always at the same place, however busy the
-//! machine is. Every process that the command starts is traced (ptrace). A filter (seccomp) stops it only at
-//! calls that can make or remove a name: a stop at every call made a run ten times as long.
+//! Kills processes of a run between two of their system calls: always at the same point, however busy the machine is.
+//! Every process that the command starts is traced (ptrace). A filter (seccomp) stops it only at calls that can make or
+//! remove a name: stopping at every call made a run ten times as long.
 
 use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
@@ -14,30 +14,30 @@ use libc::{c_long, c_void, pid_t, ptrace_syscall_info};
 
 use super::watchdog::WATCHDOG;
 
-/// Whose call it is.
+/// The name of the process that makes the call.
 pub const COMMAND: &str = "ipcmark";
 
-/// Who is killed.
+/// The processes that are killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Victims {
     /// The process that makes the call.
     Caller,
-    /// The command and everything that it has started.
+    /// The command and all processes that it has started.
     All,
 }
 
-/// A run under a tracer.
+/// A traced run.
 #[derive(Debug)]
 pub struct Traced {
-    /// The call at which it was killed; none where it made fewer.
+    /// The call at which it was killed; `None` if it made fewer calls.
     pub killed_at: Option<String>,
-    /// How the command ended: its exit status, or 128 and the signal.
+    /// The command's exit status, or 128 plus the signal.
     pub code: i32,
 }
 
-/// Runs a command, and whatever it starts, to the end of the last of them. The victims are killed at the
-/// call number `nth`, from 0, by which a process of this name makes or removes a name: right after it has
-/// made one, right before it removes one.
+/// Runs a command, and all processes that it starts, until the last one ends. The victims are killed at call number
+/// `nth`, from 0, with which a process of this name makes or removes a name: right after it has made one, right before
+/// it removes one.
 pub fn run_killed(command: &mut Command, process: &str, nth: usize, victims: Victims) -> Traced {
     try_run(command, process, nth, victims).expect("the command starts")
 }
@@ -49,7 +49,7 @@ fn try_run(
     victims: Victims,
 ) -> io::Result<Traced> {
     let mut filter = names::filter();
-    // SAFETY: between fork and exec, system calls only; the filter is memory of the parent's copy.
+    // SAFETY: only system calls between fork and exec; the filter lies in the child's copy of the parent's memory.
     unsafe { command.pre_exec(move || offer_to_trace(&mut filter)) };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn()?;
@@ -67,11 +67,11 @@ fn try_run(
     Ok(tracer.traced)
 }
 
-/// Lets the parent trace this process and all that it starts, and stops them at the calls of the filter.
+/// Lets the parent trace this process and all processes that it starts, and stops them at the calls of the filter.
 fn offer_to_trace(filter: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the kernel copies the program; the rest is numbers. The tracer sets its options at the stop of exec,
-    // before which none of the calls is made.
+    // SAFETY: the kernel copies the program; the other arguments are numbers. The tracer sets its options at the exec
+    // stop, before any of the calls is made.
     let done = unsafe {
         libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
@@ -80,7 +80,7 @@ fn offer_to_trace(filter: &mut [libc::sock_filter]) -> io::Result<()> {
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether processes can be traced here.
+/// True if processes can be traced here.
 pub fn is_allowed() -> bool {
     let run = try_run(&mut Command::new("true"), "nobody", 0, Victims::Caller);
     run.is_ok_and(|traced| traced.code == 0)
@@ -93,7 +93,7 @@ struct Tracer {
     victims: Victims,
     /// The process of each thread.
     groups: HashMap<pid_t, pid_t>,
-    /// The call that each thread is in, by which it makes a name.
+    /// The name-making call that each thread is in.
     calls: HashMap<pid_t, String>,
     seen: usize,
     traced: Traced,
@@ -101,13 +101,13 @@ struct Tracer {
 
 impl Tracer {
     fn follow(&mut self) {
-        // A process that lives on is waited for in vain: then this one ends by SIGALRM.
-        // SAFETY: a number only.
+        // If a process never ends, SIGALRM ends this one.
+        // SAFETY: the argument is a number.
         unsafe { libc::alarm(WATCHDOG.as_secs() as u32) };
         loop {
             let mut status = 0;
-            // Only what this thread traces, whatever else the test has started.
-            // SAFETY: the status is a valid place.
+            // Only this thread's tracees, whatever other processes the test has started.
+            // SAFETY: the status can be written.
             let thread =
                 unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) };
             if thread < 0 {
@@ -117,13 +117,13 @@ impl Tracer {
                 self.note_end(thread, status);
             } else {
                 let signal = self.stopped(thread, status);
-                // The end of a call by which it makes a name is a stop, too.
+                // The end of a name-making call is a stop, too.
                 let request = match self.calls.contains_key(&thread) {
                     true => libc::PTRACE_SYSCALL,
                     false => libc::PTRACE_CONT,
                 };
-                // One that was killed meanwhile cannot be resumed.
-                // SAFETY: numbers only.
+                // A thread that was killed meanwhile cannot be resumed.
+                // SAFETY: the arguments are numbers.
                 unsafe { libc::ptrace(request, thread, 0, signal) };
             }
         }
@@ -140,7 +140,7 @@ impl Tracer {
         }
     }
 
-    /// Deals with a thread that has stopped; the signal that it is to get.
+    /// Handles a stopped thread; returns the signal to deliver to it.
     fn stopped(&mut self, thread: pid_t, status: i32) -> c_long {
         let signal = libc::WSTOPSIG(status);
         if let Entry::Vacant(entry) = self.groups.entry(thread) {
@@ -152,9 +152,9 @@ impl Tracer {
                 | libc::PTRACE_O_TRACEEXEC
                 | libc::PTRACE_O_TRACESECCOMP
                 | libc::PTRACE_O_EXITKILL;
-            // SAFETY: numbers only.
+            // SAFETY: the arguments are numbers.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0, c_long::from(options)) };
-            // The first stop is the tracer's doing.
+            // The tracer caused the first stop.
             return 0;
         }
         match status >> 16 {
@@ -181,7 +181,7 @@ impl Tracer {
         }
     }
 
-    /// A thread leaves a system call by which it makes a name, if that went well.
+    /// A thread leaves a name-making system call; counts it if it succeeded.
     fn end_call(&mut self, thread: pid_t) {
         let Some(info) = info(thread).filter(|info| info.op == libc::PTRACE_SYSCALL_INFO_EXIT)
         else {
@@ -220,13 +220,13 @@ impl Tracer {
             Victims::All => self.groups.values().copied().chain([self.command]).collect(),
         };
         for victim in all {
-            // SAFETY: they are traced, and so not waited for yet.
+            // SAFETY: they are traced, and so have not been waited for.
             unsafe { libc::kill(victim, libc::SIGKILL) };
         }
     }
 }
 
-/// The process that a thread belongs to.
+/// The process of a thread.
 fn group(thread: pid_t) -> pid_t {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
@@ -234,7 +234,7 @@ fn group(thread: pid_t) -> pid_t {
 }
 
 fn info(thread: pid_t) -> Option<ptrace_syscall_info> {
-    // SAFETY: zeros are a value of plain data; the kernel writes no more than the size it is told.
+    // SAFETY: zeros are a valid value of plain data; the kernel writes at most the given size.
     unsafe {
         let mut info: ptrace_syscall_info = std::mem::zeroed();
         let size = size_of::<ptrace_syscall_info>() as *mut c_void;
@@ -247,7 +247,7 @@ fn info(thread: pid_t) -> Option<ptrace_syscall_info> {
 mod names {
     use libc::{c_long, sock_filter};
 
-    /// The calls that can be of a kind.
+    /// The calls that can make or remove names.
     const CALLS: &[c_long] = &[
         libc::SYS_openat,
         libc::SYS_mq_open,
@@ -286,7 +286,7 @@ mod names {
         let (load, equal, end) =
             (libc::BPF_LD | libc::BPF_W, libc::BPF_JMP | libc::BPF_JEQ, libc::BPF_RET);
         let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
-        // The number of the call is what the description of it begins with.
+        // The call's description begins with its number.
         let mut program = vec![step(load | libc::BPF_ABS, 0, 0, 0)];
         for call in CALLS.iter().chain(OLDER) {
             program.push(step(equal | libc::BPF_K, 0, 1, *call as u32));
@@ -302,7 +302,7 @@ mod names {
         Removes,
     }
 
-    /// What a call does to names, if it does.
+    /// The effect of a call on names, if any.
     pub fn kind(number: c_long, arguments: &[u64; 6]) -> Option<(Kind, &'static str)> {
         let flag = |argument: usize, flag: i32| arguments[argument] as i32 & flag != 0;
         match number {
@@ -325,7 +325,7 @@ mod names {
         }
     }
 
-    /// Calls without a directory, which newer processors do not have.
+    /// Calls without a directory argument, which newer processors do not have.
     #[cfg(target_arch = "x86_64")]
     fn older(number: c_long, arguments: &[u64; 6]) -> Option<(Kind, &'static str)> {
         match number {

@@ -1,4 +1,4 @@
-//! What a run can leave in the host's own places.
+//! The possible leftovers of a run in the host's directories.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// The names that carry the id of a run.
+/// The names that contain the id of a run.
 pub fn names(id: &str) -> Vec<String> {
     assert_eq!(id.len(), 8, "'{id}' is no id of a run");
     let places = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
@@ -16,7 +16,7 @@ pub fn names(id: &str) -> Vec<String> {
     paths.filter(|path| path.contains(id)).collect()
 }
 
-/// The segments of Fast DDS whose makers are dead: nobody holds their locks.
+/// The segments of Fast DDS whose creators are dead: nobody holds their locks.
 pub fn dead_segments() -> BTreeSet<String> {
     let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -25,12 +25,12 @@ pub fn dead_segments() -> BTreeSet<String> {
 }
 
 fn is_unlocked(file: File) -> bool {
-    // SAFETY: an open descriptor; closing it gives the lock back.
+    // SAFETY: an open descriptor; closing it releases the lock.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0 }
 }
 
-/// The names in the places for temporary files, with what lies in them. For a test in namespaces of its own. A checkout can
-/// lie there too, in which other tests build what they need: that is left out.
+/// The names in the directories for temporary files, with their content. For a test in its own namespaces. A checkout
+/// may also lie there, in which other tests build files: it is excluded.
 pub fn everything() -> Vec<String> {
     let places = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli");
@@ -47,14 +47,14 @@ fn below(directory: &Path) -> Vec<String> {
     paths.collect()
 }
 
-/// A semaphore with a name has a random one first, which the C library makes up (`sem_open`). Nobody could tell
-/// it from a semaphore that somebody named so.
+/// The C library (`sem_open`) first gives a named semaphore a random name. Nobody can distinguish it from a semaphore
+/// with that name.
 pub fn is_semaphore_in_the_making(path: &str) -> bool {
     let random = path.strip_prefix("/dev/shm/sem.");
     random.is_some_and(|name| name.len() == 6 && name.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// The keys of the System V objects of ipcmark.
+/// The keys of ipcmark's System V objects.
 pub fn system_v() -> Vec<String> {
     ["msg", "shm", "sem"].into_iter().flat_map(keys).collect()
 }

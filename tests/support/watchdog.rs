@@ -1,4 +1,4 @@
-//! When a test gives up.
+//! The time limit of a test.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A module's file and what it answered when it was asked.
+//! A module's file and the module's answer about its contents.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::examine::Answer;
 
-/// A file and what it answered.
+/// A module's file and its answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub path: PathBuf,
@@ -14,13 +14,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The name of the file without its end: the folder it was made from.
+    /// The file name without its extension: the folder that the module was built from.
     pub(crate) fn stem(&self) -> &str {
         stem(&self.path)
     }
 }
 
-/// The same of any file.
+/// The same for any file.
 pub(crate) fn stem(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("module")
 }

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_void, hint::black_box};
 
-/// One page: what the memory is aligned to.
+/// One page: the alignment of the memory.
 #[repr(C, align(4096))]
 #[derive(Clone)]
 struct Page([u8; 4096]);
@@ -14,15 +14,16 @@ impl Buffer {
     /// Room for `len` bytes.
     pub(crate) fn new(len: usize) -> Self {
         let count = len.div_ceil(size_of::<Page>()).max(1);
-        // Written through a value the compiler does not know, so that it cannot take pages of zeros
-        // from the system that are made when they are first written.
+        // Written with a value that the compiler does not know. Otherwise it could request zero
+        // pages,
+        // which the system allocates only at the first write.
         let page = Page([black_box(1); 4096]);
         let mut pages = vec![page; count];
         pages.iter_mut().for_each(|page| page.0.fill(0));
         Self(pages.into_boxed_slice())
     }
 
-    /// Where it begins.
+    /// The address of the first byte.
     pub(crate) fn address(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
     }

@@ -1,5 +1,5 @@
 //! `include/ipcmark/transport.h` in Rust, field by field; a test compares both with a C compiler.
-//! What each field and function means stands there.
+//! The header says what each field and function means.
 
 #![allow(missing_docs, reason = "the header documents them; here they only mirror it")]
 
@@ -37,7 +37,7 @@ pub const ONE_END: u32 = 1024;
 pub const LEADER: u32 = 0;
 pub const FOLLOWER: u32 = 1;
 
-/// The name of the one symbol.
+/// The name of the one exported symbol.
 pub const ENTRY: &str = "ipcmark_module";
 
 pub type Entry = unsafe extern "C" fn() -> *const Module;

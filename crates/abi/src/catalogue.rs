@@ -1,4 +1,4 @@
-//! The rows that ipcmark knows, whether or not their module is there: `modules/*/module.toml`.
+//! The transports that ipcmark knows, with or without their module: `modules/*/module.toml`.
 
 use std::sync::LazyLock;
 
@@ -10,19 +10,19 @@ use crate::description::Description;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// Whose its transports are.
+    /// The family of its transports.
     pub family: String,
-    /// The command that brings the library and the module, or where to read how.
+    /// The command that installs the library and the module, or the place that explains how.
     pub install: String,
-    /// What it offers.
+    /// The transports that it offers.
     #[serde(rename = "transport")]
     pub transports: Vec<Description>,
 }
 
 macro_rules! catalogue {
     ($($folder:literal),+ $(,)?) => {
-        /// The folder and the text of every `module.toml`: the one explicit list. The texts are links in `known`, for a
-        /// crate holds only what lies in its own folder.
+        /// The folder and the text of every `module.toml`: the one explicit list. The texts are links in `known`,
+        /// because a crate contains only files of its own folder.
         const TEXTS: &[(&str, &str)] = &[$((
             $folder,
             include_str!(concat!("../known/", $folder, ".toml")),
@@ -57,7 +57,7 @@ catalogue![
     "null"
 ];
 
-/// Every module that ipcmark knows, with the folder it is made from.
+/// Every module that ipcmark knows, with the folder that it is built from.
 pub(crate) fn entries() -> &'static [(&'static str, Entry)] {
     static ENTRIES: LazyLock<Vec<(&str, Entry)>> = LazyLock::new(|| {
         let read = |(folder, text): &(&'static str, &str)| (*folder, parse(folder, text));
@@ -66,7 +66,8 @@ pub(crate) fn entries() -> &'static [(&'static str, Entry)] {
     &ENTRIES
 }
 
-/// Whether the module made from this folder may offer one of these transports; whatever ipcmark does not know may.
+/// True if the module built from this folder may offer one of these transports; a module that ipcmark does not know
+/// may.
 pub(crate) fn may_offer(folder: &str, transports: &[String]) -> bool {
     let known = entries().iter().find(|(known, _)| *known == folder);
     let offers = |entry: &Entry| entry.transports.iter().any(|t| transports.contains(&t.name));
@@ -76,7 +77,7 @@ pub(crate) fn may_offer(folder: &str, transports: &[String]) -> bool {
 fn parse(folder: &str, text: &str) -> Entry {
     match toml::from_str(text) {
         Ok(entry) => entry,
-        // Built in, and read by a test.
+        // Built in; a test reads it.
         Err(error) => unreachable!("modules/{folder}/module.toml: {error}"),
     }
 }

@@ -1,5 +1,5 @@
-//! What a module says about its transports, as it goes from the process that asked to the command
-//! and on to the workers.
+//! A module's description of its transports. The process that examines the module sends it to the
+//! command, and the command sends it to the workers.
 
 use std::slice;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{c, text};
 
-/// A transport in words.
+/// The description of a transport, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
@@ -40,16 +40,15 @@ pub(crate) struct Description {
     pub one_end: bool,
     #[serde(default)]
     pub carrier: Option<Carrier>,
-    /// Bytes of the largest message that shared memory carries, where the kernel carries larger ones; 0 where there is no
-    /// such limit.
+    /// Bytes of the largest message that shared memory carries, where the kernel carries larger ones; 0: no such limit.
     #[serde(default)]
     pub memory_limit: usize,
-    /// What users can set of it.
+    /// The options that users can set.
     #[serde(default, rename = "option")]
     pub options: Vec<OptionWords>,
 }
 
-/// An option of a transport in words.
+/// The description of an option, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OptionWords {
@@ -61,7 +60,7 @@ pub(crate) struct OptionWords {
 
 impl OptionWords {
     fn of(spec: &c::OptionSpec) -> Self {
-        // SAFETY: the contract: they are terminated texts, or null.
+        // SAFETY: the contract: they are NUL-terminated texts, or null.
         let read = |text| unsafe { text::read(text) }.unwrap_or_default();
         Self {
             key: read(spec.key),
@@ -81,7 +80,7 @@ impl OptionWords {
     }
 }
 
-/// Whether a transport can run, in words.
+/// The availability of a transport, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Verdict {
     Available { version: Option<String> },
@@ -109,7 +108,7 @@ fn span() -> Span {
 }
 
 impl Description {
-    /// Of a transport with what most have.
+    /// A description with the most common values.
     pub(crate) fn usual(name: &str, summary: &str, waits: &[Wait]) -> Self {
         Self {
             name: name.into(),
@@ -131,10 +130,10 @@ impl Description {
         }
     }
 
-    /// What a checked transport of a module says about itself.
+    /// The description that a checked transport of a module gives of itself.
     pub(crate) fn of(transport: &c::Transport) -> Self {
         let has = |flag| transport.flags & flag != 0;
-        // SAFETY: both are terminated texts or null.
+        // SAFETY: both are NUL-terminated texts or null.
         let (name, summary) =
             unsafe { (text::read(transport.name), text::read(transport.summary)) };
         Self {
@@ -167,7 +166,7 @@ impl Description {
         }
     }
 
-    /// What carries its messages.
+    /// The declared carrier of its messages.
     fn carrier(&self) -> DeclaredCarrier {
         match (self.carrier, self.memory_limit) {
             (None, _) => DeclaredCarrier::Unstated,
@@ -180,7 +179,7 @@ impl Description {
         }
     }
 
-    /// The same as the engine wants it.
+    /// The same as a definition for the engine.
     pub(crate) fn definition(&self, family: &str) -> Definition {
         Definition {
             name: self.name.clone().into(),
@@ -199,7 +198,7 @@ impl Description {
                 alternating: self.alternating,
                 span: self.span,
                 exclusive: self.exclusive,
-                // What is exclusive has one end in a process anyway.
+                // An exclusive transport has one endpoint in a process anyway.
                 one_end: self.one_end || self.exclusive,
             },
         }
@@ -210,7 +209,7 @@ fn option_specs(transport: &c::Transport) -> &[c::OptionSpec] {
     if transport.option_count == 0 || transport.options.is_null() {
         return &[];
     }
-    // SAFETY: the contract says how many there are.
+    // SAFETY: the contract gives the length of the array.
     unsafe { slice::from_raw_parts(transport.options, transport.option_count as usize) }
 }
 

@@ -1,4 +1,4 @@
-//! Finds modules and asks each, in a process of its own, what it offers.
+//! Finds modules and examines each in a separate process.
 
 use std::{
     fs,
@@ -12,15 +12,15 @@ use crate::{
     process::{self, Process},
 };
 
-/// The word for looking at a module.
+/// The command word that examines a module.
 pub(crate) const EXAMINE: &str = "examine";
 
-/// The environment variable with directories of modules.
+/// The environment variable that lists directories of modules.
 const PATH_VARIABLE: &str = "IPCMARK_MODULE_PATH";
 
-/// The files that may be modules: those named first, then those in the directories of
-/// `$IPCMARK_MODULE_PATH`, then those beside the command, then those of a package. One that is named stands for
-/// every other of its file name: where it cannot be used, nothing else is measured under its names.
+/// The candidate files: the named ones first, then those in the directories of `$IPCMARK_MODULE_PATH`, then those next
+/// to the command, then those of a package. A named file replaces every other file of the same name: if it cannot be
+/// used, nothing else is measured under its names.
 pub(crate) fn files(named: &[PathBuf]) -> Vec<PathBuf> {
     let variable = std::env::var_os(PATH_VARIABLE).unwrap_or_default();
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("modules")));
@@ -38,7 +38,7 @@ pub(crate) fn files(named: &[PathBuf]) -> Vec<PathBuf> {
     files
 }
 
-/// The shared objects in a directory, by name.
+/// The shared objects in a directory, sorted by name.
 fn objects(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
@@ -49,7 +49,7 @@ fn objects(directory: &Path) -> Vec<PathBuf> {
     objects
 }
 
-/// Asks every file what it offers, all at once.
+/// Examines all files concurrently.
 pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<Asked> {
     let words = |file: &PathBuf| [EXAMINE.into(), file.into()];
     let processes = files.iter().map(|file| Process::start(&words(file))).collect();

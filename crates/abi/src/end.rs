@@ -1,4 +1,4 @@
-//! One end behind the contract: the hot path.
+//! One endpoint of a module's transport: the hot path.
 
 use std::{
     collections::BTreeMap,
@@ -12,17 +12,17 @@ use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, MAX_SLEEP, Settings, Step
 
 use crate::{buffer::Buffer, c, failure, session::Words};
 
-/// How long one call of a reliable transport's `wait` sleeps. A wake-up that a library loses shows
-/// as a second, far outside what anyone would take for a figure.
+/// The longest sleep in one call of a reliable transport's `wait`. A wake-up that a library loses
+/// shows as a full second, which nobody takes for a real latency.
 const RELIABLE_SLEEP: Duration = Duration::from_secs(1);
 
-/// One end of a module's transport.
+/// One endpoint of a module's transport.
 pub struct ModuleEnd {
     functions: Functions,
     end: *mut c_void,
-    /// How the loader waits for a message where the module's `take` does not sleep.
+    /// The loader's own way to wait for a message, where the module's `take` does not sleep.
     sleep: Option<Sleep>,
-    /// Room of ours, where the module lends none.
+    /// The loader's own buffer, where the module has no `loan`.
     buffer: Option<Buffer>,
     room: *mut c_void,
     room_len: usize,
@@ -34,7 +34,7 @@ pub struct ModuleEnd {
     words: Words,
 }
 
-/// The functions of an end, out of the module's description.
+/// The functions of an endpoint, from the module's description.
 #[derive(Clone, Copy)]
 pub(crate) struct Functions {
     publish: c::Publish,
@@ -46,7 +46,7 @@ pub(crate) struct Functions {
     reliable: bool,
 }
 
-/// Polls, then a sleep.
+/// Polls first, then sleeps.
 #[derive(Clone, Copy)]
 struct Sleep {
     polls: u32,
@@ -55,7 +55,7 @@ struct Sleep {
 }
 
 impl Functions {
-    /// Those of a description; `None` where one that must be there is not.
+    /// The functions of a description; `None` if a required one is missing.
     pub(crate) fn of(transport: &c::Transport) -> Option<Self> {
         Some(Self {
             publish: transport.publish?,
@@ -81,7 +81,7 @@ impl Functions {
 }
 
 impl ModuleEnd {
-    /// The end that `open` of the same transport has just made.
+    /// Wraps the end that `open` of the same transport has just made.
     pub(crate) fn new(
         functions: Functions,
         end: *mut c_void,
@@ -122,13 +122,13 @@ impl ModuleEnd {
     #[inline(always)]
     fn take_once(&mut self) -> Result<Step, Error> {
         let (message, len) = (&raw mut self.message, &raw mut self.message_len);
-        // SAFETY: the contract's call, with the end that open made; what it points to lives as long
-        // as this.
+        // SAFETY: the contract's call, with the end that open made; the pointers are valid as long
+        // as `self`.
         let code = unsafe { (self.functions.take)(self.end, message, len, &raw mut *self.error) };
         self.step(code, "receive")
     }
 
-    /// Polls, sleeps until something may be there, and looks once more.
+    /// Polls, sleeps until a message may be there, and polls once more.
     #[inline]
     fn take_or_sleep(&mut self, sleep: Sleep) -> Result<Step, Error> {
         for _ in 0..sleep.polls {
@@ -151,7 +151,7 @@ impl Endpoint for ModuleEnd {
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.room_len = len;
         let Some(loan) = self.functions.loan else {
-            // A buffer of ours is always free: publish keeps nothing of it once it is done.
+            // Our own buffer is always free: publish keeps no part of it after it returns DONE.
             self.room = self.buffer.as_mut().map_or(ptr::null_mut(), Buffer::address);
             return Ok(Step::Done);
         };
@@ -162,8 +162,8 @@ impl Endpoint for ModuleEnd {
 
     #[inline]
     fn room(&mut self) -> &mut [u8] {
-        // SAFETY: the module lent that much after a loan that is done, or it is our buffer, which
-        // holds the largest payload.
+        // SAFETY: the module lent `room_len` bytes in a loan that returned DONE, or it is our
+        // buffer, which holds the largest payload.
         unsafe { slice::from_raw_parts_mut(self.room.cast(), self.room_len) }
     }
 
@@ -185,14 +185,15 @@ impl Endpoint for ModuleEnd {
 
     #[inline]
     fn message(&self) -> &[u8] {
-        // SAFETY: a take that is done gave address and length of a message that stays until release.
+        // SAFETY: a take that returned DONE gave the address and length of a message, valid until
+        // release.
         unsafe { slice::from_raw_parts(self.message.cast(), self.message_len) }
     }
 
     #[inline]
     fn release(&mut self) -> Result<(), Error> {
         let Some(release) = self.functions.release else { return Ok(()) };
-        // SAFETY: the contract's call, with the message that take gave.
+        // SAFETY: the contract's call, with the message that take returned.
         let code = unsafe { release(self.end, self.message, &raw mut *self.error) };
         if code == c::DONE { Ok(()) } else { Err(self.failed(code, "release")) }
     }

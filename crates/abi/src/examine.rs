@@ -1,4 +1,4 @@
-//! What a module offers, found out in a process that may die of it.
+//! Finds out what a module offers, in a process that the module may crash.
 
 use std::path::Path;
 
@@ -12,36 +12,36 @@ use crate::{
     library::{Library, is_name},
 };
 
-/// What a module offers.
+/// The transports that a module offers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub family: String,
     pub transports: Vec<(Description, Verdict)>,
-    /// What is wrong with transports that are left out.
+    /// The reasons why some transports are left out.
     pub faults: Vec<String>,
-    /// Whether it can name what killed sessions left.
+    /// True if it can name the leftovers of killed sessions.
     pub names_leftovers: bool,
 }
 
-/// Why a module cannot be used.
+/// The reason why a module cannot be used.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     pub reason: String,
-    /// Whether what is missing is a library.
+    /// True if a missing library is the reason.
     pub installing_helps: bool,
 }
 
-/// What the process says of a module: what it offers, or why it cannot be loaded.
+/// The process's answer: what the module offers, or why it cannot be loaded.
 pub(crate) type Answer = Result<Offer, Refusal>;
 
 impl Refusal {
-    /// For whatever reason but that a library is missing.
+    /// For any reason other than a missing library.
     pub(crate) fn new(reason: String) -> Self {
         Self { reason, installing_helps: false }
     }
 
-    /// Because it cannot be loaded. In the dynamic linker's words a library is missing only where a file is
-    /// not there; there may be too little memory to load it, or too few descriptors.
+    /// Because it cannot be loaded. Only the dynamic linker's message that a file does not exist means that a library
+    /// is missing; other causes are too little memory or too few descriptors.
     fn to_load(error: &Error) -> Self {
         let missing = "cannot open shared object file: No such file or directory";
         let installing_helps = error.parts()[2].contains(missing);
@@ -50,8 +50,8 @@ impl Refusal {
 }
 
 impl Offer {
-    /// The same as the command takes it: without transports that the contract does not allow. Not before, for the
-    /// process that answered is the module's as well, whose library can write into the answer.
+    /// The offer as the command accepts it: without transports that the contract does not allow. The command checks it,
+    /// because the library runs in the answering process and can write into the answer.
     pub(crate) fn checked(self) -> Answer {
         if !is_name(&self.family) {
             return Err(Refusal::new("its family is no name".into()));
@@ -69,7 +69,7 @@ impl Offer {
     }
 }
 
-/// What a description lacks.
+/// The rule that a description breaks, if any.
 fn lack(description: &Description) -> Option<&'static str> {
     let Description { name, waits, patterns, max_payload, max_subscribers, .. } = description;
     let rules = [
@@ -83,7 +83,7 @@ fn lack(description: &Description) -> Option<&'static str> {
     rules.into_iter().find_map(|(is_broken, lack)| is_broken.then_some(lack))
 }
 
-/// Loads the module at `path` and says what it offers.
+/// Loads the module at `path` and returns its answer.
 pub(crate) fn answer(path: &Path) -> Answer {
     examine(path).map_err(|error| Refusal::to_load(&error))
 }
@@ -97,7 +97,7 @@ fn examine(path: &Path) -> Result<Offer, Error> {
             Err(fault) => faults.push(fault),
         }
     }
-    // After probe, for a library may not know its version before it has been set up.
+    // After probe, because some libraries know their version only after set-up.
     let version = library.version_text();
     for (_, verdict) in &mut transports {
         if let Verdict::Available { version: unknown } = verdict {

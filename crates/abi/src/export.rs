@@ -1,7 +1,7 @@
-//! The other way round: transports written in Rust, exported as a module.
+//! The opposite direction: exports transports written in Rust as a module.
 //!
-//! A crate of the type `cdylib` offers its transports with the function that every list of
-//! transports has, and names it to [`export!`](macro@crate::export):
+//! A crate of the type `cdylib` defines the function that every list of transports has, and passes
+//! its name to [`export!`](macro@crate::export):
 //!
 //! ```
 //! # mod library {
@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! A panic ends the process, which is a worker or one that only looks: it costs one row.
+//! A panic ends the process, which is a worker or an examining process: it costs one row.
 
 use std::{
     collections::BTreeMap,
@@ -40,8 +40,7 @@ use crate::{
     failure, text,
 };
 
-/// Exports a module: a family, the version of the library, and the function that hands its
-/// transports to a collector.
+/// Exports a module: a family, the version of the library, and the function that passes its transports to a collector.
 #[macro_export]
 macro_rules! export {
     ($family:expr, $version:expr, $transports:path) => {
@@ -56,15 +55,16 @@ macro_rules! export {
     };
 }
 
-/// Makes a description of each transport of a list.
+/// Builds a description of each transport of a list.
 pub struct Exports;
 
-/// The description of a transport, with the transport itself behind it, and what names its leftovers.
+/// The description of a transport, which points to the transport itself, and the function that names its leftovers.
 pub struct Exported(*const c::Transport, Box<NamesLeftovers>);
 
 type NamesLeftovers = dyn Fn() -> Result<Vec<Leftover>, Error> + Send + Sync;
 
-/// What names the leftovers of this module's transports: the contract's function has no context.
+/// The functions that name the leftovers of this module's transports. Static, because the contract's function has no
+/// context.
 static NAME_LEFTOVERS: OnceLock<Vec<Box<NamesLeftovers>>> = OnceLock::new();
 
 impl Collect for Exports {
@@ -76,13 +76,13 @@ impl Collect for Exports {
     }
 }
 
-/// A text that lives as long as the process.
+/// Copies a text for the lifetime of the process.
 pub fn constant(text: &str) -> *const c_char {
     let text: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
     CString::new(text).unwrap_or_default().into_raw()
 }
 
-/// The description of a module; it lives as long as the process.
+/// Builds the description of a module for the lifetime of the process.
 pub fn module(
     family: &str,
     version: extern "C" fn() -> *const c_char,
@@ -91,7 +91,7 @@ pub fn module(
     let (transports, name_leftovers): (Vec<*const c::Transport>, Vec<_>) =
         transports.into_iter().map(|exported| (exported.0, exported.1)).unzip();
     let transports = transports.leak();
-    // The function that exports a module is called once.
+    // The exporting function is called only once.
     let _ = NAME_LEFTOVERS.set(name_leftovers);
     Box::leak(Box::new(c::Module {
         size: size_of::<c::Module>() as u32,
@@ -126,7 +126,7 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
         close: Some(close::<T>),
         loan: Some(loan::<T>),
         release: Some(release::<T>),
-        // An end of ours polls and sleeps by itself.
+        // Our own endpoints poll and sleep by themselves.
         wait: None,
         options: specs(&definition.options),
         check: Some(check::<T>),
@@ -134,7 +134,7 @@ fn describe<T: Transport>(transport: &'static T) -> *const c::Transport {
     }))
 }
 
-/// The options in the form of the contract, for the life of the process.
+/// The options as C structs, for the lifetime of the process.
 fn specs(options: &[OptionSpec]) -> *const c::OptionSpec {
     let spec = |option: &OptionSpec| c::OptionSpec {
         key: constant(&option.key),
@@ -159,8 +159,8 @@ fn flags(capabilities: &Capabilities) -> u32 {
     flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
 }
 
-/// The flag of what carries messages. That no message leaves its process is said by the span; a carrier by size that the
-/// contract has no words for is not stated.
+/// The flag of the carrier. The span says if messages stay within one process. A carrier by size that the contract
+/// cannot express is not stated.
 fn carrier_flag(carrier: DeclaredCarrier) -> u32 {
     use Carrier::{Kernel, Network, SharedMemory};
     match carrier {
@@ -188,13 +188,13 @@ unsafe fn behind<T>(transport: *const c::Transport) -> &'static T {
     unsafe { &*(*transport).context.cast() }
 }
 
-/// The code for a result; an error is written down.
+/// The return code of a result; copies an error to `to`.
 #[inline(always)]
 fn code(result: Result<Step, Error>, to: *mut c::Error) -> c_int {
     match result {
         Ok(Step::Done) => c::DONE,
         Ok(Step::WouldBlock) => c::WOULD_BLOCK,
-        // SAFETY: the contract: the error is there for the call.
+        // SAFETY: the contract: the error is valid during the call.
         Err(error) => failure::write(&error, unsafe { &mut *to }),
     }
 }
@@ -203,7 +203,7 @@ unsafe extern "C" fn probe<T: Transport>(
     transport: *const c::Transport,
     error: *mut c::Error,
 ) -> c_int {
-    // SAFETY: the contract: it is our description.
+    // SAFETY: the contract: it is the description that we exported.
     match unsafe { behind::<T>(transport) }.probe() {
         Availability::Available { .. } => c::DONE,
         Availability::Unavailable { reason, install } => {
@@ -219,7 +219,7 @@ unsafe extern "C" fn leftovers(file: c::File, list: *mut c_void, error: *mut c::
     for leftover in named.iter().flatten().flatten() {
         let Leftover::File(path) = leftover else { continue };
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { continue };
-        // SAFETY: the contract: the list is the one that came with the function, which copies the path.
+        // SAFETY: the contract: the list was passed together with the function, which copies the path.
         unsafe { file(list, path.as_ptr()) };
     }
     code(named.map(|_| Step::Done), error)
@@ -231,7 +231,7 @@ unsafe extern "C" fn check<T: Transport>(
     option_count: u32,
     error: *mut c::Error,
 ) -> c_int {
-    // SAFETY: the contract: it is our description, and there are so many options.
+    // SAFETY: the contract: it is the description that we exported, and the count matches the options.
     let checked = unsafe { behind::<T>(transport).check(&read_options(options, option_count)) };
     code(checked.map(|()| Step::Done), error)
 }
@@ -243,35 +243,35 @@ unsafe extern "C" fn open<T: Transport>(
     end: *mut *mut c_void,
     error: *mut c::Error,
 ) -> c_int {
-    // SAFETY: the contract: all of it is there until this returns.
+    // SAFETY: the contract: all pointers are valid until this function returns.
     let (transport, settings) = unsafe { (behind::<T>(transport), read_settings(&*settings)) };
     let opened = settings.and_then(|settings| transport.open(&settings, &mut Peers(session)));
     let opened = opened.map(|opened| {
         write_down(&opened, session);
-        // SAFETY: the contract: the place for the end is there.
+        // SAFETY: the contract: `end` can be written.
         unsafe { *end = Box::into_raw(Box::new(opened)).cast() };
         Step::Done
     });
     code(opened, error)
 }
 
-/// Tells the session what the end set of its library, and whether it may lose messages.
+/// Reports to the session the library settings of the endpoint, and that it may lose messages.
 fn write_down<E: Endpoint>(end: &E, session: *mut c::Session) {
     if end.may_lose() {
-        // SAFETY: the contract: the session is there while the end opens.
+        // SAFETY: the contract: the session is valid while the endpoint opens.
         unsafe { ((*session).may_lose)(session) };
     }
     for (key, value) in end.configuration() {
         let (Ok(key), Ok(value)) = (CString::new(key), CString::new(value)) else { continue };
-        // SAFETY: the contract: the session is there while the end opens, and copies the texts.
+        // SAFETY: the contract: the session is valid while the endpoint opens, and copies the texts.
         unsafe { ((*session).note)(session, key.as_ptr(), value.as_ptr()) };
     }
 }
 
 /// # Safety
-/// The settings and all they point to are there, as the contract says.
+/// The settings and everything they point to are valid, as the contract says.
 unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     let read = |text| unsafe { text::read(text) }.unwrap_or_default();
     Ok(Settings {
         role: match settings.role {
@@ -285,20 +285,20 @@ unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
         name: SessionName::new(read(settings.name))?,
         directory: PathBuf::from(read(settings.directory)),
         address: read(settings.address).parse().ok(),
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         options: unsafe { read_options(settings.options, settings.option_count) },
     })
 }
 
 /// # Safety
-/// There are `count` options at the address, with terminated texts.
+/// There are `count` options at the address, with NUL-terminated texts.
 unsafe fn read_options(options: *const c::Setting, count: u32) -> BTreeMap<String, String> {
     if count == 0 {
         return BTreeMap::new();
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     let read = |text| unsafe { text::read(text) }.unwrap_or_default();
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     let options = unsafe { slice::from_raw_parts(options, count as usize) };
     options.iter().map(|option| (read(option.key), read(option.value))).collect()
 }
@@ -313,7 +313,7 @@ unsafe extern "C" fn loan<T: Transport>(
     let end = unsafe { &mut *end.cast::<T::Endpoint>() };
     let step = end.loan(len);
     if let Ok(Step::Done) = step {
-        // SAFETY: the contract: the place for the address is there.
+        // SAFETY: the contract: `room` can be written.
         unsafe { *room = end.room().as_mut_ptr().cast() };
     }
     code(step, error)
@@ -340,7 +340,7 @@ unsafe extern "C" fn take<T: Transport>(
     let step = end.take();
     if let Ok(Step::Done) = step {
         let taken = end.message();
-        // SAFETY: the contract: the places for address and length are there.
+        // SAFETY: the contract: `message` and `len` can be written.
         unsafe {
             *message = taken.as_ptr().cast();
             *len = taken.len();
@@ -364,7 +364,7 @@ unsafe extern "C" fn close<T: Transport>(end: *mut c_void) {
     drop(unsafe { Box::from_raw(end.cast::<T::Endpoint>()) });
 }
 
-/// The way to the other ends, through the session's functions.
+/// The connection to the other endpoints, through the session's functions.
 struct Peers(*mut c::Session);
 
 impl Peers {
@@ -378,7 +378,7 @@ impl Peers {
 
 impl Rendezvous for Peers {
     fn peers(&self) -> usize {
-        // SAFETY: the contract: the session is there while an end opens.
+        // SAFETY: the contract: the session is valid while an endpoint opens.
         unsafe { (*self.0).peers as usize }
     }
 
@@ -386,7 +386,7 @@ impl Rendezvous for Peers {
         let fds: Vec<c_int> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         let mut error = failure::blank();
         let (at, len, count) = (bytes.as_ptr().cast(), bytes.len(), fds.len());
-        // SAFETY: the contract's call; what it points to is there, and the descriptors are open.
+        // SAFETY: the contract's call; the pointers are valid, and the descriptors are open.
         let code = unsafe {
             ((*self.0).send)(self.0, peer as u32, at, len, fds.as_ptr(), count, &mut error)
         };
@@ -405,7 +405,7 @@ impl Rendezvous for Peers {
         };
         Self::result(code, &error)?;
         bytes.truncate(len);
-        // SAFETY: the session has just handed these descriptors over to us.
+        // SAFETY: the session has just passed the ownership of these descriptors to us.
         let owned = fds[..count].iter().map(|fd| unsafe { OwnedFd::from_raw_fd(*fd) }).collect();
         Ok((bytes, owned))
     }

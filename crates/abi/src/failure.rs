@@ -1,4 +1,4 @@
-//! Errors on their way through the contract.
+//! Converts errors to and from the contract's form.
 
 use std::{ffi::c_int, io};
 
@@ -9,7 +9,7 @@ use crate::{
     text::{read_array, write_array},
 };
 
-/// An error with nothing in it, as a module gets it.
+/// An empty error to pass to a module.
 pub(crate) fn blank() -> c::Error {
     c::Error {
         size: size_of::<c::Error>() as u32,
@@ -21,8 +21,8 @@ pub(crate) fn blank() -> c::Error {
     }
 }
 
-/// What a module says about a call that returned `code`; `operation` and `object` stand in where it
-/// says nothing.
+/// The error that a module reported in a call that returned `code`; `operation` and `object`
+/// replace empty fields.
 #[cold]
 pub(crate) fn read(code: c_int, error: &c::Error, operation: &str, object: &str) -> Error {
     let or = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
@@ -46,13 +46,13 @@ pub(crate) fn read(code: c_int, error: &c::Error, operation: &str, object: &str)
     }
 }
 
-/// Writes an error for the other side of the contract; returns its code. [`read`] makes the same
-/// error of both, as far as it fits.
+/// Writes an error for the other side of the contract; returns its code. [`read`] restores the same
+/// error from both, except for texts that had to be cut.
 pub(crate) fn write(error: &Error, to: &mut c::Error) -> c_int {
     let [operation, object, cause] = error.parts();
     write_array(&mut to.operation, operation);
     write_array(&mut to.object, object);
-    // The text of a number is made where it is read.
+    // The reader makes the text of a number.
     to.number = error.os_error().unwrap_or(0);
     write_array(&mut to.cause, if to.number == 0 { cause } else { "" });
     write_array(&mut to.remedy, error.remedy_text().unwrap_or(""));

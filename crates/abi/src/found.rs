@@ -1,4 +1,4 @@
-//! What was found, from the command that asked to the processes that it starts.
+//! The modules found, passed by the command to the processes that it starts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,20 @@ use crate::{
     catalogue, discovery,
 };
 
-/// The environment variable in which the command hands over what it found.
+/// The environment variable in which the command passes the modules that it found.
 const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
 
-/// What was found of modules: each was asked once, in a process of its own.
+/// The modules found: each was examined once, in a separate process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub(crate) modules: Vec<Asked>,
-    /// The names of files, without their ends, that were not asked.
+    /// The names, without extension, of the files that were not examined.
     pub(crate) passed_over: Vec<String>,
 }
 
 impl Found {
-    /// Looks for modules: the files `named`, those in `$IPCMARK_MODULE_PATH`, those beside the
-    /// command. Starts this executable again for each, told so by [`MODULE_COMMAND`].
+    /// Looks for modules: the `named` files, those in `$IPCMARK_MODULE_PATH`, those next to the
+    /// command. Starts this executable again for each with the word [`MODULE_COMMAND`].
     ///
     /// [`MODULE_COMMAND`]: crate::MODULE_COMMAND
     pub fn look(named: &[PathBuf]) -> Self {
@@ -30,8 +30,8 @@ impl Found {
         Self { modules, passed_over: Vec::new() }
     }
 
-    /// The same for these transports only, each of them one that is known: a module that offers none of them, as far
-    /// as is known, is not asked. To load some libraries takes as long as a short run.
+    /// The same for these transports only; all of them are known. A module that offers none of them, as far as is
+    /// known, is not examined. Loading some libraries takes as long as a short run.
     pub fn look_for(named: &[PathBuf], transports: &[String]) -> Self {
         let mut wanted = discovery::files(named);
         let is_wanted = |file: &PathBuf| catalogue::may_offer(asked::stem(file), transports);
@@ -42,13 +42,13 @@ impl Found {
         Self { modules: discovery::ask(wanted), passed_over }
     }
 
-    /// What the command that started this process has found.
+    /// The modules that the command that started this process has found.
     pub fn inherited() -> Self {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// The variable and its value by which processes started from now on get to know.
+    /// The variable and its value that pass the modules to processes started from now on.
     pub fn to_inherit(&self) -> (&'static str, String) {
         (VARIABLE, serde_json::to_string(self).unwrap_or_default())
     }
@@ -59,7 +59,7 @@ impl Found {
         offering.map(|asked| asked.path.as_path())
     }
 
-    /// The files that offer nothing, and why.
+    /// The files that offer nothing, each with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.modules.iter().filter_map(|asked| {
             let refusal = asked.answer.as_ref().err()?;
@@ -67,7 +67,7 @@ impl Found {
         })
     }
 
-    /// What is wrong with modules that offer something all the same, a sentence each.
+    /// Faults in modules that still offer something, a sentence each.
     pub fn faults(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.modules.iter().flat_map(|asked| {
             let faults = asked.answer.as_ref().map_or(&[][..], |offer| &offer.faults[..]);

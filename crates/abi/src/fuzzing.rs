@@ -1,4 +1,5 @@
-//! What a module can say of itself, as functions of bytes: the fuzz target in `crates/fuzz` calls them.
+//! The readers of a module's answer and description, as functions of bytes: the fuzz target in `crates/fuzz` calls
+//! them.
 
 use std::{
     ffi::{CString, c_char, c_int, c_void},
@@ -17,7 +18,7 @@ use crate::{
     list,
 };
 
-/// Takes every transport, and asks of it what the command asks.
+/// Queries every transport as the command does.
 struct Ask;
 
 impl Collect for Ask {
@@ -34,7 +35,7 @@ impl Collect for Ask {
     }
 }
 
-/// The answer of the process that has loaded a module.
+/// Reads the answer of a process that has loaded a module.
 pub fn answer(bytes: &[u8]) {
     let Ok(answer) = serde_json::from_slice::<Answer>(bytes) else { return };
     let answer = answer.and_then(Offer::checked);
@@ -44,7 +45,7 @@ pub fn answer(bytes: &[u8]) {
     list::modules(&mut Ask, &found);
 }
 
-/// Parts of an input.
+/// Takes values from an input.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -63,7 +64,7 @@ impl Bytes<'_> {
     }
 }
 
-/// A text, or no address.
+/// The address of a text, or null.
 fn address(text: &CString, is_there: bool) -> *const c_char {
     if is_there { text.as_ptr() } else { ptr::null() }
 }
@@ -93,7 +94,7 @@ unsafe extern "C" fn take(
 
 unsafe extern "C" fn close(_: *mut c_void) {}
 
-/// A module's description in memory: texts and numbers are the input's, addresses are good or null.
+/// Builds a module's description in memory: texts and numbers come from the input, addresses are valid or null.
 pub fn description(data: &[u8]) {
     let mut bytes = Bytes(data);
     let there = bytes.number::<2>();
@@ -141,7 +142,7 @@ pub fn description(data: &[u8]) {
         reserved: 0,
         leftovers: None,
     };
-    // SAFETY: all that is pointed to lives until the end of this function, and nothing that is made of it is kept.
+    // SAFETY: everything pointed to lives until the end of this function, and nothing derived from it is kept.
     let Ok(library) = (unsafe { Library::check(&module) }) else { return };
     let (mut transports, mut faults) = (Vec::new(), Vec::new());
     for transport in library.transports() {

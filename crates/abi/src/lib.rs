@@ -1,11 +1,10 @@
 //! Modules: transports in shared objects, behind the C contract of `include/ipcmark/transport.h`.
 //!
-//! A module is loaded in workers only, never in the command. To see what one offers, the command
-//! starts its own executable again, told so by [`MODULE_COMMAND`]; the executable must call [`serve`]
-//! when it finds that word. What was [`Found`] is handed on to every process that is started later.
+//! A module is loaded in workers only, never in the command. To examine one, the command starts its
+//! own executable again with the word [`MODULE_COMMAND`]; the executable must call [`serve`] when it
+//! finds that word. The result, [`Found`], is passed to every process started later.
 //!
-//! A module can be written in any language; one that is written in Rust leaves the contract to
-//! [`mod@export`].
+//! A module can be written in any language; in Rust, [`mod@export`] implements the contract for it.
 
 mod asked;
 mod buffer;
@@ -37,5 +36,5 @@ pub use list::modules;
 pub use serve::serve;
 pub use transport::Module;
 
-/// The word by which the executable is told to deal with a module.
+/// The command word that makes the executable work on a module.
 pub const MODULE_COMMAND: &str = "__module";

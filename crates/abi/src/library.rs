@@ -1,6 +1,6 @@
-//! A module in this process: loaded, and checked before anything of it is called.
+//! A module in this process: loaded, and checked before any of its functions is called.
 //!
-//! Only workers and processes that probe come here, never the command.
+//! Only workers and examining processes load modules, never the command.
 
 use std::{ffi::OsStr, path::Path, slice};
 
@@ -9,8 +9,8 @@ use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW, Symbol};
 
 use crate::{c, text};
 
-/// A module, loaded for the rest of the process's life: libraries with threads, handlers or
-/// destructors of their own do not survive being unloaded.
+/// A module, loaded for the lifetime of the process: libraries with their own threads, handlers or
+/// destructors do not survive unloading.
 #[derive(Clone, Copy)]
 pub(crate) struct Library {
     pub family: &'static str,
@@ -19,20 +19,20 @@ pub(crate) struct Library {
     transports: &'static [*const c::Transport],
 }
 
-// SAFETY: it holds addresses of descriptions that are constant for the life of the process.
+// SAFETY: it holds addresses of descriptions that are constant for the lifetime of the process.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Loads the module in the file `file`, called `name` in errors.
+    /// Loads the module in the file `file`; errors call it `name`.
     pub(crate) fn load(file: &OsStr, name: &Path) -> Result<Self, Error> {
         let fail = |cause: String| {
             let error = Error::new("load", format!("the module {}", name.display()), &cause);
             remedy_in(&cause).into_iter().fold(error, Error::remedy)
         };
-        // SAFETY: running the constructors of a module is what the user wants; they run in a process
-        // that may die of them.
+        // SAFETY: the user wants the module's constructors to run; they run in a process that they
+        // may crash.
         let object = unsafe { Object::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
         let object = object.map_err(|e| fail(reason(&e, file, name)))?;
         // SAFETY: the contract gives the symbol this type.
@@ -51,8 +51,8 @@ impl Library {
     /// # Safety
     /// `module` is the address of a description.
     pub(crate) unsafe fn check(module: *const c::Module) -> Result<Self, String> {
-        // SAFETY: the first two fields are there in every version of the contract. Nothing beyond
-        // the size that the description gives is read.
+        // SAFETY: every version of the contract has the first two fields. Nothing beyond the size
+        // that the description states is read.
         let (size, version) = unsafe { ((*module).size, (*module).abi_version) };
         if version != c::ABI_VERSION {
             return Err(format!(
@@ -66,23 +66,23 @@ impl Library {
         if module.transports.is_null() || module.transport_count == 0 {
             return Err("it offers no transport".into());
         }
-        // SAFETY: the contract says how many addresses there are.
+        // SAFETY: the contract gives the number of addresses.
         let transports =
             unsafe { slice::from_raw_parts(module.transports, module.transport_count as usize) };
-        // SAFETY: the family is a terminated text or null.
+        // SAFETY: the family is a NUL-terminated text or null.
         let family = unsafe { text::read(module.family) };
         let family = family.filter(|name| is_name(name)).ok_or("its family is no name")?;
         let (version, leftovers) = (module.library_version, module.leftovers);
         Ok(Self { family: family.leak(), version, leftovers, transports })
     }
 
-    /// The version of the library behind the module, in its own words.
+    /// The version of the library behind the module, as the library states it.
     pub(crate) fn version_text(&self) -> Option<String> {
-        // SAFETY: the contract gives the function this type and makes the text live on.
+        // SAFETY: the contract gives the function this type and keeps the text valid.
         self.version.and_then(|version| unsafe { text::read(version()) })
     }
 
-    /// Every transport it offers, or what is wrong with it.
+    /// Every transport that it offers, or the fault in it.
     pub(crate) fn transports(&self) -> impl Iterator<Item = Result<&'static c::Transport, String>> {
         // SAFETY: they are addresses of descriptions that live as long as the process.
         self.transports.iter().map(|transport| unsafe { check_transport(*transport) })
@@ -92,7 +92,7 @@ impl Library {
     pub(crate) fn transport(&self, name: &str) -> Result<&'static c::Transport, String> {
         self.transports()
             .filter_map(Result::ok)
-            // SAFETY: it has been checked that the name is a terminated text.
+            // SAFETY: the name was checked to be a NUL-terminated text.
             .find(|transport| unsafe { text::read(transport.name) }.as_deref() == Some(name))
             .ok_or_else(|| format!("it does not offer {name}"))
     }
@@ -104,12 +104,12 @@ unsafe fn check_transport(transport: *const c::Transport) -> Result<&'static c::
     if transport.is_null() {
         return Err("the address of a transport is null".into());
     }
-    // SAFETY: the size stands first in every version; the rest is read only if it is there.
+    // SAFETY: the size is the first field in every version; the rest is read only if present.
     let size = unsafe { (*transport).size };
     is_whole("ipcmark_transport", size, size_of::<c::Transport>())?;
     // SAFETY: it is as large as the type.
     let transport = unsafe { &*transport };
-    // SAFETY: the name is a terminated text or null.
+    // SAFETY: the name is a NUL-terminated text or null.
     let name = unsafe { text::read(transport.name) }.unwrap_or_default();
     if !is_name(&name) {
         return Err(format!("'{name}' is no name for a transport"));
@@ -133,7 +133,8 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.len() <= 40 && name.split('-').all(is_word)
 }
 
-/// The functions of a transport; what it says of itself is checked where the command takes it.
+/// Checks the required functions of a transport; the command checks the description when it
+/// receives it.
 fn has_what_it_must(transport: &c::Transport) -> Result<(), String> {
     let required = [
         ("open", transport.open.is_some()),
@@ -150,7 +151,7 @@ fn has_what_it_must(transport: &c::Transport) -> Result<(), String> {
     }
 }
 
-/// What the dynamic linker says, without the name that stands in the sentence already.
+/// The dynamic linker's message without the file name that the sentence already contains.
 fn reason(error: &libloading::Error, file: &OsStr, name: &Path) -> String {
     let words = match std::error::Error::source(error) {
         Some(source) => source.to_string(),

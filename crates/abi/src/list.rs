@@ -1,4 +1,4 @@
-//! The list of transports: what was found laid over what is known.
+//! The list of transports: the modules found, merged with the known ones.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -15,8 +15,8 @@ use crate::{
     transport::Module,
 };
 
-/// Hands every transport of the modules to `collect`: first those that ipcmark knows, there or not,
-/// then those that it does not know.
+/// Passes every transport of the modules to `collect`: first the known ones, found or not, then
+/// those unknown to ipcmark.
 pub fn modules<C: Collect>(collect: &mut C, found: &Found) -> Vec<C::Item> {
     let modules: Vec<Loadable> = found.modules.iter().map(Loadable::new).collect();
     let known = catalogue::entries().iter();
@@ -27,7 +27,7 @@ pub fn modules<C: Collect>(collect: &mut C, found: &Found) -> Vec<C::Item> {
     rows.map(|row| collect.item(row)).collect()
 }
 
-/// A file that may be a module, and what it answered.
+/// A file that may be a module, and its answer.
 struct Loadable<'a> {
     asked: &'a Asked,
     origin: Arc<Origin>,
@@ -39,7 +39,7 @@ impl<'a> Loadable<'a> {
         Self { asked, origin: Arc::new(Origin::new(&asked.path, names_leftovers)) }
     }
 
-    /// What it offers, as transports.
+    /// The transports that it offers.
     fn rows(&self) -> impl Iterator<Item = Module> {
         let offer = self.asked.answer.as_ref().ok();
         offer.into_iter().flat_map(|offer| self.offered(offer))
@@ -53,7 +53,7 @@ impl<'a> Loadable<'a> {
     }
 }
 
-/// The rows of a module that ipcmark knows: its own words where it can be loaded.
+/// The rows of a known module; its own description replaces the known one where it can be loaded.
 fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>], found: &Found) -> Vec<Module> {
     let row = |description: &Description| {
         let there = modules.iter().flat_map(Loadable::rows).find(|m| m.name() == description.name);
@@ -65,14 +65,14 @@ fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>], found: &Fou
     entry.transports.iter().map(row).collect()
 }
 
-/// The row of a transport that is known, and that nobody wants now.
+/// The row of a known transport that was not requested.
 fn not_asked(entry: &Entry, description: &Description) -> Module {
     let reason = "its module has not been asked, for others were chosen".to_owned();
     let availability = Availability::Unavailable { reason, install: None };
     Module::new(description, &entry.family, availability, None)
 }
 
-/// The row of a transport that is known and not there.
+/// The row of a known transport whose module was not found.
 fn absent(
     folder: &str,
     entry: &Entry,
@@ -94,7 +94,7 @@ fn absent(
     Module::new(description, &entry.family, availability, None)
 }
 
-/// What a module that ipcmark does not know offers, or why it offers nothing.
+/// The transports of a module that ipcmark does not know, or the reason why it offers none.
 fn unknown_rows(module: &Loadable<'_>) -> Vec<Module> {
     let known = catalogue::entries().iter().any(|(folder, _)| *folder == module.asked.stem());
     match &module.asked.answer {
@@ -103,9 +103,9 @@ fn unknown_rows(module: &Loadable<'_>) -> Vec<Module> {
     }
 }
 
-/// The row of a file that is no module that can be used: it stands under the file's name.
+/// The row of a file that is not a usable module, listed under the file's name.
 fn broken(stem: &str, reason: &str) -> Module {
-    // It has a wait, something to be asked for, so that a run says why it is not there.
+    // It gets a wait so that it can be requested, and a run then reports why it is not available.
     let summary = "unknown, for its module cannot be used";
     let description = Description::usual(stem, summary, &[Wait::Spin]);
     let availability = Availability::Unavailable { reason: reason.to_owned(), install: None };

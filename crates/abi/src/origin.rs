@@ -1,4 +1,4 @@
-//! The file of a module, and the module in it once this process has loaded it.
+//! The file of a module, and the loaded module once this process has loaded it.
 
 use std::{
     ffi::OsString,
@@ -16,27 +16,27 @@ use crate::{c, library::Library};
 /// The file of a module.
 pub(crate) struct Origin {
     path: PathBuf,
-    /// The file, opened before the sandbox hides its name.
+    /// The file, opened before the sandbox hides its path.
     file: Option<File>,
-    /// Whether the module can name what killed sessions left.
+    /// True if the module can name the leftovers of killed sessions.
     pub names_leftovers: bool,
     library: OnceLock<Library>,
 }
 
 impl Origin {
-    /// The file at `path`. Where a sandbox would hide it, it is opened now.
+    /// The file at `path`. If a sandbox would hide it, it is opened now.
     pub(crate) fn new(path: &Path, names_leftovers: bool) -> Self {
         let hidden = HIDDEN.iter().any(|place| path.starts_with(place));
         let file = hidden.then(|| File::open(path).ok()).flatten();
         Self { path: path.to_owned(), file, names_leftovers, library: OnceLock::new() }
     }
 
-    /// Where it lies, outside a sandbox.
+    /// Its path outside a sandbox.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The transport called `name`; loads the module where this process has not done so yet.
+    /// The transport called `name`; loads the module if this process has not loaded it yet.
     pub(crate) fn transport(&self, name: &str) -> Result<&'static c::Transport, Error> {
         let library = self.library()?;
         library.transport(name).map_err(|cause| self.error(cause))
@@ -51,8 +51,8 @@ impl Origin {
         Ok(*self.library.get_or_init(|| library))
     }
 
-    /// The name under which this process finds the file: its own, unless something else or nothing
-    /// lies there now. Under its own name the library's relative paths and debuggers work.
+    /// The path by which this process can open the file: its own path, unless that path is now
+    /// missing or another file. With its own path, the library's relative paths and debuggers work.
     fn name_here(&self) -> OsString {
         match &self.file {
             Some(file) if !is_at(file, &self.path) => {

@@ -1,9 +1,9 @@
-//! Where a package puts modules, and what it says of how to get what is missing.
+//! The folder where a package installs modules, and the package's commands for installing missing parts.
 //!
-//! A command in `PREFIX/bin` has its modules in `PREFIX/lib/ipcmark/modules`, whatever the prefix. Beside them a
-//! package may leave commands to be shown, a line each: `PREFIX/lib/ipcmark/install` brings the modules, and
-//! `modules/NAME.install` the library of the module `NAME.so`, or that module where the package has it not. In a
-//! checkout there are none, and the advice is that of the modules' sources.
+//! A command in `PREFIX/bin` has its modules in `PREFIX/lib/ipcmark/modules`, for any prefix. A package may install
+//! files there with a command to show, one line each: `PREFIX/lib/ipcmark/install` installs the modules, and
+//! `modules/NAME.install` the library of the module `NAME.so`, or that module where the package does not contain it. A
+//! checkout has none, and the advice comes from the modules' sources.
 
 use std::{
     fs,
@@ -13,18 +13,18 @@ use std::{
 /// The longest command that is shown, in bytes.
 const LONGEST: usize = 200;
 
-/// The folder of the package's modules; nothing where the command's own place is not known.
+/// The folder of the package's modules; `None` if the path of the command is unknown.
 pub(crate) fn modules() -> Option<PathBuf> {
     Some(library()?.join("modules"))
 }
 
-/// What brings a module that is not there, if the command came with a package.
+/// The command that installs a missing module, if ipcmark was installed by a package.
 pub(crate) fn brings_module(name: &str) -> Option<String> {
     let of_its_own = line(&modules()?.join(name).with_extension("install"));
     of_its_own.or_else(|| line(&library()?.join("install")))
 }
 
-/// The command that brings the library of a module, if the module came with a package.
+/// The command that installs the library of a module, if the module was installed by a package.
 pub(crate) fn brings_library(module: &Path) -> Option<String> {
     line(&module.with_extension("install"))
 }
@@ -34,7 +34,7 @@ fn library() -> Option<PathBuf> {
     Some(command.parent()?.parent()?.join("lib/ipcmark"))
 }
 
-/// The first line of a file that is one short line of plain characters.
+/// The first line of a file if it is short and consists of plain characters.
 fn line(file: &Path) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().next()?.trim();

@@ -1,6 +1,5 @@
-//! Processes that deal with a module, as the command sees them: started all at once, listened to
-//! with a deadline, and ended. Each supervises the one that loads the module, and ends whatever the
-//! library starts there.
+//! Processes that work on a module, from the command's side: started concurrently, read with a deadline, and ended.
+//! Each supervises the process that loads the module, and ends every process that the library starts.
 
 use std::{
     ffi::OsString,
@@ -25,20 +24,19 @@ use serde_json::Value;
 
 use crate::MODULE_COMMAND;
 
-/// How long a module may take to load and to do what it is asked: all are asked at once, on a machine that may
-/// be busy.
+/// The time limit for loading a module and answering: all are examined concurrently, on a machine that may be busy.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// The time that a process has to end what the library started.
+/// The time limit for a process to end what the library started.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often, in milliseconds, to look whether a process has ended, which no descriptor tells.
+/// The interval, in milliseconds, for checking if a process has ended, which no descriptor reports.
 const LOOK_EVERY: u16 = 5;
 
-/// More than any honest answer has, and than anyone reads of a library's complaints.
+/// More bytes than any honest answer has, and more of a library's error output than anyone reads.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The answer of each process, or why there is none.
+/// The answer of each process, or the reason why there is none.
 pub(crate) fn answers<T: DeserializeOwned>(
     mut processes: Vec<io::Result<Process>>,
 ) -> Vec<Result<T, String>> {
@@ -68,21 +66,21 @@ pub(crate) fn answer<T: DeserializeOwned>(words: &[OsString]) -> Result<T, Strin
     answers.pop().unwrap_or_else(|| Err("there was no process".into()))
 }
 
-/// Sleeps until one of them says something, or for a moment.
+/// Sleeps until one of them writes something, or for a short time.
 fn wait_a_little(running: &[&mut Process]) {
     let mut wanted: Vec<PollFd<'_>> = running
         .iter()
         .flat_map(|process| process.open())
         .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
         .collect();
-    // An error of poll is no more than a shorter sleep.
+    // An error of poll only shortens the sleep.
     let _ = poll(&mut wanted, PollTimeout::from(LOOK_EVERY));
 }
 
-/// A process that deals with a module.
+/// A process that works on a module.
 pub(crate) struct Process {
     child: Child,
-    /// While this is open the process has time.
+    /// The process may run while this is open.
     stdin: Option<ChildStdin>,
     answer: Tap<ChildStdout>,
     words: Tap<ChildStderr>,
@@ -90,13 +88,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts this executable again with the words behind [`MODULE_COMMAND`].
+    /// Starts this executable again with [`MODULE_COMMAND`] followed by the words.
     pub(crate) fn start(words: &[OsString]) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ipcmark").arg(MODULE_COMMAND).args(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env(mark::VARIABLE, Mark::new().text());
-        // A group of its own: the terminal's signals are for the command.
+        // Its own process group: the terminal's signals are for the command.
         let mut child = command.process_group(0).spawn()?;
         let (Some(answer), Some(words)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(ErrorKind::BrokenPipe.into());
@@ -110,16 +108,16 @@ impl Process {
         answer.into_iter().chain((!self.words.ended).then(|| self.words.pipe.as_fd()))
     }
 
-    /// Reads what it said and sees whether it has ended.
+    /// Reads its output and checks if it has ended.
     fn look(&mut self) {
         let status = self.child.try_wait().ok().flatten();
-        // After the look, so that nothing said before the end is missed.
+        // Read after the status check, so that nothing written before the end is missed.
         self.answer.fill();
         self.words.fill();
         self.status = status;
     }
 
-    /// Tells the process that its time is over.
+    /// Tells the process to end.
     fn close(&mut self) {
         self.stdin = None;
     }
@@ -141,7 +139,7 @@ impl Process {
         }
     }
 
-    /// Waits until the process has ended what the library started, and itself. One that does not is killed.
+    /// Waits until the process has ended what the library started, and has ended itself. Kills it after the time limit.
     fn end(&mut self) {
         let deadline = Instant::now() + ENDS_WITHIN;
         while self.child.try_wait().is_ok_and(|status| status.is_none()) {
@@ -152,14 +150,14 @@ impl Process {
         }
     }
 
-    /// The answer. The library could write there too: no text in it does anything to a terminal.
+    /// The answer. The library could write to the same pipe, so its texts are made safe for a terminal.
     fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         let mut answer: Value = serde_json::from_slice(&self.answer.bytes)?;
         make_plain(&mut answer);
         serde_json::from_value(answer)
     }
 
-    /// The reason, with the last line that the library wrote and, where that names a shortage, its remedy.
+    /// The reason, with the last line that the library wrote and, if that names a shortage, its remedy.
     fn with_words(&self, reason: String) -> String {
         let text = String::from_utf8_lossy(&self.words.bytes);
         let last = text.lines().rev().map(plain).find(|line| !line.is_empty()).unwrap_or_default();
@@ -174,7 +172,7 @@ impl Process {
     }
 }
 
-/// Makes every text in it harmless.
+/// Makes every text in it safe for a terminal.
 fn make_plain(value: &mut Value) {
     match value {
         Value::String(text) => *text = plain(text),
@@ -197,7 +195,7 @@ impl<P: AsFd + Read> Tap<P> {
         Ok(Self { pipe, bytes: Vec::new(), ended: false })
     }
 
-    /// Reads what is there; of a library that never stops, only so much.
+    /// Reads what is available, bounded against a library that never stops writing.
     fn fill(&mut self) {
         let mut bytes = [0; 65536];
         for _ in 0..16 {

@@ -1,5 +1,5 @@
-//! A process that deals with a module. The library in it may crash, hang or print: the command only
-//! reads what the process says at last.
+//! A process that works on a module. The library in it may crash, hang or print: the command only
+//! reads the answer that the process writes at the end.
 
 use std::{
     ffi::{CString, OsString, c_char, c_int, c_void},
@@ -30,7 +30,7 @@ use crate::{
     transport::{CHECK, LEFTOVERS},
 };
 
-/// Does what the words behind [`MODULE_COMMAND`](crate::MODULE_COMMAND) ask for; never returns.
+/// Executes the words after [`MODULE_COMMAND`](crate::MODULE_COMMAND); never returns.
 pub fn serve() -> ! {
     let words: Vec<OsString> = std::env::args_os().skip(2).collect();
     match words.as_slice() {
@@ -51,8 +51,7 @@ pub fn serve() -> ! {
     }
 }
 
-/// The whole life of the process: does something, says on standard output what came of it, and ends
-/// without a destructor.
+/// The whole life of the process: acts, writes the result to standard output, and ends without running a destructor.
 fn live<T: Serialize>(act: impl FnOnce() -> T) -> ! {
     let said = supervision::begin().and_then(|()| answer_pipe()).and_then(|mut pipe| {
         let text = serde_json::to_vec(&act()).map_err(|e| Error::new("write", "an answer", e))?;
@@ -61,18 +60,18 @@ fn live<T: Serialize>(act: impl FnOnce() -> T) -> ! {
     if let Err(error) = &said {
         let _ = writeln!(io::stderr(), "{error}");
     }
-    // SAFETY: ends the process at once. Destructors of a library that was only looked at may hang.
+    // SAFETY: ends the process at once. Destructors of a library that was only examined may hang.
     unsafe { nix::libc::_exit(c_int::from(said.is_err())) }
 }
 
-/// Moves the way to the command away from standard output, which belongs to the library now.
+/// Moves the pipe to the command away from standard output, which the library may use from now on.
 fn answer_pipe() -> Result<File, Error> {
     let error = |e: nix::Error| Error::os("settle", "a process for a module", e);
     die_with_parent()?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(error)?;
     for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
-        // The standard library's handlers would swallow one that the library sends to itself.
-        // SAFETY: it is set back to the system's own way, in which no code of ours runs.
+        // The standard library's handlers would swallow a signal that the library sends to itself.
+        // SAFETY: this restores the default action, in which no code of ours runs.
         unsafe { signal(fault, SigHandler::SigDfl) }.map_err(error)?;
     }
     let stdout = std::io::stdout().as_fd().try_clone_to_owned();
@@ -81,7 +80,7 @@ fn answer_pipe() -> Result<File, Error> {
     Ok(File::from(pipe))
 }
 
-/// Lets a module name the files that killed sessions left.
+/// Lets a module name the files that killed sessions left behind.
 fn leftovers(path: &Path) -> Result<Vec<String>, Error> {
     let library = Library::load(path.as_os_str(), path)?;
     let Some(leftovers) = library.leftovers else { return Ok(Vec::new()) };
@@ -95,12 +94,12 @@ fn leftovers(path: &Path) -> Result<Vec<String>, Error> {
 }
 
 unsafe extern "C" fn add_file(list: *mut c_void, path: *const c_char) {
-    // SAFETY: the contract: the list is the one that came with this function, the path is terminated.
+    // SAFETY: the contract: the list was passed together with this function, the path is NUL-terminated.
     let (list, path) = unsafe { (&mut *list.cast::<Vec<String>>(), text::read(path)) };
     list.extend(path);
 }
 
-/// Lets the transport of a module say whether these settings, keys and values in turn, can be used.
+/// Asks the transport of a module if these settings, alternating keys and values, can be used.
 fn check(path: &Path, transport: &OsString, settings: &[OsString]) -> Result<(), Error> {
     let transport = transport.to_string_lossy();
     let found = load(path, &transport)?;
@@ -112,7 +111,7 @@ fn check(path: &Path, transport: &OsString, settings: &[OsString]) -> Result<(),
     let pair = |pair: &[CString]| c::Setting { key: pair[0].as_ptr(), value: pair[1].as_ptr() };
     let options: Vec<_> = texts.chunks_exact(2).map(pair).collect();
     let mut error = failure::blank();
-    // SAFETY: the contract's call; there are as many options as it is told.
+    // SAFETY: the contract's call; the count matches the options.
     match unsafe { check(found, options.as_ptr(), options.len() as u32, &mut error) } {
         c::DONE => Ok(()),
         code => Err(failure::read(code, &error, "use", &object)),

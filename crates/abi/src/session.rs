@@ -1,4 +1,5 @@
-//! What a session offers to a module while an end opens: frames to the other ends, and notes.
+//! The functions of a session for a module while an endpoint opens: frames to the other endpoints,
+//! and notes.
 
 use std::{
     collections::BTreeMap,
@@ -11,21 +12,21 @@ use ipcmark_transport::{Error, Rendezvous};
 
 use crate::{c, failure, text};
 
-/// The functions that a module calls, and behind them what they work on.
+/// The functions that a module calls, followed by the data that they use.
 #[repr(C)]
 pub(crate) struct Session<'a> {
-    /// First, so that a module's pointer to it is a pointer to the whole.
+    /// First, so that a module's pointer to it also points to the whole struct.
     functions: c::Session,
     peers: &'a mut dyn Rendezvous,
     words: Words,
 }
 
-/// What a module said of the end that it opened.
+/// The module's statements about the endpoint that it opened.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     /// Settings of the library.
     pub notes: BTreeMap<String, String>,
-    /// Whether messages may be lost with the options that were set.
+    /// True if messages may be lost with the options that were set.
     pub may_lose: bool,
 }
 
@@ -43,12 +44,12 @@ impl<'a> Session<'a> {
         Self { functions, peers, words: Words::default() }
     }
 
-    /// The address that a module gets.
+    /// The pointer for the module.
     pub(crate) fn as_c(&mut self) -> *mut c::Session {
         (&raw mut *self).cast()
     }
 
-    /// What the module said meanwhile.
+    /// The module's statements so far.
     pub(crate) fn into_words(self) -> Words {
         self.words
     }
@@ -88,13 +89,13 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Hands the result of a call over to the module.
+/// Passes the result of a call to the module.
 ///
 /// # Safety
 /// `to` is null or the address of an error.
 unsafe fn conclude(result: Result<(), Error>, to: *mut c::Error) -> c_int {
     let Err(error) = result else { return c::DONE };
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     match unsafe { to.as_mut() } {
         Some(to) => failure::write(&error, to),
         None => c::FAILED,
@@ -104,26 +105,26 @@ unsafe fn conclude(result: Result<(), Error>, to: *mut c::Error) -> c_int {
 /// # Safety
 /// `session` is the address that [`Session::as_c`] gave, while the module opens an end.
 unsafe fn whole<'a>(session: *mut c::Session) -> &'a mut Session<'a> {
-    // SAFETY: the functions stand first in the whole, which outlives the call and which nobody else
-    // uses meanwhile: one thread calls.
+    // SAFETY: the functions are the first field of the whole struct, which outlives the call and
+    // which nobody else uses meanwhile: one thread calls.
     unsafe { &mut *session.cast() }
 }
 
-/// A slice at an address that may be null where the slice is empty.
+/// A slice at an address that may be null if the slice is empty.
 ///
 /// # Safety
 /// `at` is valid for `len` items, or `len` is 0.
 unsafe fn items<'a, T>(at: *const T, len: usize) -> &'a [T] {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     if len == 0 { &[] } else { unsafe { slice::from_raw_parts(at, len) } }
 }
 
-/// As [`items`], to be written.
+/// The same as [`items`], but mutable.
 ///
 /// # Safety
 /// `at` is valid for `len` items, or `len` is 0.
 unsafe fn items_mut<'a, T>(at: *mut T, len: usize) -> &'a mut [T] {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     if len == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(at, len) } }
 }
 
@@ -136,7 +137,7 @@ unsafe extern "C" fn send(
     fd_count: usize,
     error: *mut c::Error,
 ) -> c_int {
-    // SAFETY: the contract: the session is ours, both arrays are as long as they say.
+    // SAFETY: the contract: the session is ours, both arrays are as long as their counts say.
     let (session, bytes, fds) =
         unsafe { (whole(session), items(bytes.cast::<u8>(), len), items(fds, fd_count)) };
     let send = |session: &mut Session<'_>| {
@@ -144,12 +145,12 @@ unsafe extern "C" fn send(
         if fds.iter().any(|fd| *fd < 0) {
             return Err(Error::new("send", "a descriptor", "it is negative"));
         }
-        // SAFETY: they are descriptors that the module keeps open during the call.
+        // SAFETY: the module keeps these descriptors open during the call.
         let fds: Vec<_> = fds.iter().map(|fd| unsafe { BorrowedFd::borrow_raw(*fd) }).collect();
         session.peers.send(peer, bytes, &fds)
     };
     let result = send(session);
-    // SAFETY: a module passes the error it was given, or one of its own, or null.
+    // SAFETY: a module passes the error that it received, or one of its own, or null.
     unsafe { conclude(result, error) }
 }
 
@@ -162,8 +163,8 @@ unsafe extern "C" fn receive(
     fd_count: *mut usize,
     error: *mut c::Error,
 ) -> c_int {
-    // SAFETY: the contract: the session is ours, the counts say how long the arrays are, and the
-    // count of descriptors may be null.
+    // SAFETY: the contract: the session is ours, the counts give the lengths of the arrays, and the
+    // pointer to the count of descriptors may be null.
     unsafe {
         let session = whole(session);
         let room = fd_count.as_ref().copied().unwrap_or(0);
@@ -183,12 +184,12 @@ unsafe extern "C" fn meet(session: *mut c::Session, error: *mut c::Error) -> c_i
     // SAFETY: the contract: the session is ours.
     let session = unsafe { whole(session) };
     let result = session.peers.meet();
-    // SAFETY: a module passes the error it was given, or one of its own, or null.
+    // SAFETY: a module passes the error that it received, or one of its own, or null.
     unsafe { conclude(result, error) }
 }
 
 unsafe extern "C" fn note(session: *mut c::Session, key: *const c_char, value: *const c_char) {
-    // SAFETY: the contract: the session is ours, both texts are terminated or null.
+    // SAFETY: the contract: the session is ours, both texts are NUL-terminated or null.
     let (session, key, value) = unsafe { (whole(session), text::read(key), text::read(value)) };
     session.words.notes.extend(key.zip(value));
 }

@@ -1,6 +1,6 @@
-//! The process between the command and the one that deals with a module. Whatever the library starts, and
-//! however that leaves its parent, its group and its terminal, becomes a child of this process in the end,
-//! and ends before it does.
+//! The process between the command and the process that loads the module. Every process that the library starts, even
+//! if it leaves its parent, its group and its terminal, finally becomes a child of this process and ends before it
+//! does.
 
 use std::{fs::File, io, os::fd::AsFd, process};
 
@@ -16,11 +16,11 @@ use nix::{
     unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork},
 };
 
-/// Returns in a child of this process, which deals with the module. This process ends as the child did, or
-/// when the command closes the pipe to standard input.
+/// Returns in a child of this process, which works on the module. This process ends with the child's status, or when
+/// the command closes the pipe to standard input.
 ///
 /// # Errors
-/// There is no process left.
+/// No process could be started.
 pub(crate) fn begin() -> Result<(), Error> {
     descendants::adopt()?;
     let signals = descendants::signals()?;
@@ -36,7 +36,7 @@ pub(crate) fn begin() -> Result<(), Error> {
             settled(dup2_stdin(null).and(sigprocmask(SigmaskHow::SIG_SETMASK, none, None)))
         }
         ForkResult::Parent { child } => {
-            // The pipes to the command are the child's.
+            // Only the child keeps the pipes to the command.
             settled(dup2_stdout(&null).and(dup2_stderr(&null)))?;
             supervise(child, &signals)
         }
@@ -54,7 +54,7 @@ fn supervise(child: Pid, signals: &SignalFd) -> ! {
     process::exit(1)
 }
 
-/// The status of the child; none where the child is to be ended.
+/// The status of the child; `None` if the child must be ended.
 fn await_end(child: Pid, signals: &SignalFd) -> Option<WaitStatus> {
     let stdin = io::stdin();
     loop {

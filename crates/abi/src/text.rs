@@ -1,8 +1,8 @@
-//! Text that a module gives or gets.
+//! Text from and for a module.
 
 use std::ffi::{CStr, c_char};
 
-/// A NUL-terminated text of a module's, `None` where the address is null.
+/// A NUL-terminated text of a module; `None` if the address is null.
 ///
 /// # Safety
 /// `text` is null or the address of a text that ends with a NUL byte.
@@ -10,18 +10,18 @@ pub(crate) unsafe fn read(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: the caller promises a terminated text.
+    // SAFETY: the caller guarantees a NUL-terminated text.
     Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-/// The text in a fixed array, which a module may have filled to its last byte.
+/// The text in a fixed array, which may lack the final NUL byte.
 pub(crate) fn read_array(array: &[c_char]) -> String {
     let bytes: Vec<u8> =
         array.iter().map(|c| c.to_ne_bytes()[0]).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Writes a text into a fixed array, cut where it does not fit.
+/// Writes a text into a fixed array, truncated if it does not fit.
 pub(crate) fn write_array(array: &mut [c_char], text: &str) {
     let room = array.len() - 1;
     let bytes = text.bytes().take(room).chain([0]);

@@ -22,17 +22,17 @@ use crate::{
     session::Session,
 };
 
-/// The word for naming what killed sessions left.
+/// The command word for naming the leftovers of killed sessions.
 pub(crate) const LEFTOVERS: &str = "leftovers";
 
-/// The word for asking whether what was set can be used.
+/// The command word for checking the options that were set.
 pub(crate) const CHECK: &str = "check";
 
-/// A transport of a module, or the row of one that is not there.
+/// A transport of a module, or the row of a transport that is not available.
 pub struct Module {
     definition: Definition,
     availability: Availability,
-    /// The file it comes from; `None` where there is no module.
+    /// The module's file; `None` if there is no module.
     origin: Option<Arc<Origin>>,
 }
 
@@ -93,7 +93,7 @@ impl Transport for Module {
         let mut end: *mut c_void = ptr::null_mut();
         let functions = transport.open.zip(Functions::of(transport));
         let (open, functions) = functions.ok_or_else(|| incomplete(&self.definition.name))?;
-        // SAFETY: the contract's call; all that is pointed to lives until it returns.
+        // SAFETY: the contract's call; everything pointed to lives until it returns.
         let code = unsafe { open(transport, &given, session.as_c(), &mut end, &mut error) };
         if code != c::DONE {
             return Err(failure::read(code, &error, "open", &self.definition.name));
@@ -124,7 +124,7 @@ fn incomplete(name: &str) -> Error {
     Error::new("open", format!("the transport {name}"), "its module lacks a function")
 }
 
-/// The texts of the settings, terminated.
+/// The texts of the settings, NUL-terminated.
 struct Texts {
     name: CString,
     directory: CString,

@@ -1,5 +1,5 @@
-//! The suite, run for modules: the skeleton, the walk-through, and whatever `$IPCMARK_MODULE_PATH`
-//! brings, as `make test` sets it.
+//! The conformance suite for modules: the skeleton, the walk-through, and the modules in
+//! `$IPCMARK_MODULE_PATH`, which `make test` sets.
 
 use std::{
     env,
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if env::args().nth(1).as_deref() == Some(MODULE_COMMAND) {
         ipcmark_abi::serve();
     }
-    // The processes of a check come here too, and inherit what was found.
+    // The processes of a check also start here, and inherit the found modules.
     if let Some(code) = ipcmark_conformance::play_part(list) {
         return code;
     }
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         an_empty_path_is_red();
     }
     let (variable, value) = found.to_inherit();
-    // SAFETY: this process has one thread as yet, so nobody reads the environment meanwhile.
+    // SAFETY: this process has only one thread so far, so nobody reads the environment meanwhile.
     unsafe { env::set_var(variable, value) };
     ipcmark_conformance::main(list)
 }
@@ -38,8 +38,8 @@ const PATH: &str = "IPCMARK_MODULE_PATH";
 /// A directory without modules.
 const NOTHING: &str = "/nowhere";
 
-/// Where directories of modules are named, one of them has a module that can be used: a run in which all
-/// are missing would look like one that passed.
+/// If directories of modules are named, one of them must have a usable module: a run in which all are missing would
+/// look like a pass.
 fn something_on_the_path(found: &Found) -> Result<(), String> {
     let Some(list) = env::var_os(PATH).filter(|list| !list.is_empty()) else { return Ok(()) };
     let directories = env::split_paths(&list).filter_map(|path| path.canonicalize().ok());
@@ -54,7 +54,7 @@ fn something_on_the_path(found: &Found) -> Result<(), String> {
     }
 }
 
-/// The check of this very executable.
+/// Tests the check above by running this executable again.
 fn an_empty_path_is_red() {
     let mut again = Command::new(env::current_exe().expect("a path"));
     let output = again.arg("--list").env(PATH, NOTHING).output().expect("it runs");
@@ -71,7 +71,7 @@ fn compile(source: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let source = root.join(source);
     let stem = source.file_stem().expect("a name").to_string_lossy();
-    // Not the name of one that is built for use: that is tested too.
+    // A name different from the module built for use, because that one is tested too.
     let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{stem}.so"));
     let flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"];
     let mut compiler = Command::new("cc");

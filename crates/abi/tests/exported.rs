@@ -1,4 +1,4 @@
-//! The suite, run for a module that is written in Rust.
+//! The conformance suite for a module written in Rust.
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -13,12 +13,12 @@ fn main() -> ExitCode {
         return code;
     }
     let (variable, value) = Found::look(&[example()]).to_inherit();
-    // SAFETY: this process has one thread as yet, so nobody reads the environment meanwhile.
+    // SAFETY: this process has only one thread so far, so nobody reads the environment meanwhile.
     unsafe { env::set_var(variable, value) };
     ipcmark_conformance::main(list)
 }
 
-/// Of everything that is known, only what this is about.
+/// Only the transport under test, out of all known ones.
 fn list(suites: &mut Suites) -> Vec<Suite> {
     let mut list = ipcmark_abi::modules(suites, &Found::inherited());
     list.retain(|suite| suite.definition().name == "packets");
@@ -26,7 +26,7 @@ fn list(suites: &mut Suites) -> Vec<Suite> {
     list
 }
 
-/// The example that cargo builds with the tests.
+/// The path of the example that cargo builds with the tests.
 fn example() -> PathBuf {
     let own = env::current_exe().expect("a path");
     let profile = own.parent().and_then(|deps| deps.parent()).expect("two directories");

@@ -1,5 +1,5 @@
-//! Of Fast DDS's rows, what conformance cannot show: a peer without certificates never matches
-//! `fastdds-secure`, and an end that the library never closed does not disturb the next of its process.
+//! Properties of the Fast DDS transports that conformance cannot show: a peer without certificates never matches
+//! `fastdds-secure`, and an endpoint that was never closed does not disturb the next one in its process.
 
 use std::{
     io, mem,
@@ -24,7 +24,7 @@ use nix::{
     unistd::{ForkResult, Pid, fork},
 };
 
-/// Longer than ends look for one another.
+/// Longer than endpoints search for each other.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         println!("fastdds: not run: {reason}");
         return ExitCode::SUCCESS;
     }
-    // What both have opens, so that the third would open if certificates did not count.
+    // The transports that both processes can open. Without the certificates' effect, the third would open too.
     expect(&opening, "fastdds-secure", "fastdds-secure", true);
     expect(&opening, "fastdds-udp", "fastdds-udp", true);
     expect(&opening, "fastdds-secure", "fastdds-udp", false);
@@ -52,14 +52,14 @@ fn main() -> ExitCode {
 
 type Play = dyn Fn(&Settings, &mut dyn Rendezvous) -> Result<(), Error>;
 
-/// What to do with one end of a transport, and why that cannot be done.
+/// The operations on one endpoint of a transport, and the reason if it is unavailable.
 struct Opening {
     name: String,
     unavailable: Option<String>,
-    /// Opens it and closes it.
+    /// Opens and closes an endpoint.
     open: Box<Play>,
-    /// Opens it with room for little, leaves it as it is, opens another with room for more, and
-    /// publishes as much as it takes.
+    /// Opens an endpoint with a small payload, leaks it, opens another with a larger payload, and publishes a message
+    /// of that size.
     leave: Box<Play>,
     leftovers: Box<dyn Fn() -> Result<Vec<Leftover>, Error>>,
 }
@@ -103,7 +103,7 @@ fn openings(found: &Found) -> Vec<Opening> {
     ipcmark_abi::modules(&mut Openings, found)
 }
 
-/// Opens a leader's and a follower's end in processes of their own; both find the other, or neither.
+/// Opens a leader's and a follower's endpoint in separate processes; both find each other, or neither does.
 fn expect(openings: &[Opening], leader: &str, follower: &str, meets: bool) {
     let ends = [leader, follower].map(|name| &*of(openings, name).open);
     for (done, role) in play(ends).iter().zip(["leader", "follower"]) {
@@ -112,14 +112,14 @@ fn expect(openings: &[Opening], leader: &str, follower: &str, meets: bool) {
     println!("{leader} leads, {follower} follows: {}", if meets { "they meet" } else { "never" });
 }
 
-/// Opens ends of processes that have one already, which was never closed.
+/// Opens endpoints in processes that already have one which was never closed.
 fn abandon(openings: &[Opening], name: &str) {
     let ends = [&*of(openings, name).leave; 2];
     assert_eq!(play(ends), [true; 2], "{name} beside ends that were left open");
     println!("{name} beside ends that were left open: it works");
 }
 
-/// What ends that were never closed leave in shared memory is named, and can be removed at once.
+/// The leftovers of unclosed endpoints in shared memory are named, and can be removed at once.
 fn sweep(openings: &[Opening], name: &str) {
     let named = (of(openings, name).leftovers)().expect("the module names what is left");
     let outcome = leftovers::remove(&named);
@@ -133,7 +133,7 @@ fn of<'a>(openings: &'a [Opening], name: &str) -> &'a Opening {
     openings.iter().find(|opening| opening.name == name).expect("it is known")
 }
 
-/// What a leader and a follower do, each in a process of its own; whether they did it.
+/// Runs a leader's and a follower's action, each in a separate process; returns their success.
 fn play(ends: [&Play; 2]) -> [bool; 2] {
     let directory = std::env::temp_dir().join(format!("ipcmark-fastdds-{}", process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
@@ -152,7 +152,7 @@ fn play(ends: [&Play; 2]) -> [bool; 2] {
 
 fn child(play: &Play, settings: &Settings, socket: UnixDatagram) -> Pid {
     socket.set_read_timeout(Some(WATCHDOG)).expect("a timeout");
-    // SAFETY: this process has one thread: libraries are loaded in children only.
+    // SAFETY: this process has one thread: only children load libraries.
     match unsafe { fork() }.expect("a child") {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
@@ -160,8 +160,8 @@ fn child(play: &Play, settings: &Settings, socket: UnixDatagram) -> Pid {
             if let Err(error) = &outcome {
                 eprintln!("  {error}");
             }
-            // Without the destructors of a library that was left at work.
-            // SAFETY: nothing of this process is to be flushed or joined.
+            // Without running the destructors of a library that is still active.
+            // SAFETY: this process has nothing to flush or join.
             unsafe { nix::libc::_exit(i32::from(outcome.is_err())) }
         }
     }
@@ -180,7 +180,7 @@ fn settings(role: Role, directory: &Path) -> Settings {
     }
 }
 
-/// The way to the other process: a socket that keeps frames apart. A peer that is gone sends nothing.
+/// The connection to the other process: a datagram socket, which preserves frames. A dead peer sends nothing.
 struct Peer(UnixDatagram);
 
 impl Rendezvous for Peer {

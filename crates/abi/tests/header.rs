@@ -1,4 +1,5 @@
-//! The header as compilers see it: clean in C and C++, short, and laid out as in `ipcmark_abi::c`.
+//! Tests the header with compilers: no warnings in C and C++, short, and with the layout of
+//! `ipcmark_abi::c`.
 
 use std::{
     fmt::Write as _,
@@ -40,7 +41,7 @@ fn it_is_clean_in_c_and_in_cpp() {
         let source = scratch(&format!("{}-{name}", standard.trim_start_matches('-')));
         let text = "#include <ipcmark/transport.h>\n#include <ipcmark/transport.h>\n";
         fs::write(&source, format!("{text}int main(void) {{ return 0; }}\n")).unwrap();
-        // A compiler that does not know c23 yet calls it c2x.
+        // Compilers that do not know c23 yet call it c2x.
         let standard = if standard == "-std=c23" { "-std=c2x" } else { standard };
         let mut compiler = compiler(command);
         succeeds(&compiler.args([standard, "-fsyntax-only"]).arg(&source).output().unwrap());
@@ -53,7 +54,8 @@ fn it_is_shorter_than_250_lines() {
     assert!(text.lines().count() < 250);
 }
 
-/// The sizes and places of a struct's fields: a line of C that prints each, and what it must print.
+/// The sizes and offsets of a struct's fields: a line of C that prints each, and the expected
+/// value.
 macro_rules! layout {
     ($($c:literal = $rust:ident { $($field:ident),+ $(,)? })+) => {
         [$((
@@ -66,7 +68,7 @@ macro_rules! layout {
     };
 }
 
-/// The constants: a line of C that prints each, and what it must print.
+/// The constants: a line of C that prints each, and the expected value.
 macro_rules! constants {
     ($($name:ident),+ $(,)?) => {
         [$((concat!("P(IPCMARK_", stringify!($name), ");").to_owned(), c::$name as i64)),+]
@@ -130,7 +132,7 @@ fn its_layout_is_that_of_the_loader() {
     }
 }
 
-/// Compiles and runs a program of these lines; what each printed.
+/// Compiles and runs a program of these lines; returns the value that each printed.
 fn printed_by_c<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<i64> {
     let mut text = String::from(
         "#include <ipcmark/transport.h>\n#define P(x) printf(\"%lld\\n\", (long long)(x))\n\

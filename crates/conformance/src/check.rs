@@ -1,4 +1,4 @@
-//! A check of the suite: what both processes play, and what is done around them.
+//! A check of the suite: the code of both processes, and the code of the test around them.
 
 use std::time::Duration;
 
@@ -14,45 +14,45 @@ use crate::{
 /// One check, as its file defines it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// Its word in the names of tests.
+    /// Its name in the names of tests.
     pub name: &'static str,
-    /// Why a transport need not pass it with a wait, beyond what is so for every check.
+    /// The reason why a transport is exempt with a wait, in addition to the rule for every check.
     pub(crate) exempt: fn(&Definition, Wait) -> Option<&'static str>,
-    /// What one process of it does.
+    /// Runs in each of the two processes.
     pub(crate) play: fn(&mut Stage<'_>) -> Result<(), Failure>,
-    /// What is done around the two processes.
+    /// Runs in the test, around the two processes.
     pub(crate) direct: fn(&Director<'_>) -> Result<(), Failure>,
-    /// Whether processes are killed in it.
+    /// True if it kills processes.
     pub(crate) kills: bool,
 }
 
-/// One scene, which both processes play to the end.
+/// A single scene that both processes run to the end.
 pub(crate) fn one_scene(director: &Director<'_>) -> Result<(), Failure> {
     director.play(&director.session()?, 0)
 }
 
-/// Every transport must pass it.
+/// No transport is exempt.
 pub(crate) fn none_exempt(_: &Definition, _: Wait) -> Option<&'static str> {
     None
 }
 
 impl Check {
-    /// Why this transport need not pass it with this wait.
+    /// The reason why this transport is exempt with this wait.
     pub fn exempt(&self, definition: &Definition, wait: Wait) -> Option<&'static str> {
         (self.exempt)(definition, wait).or_else(|| {
             (definition.capabilities.span == Span::Thread).then_some("it stays within one process")
         })
     }
 
-    /// Whether one failure of it is not yet a failing. Libraries have races of their own when a peer
-    /// is killed: a thread of Fast DDS 2.9 that crashes, one of iceoryx that waits for ever, once in
-    /// some hundred times. They cost the row that has failed anyway. What is all ours has none.
+    /// True if a single failure is repeated before it counts. Libraries have races of their own when a peer is killed:
+    /// a thread of Fast DDS 2.9 crashes, or one of iceoryx waits forever, about once in some hundred runs. In a
+    /// measurement they cost only a row that has failed anyway. Our own transports get no second try.
     pub fn gets_second_try(&self, definition: &Definition) -> bool {
         self.kills && !is_all_ours(definition)
     }
 
-    /// Runs it for one transport with one wait; the failure names all three. What runs longer than `watchdog` is
-    /// ended.
+    /// Runs it for one transport with one wait; the failure names all three. The watchdog ends processes that run
+    /// longer than `watchdog`.
     pub fn run(&self, suite: &Suite, wait: Wait, watchdog: Duration) -> Result<(), Failure> {
         let director = Director::new(suite, wait, self.name, watchdog)?;
         let name = &suite.definition().name;

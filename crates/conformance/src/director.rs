@@ -1,4 +1,4 @@
-//! What stands around one check of one transport with one wait: sets the stage, and looks at what is left after.
+//! The test around one check of one transport with one wait: starts the processes, and checks for leftovers.
 
 use std::{
     env, fs,
@@ -18,7 +18,7 @@ use crate::{
     traces::{self, Horizon},
 };
 
-/// What stands around one check.
+/// The test around one check.
 pub struct Director<'a> {
     suite: &'a Suite,
     wait: Wait,
@@ -28,14 +28,14 @@ pub struct Director<'a> {
     root: Root,
 }
 
-/// One session: a name, and the mark in its messages.
+/// One session: its name, and the mark in its messages.
 #[derive(Clone)]
 pub struct Session {
     name: SessionName,
     mark: u16,
 }
 
-/// A directory of the test's own, removed with it.
+/// The test's own directory, removed when this is dropped.
 struct Root(PathBuf);
 
 impl Drop for Root {
@@ -44,14 +44,14 @@ impl Drop for Root {
     }
 }
 
-/// A number that no other test of this process has.
+/// A number unique in this process.
 fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<'a> Director<'a> {
-    /// For the check of this name. What runs longer than `watchdog` is ended.
+    /// For the check of this name. The watchdog ends processes that run longer than `watchdog`.
     pub fn new(
         suite: &'a Suite,
         wait: Wait,
@@ -65,22 +65,22 @@ impl<'a> Director<'a> {
         Ok(Self { suite, wait, check, watchdog, horizon, root })
     }
 
-    /// How the ends wait.
+    /// The wait of the endpoints.
     pub fn wait(&self) -> Wait {
         self.wait
     }
 
-    /// The share of what differs little from wait to wait: each of the transport's waits does what stands at its own
-    /// place, and again after so many.
+    /// The share of this wait in work that hardly depends on the wait: the index of its first item, and the stride to
+    /// the next.
     pub fn share(&self) -> (u32, usize) {
         let waits = &self.suite.definition().capabilities.waits;
         let place = waits.iter().position(|wait| *wait == self.wait).unwrap_or_default();
         (place as u32, waits.len().max(1))
     }
 
-    /// Makes a session with a directory of its own.
+    /// Makes a session with its own directory.
     pub fn session(&self) -> Result<Session, Failure> {
-        // All names are equally long, so that none is the beginning of another.
+        // All names have the same length, so that none is a prefix of another.
         let (pid, number) = (std::process::id(), next_number());
         let name = SessionName::new(format!("ipcmark-c{pid:07}-{number:06}"))?;
         fs::create_dir(directory(&self.root.0, &name))?;
@@ -102,16 +102,16 @@ impl<'a> Director<'a> {
         Pair::start(&part, self.watchdog)
     }
 
-    /// Runs a scene that both processes play to the end, after which nothing is left.
+    /// Runs a scene in which both processes succeed and leave nothing behind.
     pub fn play(&self, session: &Session, scene: u32) -> Result<(), Failure> {
         let ended = self.start(session, scene)?.wait()?;
         self.passed_cleanly(session, &ended)
     }
 
-    /// Checks that both processes played to the end, said nothing and left nothing.
+    /// Checks that both processes succeeded, printed nothing and left nothing behind.
     pub fn passed_cleanly(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {
         if let Err(failure) = ended.passed(&[Side::Leader, Side::Follower]) {
-            // It failed already: what it left is not the point, and must not disturb others.
+            // The check failed already: its leftovers are irrelevant, and must not disturb other tests.
             let _ = self.suite.remove(&session.name);
             return Err(failure);
         }
@@ -123,8 +123,8 @@ impl<'a> Director<'a> {
         outcome.map_err(|failure| failure.during("after both ends were closed"))
     }
 
-    /// Does after a crash what the command does: removes what has the session's name, what the transport
-    /// names beyond that, and the session's directory. Nothing is left then.
+    /// Cleans up after a crash as the command does: removes objects with the session's name, other leftovers that the
+    /// transport names, and the session's directory. Then checks that nothing is left.
     pub fn clear(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {
         self.suite.remove(&session.name)?;
         let directory = directory(&self.root.0, &session.name);
@@ -144,7 +144,7 @@ impl<'a> Director<'a> {
         Err(Failure::expected("nothing left in the system", left.join(", ")))
     }
 
-    /// A transport of the operating system is all ours, and prints nothing.
+    /// The operating system's transports are our own code and print nothing.
     fn said_nothing(&self, ended: &Ended) -> Result<(), Failure> {
         let ours = is_all_ours(self.suite.definition());
         match [&ended.leader, &ended.follower].into_iter().find(|exit| !exit.complaint().is_empty())
@@ -157,7 +157,7 @@ impl<'a> Director<'a> {
     }
 }
 
-/// The message queues that the processes reported as theirs.
+/// The message queues that the processes reported.
 fn queues_said(ended: &Ended) -> Vec<String> {
     let lines = ended.leader.output.lines().chain(ended.follower.output.lines());
     lines.filter(|line| line.starts_with('/')).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! One end of the transport under test, with the messages of the suite going through it.
+//! One endpoint of the transport under test, with the suite's messages.
 
 use std::time::{Duration, Instant};
 
@@ -10,70 +10,71 @@ use crate::{
     stamp::{Side, Stamp},
 };
 
-/// After so many fruitless polls a spinning process lets others have the processor, so that two of
-/// them get on where there are fewer processors than that.
+/// A spinning process yields the processor after this many unsuccessful polls, so that two of them
+/// make progress on fewer processors.
 const POLLS_PER_YIELD: u32 = 64;
 
-/// What an end is and whose messages it expects.
+/// The settings of an endpoint, and the origin of the messages that it expects.
 #[derive(Clone, Copy)]
 pub struct Nature {
-    /// How it waits.
+    /// Its wait.
     pub wait: Wait,
-    /// Whose end it is.
+    /// Its side.
     pub side: Side,
-    /// Whose messages arrive: the other side's, or its own where none leaves the process.
+    /// The sender of the messages that arrive: the other side, or its own where messages stay in
+    /// the process.
     pub from: Side,
     /// The sixteen bits in every message of this session.
     pub session: u16,
-    /// Whether each message must arrive.
+    /// True if every message must arrive.
     pub reliable: bool,
 }
 
-/// An open end. Every message it takes is checked, byte by byte.
+/// An open endpoint. It checks every message that it takes, byte by byte.
 pub struct End {
     endpoint: Option<Box<dyn Endpoint>>,
     nature: Nature,
     progress: Progress,
     polls: u32,
-    /// Number of the next message it sends.
+    /// The sequence number of the next message to send.
     sent: u32,
-    /// Number of the next message it expects.
+    /// The sequence number of the next message to expect.
     received: u32,
-    /// The message on loan, once its room is filled.
+    /// The message on loan, once it is filled.
     loaned: Option<Stamp>,
-    /// The message taken and not released.
+    /// The message that is taken and not released.
     held: Option<Stamp>,
 }
 
 impl End {
-    /// Takes an open endpoint.
+    /// Wraps an open endpoint.
     pub fn new(endpoint: Box<dyn Endpoint>, nature: Nature, progress: Progress) -> Self {
         let endpoint = Some(endpoint);
         let (sent, received, loaned, held) = (0, 0, None, None);
         Self { endpoint, nature, progress, polls: 0, sent, received, loaned, held }
     }
 
-    /// The endpoint itself, for what the suite does not wrap.
+    /// The endpoint itself, for calls that the suite does not wrap.
     pub fn raw(&mut self) -> &mut dyn Endpoint {
         self.endpoint.as_deref_mut().expect("an end is open until it is dropped")
     }
 
-    /// How many messages it has sent.
+    /// The number of messages that it has sent.
     pub fn sent(&self) -> u32 {
         self.sent
     }
 
-    /// How many messages it has received, lost ones counted.
+    /// The number of messages that it has received, including lost ones.
     pub fn received(&self) -> u32 {
         self.received
     }
 
-    /// Gives the next message that it sends the number of the last one it received.
+    /// Gives the next message to send the sequence number of the last one received.
     pub fn answer_the_last(&mut self) {
         self.sent = self.received - 1;
     }
 
-    /// One attempt at sending the next message; its length stays the same until it is done.
+    /// Tries once to send the next message; its length must stay the same until that succeeds.
     pub fn try_send(&mut self, len: usize) -> Result<Step, Failure> {
         let step = match self.loaned {
             None => self.try_loan(len).and_then(|step| match step {
@@ -85,13 +86,13 @@ impl End {
         step.map_err(|failure| failure.during(format_args!("sending {}", self.next_stamp(len))))
     }
 
-    /// Checks the message of an endpoint that has taken one without the suite looking on.
+    /// Checks the message of an endpoint whose take was called outside the suite.
     pub fn check_taken(&mut self) -> Result<(), Failure> {
         let message = self.endpoint.as_deref().expect("it is open").message();
         self.due_stamp(message).check(message)
     }
 
-    /// One attempt at getting room for the next message, filled when it is there.
+    /// Tries once to loan room for the next message, and fills it.
     pub fn try_loan(&mut self, len: usize) -> Result<Step, Failure> {
         self.progress.length(len);
         self.progress.phase(Phase::Loaning);
@@ -111,7 +112,7 @@ impl End {
         Ok(Step::Done)
     }
 
-    /// One attempt at handing the message on loan over.
+    /// Tries once to publish the message on loan.
     pub fn try_publish(&mut self) -> Result<Step, Failure> {
         self.progress.phase(Phase::Publishing);
         if self.raw().publish()? == Step::WouldBlock {
@@ -124,7 +125,7 @@ impl End {
         Ok(Step::Done)
     }
 
-    /// Sends the next message, however long it takes.
+    /// Sends the next message, without a time limit.
     pub fn send(&mut self, len: usize) -> Result<(), Failure> {
         while self.try_send(len)? == Step::WouldBlock {
             self.pause();
@@ -132,7 +133,7 @@ impl End {
         Ok(())
     }
 
-    /// One attempt at receiving the next message: its length, once it is there and right.
+    /// Tries once to receive the next message; returns its length if it has arrived and is correct.
     pub fn try_receive(&mut self) -> Result<Option<usize>, Failure> {
         let number = self.received;
         self.attempt_receive().map_err(|failure| {
@@ -140,7 +141,7 @@ impl End {
         })
     }
 
-    /// Receives the next message, however long it takes: its length.
+    /// Receives the next message, without a time limit; returns its length.
     pub fn receive(&mut self) -> Result<usize, Failure> {
         loop {
             if let Some(len) = self.try_receive()? {
@@ -150,7 +151,8 @@ impl End {
         }
     }
 
-    /// Receives the next message if it comes within `limit`. Only for ends that never sleep long.
+    /// Receives the next message if it arrives within `limit`. Only for endpoints that never sleep
+    /// long.
     pub fn receive_within(&mut self, limit: Duration) -> Result<Option<usize>, Failure> {
         let start = Instant::now();
         loop {
@@ -162,7 +164,7 @@ impl End {
         }
     }
 
-    /// Takes the next message, checks it and keeps it. Whether it was there.
+    /// Takes the next message, checks it and holds it; true if there was one.
     pub fn try_take(&mut self) -> Result<bool, Failure> {
         self.progress.phase(Phase::Taking);
         if self.raw().take()? == Step::WouldBlock {
@@ -179,7 +181,7 @@ impl End {
         Ok(true)
     }
 
-    /// Takes the next message, however long it takes, checks it and keeps it: its length.
+    /// Takes the next message, without a time limit, checks it and holds it; returns its length.
     pub fn take(&mut self) -> Result<usize, Failure> {
         while !self.try_take()? {
             self.pause();
@@ -187,7 +189,7 @@ impl End {
         Ok(self.held.map_or(0, |stamp| stamp.len))
     }
 
-    /// Checks that the message that was taken is still what it was.
+    /// Checks that the held message is unchanged.
     pub fn check_held(&self) -> Result<(), Failure> {
         let (Some(stamp), Some(endpoint)) = (self.held, &self.endpoint) else { return Ok(()) };
         stamp.check(endpoint.message()).map_err(|failure| {
@@ -195,7 +197,7 @@ impl End {
         })
     }
 
-    /// Gives the room of the message taken back.
+    /// Releases the taken message.
     pub fn release(&mut self) -> Result<(), Failure> {
         self.progress.phase(Phase::Releasing);
         self.raw().release()?;
@@ -204,7 +206,7 @@ impl End {
         Ok(())
     }
 
-    /// Lets other processes have the processor now and then while this one polls.
+    /// Yields the processor to other processes now and then while this one polls.
     pub fn pause(&mut self) {
         self.polls += 1;
         if self.nature.wait == Wait::Spin && self.polls.is_multiple_of(POLLS_PER_YIELD) {
@@ -226,7 +228,7 @@ impl End {
         Stamp { session, sender: side, sequence: self.sent, len }
     }
 
-    /// The message that is due. Where messages may be lost it is any that comes later.
+    /// The expected message. On an unreliable transport this is any later message.
     fn due_stamp(&self, message: &[u8]) -> Stamp {
         let Nature { session, from, reliable, .. } = self.nature;
         let due = Stamp { session, sender: from, sequence: self.received, len: message.len() };

@@ -1,25 +1,25 @@
-//! Why a check did not pass.
+//! The reason why a check failed.
 
 use std::fmt;
 
 use ipcmark_transport::Error;
 
-/// What was expected and what was seen instead, in one sentence.
+/// The expected and the observed behaviour, in one sentence.
 #[derive(Clone, Debug)]
 pub struct Failure(String);
 
 impl Failure {
-    /// A failure told in `sentence`.
+    /// A failure described by `sentence`.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }
 
-    /// What was expected, and what was seen instead.
+    /// The expected and the observed behaviour.
     pub fn expected(expected: impl fmt::Display, seen: impl fmt::Display) -> Self {
         Self(format!("expected {expected}; saw {seen}"))
     }
 
-    /// Puts what was being done before it.
+    /// Prepends the action during which it failed.
     #[must_use]
     pub fn during(self, what: impl fmt::Display) -> Self {
         Self(format!("{what}: {}", self.0))

@@ -1,48 +1,48 @@
-//! What a process holds: descriptors, mappings, threads. Opening and closing must not add to it.
+//! The resources of a process: descriptors, mappings, threads. Opening and closing must not add to them.
 
 use std::{collections::BTreeMap, fs, thread, time::Duration};
 
 use crate::{allocation::live_bytes, failure::Failure};
 
-/// What the process holds now.
+/// The current resources of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// What each open descriptor leads to.
+    /// The target of each open descriptor.
     descriptors: BTreeMap<u32, String>,
-    /// Mappings that are shared with somebody or have a name, by that name.
+    /// Mappings that are shared or have a name, counted by name.
     named: BTreeMap<String, usize>,
-    /// All other mappings. The allocator makes and drops some as it likes.
+    /// All other mappings. The allocator makes and removes some at any time.
     anonymous: usize,
     threads: usize,
-    /// Bytes that the program has allocated and not given back.
+    /// Bytes that the program has allocated and not freed.
     heap: i64,
 }
 
-/// What the system writes behind the name of a file that has none any more.
+/// The suffix that the system adds to the name of a removed file.
 const REMOVED: &str = "(deleted)";
 
-/// Growth of the heap that is no leak of a transport: the names of a thread, a longer buffer.
+/// Growth of the heap that is not a transport's leak: the names of a thread, a longer buffer.
 const HEAP_FORGIVEN: i64 = 1024;
 
-/// How often it is looked again, 10 ms apart, before something counts as left.
+/// The number of looks, 10 ms apart, before a resource counts as leaked.
 const LOOKS: u32 = 3000;
 
 impl Footprint {
-    /// Looks at this process.
+    /// Reads this process's resources.
     pub fn take() -> Result<Self, Failure> {
         let (named, anonymous) = mappings()?;
         let threads = fs::read_dir("/proc/self/task")?.count();
         let descriptors = descriptors()?;
-        // Last, so that what is kept here is in it.
+        // Read last, so that the allocations of this function are included.
         Ok(Self { descriptors, named, anonymous, threads, heap: live_bytes() })
     }
 
-    /// Checks that `rounds` times opening and closing since then left nothing behind. Where it is not all
-    /// `ours`, memory that nobody else can reach does not count: libraries keep what they may need
-    /// again. A thread that has been joined may still be on its way out, and a library may let go of a
-    /// mapping once a second only, and of its idle threads, with what they hold, after ten: it looks again for a while.
+    /// Checks that opening and closing `rounds` times since then leaked nothing. For code that is not all `ours`,
+    /// private memory does not count, because libraries keep what they may need again. A joined thread may still be
+    /// ending, and a library may release a mapping only once a second, and its idle threads with their resources only
+    /// after ten seconds, so it looks repeatedly.
     pub fn unchanged_after(&self, rounds: usize, ours: bool) -> Result<(), Failure> {
-        // First, before what is kept here adds to it.
+        // Read first, before the allocations of this function add to it.
         let grown = live_bytes() - self.heap;
         let mut outcome = self.compare(&Self::take()?, rounds, ours);
         for _ in 0..LOOKS {
@@ -90,12 +90,12 @@ fn left_after(rounds: usize, left: String) -> Failure {
         .during(format_args!("opening and closing {rounds} times"))
 }
 
-/// What each open descriptor of this process leads to.
+/// The target of each open descriptor of this process.
 pub fn descriptors() -> Result<BTreeMap<u32, String>, Failure> {
     let entries = fs::read_dir("/proc/self/fd")?;
     let links = entries.flatten().filter_map(|entry| {
         let fd = entry.file_name().to_str()?.parse().ok()?;
-        // The descriptor that reads the directory itself is gone by then or leads to it.
+        // The descriptor that reads the directory itself is closed by then, or its target is the directory.
         let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
         (!target.ends_with("/fd")).then_some((fd, target))
     });
@@ -117,7 +117,7 @@ fn mappings() -> Result<(BTreeMap<String, usize>, usize), Failure> {
     Ok((named, anonymous))
 }
 
-/// Whether the byte at `address` lies in memory that is shared with other processes.
+/// True if the byte at `address` lies in memory that is shared with other processes.
 pub fn is_shared(address: usize) -> Result<bool, Failure> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     Ok(maps

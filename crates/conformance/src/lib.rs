@@ -1,8 +1,8 @@
-//! One suite that every transport must pass, run for each of them by name.
+//! The suite that every transport must pass, run for each of them by name.
 //!
-//! It tests the points of the contract in `ipcmark_transport`: every check runs a leader and a
-//! follower in two processes of their own, started from the test's executable, and a watchdog ends
-//! what hangs. A crate that offers transports runs it with a test target that has `harness = false`:
+//! It tests the rules of the contract in `ipcmark_transport`: every check runs a leader and a
+//! follower in two separate processes, started from the test's executable, and a watchdog ends
+//! processes that hang. A crate that offers transports runs it in a test target with `harness = false`:
 //!
 //! ```no_run
 //! # fn transports(_: &mut ipcmark_conformance::Suites) -> Vec<ipcmark_conformance::Suite> { vec![] }
@@ -11,12 +11,12 @@
 //! }
 //! ```
 //!
-//! Each test is called `TRANSPORT/WAIT/CHECK`. `IPCMARK_CONFORM` asks for some by name, which must be there:
-//! `IPCMARK_CONFORM=shm-ring/spin cargo test -p ipcmark-conformance --test native`, or for a transport of
-//! whatever kind `make conformance NAME=shm-ring/spin`. What a transport cannot do is an ignored test that
-//! says why.
+//! The name of each test is `TRANSPORT/WAIT/CHECK`. `IPCMARK_CONFORM` selects tests by name; unknown names are
+//! an error: `IPCMARK_CONFORM=shm-ring/spin cargo test -p ipcmark-conformance --test native`, or for any kind of
+//! transport `make conformance NAME=shm-ring/spin`. A check that a transport cannot run is an ignored test with
+//! the reason.
 //!
-//! A test target runs in namespaces of its own, where the system allows them.
+//! A test target runs in its own namespaces, where the system allows them.
 
 mod allocation;
 mod check;
@@ -49,15 +49,13 @@ pub use failure::Failure;
 pub use suite::{Suite, Suites};
 use wanted::Wanted;
 
-/// How long a check may take before its processes are ended: far longer than any needs on a busy
-/// machine.
+/// The time limit of a check: far longer than any needs on a busy machine.
 pub const WATCHDOG: Duration = Duration::from_secs(180);
 
 /// A function that makes a [`Suite`] of every transport of a crate.
 pub type List = fn(&mut Suites) -> Vec<Suite>;
 
-/// The `main` of a test target: runs every check for every transport and wait of `list` that the
-/// command line asks for.
+/// The `main` of a test target: runs the checks that the command line selects, for every transport and wait of `list`.
 pub fn main(list: List) -> ExitCode {
     if let Some(code) = play_part(list) {
         return code;
@@ -72,8 +70,8 @@ pub fn main(list: List) -> ExitCode {
     }
 }
 
-/// Those of the command line. Libraries wait for one another most of the time, so that twice as many tests
-/// run at once as there are processors.
+/// The command line's arguments. Libraries mostly wait for one another, so twice as many tests run concurrently as
+/// there are processors.
 fn arguments() -> Arguments {
     let mut arguments = Arguments::from_args();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -81,7 +79,7 @@ fn arguments() -> Arguments {
     arguments
 }
 
-/// The tests that are asked for.
+/// The selected tests.
 fn wanted(suites: Vec<Suite>) -> Result<Vec<Trial>, String> {
     let (wanted, subjects) = (Wanted::from_env(), subjects(suites));
     wanted.check(subjects.iter().map(|subject| &subject.suite))?;
@@ -91,8 +89,8 @@ fn wanted(suites: Vec<Suite>) -> Result<Vec<Trial>, String> {
     Ok(trials)
 }
 
-/// Plays the part of a check if this process was started for one. A `main` of its own calls it
-/// before anything else, with the same list that the checks are run for.
+/// Runs a part of a check if this process was started for one. A custom `main` calls it before anything else, with the
+/// same list as the checks.
 pub fn play_part(list: List) -> Option<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let (first, words) = words.split_first()?;
@@ -104,9 +102,8 @@ pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Resul
     check.run(suite, wait, watchdog)
 }
 
-/// A transport and the right to use it: its tests run one after the other, for what the system
-/// gives to one user is little for some, and enough for one test. Those with fixed names share their
-/// turn, for families can share a library.
+/// A transport and a lock: its tests run one after the other, because some system limits per user are enough for one
+/// test only. Transports with fixed names share one lock, because families can share a library.
 struct Subject {
     suite: Suite,
     turn: Arc<Mutex<()>>,
@@ -125,7 +122,7 @@ fn subjects(suites: Vec<Suite>) -> Vec<Arc<Subject>> {
     suites.into_iter().map(subject).collect()
 }
 
-/// All tests, those of one transport far apart, so that threads seldom wait for each other.
+/// All tests; those of one transport are far apart, so that threads seldom wait for each other.
 fn trials(subjects: Vec<Arc<Subject>>) -> Vec<Trial> {
     let kinds = checks::ALL.iter().flat_map(|check| Wait::ALL.iter().map(|wait| (*check, *wait)));
     kinds

@@ -1,4 +1,4 @@
-//! The two processes of a check, seen from the test that starts, watches and ends them.
+//! The two processes of a check, from the side of the test that starts, watches and ends them.
 
 use std::{
     env, fs,
@@ -21,40 +21,40 @@ use nix::{
 
 use crate::{failure::Failure, part::Part, progress::Noted, stamp::Side};
 
-/// How long a process may go on after the other one failed.
+/// The time for which a process may continue after the other one failed.
 const GRACE: Duration = Duration::from_secs(3);
-/// The number of the signal that a check kills with.
+/// The signal number that a check kills with.
 const SIGKILL: i32 = Signal::SIGKILL as i32;
-/// How often the processes are looked at.
+/// The interval between looks at the processes.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Two processes at work.
+/// Two running processes.
 pub struct Pair {
     leader: Worker,
     follower: Worker,
     watchdog: Duration,
 }
 
-/// How both processes ended.
+/// The exits of both processes.
 pub struct Ended {
-    /// The leader's end.
+    /// The leader's exit.
     pub leader: Exit,
-    /// The follower's end.
+    /// The follower's exit.
     pub follower: Exit,
 }
 
-/// How one process ended.
+/// The exit of one process.
 pub struct Exit {
     side: Side,
     status: ExitStatus,
-    /// Where it hung, when the watchdog had to end it.
+    /// The place where it hung, if the watchdog had to end it.
     hung: Option<String>,
     noted: Noted,
-    /// What it wrote to standard error.
+    /// Its standard error.
     complaint: String,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub output: String,
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
     order: Instant,
 }
@@ -67,7 +67,7 @@ struct Worker {
 }
 
 impl Pair {
-    /// Starts the leader's and the follower's process of what `part` describes.
+    /// Starts the leader's and the follower's processes for `part`.
     pub fn start(part: &Part, watchdog: Duration) -> Result<Self, Failure> {
         let (one, other) = FrameSocket::pair()?;
         let leader = Worker::start(Part { side: Side::Leader, ..part.clone() }, one)?;
@@ -91,7 +91,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Waits until both have ended; ends them when they take too long.
+    /// Waits until both have ended; ends them if they take too long.
     pub fn wait(mut self) -> Result<Ended, Failure> {
         let start = Instant::now();
         while !self.have_ended() {
@@ -118,7 +118,7 @@ impl Pair {
 
     fn failed_long_ago(&mut self) -> bool {
         self.workers().into_iter().any(|worker| match worker.ended {
-            // A process that was killed was meant to be: what the other one does then is checked.
+            // A killed process was killed on purpose: the check tests the other one's reaction.
             Some((status, when)) => {
                 !status.success() && status.signal() != Some(SIGKILL) && when.elapsed() > GRACE
             }
@@ -160,11 +160,11 @@ impl Worker {
 
     fn kill(&mut self) {
         let group = Pid::from_raw(self.child.id() as i32);
-        // It may have ended by itself; then there is nobody to kill.
+        // It may have ended by itself, and then there is nothing to kill.
         let _ = killpg(group, Signal::SIGKILL);
     }
 
-    /// What the kernel says the process does: running, or where it sleeps.
+    /// The kernel's view of the process: running, or the place where it sleeps.
     fn kernel_state(&self) -> String {
         let directory = PathBuf::from(format!("/proc/{}", self.child.id()));
         let status = fs::read_to_string(directory.join("status")).unwrap_or_default();
@@ -192,7 +192,7 @@ impl Worker {
     }
 }
 
-/// A test that fails on its way leaves no process behind.
+/// A failing test leaves no process behind.
 impl Drop for Worker {
     fn drop(&mut self) {
         if !self.has_ended() {
@@ -211,16 +211,16 @@ impl Ended {
         }
     }
 
-    /// The numbers of both processes.
+    /// The process ids of both.
     pub fn pids(&self) -> [u32; 2] {
         [self.leader.pid, self.follower.pid]
     }
 
-    /// Checks that the processes of `sides` did their part to the end.
+    /// Checks that the processes of `sides` succeeded.
     pub fn passed(&self, sides: &[Side]) -> Result<(), Failure> {
         let mut failed: Vec<&Exit> =
             sides.iter().map(|side| self.of(*side)).filter(|exit| !exit.passed()).collect();
-        // What failed first is likely the cause of the rest.
+        // The first failure is likely the cause of the others.
         failed.sort_by_key(|exit| (exit.lost_its_peer(), exit.order));
         let told: Vec<String> = failed.iter().map(|exit| exit.describe()).collect();
         if told.is_empty() { Ok(()) } else { Err(Failure::new(told.join("\n  "))) }
@@ -228,22 +228,22 @@ impl Ended {
 }
 
 impl Exit {
-    /// Whether it did its part to the end.
+    /// True if it ran its part successfully.
     pub fn passed(&self) -> bool {
         self.hung.is_none() && self.status.success()
     }
 
-    /// Whether it was killed, by itself or from outside, and not because it hung.
+    /// True if it was killed, by itself or from outside, and not because it hung.
     pub fn was_killed(&self) -> bool {
         self.hung.is_none() && self.status.signal() == Some(SIGKILL)
     }
 
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub fn complaint(&self) -> &str {
         self.complaint.trim()
     }
 
-    /// Whether it failed only because the other one was gone.
+    /// True if it failed only because the other process was gone.
     fn lost_its_peer(&self) -> bool {
         self.complaint.contains("the other process closed its end")
     }

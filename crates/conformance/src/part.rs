@@ -1,4 +1,4 @@
-//! What a process of a check is told when it starts: its part, as words on its command line.
+//! The part of one process in a check, passed as words on its command line.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use ipcmark_transport::{SessionName, Wait};
 
 use crate::{failure::Failure, stamp::Side};
 
-/// The first word on the command line of a process that plays a part.
+/// The first word on the command line of a process that runs a part.
 pub const WORD: &str = "--ipcmark-conformance-part";
 
 /// The part of one process in a check.
@@ -14,24 +14,24 @@ pub const WORD: &str = "--ipcmark-conformance-part";
 pub struct Part {
     /// Name of the transport.
     pub transport: String,
-    /// How the end waits.
+    /// The wait of the endpoint.
     pub wait: Wait,
-    /// The name of what is checked.
+    /// The name of the check.
     pub check: String,
-    /// Which of the scenes of the check, from 0; most have one.
+    /// The scene of the check, from 0; most checks have one.
     pub scene: u32,
-    /// Which process it is.
+    /// The side of the process.
     pub side: Side,
     /// The session's name.
     pub name: SessionName,
     /// The sixteen bits in every message of the session.
     pub session: u16,
-    /// A directory of the test's own; the session's lies in it.
+    /// The test's own directory, which contains the session's.
     pub root: PathBuf,
 }
 
 impl Part {
-    /// The words for it.
+    /// Its words for the command line.
     pub fn words(&self) -> Vec<String> {
         vec![
             WORD.to_owned(),
@@ -72,12 +72,12 @@ impl Part {
         directory(&self.root, &self.name)
     }
 
-    /// The file in which this process notes where it stands.
+    /// The file in which this process records its progress.
     pub fn progress(&self) -> PathBuf {
         self.root.join(format!("{}-{}-{}.progress", self.name, self.scene, self.side))
     }
 
-    /// The file that takes what this process says: on its output (`out`) or its errors (`err`).
+    /// The file for this process's output (`out`) or errors (`err`).
     pub fn said(&self, stream: &str) -> PathBuf {
         self.root.join(format!("{}-{}-{}.{stream}", self.name, self.scene, self.side))
     }

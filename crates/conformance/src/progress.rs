@@ -1,4 +1,4 @@
-//! Where a process of a check stands, readable from outside when it hangs or is dead.
+//! The progress of a process of a check, readable from outside when it hangs or is dead.
 
 use std::{
     fs::{File, OpenOptions},
@@ -10,7 +10,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 
 use crate::failure::Failure;
 
-/// What a process is doing.
+/// The current action of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Phase {
@@ -18,17 +18,17 @@ pub enum Phase {
     Starting,
     /// Opens its end.
     Opening,
-    /// Gets room for a message, or has tried to and found none.
+    /// Loans room for a message, or has just tried to without success.
     Loaning,
-    /// Hands a message over, or has tried to and could not.
+    /// Publishes a message, or has just tried to without success.
     Publishing,
-    /// Receives a message, or has looked and found none.
+    /// Takes a message, or has just found none.
     Taking,
-    /// Gives the room of a message back.
+    /// Releases a message.
     Releasing,
-    /// Drops its end.
+    /// Drops its endpoint.
     Closing,
-    /// Waits for the other process at an agreed point.
+    /// Waits for the other process at a meeting point.
     Meeting,
     /// None of these.
     Between,
@@ -46,15 +46,15 @@ const PHASES: [&str; 9] = [
     "between two calls",
 ];
 
-/// Phase, messages sent, messages received, length of the last one, payload of the end.
+/// Phase, messages sent, messages received, length of the last one, payload of the endpoint.
 const FIELDS: usize = 5;
 
-/// A page of numbers, shared with the file it lies in.
+/// A page of numbers, shared with a file.
 #[derive(Clone, Copy)]
 pub struct Progress(&'static [AtomicU64; FIELDS]);
 
 impl Progress {
-    /// Makes the file and maps it for the rest of the process.
+    /// Makes the file and maps it for the lifetime of the process.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -65,30 +65,30 @@ impl Progress {
     fn map(file: &File) -> Result<Self, Failure> {
         let len = const { std::num::NonZeroUsize::new(size_of::<[AtomicU64; FIELDS]>()).unwrap() };
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a new mapping of a whole file, where nothing else is.
+        // SAFETY: a new mapping of a whole file, at an address that the kernel chooses.
         let page = unsafe { mmap(None, len, access, MapFlags::MAP_SHARED, file, 0) }
             .map_err(|errno| Failure::new(format!("cannot map the progress file: {errno}")))?;
-        // SAFETY: the page holds that many zeroed, aligned numbers and is never unmapped.
+        // SAFETY: the page contains that many zeroed, aligned numbers and is never unmapped.
         Ok(Self(unsafe { page.cast().as_ref() }))
     }
 
-    /// Notes what begins now.
+    /// Records the action that begins now.
     pub fn phase(self, phase: Phase) {
         self.0[0].store(phase as u64, Ordering::Relaxed);
     }
 
-    /// Notes how many messages were sent and received.
+    /// Records the numbers of sent and received messages.
     pub fn counts(self, sent: u32, received: u32) {
         self.0[1].store(sent.into(), Ordering::Relaxed);
         self.0[2].store(received.into(), Ordering::Relaxed);
     }
 
-    /// Notes the length of the message that is under way.
+    /// Records the length of the current message.
     pub fn length(self, len: usize) {
         self.0[3].store(len as u64, Ordering::Relaxed);
     }
 
-    /// Notes the payload that an end is opened with.
+    /// Records the payload that an endpoint is opened with.
     pub fn payload(self, payload: usize) {
         self.0[4].store(payload as u64, Ordering::Relaxed);
         self.counts(0, 0);
@@ -96,12 +96,12 @@ impl Progress {
     }
 }
 
-/// What a process of a check last noted, read from outside.
+/// The last recorded progress of a process, read from outside.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noted([u64; FIELDS]);
 
 impl Noted {
-    /// Reads the file; all zero while the process has not made it.
+    /// Reads the file; all zero before the process has made it.
     pub fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).unwrap_or_default();
         let mut fields = [0; FIELDS];
@@ -111,7 +111,7 @@ impl Noted {
         Self(fields)
     }
 
-    /// How many messages it received.
+    /// The number of messages that it received.
     pub fn received(self) -> u64 {
         self.0[2]
     }

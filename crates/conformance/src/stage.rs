@@ -1,4 +1,5 @@
-//! What a process of a check has at hand: the transport, the other process, and traffic between.
+//! The context of a check's process: the transport, the other process, and the traffic between
+//! them.
 
 use std::{collections::BTreeMap, os::fd::AsFd, time::Duration};
 
@@ -18,13 +19,13 @@ use crate::{
     suite::Suite,
 };
 
-/// The payloads that ends are opened with, where the transport carries them.
+/// The payloads for opening endpoints, as far as the transport carries them.
 const PAYLOADS: [usize; 7] = [16, 17, 64, 4096, 65_536, 1 << 20, MAX_PAYLOAD];
 
-/// How long an answer of an unreliable transport is waited for before it counts as lost.
+/// The time limit for an answer of an unreliable transport before it counts as lost.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How often a message of an unreliable transport is sent until one of them comes back.
+/// The number of attempts to send a message of an unreliable transport until one comes back.
 const ATTEMPTS: u32 = 400;
 
 /// One process's view of a check.
@@ -33,12 +34,12 @@ pub struct Stage<'a> {
     part: &'a Part,
     rendezvous: SocketRendezvous,
     progress: Progress,
-    /// What this process has allocated to hear the other one.
+    /// The number of allocations by this process while receiving from the other one.
     allocated: u64,
 }
 
 impl<'a> Stage<'a> {
-    /// The process that plays `part`, with the other one at the end of `rendezvous`.
+    /// The process that runs `part`; `rendezvous` connects it to the other one.
     pub fn new(
         suite: &'a Suite,
         part: &'a Part,
@@ -53,22 +54,22 @@ impl<'a> Stage<'a> {
         self.suite
     }
 
-    /// What this process is told to do.
+    /// The part of this process.
     pub fn part(&self) -> &'a Part {
         self.part
     }
 
-    /// What the transport says it can do.
+    /// The transport's capabilities.
     pub fn capabilities(&self) -> &'a Capabilities {
         &self.suite.definition().capabilities
     }
 
-    /// Whether messages stay in the process that published them.
+    /// True if messages stay in the process that published them.
     pub fn is_alone(&self) -> bool {
         self.capabilities().span == Span::None
     }
 
-    /// Whether this process speaks first. Where no message leaves a process, each speaks to itself.
+    /// True if this process sends first. Where messages stay in the process, each sends to itself.
     pub fn speaks_first(&self) -> bool {
         self.part.side == Side::Leader || self.is_alone()
     }
@@ -84,7 +85,7 @@ impl<'a> Stage<'a> {
         payload.min(self.capabilities().max_payload)
     }
 
-    /// What an end is opened with.
+    /// The settings for opening an endpoint.
     fn settings(&self, payload: usize) -> Settings {
         Settings {
             role: match self.part.side {
@@ -101,14 +102,14 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Opens this process's end.
+    /// Opens this process's endpoint.
     pub fn open(&mut self, payload: usize) -> Result<End, Failure> {
         let settings = self.begin(payload);
         let opened = self.suite.open(&settings, &mut self.rendezvous);
         self.opened(payload, opened)
     }
 
-    /// Opens and closes this process's end, with something of the check's own before the rendezvous.
+    /// Opens and closes this process's endpoint with a wrapped rendezvous.
     pub fn open_and_close_through<'s, R: Rendezvous + 's>(
         &'s mut self,
         payload: usize,
@@ -140,8 +141,8 @@ impl<'a> Stage<'a> {
         Ok(End::new(endpoint, self.nature(), self.progress))
     }
 
-    /// Waits until the other process has come to the same `place`. A frame that a transport left
-    /// unread is found here.
+    /// Waits until the other process has reached the same `place`. Also detects a frame that a
+    /// transport left unread.
     pub fn meet(&mut self, place: &str) -> Result<(), Failure> {
         self.progress.phase(Phase::Meeting);
         self.rendezvous.send(0, place.as_bytes(), &[])?;
@@ -156,17 +157,18 @@ impl<'a> Stage<'a> {
         ))
     }
 
-    /// Tells the other process a number.
+    /// Sends a number to the other process.
     pub fn tell(&mut self, number: u32) -> Result<(), Failure> {
         Ok(self.rendezvous.send(0, &number.to_ne_bytes(), &[])?)
     }
 
-    /// How often this process has allocated, but for what the suite needed to hear the other one.
+    /// The number of allocations by this process, except those of the suite for receiving from the
+    /// other one.
     pub fn allocations(&self) -> u64 {
         allocation::count() - self.allocated
     }
 
-    /// Waits for the number that the other process tells.
+    /// Waits for a number from the other process.
     pub fn hear(&mut self) -> Result<u32, Failure> {
         let before = allocation::count();
         let number = self.receive_number();
@@ -184,7 +186,7 @@ impl<'a> Stage<'a> {
         Ok(u32::from_ne_bytes(bytes))
     }
 
-    /// Whether the other process has told something, or is gone.
+    /// True if the other process has sent something, or is gone.
     pub fn hears_something(&self) -> Result<bool, Failure> {
         let socket = self.rendezvous.socket(0);
         let mut ready = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
@@ -200,7 +202,7 @@ impl<'a> Stage<'a> {
         self.progress.phase(Phase::Between);
     }
 
-    /// Sends one message of each length to and fro. Both processes call it at the same time.
+    /// Sends one message of each length and back. Both processes call it at the same time.
     pub fn echo(&mut self, end: &mut End, lengths: &[usize]) -> Result<(), Failure> {
         match (self.speaks_first(), self.capabilities().reliable) {
             (true, true) => lengths.iter().try_for_each(|len| round_trip(end, *len)),
@@ -208,7 +210,7 @@ impl<'a> Stage<'a> {
             (true, false) => {
                 lengths.iter().try_for_each(|len| round_trip_with_losses(end, *len))?;
                 self.tell(0)?;
-                // Until the reflector has stopped it would take the messages that come after.
+                // A reflector that is still running would take the following messages.
                 self.hear().map(drop)
             }
             (false, false) => self.reflect_until_told(end),
@@ -260,8 +262,8 @@ fn round_trip_with_losses(end: &mut End, len: usize) -> Result<(), Failure> {
     ))
 }
 
-/// Sends the next message. Answers that come meanwhile are late ones: they belong to messages that
-/// were given up for lost, and may fill the queue.
+/// Sends the next message. Answers that arrive meanwhile are late: they belong to messages that
+/// counted as lost, and may fill the queue.
 fn send_and_discard(end: &mut End, len: usize) -> Result<(), Failure> {
     while end.try_send(len)? == Step::WouldBlock {
         let _ = end.try_receive()?;

@@ -1,21 +1,21 @@
-//! What the messages of a check look like: every byte follows from session, sender, sequence number
-//! and length, so that a receiver knows each of them without having been told.
+//! The content of a check's messages: every byte depends on session, sender, sequence number and
+//! length, so a receiver knows the expected content.
 
 use std::fmt;
 
 use crate::failure::Failure;
 
-/// Which of the two processes.
+/// One of the two processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one that speaks first.
+    /// The process that sends first.
     Leader,
-    /// The one that answers.
+    /// The process that answers.
     Follower,
 }
 
 impl Side {
-    /// The word for it.
+    /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Side::Leader => "leader",
@@ -23,7 +23,7 @@ impl Side {
         }
     }
 
-    /// The other one.
+    /// The other side.
     pub fn other(self) -> Self {
         match self {
             Side::Leader => Side::Follower,
@@ -38,24 +38,24 @@ impl fmt::Display for Side {
     }
 }
 
-/// What one message says about itself in its first sixteen bytes, and what the rest is made from.
+/// The fields in the first sixteen bytes of a message, which also determine the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Which session it belongs to.
+    /// Its session.
     pub session: u16,
-    /// Who published it.
+    /// Its sender.
     pub sender: Side,
-    /// Its number among the messages of its sender, from 0.
+    /// Its sequence number among the messages of its sender, from 0.
     pub sequence: u32,
     /// Its length in bytes.
     pub len: usize,
 }
 
-/// The sixteen bits of a head that are the same in each: the letters `ip`.
+/// Sixteen constant bits in every head: the letters `ip`.
 const MARK: u64 = 0x6970;
 
 impl Stamp {
-    /// Writes the message into `room`, which is as long as the message.
+    /// Writes the message into `room`, which has the message's length.
     pub fn fill(self, room: &mut [u8]) {
         let mut words = room.chunks_exact_mut(8);
         let mut index = 0;
@@ -67,7 +67,7 @@ impl Stamp {
         rest.copy_from_slice(&self.word(index)[..rest.len()]);
     }
 
-    /// Checks that `message` is the one of this stamp, byte by byte.
+    /// Checks that `message` is the one with this stamp, byte by byte.
     pub fn check(self, message: &[u8]) -> Result<(), Failure> {
         if message.len() == self.len && self.first_difference(message).is_none() {
             return Ok(());
@@ -75,7 +75,7 @@ impl Stamp {
         Err(self.explain(message))
     }
 
-    /// What the head of `message` says, if it is the head of a message of the suite.
+    /// Reads the head of `message`, if it is a message of the suite.
     pub fn read(message: &[u8]) -> Option<Self> {
         let (head, rest) = message.split_first_chunk::<8>()?;
         let head = u64::from_ne_bytes(*head);
@@ -97,7 +97,7 @@ impl Stamp {
             | u64::from(self.sequence)
     }
 
-    /// The eight bytes at `index`: the head, then the length, then numbers that depend on all.
+    /// The eight bytes at `index`: the head, then the length, then numbers that depend on both.
     fn word(self, index: u64) -> [u8; 8] {
         let head = self.head();
         let word = match index {
@@ -164,7 +164,7 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// Spreads a number over all 64 bits.
+/// Distributes a number over all 64 bits.
 pub fn mix(number: u64) -> u64 {
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

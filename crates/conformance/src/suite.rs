@@ -1,4 +1,4 @@
-//! The transports under test, each as something that can be run.
+//! The transports under test, in a form that the suite can run.
 
 use ipcmark_machine::leftovers;
 use ipcmark_transport::{
@@ -9,7 +9,7 @@ use ipcmark_transport::{
 /// One transport under test.
 pub struct Suite(Box<dyn Subject>);
 
-/// Makes a [`Suite`] of every transport of a list.
+/// Makes a [`Suite`] for every transport of a list.
 pub struct Suites;
 
 impl Collect for Suites {
@@ -21,17 +21,17 @@ impl Collect for Suites {
 }
 
 impl Suite {
-    /// What the transport says about itself.
+    /// The transport's description of itself.
     pub fn definition(&self) -> &Definition {
         self.0.definition()
     }
 
-    /// Whether it can run here.
+    /// Its availability on this machine.
     pub fn probe(&self) -> Availability {
         self.0.probe()
     }
 
-    /// Opens one end.
+    /// Opens one endpoint.
     pub(crate) fn open(
         &self,
         settings: &Settings,
@@ -40,7 +40,7 @@ impl Suite {
         self.0.open(settings, peers)
     }
 
-    /// Removes what a killed session left, as the engine does.
+    /// Removes the leftovers of a killed session, as the engine does.
     pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
         let mut outcome = leftovers::remove(&self.0.leftovers(name)?);
         outcome.extend(leftovers::remove_named(name));
@@ -48,8 +48,8 @@ impl Suite {
     }
 }
 
-/// A transport whose type has been forgotten: nothing is timed here, and each check is compiled once
-/// instead of once a transport.
+/// A type-erased transport: nothing is timed here, and each check is compiled once instead of once
+/// per transport.
 trait Subject: Send + Sync {
     fn definition(&self) -> &Definition;
     fn probe(&self) -> Availability;
@@ -83,7 +83,8 @@ impl<T: Transport> Subject for T {
     }
 }
 
-/// Whether there is no library behind it: what a library keeps, allocates and prints is its own.
+/// True if it has no library behind it: a library's own memory, allocations and output are not
+/// checked.
 pub(crate) fn is_all_ours(definition: &Definition) -> bool {
     definition.family == "os"
 }

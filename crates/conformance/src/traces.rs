@@ -1,4 +1,5 @@
-//! What a session has in the tables of the system: files, queues, segments. After it, nothing.
+//! The objects of a session in the system: files, queues, segments. After the session, none may be
+//! left.
 
 use std::{fs, path::Path};
 
@@ -10,11 +11,11 @@ use nix::{
 
 use crate::{failure::Failure, footprint::descriptors};
 
-/// Where names that start with the session's are looked for.
+/// The directories that are searched for names that contain the session's.
 const PLACES: [&str; 3] = ["/dev/shm", "/dev/mqueue", "/tmp"];
 
-/// The names that the session `name` has in the file system and, where the queues of the system are
-/// not mounted, among what this process has open.
+/// The names of the session `name` in the file system and, where mqueue is not mounted, among the
+/// open descriptors of this process.
 pub fn names(name: &str, directory: &Path) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for place in PLACES {
@@ -25,7 +26,7 @@ pub fn names(name: &str, directory: &Path) -> Result<Vec<String>, Failure> {
     Ok(found)
 }
 
-/// The names of message queues of the session `name` that this process has open, unlinked or not.
+/// The names of message queues of the session `name` that this process has open, even if unlinked.
 pub fn queues(name: &str) -> Result<Vec<String>, Failure> {
     let targets = descriptors()?.into_values().filter(|target| {
         target.rfind('/') == Some(0) && target.contains(name) && !target.starts_with("/memfd:")
@@ -33,7 +34,7 @@ pub fn queues(name: &str) -> Result<Vec<String>, Failure> {
     Ok(targets.map(|target| target.trim_end_matches(" (deleted)").to_owned()).collect())
 }
 
-/// Whether a descriptor with this link leads to something of the session that still has its name.
+/// True if a descriptor with this link points to an object of the session that still has its name.
 fn is_name(target: &str, name: &str) -> bool {
     target.starts_with('/')
         && target.rfind('/') == Some(0)
@@ -46,22 +47,22 @@ fn entries(directory: &Path) -> impl Iterator<Item = String> {
     entries.map(|entry| entry.path().to_string_lossy().into_owned())
 }
 
-/// The tables of System V IPC, with the columns that tell which process made or last used an object.
+/// The tables of System V IPC, with the columns for the processes that made or last used an object.
 const TABLES: [(&str, &[&str]); 3] =
     [("shm", &["cpid", "lpid"]), ("msg", &["lspid", "lrpid"]), ("sem", &[])];
 
-/// Whose objects of System V IPC and message queues a check can see.
+/// The System V IPC objects and message queues visible to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Horizon {
-    /// Only its own: the thread is in an IPC namespace that is new.
+    /// Only its own: the thread is in a new IPC namespace.
     Own,
-    /// Everybody's: those of a check are known by the numbers of its processes.
+    /// Everybody's: a check's own objects are recognised by the ids of its processes.
     Everybody,
 }
 
 impl Horizon {
-    /// Puts this thread, and what it starts from now on, into an IPC namespace of its own where the
-    /// system allows it.
+    /// Moves this thread, and the processes that it starts from now on, into a new IPC namespace
+    /// where the system allows it.
     pub fn narrow() -> Self {
         match unshare(CloneFlags::CLONE_NEWIPC) {
             Ok(()) => Horizon::Own,
@@ -69,11 +70,11 @@ impl Horizon {
         }
     }
 
-    /// The objects of System V IPC that the processes `pids` left.
+    /// The System V IPC objects left by the processes `pids`.
     pub fn system_v(self, pids: &[u32]) -> Vec<String> {
         let mut found = Vec::new();
         for (table, columns) in TABLES {
-            // The thread's own view: the namespace is not that of the whole process.
+            // The thread's own view: the rest of the process is in another namespace.
             let path = format!("/proc/sysvipc/{table}");
             let rows = rows(&fs::read_to_string(path).unwrap_or_default(), columns);
             let ours = |row: &Row| row.pids.iter().any(|pid| pids.contains(pid));
@@ -84,7 +85,7 @@ impl Horizon {
     }
 }
 
-/// Those of the message queues `names` that can still be opened.
+/// The message queues among `names` that can still be opened.
 pub fn queues_left(names: &[String]) -> Vec<String> {
     let there =
         |name: &&String| mq_open(name.as_str(), MQ_OFlag::O_RDONLY, Mode::empty(), None).is_ok();
@@ -93,9 +94,9 @@ pub fn queues_left(names: &[String]) -> Vec<String> {
 
 /// One object in a table.
 struct Row {
-    /// Key and number.
+    /// Key and id.
     id: String,
-    /// The processes that had to do with it.
+    /// The processes that made or last used it.
     pids: Vec<u32>,
 }
 

@@ -1,19 +1,19 @@
-//! What is asked for by name: it must be there, or a run that tests nothing would look like one that passed.
+//! Tests selected by name: they must exist, or a run that tests nothing would look like a pass.
 
 use ipcmark_transport::Availability;
 use libtest_mimic::Trial;
 
 use crate::suite::Suite;
 
-/// The variable that names what to run: `TRANSPORT`, `TRANSPORT/WAIT` or `TRANSPORT/WAIT/CHECK`, several
-/// parted by commas. Without it everything runs.
+/// The variable that selects the tests: `TRANSPORT`, `TRANSPORT/WAIT` or `TRANSPORT/WAIT/CHECK`, separated by commas.
+/// Without it everything runs.
 const VARIABLE: &str = "IPCMARK_CONFORM";
 
-/// What is asked for by name.
+/// The names of the selected tests.
 pub struct Wanted(Vec<String>);
 
 impl Wanted {
-    /// What the environment asks for.
+    /// The selection in the environment.
     pub fn from_env() -> Self {
         Self::parse(&std::env::var(VARIABLE).unwrap_or_default())
     }
@@ -23,17 +23,17 @@ impl Wanted {
         Self(names.map(str::to_owned).collect())
     }
 
-    /// Whether the test of this name is to run.
+    /// True if the test of this name is selected.
     pub fn includes(&self, test: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|name| covers(name, test))
     }
 
-    /// Checks that the transport of every name is there and can run here.
+    /// Checks that the transport of every name exists and can run here.
     pub fn check<'s>(&self, suites: impl Iterator<Item = &'s Suite> + Clone) -> Result<(), String> {
         self.0.iter().try_for_each(|name| available(name, suites.clone()))
     }
 
-    /// Checks that every name has tests.
+    /// Checks that every name matches a test.
     pub fn are_among(&self, trials: &[Trial]) -> Result<(), String> {
         let has_none = |name: &&String| !trials.iter().any(|trial| covers(name, trial.name()));
         match self.0.iter().find(has_none) {
@@ -63,7 +63,7 @@ fn available<'s>(
     }
 }
 
-/// Whether the test is the one of this name or one of its parts.
+/// True if the test has this name, or the name is a prefix of whole parts.
 fn covers(name: &str, test: &str) -> bool {
     test.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

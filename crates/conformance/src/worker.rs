@@ -1,4 +1,4 @@
-//! A process of a check: a fresh start of the test's own executable that plays one part.
+//! A process of a check: a new process of the test's own executable that runs one part.
 
 use std::{fs::File, io, os::fd::AsFd, process::ExitCode, time::Duration};
 
@@ -17,10 +17,10 @@ use crate::{
     suite::Suite,
 };
 
-/// Far longer than the watchdog lets a check live: it is the watchdog that ends what hangs.
+/// Far longer than the watchdog's limit: the watchdog ends processes that hang.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Plays the part that `words` tell, and says on standard error what went wrong.
+/// Runs the part described by `words`, and reports a failure on standard error.
 pub fn play(suites: &[Suite], words: &[String]) -> ExitCode {
     match try_play(suites, words) {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,7 +32,7 @@ pub fn play(suites: &[Suite], words: &[String]) -> ExitCode {
 }
 
 fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
-    // Whatever ends the test ends its processes.
+    // The kernel kills this process when the test ends for any reason.
     set_pdeathsig(Signal::SIGKILL).map_err(|errno| Failure::new(errno.desc()))?;
     let part = Part::read(words)?;
     let suite = suites
@@ -46,8 +46,8 @@ fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
     (check.play)(&mut Stage::new(suite, &part, rendezvous()?, progress))
 }
 
-/// The socket to the other process comes as standard input; it is moved away from there, so that
-/// nothing this process starts holds it open.
+/// The socket to the other process is standard input; it is moved to another descriptor, so that no
+/// process started from here keeps it open.
 fn rendezvous() -> Result<SocketRendezvous, Failure> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     dup2_stdin(File::open("/dev/null")?).map_err(|errno| Failure::new(errno.desc()))?;

@@ -1,5 +1,5 @@
-//! The suite itself under test: transports that are wrong on purpose must fail in the check that is
-//! there for it, with words that name what went wrong; those that are right must pass all of it.
+//! Tests of the suite itself: transports with a deliberate fault must fail in the corresponding
+//! check, with a message that names the fault; correct transports must pass all checks.
 
 use std::{
     env,
@@ -12,16 +12,16 @@ use ipcmark_faulty::{Act, Fault, Faulty, Ill, Moment, Side, Which};
 use ipcmark_transport::{Collect, Wait};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// How long a transport that hangs may do so.
+/// The watchdog's limit for a transport that hangs.
 const SHORT: Duration = Duration::from_secs(15);
 
-/// So many at once, for those that hang only wait.
+/// The number of concurrent tests; hanging ones only wait.
 const AT_ONCE: usize = 8;
 
-/// Set where this executable is to run the suite as any other test target does.
+/// Set if this executable must run the suite like any other test target.
 const INNER: &str = "IPCMARK_TEST_INNER";
 
-/// One message in so many is treated badly.
+/// The fault hits one message in 15.
 const NOW_AND_THEN: Which = Which::Every(15);
 
 /// Name, fault.
@@ -31,7 +31,7 @@ const RIGHT: [(&str, Fault); 3] = [
     ("plain-unreliable", Fault::Unreliable(Side::Both, Ill::Lost, NOW_AND_THEN)),
 ];
 
-/// Not there at all.
+/// A transport that is unavailable.
 const ABSENT: &str = "absent";
 
 const fn message(ill: Ill, which: Which) -> Fault {
@@ -42,7 +42,7 @@ const fn process(moment: Moment, act: Act) -> Fault {
     Fault::Process(Side::Both, moment, act)
 }
 
-/// Name, fault, the check that finds it, what it says, how long it takes at most.
+/// Name, fault, wait, the check that finds it, its message, its time limit.
 #[rustfmt::skip]
 const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
     use ipcmark_conformance::checks::*;
@@ -109,7 +109,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// One test a way to ask for tests by name: what is not there is an error.
+/// One test per way to select tests by name: an unknown name is an error.
 fn asked_for() -> impl Iterator<Item = Trial> {
     [
         ("nobody", false, "there is no transport 'nobody' here; there are plain,"),
@@ -131,7 +131,7 @@ fn asked_for() -> impl Iterator<Item = Trial> {
     .into_iter()
 }
 
-/// One test a fault: it must be found.
+/// One test per fault, which must be found.
 fn wrong_ones() -> impl Iterator<Item = Trial> {
     WRONG.iter().map(|(name, fault, wait, check, words, watchdog)| {
         Trial::test(format!("{name}/{wait}/{}", check.name), move || {
@@ -151,7 +151,7 @@ fn names_it(failure: &str, transport: &str, words: &str) -> Result<(), Failed> {
     Err(Failed::from(format!("expected the failure to say '{words}'; it says: {failure}")))
 }
 
-/// One test a check: transports that are right pass.
+/// One test per check: correct transports pass.
 fn right_ones() -> impl Iterator<Item = Trial> {
     RIGHT.iter().flat_map(|(name, fault)| {
         let waits = Suites.item(faulty(name, *fault)).definition().capabilities.waits.clone();

@@ -1,4 +1,4 @@
-//! The suite, run for every transport of the operating system.
+//! The conformance suite for every transport of the operating system.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The suite, run for the transport of docs/adding-a-transport.md.
+//! The conformance suite for the transport of docs/adding-a-transport.md.
 
 use std::process::ExitCode;
 

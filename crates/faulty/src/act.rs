@@ -1,4 +1,4 @@
-//! What a process does that goes wrong.
+//! The faulty actions of a process.
 
 use std::{
     fs::{self, File},
@@ -19,7 +19,7 @@ use nix::{
 use crate::fault::Act;
 
 impl Act {
-    /// Does it, in the process that calls, in the session of this name and directory.
+    /// Performs the action in the calling process, in the session of this name and directory.
     pub fn perform(self, name: &str, directory: &Path) -> Result<(), Error> {
         match self {
             Act::Fail => return Err(Error::new("wind", "the clockwork", "the key is missing")),
@@ -58,7 +58,7 @@ impl Act {
 }
 
 fn chatter(number: u64) {
-    // The reader may be gone: that is no reason to panic.
+    // A missing reader is no reason to panic.
     let _ = writeln!(io::stdout(), "line {number} to standard output");
     let _ = writeln!(io::stderr(), "line {number} to standard error");
 }
@@ -70,15 +70,15 @@ fn hang() -> ! {
 }
 
 fn send_self(signal: i32) {
-    // SAFETY: puts the default action back, where the standard library has one of its own, and
-    // sends a signal to this very process.
+    // SAFETY: restores the default action, which the standard library may have replaced, and sends
+    // a signal to this process.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
 }
 
-/// Makes a file, a queue and a directory under names that start with the session's.
+/// Makes a file, a directory and a message queue under names that start with the session's.
 fn litter(name: &str, directory: &Path) -> io::Result<()> {
     fs::write(format!("/dev/shm/{name}-left"), name)?;
     fs::create_dir(format!("/tmp/{name}-left"))?;

@@ -1,58 +1,58 @@
-//! What can be wrong with a transport.
+//! The possible faults of a transport.
 
 use ipcmark_transport::Role;
 
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// Nothing, and it says that its ends take turns.
+    /// No fault, and it declares that its endpoints alternate.
     TakesTurns,
-    /// Something happens to messages that are published.
+    /// A message that is published is mistreated.
     Message(Side, Ill, Which),
-    /// As [`Fault::Message`], and the transport says that it is unreliable.
+    /// The same as [`Fault::Message`], and the transport declares that it is unreliable.
     Unreliable(Side, Ill, Which),
-    /// A process does something at some moment.
+    /// A process acts at some moment.
     Process(Side, Moment, Act),
     /// Both directions are one queue.
     OneQueue,
     /// All sessions share their queues.
     SharedBySessions,
-    /// What does not go into a full queue is thrown away.
+    /// Messages that do not fit into a full queue are dropped.
     DropsWhenFull,
     /// A full queue is an error.
     FailsWhenFull,
-    /// Nothing ever arrives.
+    /// No message ever arrives.
     NeverDelivers,
-    /// A file appears in `/dev/shm` when an end opens, and stays.
+    /// Opening an endpoint creates a file in `/dev/shm` that is never removed.
     LeavesAFile,
-    /// A file is in `/dev/shm` as long as an end is open.
+    /// A file exists in `/dev/shm` while an endpoint is open.
     NeedsAFile,
-    /// The buffers are touched for the first time while messages flow.
+    /// The buffers are first touched while messages flow.
     UntouchedBuffers,
-    /// It says that it has loans, and copies.
+    /// It declares loans, but copies.
     ClaimsLoans,
-    /// It says that it is unreliable, and sleeps for what never comes.
+    /// It declares that it is unreliable, but sleeps forever for lost messages.
     ClaimsToWake,
-    /// Its name is not one.
+    /// Its name is invalid.
     Misnamed,
     /// It cannot run on this machine.
     Absent,
 }
 
-/// One of the two ends, or both.
+/// One of the two endpoints, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The leader's.
+    /// The leader's endpoint.
     Leader,
-    /// The follower's.
+    /// The follower's endpoint.
     Follower,
-    /// Either of them.
+    /// Either endpoint.
     Both,
 }
 
-/// What happens to a message.
+/// The mistreatment of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ill {
     /// Its last byte changes.
@@ -69,47 +69,47 @@ pub enum Ill {
     RoundedUp,
     /// It is sent a quarter of a second late.
     Late,
-    /// It is written over the message that is taken.
+    /// It overwrites the message that is taken.
     Overwriting,
     /// Memory is allocated for it.
     Allocating,
 }
 
-/// To which messages it happens.
+/// The messages that are mistreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// To the one with this number, counted from 1 on each side.
+    /// The message with this number, counted from 1 on each side.
     At(u32),
-    /// From this one on.
+    /// All messages from this number on.
     From(u32),
-    /// To one in so many.
+    /// One message in this many.
     Every(u32),
-    /// To those with more bytes.
+    /// Messages with more bytes than this.
     Longer(usize),
-    /// To those with one of these flags in their heads.
+    /// Messages with one of these flags in their heads.
     Flagged(u32),
 }
 
-/// When a process does something.
+/// The moment at which a process acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// While its end opens.
+    /// While its endpoint opens.
     Open,
     /// While it takes the message with this number.
     Take(u32),
     /// While it publishes the message with this number.
     Publish(u32),
-    /// While it publishes or takes the first message after so many with this flag in their heads.
+    /// While it publishes or takes the first message after this many with this flag in their heads.
     After(u32, u32),
-    /// While it sleeps, once the last of so many messages with this flag has been answered.
+    /// While it sleeps, after the last of this many messages with this flag has been answered.
     Asleep(u32, u32),
-    /// When its end is dropped.
+    /// When its endpoint is dropped.
     Drop,
-    /// When its end is dropped and the other one is gone.
+    /// When its endpoint is dropped and the other one is gone.
     DropAlone,
 }
 
-/// What a process does.
+/// The action of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Reports an error.
@@ -118,32 +118,32 @@ pub enum Act {
     Panic,
     /// Exits.
     Exit,
-    /// Is sent this signal.
+    /// Receives this signal.
     Signal(i32),
-    /// Does nothing more.
+    /// Hangs.
     Hang,
     /// Writes a line.
     Print,
     /// Writes a hundred thousand lines to both streams and exits.
     Chatter,
-    /// Writes from a second thread without end.
+    /// Writes endlessly from a second thread.
     ChatterOn,
-    /// Writes without end and does nothing else.
+    /// Writes endlessly and does nothing else.
     ChatterAndHang,
-    /// Starts a process of its own that would live for long.
+    /// Starts a long-lived process.
     Start,
-    /// Makes names wherever names can be made, and is killed.
+    /// Creates objects under names of every kind, and is killed.
     Litter,
     /// Leaves a descriptor open.
     LeakDescriptor,
-    /// Leaves a thread at work.
+    /// Leaves a thread running.
     LeakThread,
     /// Leaves a mapping.
     LeakMemory,
 }
 
 impl Side {
-    /// Whether `role` is on this side.
+    /// True if `role` is on this side.
     pub fn has(self, role: Role) -> bool {
         match self {
             Side::Leader => role.is_leader(),
@@ -154,7 +154,7 @@ impl Side {
 }
 
 impl Which {
-    /// Whether it is the message with this number and these bytes.
+    /// True for the message with this number and these bytes.
     pub fn is(self, number: u32, message: &[u8]) -> bool {
         match self {
             Which::At(at) => number == at,
@@ -166,7 +166,7 @@ impl Which {
     }
 }
 
-/// Whether the head of a message has this flag.
+/// True if the head of a message has this flag.
 pub(crate) fn is_flagged(message: &[u8], flag: u32) -> bool {
     let flags = message[8..12].try_into().expect("four bytes");
     u32::from_ne_bytes(flags) & flag != 0

@@ -1,4 +1,4 @@
-//! A transport that is right, and around it one fault: for tests that must find it.
+//! A correct transport with one added fault, for tests that must find it.
 
 mod act;
 mod fault;

@@ -1,4 +1,4 @@
-//! A transport that does everything right: a pipe for each direction, a length before each message.
+//! A correct transport: a pipe for each direction, a length before each message.
 
 use std::{
     fs::File,
@@ -19,39 +19,40 @@ use nix::{
     unistd::{mkfifo, pipe2},
 };
 
-/// Bytes before each message that say how long it is.
+/// The bytes before each message that contain its length.
 const HEAD: usize = 8;
-/// Bytes more than the payload, for faults that make messages longer.
+/// Room beyond the payload, for faults that make messages longer.
 const SPARE: usize = 8;
 
-/// The two descriptors of one end.
+/// The two descriptors of one endpoint.
 pub struct Ways {
-    /// Where messages come from.
+    /// The source of messages.
     pub input: File,
-    /// Where they go.
+    /// The destination of messages.
     pub output: File,
     /// True if the pipe keeps each message whole: two ends that read one stream would tear messages apart, and could
     /// both wait for ever for the rest of theirs.
     pub in_packets: bool,
 }
 
-/// One end.
+/// One endpoint.
 pub struct Plain {
     ways: Ways,
     wait: Wait,
     /// The longest sleep.
     nap: PollTimeout,
-    /// The message on loan or going out, after its head.
+    /// The message on loan or being sent, after its head.
     room: Vec<u8>,
     len: usize,
     written: usize,
-    /// The message coming in or taken, after its head.
+    /// The message being received or taken, after its head.
     inbox: Vec<u8>,
     read: usize,
 }
 
-/// Gives each end its ways: the leader makes the pipes, the follower receives its own. With `one_queue` both
-/// directions are the same pipe, the classic mistake; messages of more than a page do not fit into it.
+/// Gives each endpoint its descriptors: the leader makes the pipes, the follower receives its own. With `one_queue`
+/// both directions are the same pipe, a common mistake; a message
+/// of more than a page does not fit.
 pub fn exchange(
     settings: &Settings,
     peers: &mut dyn Rendezvous,
@@ -77,7 +78,7 @@ fn pipe(in_packets: bool) -> Result<(File, File), Error> {
     Ok((read.into(), write.into()))
 }
 
-/// Two pipes with names that do not depend on the session.
+/// Two named pipes, whose names do not depend on the session.
 pub fn shared_ways(settings: &Settings) -> Result<Ways, Error> {
     let root = settings.directory.parent().expect("the session's directory lies in another");
     let fifo = |name: &str| {
@@ -99,10 +100,10 @@ pub fn shared_ways(settings: &Settings) -> Result<Ways, Error> {
 }
 
 impl Plain {
-    /// An end over its two ways.
+    /// An endpoint over its two descriptors.
     pub fn new(ways: Ways, settings: &Settings) -> Self {
         let touched = || {
-            // Unseen, the ones would never be written, and the zeros be pages not there yet.
+            // Without the black box the ones would never be written, and the zeros would be pages not yet allocated.
             let mut buffer = black_box(vec![1; HEAD + settings.payload + SPARE]);
             buffer.fill(0);
             buffer
@@ -112,7 +113,7 @@ impl Plain {
         Self { ways, wait: settings.wait, nap, room, len: 0, written: 0, inbox, read: 0 }
     }
 
-    /// Replaces the buffers by ones that were never touched.
+    /// Replaces the buffers by untouched ones.
     pub fn use_fresh_buffers(&mut self) {
         self.room = vec![0; self.room.len()];
         self.inbox = vec![0; self.inbox.len()];
@@ -128,13 +129,13 @@ impl Plain {
         self.len = len;
     }
 
-    /// Writes over the message that was taken.
+    /// Overwrites the message that was taken.
     pub fn overwrite_taken(&mut self) {
         let len = self.len.min(self.inbox_len());
         self.inbox[HEAD..HEAD + len].copy_from_slice(&self.room[HEAD..HEAD + len]);
     }
 
-    /// Whether no byte of the message on loan has gone out.
+    /// True if no byte of the message on loan has been written.
     pub fn nothing_is_written(&self) -> bool {
         self.written == 0
     }
@@ -144,7 +145,7 @@ impl Plain {
         usize::from_ne_bytes(*head)
     }
 
-    /// How many bytes of the message coming in must be there before the next step.
+    /// The number of bytes of the incoming message that the next step needs.
     fn due(&self) -> usize {
         match self.read < HEAD {
             // The rest of a packet is lost.
@@ -154,10 +155,10 @@ impl Plain {
         }
     }
 
-    /// What to say after an attempt that could not be done: sleeps as the wait asks for.
+    /// The result of an attempt that could not complete: sleeps first if the wait is `block`.
     fn pause(&self, file: &File, events: PollFlags) -> Step {
         if self.wait == Wait::Block {
-            // An error of the pipe shows in the next attempt.
+            // The next attempt reports an error of the pipe.
             let _ = poll(&mut [PollFd::new(file.as_fd(), events)], self.nap);
         }
         Step::WouldBlock

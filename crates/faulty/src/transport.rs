@@ -1,4 +1,4 @@
-//! The plain transport with a fault around it.
+//! The plain transport with an added fault.
 
 use std::{
     borrow::Cow,
@@ -27,27 +27,27 @@ pub struct Faulty {
     definition: Definition,
 }
 
-/// One end of it.
+/// One endpoint of it.
 pub struct FaultyEnd {
     plain: Plain,
     fault: Fault,
     role: Role,
     published: u32,
     taken: u32,
-    /// Messages with the flag that its fault waits for, in either direction.
+    /// The number of messages, in either direction, with the flag that its fault waits for.
     flagged: u32,
-    /// The message on loan has had its ill.
+    /// True if the message on loan has been mistreated.
     treated: bool,
-    /// The message that the next one overtakes.
+    /// The message to send after the next one.
     held: Option<Vec<u8>>,
-    /// The session's.
+    /// The session's name.
     name: String,
-    /// The session's.
+    /// The session's directory.
     directory: PathBuf,
 }
 
 impl Faulty {
-    /// A transport of this name with this fault. Those of the family `os` are held to what is all ours.
+    /// A transport of this name with this fault. Those of the family `os` are checked as our own code.
     pub fn new(name: &'static str, family: &'static str, fault: Fault) -> Self {
         let capabilities = Capabilities {
             loans: fault == Fault::ClaimsLoans,
@@ -75,7 +75,7 @@ impl Faulty {
     }
 }
 
-/// The file of an end, where it has one, under a name that does not begin with the session's.
+/// The file of an endpoint that has one, under a name that does not begin with the session's.
 fn file(name: &str, role: Role) -> PathBuf {
     format!("/dev/shm/faulty-{name}-{}", if role.is_leader() { "leader" } else { "follower" })
         .into()
@@ -133,7 +133,7 @@ impl Transport for Faulty {
 
     fn leftovers(&self, sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {
         let left_by = |name| {
-            // What is left in a test that is about something else would be left for good.
+            // Named for removal: otherwise tests of something else would leave the files for good.
             let roles = [Role::Leader, Role::Follower(0)].into_iter();
             let files = roles.filter(|_| self.fault == Fault::LeavesAFile);
             let files = files.map(move |role| Leftover::File(file(name, role)));
@@ -144,7 +144,7 @@ impl Transport for Faulty {
 }
 
 impl FaultyEnd {
-    /// What happens to the message on loan.
+    /// The mistreatment of the message on loan, if any.
     fn ill(&mut self) -> Option<Ill> {
         let (Fault::Message(side, ill, which) | Fault::Unreliable(side, ill, which)) = self.fault
         else {
@@ -154,7 +154,7 @@ impl FaultyEnd {
         hit.then_some(ill)
     }
 
-    /// Changes the message on loan, once.
+    /// Mistreats the message on loan, once.
     fn treat(&mut self, ill: Ill) {
         if std::mem::replace(&mut self.treated, true) {
             return;
@@ -172,7 +172,7 @@ impl FaultyEnd {
         }
     }
 
-    /// Publishes what is on loan, or does what a full queue is answered with.
+    /// Publishes the message on loan, or performs the fault of a full queue.
     fn publish_plainly(&mut self) -> Result<Step, Error> {
         match (self.plain.publish()?, self.fault) {
             (Step::WouldBlock, Fault::DropsWhenFull) if self.plain.nothing_is_written() => {
@@ -185,7 +185,7 @@ impl FaultyEnd {
         }
     }
 
-    /// Publishes a message that nobody asked for, however long it takes.
+    /// Publishes an additional message, without a time limit.
     fn publish_more(&mut self, message: &[u8]) -> Result<(), Error> {
         let _ = self.plain.loan(message.len())?;
         self.plain.room().copy_from_slice(message);
@@ -204,12 +204,12 @@ impl FaultyEnd {
         }
     }
 
-    /// Whether this end sends the messages with flags.
+    /// True if this endpoint sends the messages with flags.
     fn leads(&self) -> bool {
         self.role.is_leader()
     }
 
-    /// Whether the message before was the one that the fault waits for.
+    /// True if the previous message was the one that the fault waits for.
     fn is_after(&self, moment: Moment) -> bool {
         matches!(moment, Moment::After(_, count) if count == self.flagged)
     }
@@ -221,13 +221,13 @@ impl FaultyEnd {
         }
     }
 
-    /// An answer has passed: if it is that to the message that the fault waits for, acts once this thread sleeps.
+    /// An exchange is complete: if it was that of the message that the fault waits for, acts once this thread sleeps.
     fn end_exchange(&mut self) {
         match self.fault {
             Fault::Process(side, Moment::Asleep(_, count), act)
                 if side.has(self.role) && self.flagged == count =>
             {
-                // Once only.
+                // Only once.
                 self.flagged += 1;
                 perform_asleep(act, self.name.clone(), self.directory.clone());
             }
@@ -309,7 +309,7 @@ impl Endpoint for FaultyEnd {
     }
 }
 
-/// Does something as soon as this thread sleeps.
+/// Acts as soon as this thread sleeps.
 fn perform_asleep(act: Act, name: String, directory: PathBuf) {
     let path = format!("/proc/self/task/{}/stat", nix::unistd::gettid());
     thread::spawn(move || {
@@ -320,7 +320,7 @@ fn perform_asleep(act: Act, name: String, directory: PathBuf) {
         while !sleeps() {
             thread::yield_now();
         }
-        // There is nobody to tell of an error.
+        // Nobody could receive an error.
         let _ = act.perform(&name, &directory);
     });
 }
@@ -332,7 +332,7 @@ impl Drop for FaultyEnd {
         }
         let waits = matches!(self.fault, Fault::Process(_, Moment::DropAlone, _));
         let is_alone = waits && self.plain.take().is_err();
-        // There is no way to report an error from here.
+        // An error cannot be reported from here.
         let _ =
             self.act_at(|moment| moment == Moment::Drop || is_alone && moment == Moment::DropAlone);
     }

@@ -1,4 +1,4 @@
-//! How a follower's command connects to its leader.
+//! Connects a follower's command to its leader.
 
 use std::{
     collections::BTreeMap,
@@ -34,10 +34,10 @@ use crate::{
     users::AllowedUsers,
 };
 
-/// How long the leader may take to accept a connection and to answer the greeting.
+/// The time limit for the leader to accept a connection and to answer the greeting.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a frame to the leader may wait for room.
+/// The time limit for sending a frame to the leader.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// The connection to a leader that has accepted this follower.
@@ -46,28 +46,28 @@ pub(crate) struct LeaderConnection {
     pub origin: Origin,
 }
 
-/// Who the leader is.
+/// The origin of the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A process of this user on this machine.
     Local(Uid),
-    /// Somebody who knows the secret, on a host that reaches this one at the address.
+    /// A peer that knows the secret, on a host that reaches this one at this address.
     Remote(IpAddr),
 }
 
-/// What came of one attempt to connect.
+/// The result of one attempt to connect.
 pub(crate) enum Attempt {
     Connected(LeaderConnection),
-    /// Nobody listens there, or the user interrupts.
+    /// Nobody listens there, or the user interrupted.
     Absent,
-    /// Somebody listens, and closed the connection without an answer.
+    /// A listener closed the connection without an answer.
     Dropped,
 }
 
 /// Connects once.
 ///
 /// # Errors
-/// Who listens there is no leader that this follower can serve.
+/// The listener is not a leader that this follower can serve.
 pub(crate) fn connect_to(
     leader: &LeaderAddress,
     is_silent: bool,
@@ -82,14 +82,14 @@ pub(crate) fn connect_to(
     }
 }
 
-/// Waits for a descriptor, as long as the user does not interrupt.
+/// Waits for a descriptor until the user interrupts or the deadline passes.
 struct Wait<'a> {
     interrupt: &'a UnixStream,
     deadline: Instant,
 }
 
 impl Wait<'_> {
-    /// True once there is something to read, or to write; false if the user interrupts.
+    /// True once the descriptor is ready; false if the user interrupts.
     fn until(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<bool, Error> {
         loop {
             let mut wanted =
@@ -132,7 +132,7 @@ fn connect_local(
             ));
         }
     };
-    // Whoever bound the path may be anybody: it learns nothing before its user is known.
+    // Any process may have bound the path: it learns nothing before its user is known.
     let user = users.check(&fd)?;
     fcntl(&fd, FcntlArg::F_SETFL(OFlag::empty()))
         .map_err(|e| Error::os("set up", "a connection", e))?;
@@ -144,7 +144,7 @@ fn connect_local(
     }
     match frames.receive() {
         Ok((answer, _)) => Greeting::read(&answer, "leader")?,
-        // It dropped the connection among too many, or was just ending.
+        // The leader had too many connections and dropped this one, or was just ending.
         Err(error) if error.is_peer_gone() => return Ok(Attempt::Dropped),
         Err(error) => return Err(error),
     };
@@ -168,7 +168,7 @@ fn connect_remote(
     Ok(Attempt::Connected(LeaderConnection { frames, origin }))
 }
 
-/// A connection on which nothing sleeps; none while nobody listens there.
+/// A non-blocking connection; `None` if nobody listens there.
 fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Error> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -177,7 +177,7 @@ fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Erro
     match connect(socket.as_raw_fd(), &SockaddrStorage::from(address)) {
         Ok(()) => {}
         Err(Errno::EINPROGRESS) => {
-            // One that is not answered at all is tried again.
+            // An attempt without any answer is repeated.
             let limit = Wait { deadline: Instant::now() + SEND_LIMIT, ..*wait };
             if !matches!(limit.until(socket.as_fd(), PollFlags::POLLOUT), Ok(true)) {
                 return Ok(None);
@@ -189,8 +189,7 @@ fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Erro
     Ok(is_connected.then(|| socket.into()))
 }
 
-/// The keys that this side and the leader agree on; none if the leader drops the connection or the user
-/// interrupts.
+/// The session keys agreed with the leader; `None` if the leader drops the connection or the user interrupts.
 fn shake_hands(
     stream: &TcpStream,
     secret: &Secret,
@@ -212,7 +211,7 @@ fn shake_hands(
     Ok(send(stream, &proof).then_some(keys))
 }
 
-/// The same, for a leader whose answer is there already.
+/// The same, for a leader whose answer has already arrived.
 pub(crate) fn shaken_hands(
     stream: &TcpStream,
     secret: &Secret,
@@ -223,13 +222,13 @@ pub(crate) fn shaken_hands(
     shake_hands(stream, secret, greeting, &wait)
 }
 
-/// Sends what always fits into the empty buffer of a new connection; false if the other side is gone.
+/// Sends a message that always fits into the empty buffer of a new connection; false if the peer is gone.
 fn send(mut stream: &TcpStream, message: &[u8]) -> bool {
     use std::io::Write;
     stream.write_all(&framed(message)).is_ok()
 }
 
-/// A message of the handshake; none if the other side is gone or the user interrupts.
+/// Receives a handshake message; `None` if the peer is gone or the user interrupts.
 fn receive(stream: &TcpStream, wait: &Wait<'_>) -> Result<Option<Vec<u8>>, Error> {
     let mut arriving = Arriving::default();
     while wait.until(stream.as_fd(), PollFlags::POLLIN)? {

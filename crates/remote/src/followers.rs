@@ -1,4 +1,4 @@
-//! The followers of a run, as its leader sees them.
+//! The followers of a run, from the leader's side.
 
 use std::{
     cell::RefCell,
@@ -26,11 +26,11 @@ use crate::{
 /// A follower's command that serves this run.
 struct Follower {
     frames: FrameSocket,
-    /// True if it answers nothing that is measured.
+    /// True if it does not answer measured messages.
     is_silent: bool,
-    /// Options that it was started with.
+    /// The options that it was started with.
     terms: BTreeMap<PlainText, PlainText>,
-    /// The address at which it reached the leader, if it can be on another host.
+    /// The address at which it reached the leader, if it may be on another host.
     leader_address: Option<IpAddr>,
 }
 
@@ -46,13 +46,13 @@ impl Follower {
         Ok(Self { frames, is_silent, terms, leader_address })
     }
 
-    /// Its connection, for one session.
+    /// A handle to its connection, for one session.
     fn keeper(&self) -> Result<FollowerKeeper, Error> {
         let frames = self.frames.try_clone()?;
         Ok(FollowerKeeper { frames, leader_address: self.leader_address })
     }
 
-    /// True unless its end is known to be closed.
+    /// True unless the peer is known to have closed the connection.
     fn is_connected(&self) -> bool {
         let mut wanted = [PollFd::new(self.frames.as_fd(), PollFlags::empty())];
         let _ = poll(&mut wanted, PollTimeout::ZERO);
@@ -60,7 +60,7 @@ impl Follower {
     }
 }
 
-/// The followers of a run: those that are connected, and the listener where more can connect.
+/// The followers of a run: the connected ones, and the listener for more.
 pub struct RemoteFollowers {
     greeter: Greeter,
     address: String,
@@ -73,7 +73,7 @@ impl RemoteFollowers {
     /// Listens for the `count` followers of a run. Called while this process has one thread.
     ///
     /// # Errors
-    /// The address cannot be listened at.
+    /// The address cannot be bound.
     pub fn listen(address: &LeaderAddress, count: u32) -> Result<Self, Error> {
         let listener = Listener::open(address)?;
         Ok(Self {
@@ -85,7 +85,7 @@ impl RemoteFollowers {
         })
     }
 
-    /// Where followers can connect.
+    /// The address for followers to connect to.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -99,7 +99,7 @@ impl RemoteFollowers {
         self.complete(interrupt, forever)
     }
 
-    /// The same, for so long at most: false too where it was not long enough.
+    /// The same with a time limit; also false if the time is up.
     ///
     /// # Errors
     /// No follower can be accepted any more.
@@ -107,12 +107,12 @@ impl RemoteFollowers {
         self.complete(interrupt, most)
     }
 
-    /// The number of connected followers that answer nothing: the last of them.
+    /// The number of connected followers that do not answer; they are the last ones.
     pub fn silent(&self) -> u32 {
         self.connected.borrow().iter().filter(|follower| follower.is_silent).count() as u32
     }
 
-    /// Compares what the followers were started with to what the leader was.
+    /// Compares the followers' options with the leader's.
     ///
     /// # Errors
     /// An option of a follower has another value than the leader's; both are named.
@@ -132,7 +132,7 @@ impl RemoteFollowers {
         Ok(())
     }
 
-    /// Waits until nobody is missing; false if the time is up or the user interrupts.
+    /// Waits until all followers are connected; false if the time is up or the user interrupts.
     fn complete(&self, interrupt: &UnixStream, patience: Duration) -> Result<bool, Error> {
         let deadline = Instant::now() + patience;
         let mut connected = self.connected.borrow_mut();
@@ -145,7 +145,7 @@ impl RemoteFollowers {
                 break;
             }
         }
-        // Silent followers are the last, whenever they connected.
+        // Silent followers are sorted last, in whatever order they connected.
         connected.sort_by_key(|follower| follower.is_silent);
         Ok(connected.len() == self.count)
     }

@@ -1,4 +1,5 @@
-//! What strangers, leaders and followers can send, as functions of bytes: the fuzz targets in `crates/fuzz` call them.
+//! The readers of messages from strangers, leaders and followers, as functions of bytes: the fuzz targets in
+//! `crates/fuzz` call them.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -36,8 +37,8 @@ const SECRET: Secret = Secret([5; 32]);
 /// The most messages of one input.
 const MAX_MESSAGES: usize = 32;
 
-/// To a leader that has not accepted the sender. The first byte says where: over TCP, with the secret, or at a Unix
-/// socket.
+/// Messages to a leader that has not accepted the sender. The first byte selects the channel: TCP, TCP with the secret,
+/// or a Unix socket.
 pub fn stranger(data: &[u8]) {
     let Some((place, data)) = data.split_first() else { return };
     match place % 3 {
@@ -47,7 +48,7 @@ pub fn stranger(data: &[u8]) {
     }
 }
 
-/// A socket of the leader that never blocks, as `accept` makes it, and its other end.
+/// A non-blocking socket of the leader, as `accept` makes it, and its peer.
 fn connection() -> (OwnedFd, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
     ours.set_nonblocking(true).expect("a socket");
@@ -78,7 +79,7 @@ fn advance(pending: Pending) -> Option<Pending> {
     }
 }
 
-/// A greeting of the stranger's own, then the proof or what it takes for one.
+/// A greeting chosen by the stranger, then the proof or other bytes in its place.
 fn with_secret(data: &[u8]) {
     let Some((len, data)) = data.split_first() else { return };
     let (greeting, proof) = data.split_at(data.len().min(usize::from(*len) * 5).min(MAX_BYTES));
@@ -114,7 +115,7 @@ fn local(data: &[u8]) {
     }
 }
 
-/// To a follower, from who is no leader yet. The first byte says whether it knows the secret.
+/// Messages to a follower from a peer that is not yet its leader. The first byte selects if the peer knows the secret.
 pub fn leader(data: &[u8]) {
     let Some((place, data)) = data.split_first() else { return };
     if place % 2 == 1 {
@@ -131,7 +132,7 @@ pub fn leader(data: &[u8]) {
         shaken_hands(&stream, &SECRET, &Greeting::of_follower(false, &BTreeMap::new()), &interrupt);
 }
 
-/// Parts of the data, each behind its length in two bytes.
+/// Splits the data into parts; each follows its length in two bytes.
 fn parts(mut data: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (len, rest) = data.split_first_chunk::<2>()?;
@@ -154,14 +155,14 @@ fn encrypted_pair() -> (EncryptedStream, EncryptedStream) {
     (stream(one, leader), stream(other, follower))
 }
 
-/// Through the tunnel, to the side that the first byte says.
+/// Messages through the tunnel to the side that the first byte selects.
 pub fn tunnel(data: &[u8]) {
     let Some((side, data)) = data.split_first() else { return };
     let side = if side % 2 == 0 { Side::Leader } else { Side::Follower };
     let (near, mut far) = encrypted_pair();
     let (ours, local) = FrameSocket::pair().expect("a socket pair");
     let mut tunnel = Stepped::new(side, local, near);
-    // What was handed over stays open, as it would with a worker.
+    // Received descriptors stay open, as they would with a worker.
     let mut taken: VecDeque<OwnedFd> = VecDeque::new();
     for message in parts(data) {
         if far.send(message).is_err() || tunnel.step().is_err() {
@@ -183,7 +184,7 @@ fn is_readable(fd: &impl AsFd) -> bool {
     poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
-/// One order to a follower's command, with the descriptors that a worker needs; and the same bytes as a report.
+/// One order to a follower's command, with the descriptors that a worker needs; also reads the same bytes as a report.
 pub fn order(bytes: &[u8], registry: &Registry) {
     if let Ok(report) = serde_json::from_slice::<KeeperReport>(bytes) {
         assert!(serde_json::to_vec(&report).is_ok(), "what was read can be written");

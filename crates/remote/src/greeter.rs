@@ -1,5 +1,5 @@
-//! One thread that hears everybody who connects to the leader, at once and without ever waiting for one: a
-//! stranger that says nothing, or little by little, costs a descriptor and holds nobody up.
+//! One thread that serves all connections to the leader concurrently and never waits for a single one: a stranger that
+//! sends nothing, or sends slowly, costs a descriptor and delays nobody.
 
 use std::{
     io::{self, Write},
@@ -21,19 +21,19 @@ use crate::{
     pending::{Accepted, Pending, Progress},
 };
 
-/// The most connections on which a greeting is under way; of more the oldest is dropped.
+/// The most connections with a greeting in progress; beyond this number the oldest is dropped.
 const MAX_PENDING: usize = 256;
 
-/// The most followers that are accepted before they are needed.
+/// The most followers that are accepted before they are requested.
 const MAX_WAITING: usize = 64;
 
 /// The most rejections that are reported: more would hide all other messages.
 const MAX_REPORTED: usize = 5;
 
-/// How long to leave connections in the system's queue when no descriptor is left for one.
+/// The time during which connections stay in the system's queue when no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The thread, which ends with this.
+/// The thread; it ends when this is dropped.
 pub(crate) struct Greeter {
     accepted: Receiver<Accepted>,
     /// Closed to end the thread.
@@ -42,7 +42,7 @@ pub(crate) struct Greeter {
 }
 
 impl Greeter {
-    /// Starts to hear whoever connects.
+    /// Starts to serve connections.
     ///
     /// # Errors
     /// The system has no thread or descriptor left.
@@ -64,7 +64,7 @@ impl Greeter {
         Ok(Self { accepted, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The next follower, if one has been accepted or is within `patience`.
+    /// The next follower that was accepted, or is accepted within `patience`.
     ///
     /// # Errors
     /// The thread has ended.
@@ -88,27 +88,27 @@ impl Drop for Greeter {
     }
 }
 
-/// A quarter of the descriptors that this process may have: the rest is for its own work.
+/// A quarter of this process's descriptor limit: the rest is for its own work.
 fn max_pending() -> usize {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft);
     usize::try_from(limit / 4).unwrap_or(MAX_PENDING).clamp(1, MAX_PENDING)
 }
 
-/// The work of the thread.
+/// The state of the thread.
 struct Hearing {
     listener: Listener,
-    /// Readable when the thread is to end.
+    /// Readable when the thread must end.
     stopped: UnixStream,
     accepted: SyncSender<Accepted>,
     /// The oldest first.
     pending: Vec<Pending>,
     max_pending: usize,
-    /// Until when no connection is accepted, for want of descriptors.
+    /// No connection is accepted before this time, because descriptors ran out.
     paused_until: Option<Instant>,
     rejected: usize,
 }
 
-/// What has become ready.
+/// The descriptors that have become ready.
 struct Ready {
     stopped: bool,
     listener: bool,
@@ -140,7 +140,7 @@ impl Hearing {
         ];
         wanted.extend(self.pending.iter().map(|one| PollFd::new(one.as_fd(), PollFlags::POLLIN)));
         if poll(&mut wanted, self.timeout(now)).is_err() {
-            // Interrupted, or short of memory for a moment.
+            // Interrupted, or temporarily out of memory.
             thread::sleep(Duration::from_millis(1));
             return Ready {
                 stopped: false,
@@ -152,16 +152,16 @@ impl Hearing {
         Ready { stopped: ready[0], listener: ready[1], pending: ready[2..].to_vec() }
     }
 
-    /// Until the first deadline.
+    /// The time until the first deadline.
     fn timeout(&self, now: Instant) -> PollTimeout {
         let deadlines = self.pending.iter().map(|one| one.deadline).chain(self.paused_until);
         let Some(first) = deadlines.min() else { return PollTimeout::NONE };
-        // Rounded up: a poll that returns too early would be repeated without a pause.
+        // Rounded up: a poll that returns too early would be repeated in a busy loop.
         let left = first.saturating_duration_since(now) + Duration::from_millis(1);
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
     }
 
-    /// Goes on with the greetings that have something to read, and drops those whose time is over.
+    /// Continues the greetings that have something to read, and drops those past their deadline.
     fn advance(&mut self, ready: &[bool]) {
         let now = Instant::now();
         for (pending, is_ready) in mem::take(&mut self.pending).into_iter().zip(ready) {
@@ -172,14 +172,14 @@ impl Hearing {
             let peer = pending.peer.clone();
             match pending.advance() {
                 Ok(Progress::Waiting(pending)) => self.pending.push(pending),
-                // One too many is dropped, and connects again.
+                // A follower beyond the limit is dropped, and connects again.
                 Ok(Progress::Accepted(follower)) => _ = self.accepted.try_send(follower),
                 Err(error) => self.reject(&peer, &error),
             }
         }
     }
 
-    /// Accepts what waits, as much at a time as can be pending.
+    /// Accepts waiting connections, at most as many at a time as can be pending.
     fn accept(&mut self) {
         for _ in 0..self.max_pending {
             match self.listener.accept() {
@@ -188,7 +188,7 @@ impl Hearing {
                     Err(error) => self.reject("this machine", &error),
                 },
                 Ok(None) => return,
-                // No descriptor is left, or no memory: the oldest gives way, or all wait a little.
+                // No descriptor or memory is left: drop the oldest connection, or pause if there is none.
                 Err(_) if self.pending.is_empty() => {
                     self.paused_until = Some(Instant::now() + PAUSE);
                     return;
@@ -201,7 +201,7 @@ impl Hearing {
         }
     }
 
-    /// The oldest that has proved nothing goes first.
+    /// Drops the oldest connection that has proved nothing, else the oldest.
     fn drop_oldest(&mut self) {
         let oldest = self.pending.iter().position(|one| !one.is_probable()).unwrap_or(0);
         self.pending.remove(oldest);
@@ -214,7 +214,7 @@ impl Hearing {
             n if n == MAX_REPORTED + 1 => "ipcmark: further rejections are not reported\n".into(),
             _ => return,
         };
-        // Nobody may read it.
+        // Standard error may have no reader.
         let _ = io::stderr().write_all(message.as_bytes());
     }
 }

@@ -1,5 +1,5 @@
-//! What two commands tell one another first: their versions, which must be the same, for all that follows is
-//! private to one version. A follower says too whether it is silent, and a leader why it refuses a follower.
+//! The first messages of two commands: their versions, which must be equal, because the rest of the protocol is private
+//! to one version. A follower also says if it is silent, and a leader why it refuses a follower.
 
 use std::collections::BTreeMap;
 
@@ -13,43 +13,43 @@ pub(crate) const MAX_BYTES: usize = 1024;
 /// The version of this command.
 const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The first message of either side. What another version adds is not looked at.
+/// The first message of either side. Fields added by another version are ignored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     ipcmark: PlainText,
-    /// True if the sender answers nothing that is measured.
+    /// True if the sender does not answer measured messages.
     #[serde(default)]
     pub is_silent: bool,
-    /// Options that the sender was started with, and which must be the receiver's.
+    /// Options that the sender was started with, and that must equal the receiver's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub terms: BTreeMap<PlainText, PlainText>,
-    /// Why the sender does not accept the receiver.
+    /// The reason why the sender does not accept the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refusal: Option<PlainText>,
 }
 
 impl Greeting {
-    /// A follower's.
+    /// A follower's greeting.
     pub(crate) fn of_follower(is_silent: bool, terms: &BTreeMap<String, String>) -> Vec<u8> {
         let text = |text: &String| PlainText::from(text.as_str());
         let terms = terms.iter().map(|(option, value)| (text(option), text(value)));
         encode(is_silent, terms.collect(), None)
     }
 
-    /// A leader's.
+    /// A leader's greeting.
     pub(crate) fn of_leader() -> Vec<u8> {
         encode(false, BTreeMap::new(), None)
     }
 
-    /// That of a leader that does not accept the follower.
+    /// The greeting of a leader that does not accept the follower.
     pub(crate) fn of_refusal(reason: &Error) -> Vec<u8> {
         encode(false, BTreeMap::new(), Some(reason.to_string().into()))
     }
 
-    /// The other command's, if it can be worked with.
+    /// The peer's greeting, if the peer is compatible.
     ///
     /// # Errors
-    /// It is no ipcmark, of another version, or refuses this one.
+    /// The peer is not ipcmark, has another version, or refuses this one.
     pub(crate) fn read(bytes: &[u8], sender: &str) -> Result<Self, Error> {
         let object = format!("the {sender}");
         let parsed = (bytes.len() <= MAX_BYTES).then(|| serde_json::from_slice::<Self>(bytes).ok());
@@ -75,7 +75,7 @@ fn encode(
     refusal: Option<PlainText>,
 ) -> Vec<u8> {
     let greeting = Greeting { ipcmark: OWN_VERSION.into(), is_silent, terms, refusal };
-    // Texts and truth values have a form in JSON.
+    // Texts and booleans can always be encoded as JSON.
     serde_json::to_vec(&greeting).unwrap_or_default()
 }
 
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// It was called no ipcmark.
+    /// Regression: it was reported as not being ipcmark.
     #[test]
     fn a_newer_version_with_more_to_say_is_another_version() {
         let newer =

@@ -1,14 +1,13 @@
-//! Followers started by hand: the leader's command here, each follower's in another terminal, container,
-//! for another user or on another host.
+//! Followers started by hand: the leader's command here, each follower's command in another terminal,
+//! in a container, as another user or on another host.
 //!
 //! The leader listens at a Unix socket or a TCP address, and followers connect to it. From then on the
-//! follower's command does for its worker what a keeper does: it takes the same
+//! follower's command acts as the keeper of its worker: it receives the same
 //! [orders](ipcmark_engine::Order), with the descriptors of the worker's channels. Over a Unix socket these
-//! are the real ones, so that a session consists of the same processes with the same channels between them
-//! as any other. Over TCP a `tunnel` carries what is sent on them, encrypted with keys that follow from a
-//! secret which both know.
+//! are the real descriptors, so a session consists of the same processes with the same channels as any
+//! other. Over TCP a `tunnel` carries the channels' data, encrypted with keys derived from a shared secret.
 //!
-//! Neither side trusts the other further than it must: see `docs/security.md`.
+//! Neither side trusts the other more than necessary: see `docs/security.md`.
 
 mod connect;
 mod follower;
@@ -40,15 +39,15 @@ pub use followers::RemoteFollowers;
 pub use secret::Secret;
 pub use users::AllowedUsers;
 
-/// How often somebody who waits for the other command looks whether the user wants to stop.
+/// The interval at which a command that waits for the other checks if the user interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where a leader listens, and what proves who is at the other end.
+/// The address at which a leader listens, and the way in which peers are authenticated.
 #[derive(Clone)]
 pub enum LeaderAddress {
     /// A Unix socket on this machine, for these users.
     Socket(PathBuf, AllowedUsers),
-    /// An address, for whoever knows the secret.
+    /// An address, for every peer that knows the secret.
     Tcp(SocketAddr, Secret),
 }
 
@@ -61,7 +60,7 @@ impl fmt::Display for LeaderAddress {
     }
 }
 
-/// True if the user wants to stop.
+/// True if the user interrupted.
 fn is_interrupted(interrupt: &UnixStream) -> bool {
     let mut wanted = [PollFd::new(interrupt.as_fd(), PollFlags::POLLIN)];
     poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)

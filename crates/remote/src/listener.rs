@@ -1,4 +1,4 @@
-//! The socket at which a leader listens, and whom it lets begin a greeting.
+//! The socket at which a leader listens, and the peers that may begin a greeting.
 
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
@@ -17,26 +17,26 @@ use nix::{
 
 use crate::{LeaderAddress, secret::Secret, socket_file::SocketFile, users::AllowedUsers};
 
-/// A socket that listens. Accepting never sleeps.
+/// A listening socket. Accepting never sleeps.
 pub(crate) struct Listener {
     socket: OwnedFd,
-    /// The address, for people.
+    /// The address as shown to users.
     pub address: String,
     pub admission: Admission,
     /// The file of a Unix socket, removed with the listener.
     _file: Option<SocketFile>,
 }
 
-/// What a follower must prove.
+/// The proof that a follower must give.
 pub(crate) enum Admission {
-    /// That its user is one of these.
+    /// Its user is one of these.
     Users(AllowedUsers),
-    /// That it knows the secret.
+    /// It knows the secret.
     Secret(Secret),
 }
 
 impl Listener {
-    /// Listens. Called while this process has one thread.
+    /// Starts to listen. Called while this process has one thread.
     pub(crate) fn open(address: &LeaderAddress) -> Result<Self, Error> {
         match address {
             LeaderAddress::Socket(path, users) => Self::at_path(path, users),
@@ -58,11 +58,11 @@ impl Listener {
         Ok(Self { socket: listener.into(), address, admission, _file: None })
     }
 
-    /// The next connection that waits, if one does.
+    /// The next waiting connection, if any.
     pub(crate) fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         match accept4(self.socket.as_raw_fd(), flags) {
-            // SAFETY: the kernel has just made the descriptor, and nobody else has it.
+            // SAFETY: the kernel has just made the descriptor, and nobody else owns it.
             Ok(fd) => Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) })),
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNABORTED) => Ok(None),
             Err(errno) => Err(errno),
@@ -76,19 +76,19 @@ impl AsFd for Listener {
     }
 }
 
-/// With the longest queue that the system allows: strangers may fill a short one.
+/// Listens with the longest queue that the system allows: strangers may fill a short one.
 fn listen_at(address: SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(family, SockType::Stream, flags, None)?;
-    // A leader that follows another at once finds the address as that left it.
+    // Otherwise a new leader could not bind the address right after the previous one ended.
     setsockopt(&listener, sockopt::ReuseAddr, &true)?;
     bind(listener.as_raw_fd(), &SockaddrStorage::from(address))?;
     listen(&listener, Backlog::MAXCONN)?;
     Ok(listener)
 }
 
-/// Where both ends of a connection are, for people.
+/// The peer's address as shown to users.
 pub(crate) fn peer_of(stream: &TcpStream) -> String {
     stream.peer_addr().map_or("an unknown address".into(), |address| address.to_string())
 }

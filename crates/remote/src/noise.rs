@@ -1,12 +1,11 @@
-//! The Noise protocol over TCP, pattern NNpsk0, in which both sides must know the secret before either learns
-//! anything of the other (noiseprotocol.org, revision 34).
+//! The Noise protocol over TCP, pattern NNpsk0, in which both sides must know the secret before either learns anything
+//! about the other (noiseprotocol.org, revision 34).
 //!
-//! On the wire a message is its length, two bytes, big-endian, and then so many bytes. One without bytes says
-//! that the secret is another.
+//! On the wire a message is its length in two bytes, big-endian, followed by that many bytes. An empty message means
+//! that the secrets differ.
 //!
-//! The first message of the handshake proves nothing: whoever recorded one can send it again. Only the first
-//! message behind the handshake, encrypted with keys that both sides had a part in, proves that the other side
-//! knows the secret now.
+//! The first handshake message proves nothing: anyone who recorded it can replay it. Only the first message after the
+//! handshake, encrypted with keys to which both sides contributed, proves that the peer knows the secret now.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -24,22 +23,22 @@ const PROTOCOL: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// The authentication tag of a ciphertext.
 const TAG_BYTES: usize = 16;
 
-/// Ephemeral key and tag: the least that a message of the handshake has.
+/// The minimum size of a handshake message: the ephemeral key and the tag.
 const MIN_HANDSHAKE_BYTES: usize = 32 + TAG_BYTES;
 
-/// The longest message of the handshake.
+/// The longest handshake message.
 const MAX_HANDSHAKE_BYTES: usize = MIN_HANDSHAKE_BYTES + greeting::MAX_BYTES;
 
-/// The longest plaintext of a message behind the handshake.
+/// The longest plaintext of a message after the handshake.
 pub(crate) const MAX_PLAINTEXT_BYTES: usize = 65_535 - TAG_BYTES;
 
-/// How long the other side may take to go on with a message that it has begun to send or to receive.
+/// The time limit for the peer to continue a message that it has begun to send or to receive.
 const STALL_LIMIT: Duration = Duration::from_secs(5);
 
-/// What both sides read where the secrets differ.
+/// The cause that both sides report if the secrets differ.
 const WRONG_SECRET: &str = "wrong secret";
 
-/// The error of both sides where the secrets differ.
+/// The error of both sides if the secrets differ.
 pub(crate) fn wrong_secret(peer: &str) -> Error {
     Error::new("accept", format!("the {peer}"), WRONG_SECRET)
         .remedy("see that both commands have the same secret")
@@ -49,7 +48,7 @@ pub(crate) fn wrong_secret(peer: &str) -> Error {
 pub(crate) struct Handshake(HandshakeState);
 
 impl Handshake {
-    /// The follower's side, which speaks first.
+    /// The follower's side, which sends first.
     pub(crate) fn of_follower(secret: &Secret) -> Result<Self, Error> {
         builder(secret)?.build_initiator().map(Self).map_err(failed)
     }
@@ -59,7 +58,7 @@ impl Handshake {
         builder(secret)?.build_responder().map(Self).map_err(failed)
     }
 
-    /// The next message of this side, with a greeting inside.
+    /// The next message of this side, containing a greeting.
     pub(crate) fn write(&mut self, greeting: &[u8]) -> Result<Vec<u8>, Error> {
         let mut message = vec![0; MAX_HANDSHAKE_BYTES];
         let len = self.0.write_message(greeting, &mut message).map_err(failed)?;
@@ -67,7 +66,7 @@ impl Handshake {
         Ok(message)
     }
 
-    /// The greeting in a message of the other side; none if it does not open with the secret.
+    /// The greeting in the peer's message; `None` if it cannot be decrypted with the secret.
     pub(crate) fn read(&mut self, message: &[u8]) -> Option<Vec<u8>> {
         let mut greeting = vec![0; MAX_HANDSHAKE_BYTES];
         let len = self.0.read_message(message, &mut greeting).ok()?;
@@ -75,7 +74,7 @@ impl Handshake {
         Some(greeting)
     }
 
-    /// The keys that both sides have now.
+    /// The session keys that both sides now share.
     pub(crate) fn finish(self) -> Result<TransportState, Error> {
         self.0.into_transport_mode().map_err(failed)
     }
@@ -86,39 +85,39 @@ fn builder(secret: &Secret) -> Result<Builder<'_>, Error> {
     Builder::new(parameters).psk(0, &secret.0).map_err(failed)
 }
 
-/// The first message behind the handshake: nothing, encrypted.
+/// The first message after the handshake: an encrypted empty text.
 pub(crate) fn proof(keys: &mut TransportState) -> Result<Vec<u8>, Error> {
     let mut message = vec![0; TAG_BYTES];
     keys.write_message(&[], &mut message).map_err(failed)?;
     Ok(message)
 }
 
-/// True if a message is the proof of the other side.
+/// True if a message is the peer's proof.
 pub(crate) fn is_proof(keys: &mut TransportState, message: &[u8]) -> bool {
     message.len() == TAG_BYTES && keys.read_message(message, &mut [0; TAG_BYTES]) == Ok(0)
 }
 
-/// True if a message is long enough to be the first of a handshake with another secret.
+/// True if a message is long enough to be the first of a handshake with a different secret.
 pub(crate) fn may_be_handshake(message: &[u8]) -> bool {
     message.len() >= MIN_HANDSHAKE_BYTES
 }
 
-/// A message as it travels.
+/// A message in its wire format.
 pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
     let mut bytes = (message.len() as u16).to_be_bytes().to_vec();
     bytes.extend(message);
     bytes
 }
 
-/// A message of the handshake as it arrives, a few bytes at a time. Never reads beyond it.
+/// A handshake message that arrives a few bytes at a time. Never reads beyond its end.
 #[derive(Default)]
 pub(crate) struct Arriving(Vec<u8>);
 
 impl Arriving {
-    /// Reads what is there, without sleeping on a socket that does not block; the message once it is whole.
+    /// Reads the available bytes, without sleeping on a non-blocking socket; returns the message once it is complete.
     ///
     /// # Errors
-    /// The other side is gone, or sends what is longer than any message of a handshake.
+    /// The peer is gone, or its message is longer than any handshake message.
     pub(crate) fn read(&mut self, mut stream: &TcpStream) -> Result<Option<Vec<u8>>, Error> {
         loop {
             let missing = self.missing()?;
@@ -139,7 +138,7 @@ impl Arriving {
         }
     }
 
-    /// The number of bytes that are still to come, as far as that is known.
+    /// The number of bytes still missing, as far as it is known.
     fn missing(&self) -> Result<usize, Error> {
         let Some(len) = self.0.first_chunk::<2>() else { return Ok(2 - self.0.len()) };
         match usize::from(u16::from_be_bytes(*len)) {
@@ -149,14 +148,14 @@ impl Arriving {
     }
 }
 
-/// An encrypted connection between two commands that have proved that they know the secret.
+/// An encrypted connection between two commands, each of which has proved that it knows the secret.
 pub(crate) struct EncryptedStream {
     pub stream: TcpStream,
     keys: TransportState,
 }
 
 impl EncryptedStream {
-    /// The connection behind a handshake.
+    /// The connection after a handshake.
     pub(crate) fn new(stream: TcpStream, keys: TransportState) -> Result<Self, Error> {
         stream
             .set_nonblocking(false)
@@ -167,7 +166,7 @@ impl EncryptedStream {
         Ok(Self::over(stream, keys))
     }
 
-    /// The same over a stream that has all that it needs.
+    /// The same over a stream whose options are already set.
     pub(crate) fn over(stream: TcpStream, keys: TransportState) -> Self {
         Self { stream, keys }
     }
@@ -181,7 +180,7 @@ impl EncryptedStream {
             .map_err(|e| Error::os("write to", "the other command", e))
     }
 
-    /// Receives a message, of which at least the first byte should be there.
+    /// Receives a message; at least its first byte should be available.
     pub(crate) fn receive(&mut self) -> Result<Vec<u8>, Error> {
         let message =
             self.read_message().map_err(|e| Error::os("read from", "the other command", e))?;

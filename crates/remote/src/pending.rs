@@ -1,4 +1,4 @@
-//! Connections on which the greeting is not over. They are many and anybody's: none is ever waited for.
+//! Connections whose greeting is in progress. There may be many, from anybody: the thread waits for none of them.
 
 use std::{
     net::{IpAddr, TcpStream},
@@ -19,28 +19,28 @@ use crate::{
     users::AllowedUsers,
 };
 
-/// How long a follower's whole greeting may take.
+/// The time limit for a follower's whole greeting.
 const GREETING_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a frame to a follower's command may wait for room.
+/// The time limit for sending a frame to a follower's command.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection on which the greeting is under way.
+/// A connection whose greeting is in progress.
 pub(crate) struct Pending {
     stage: Stage,
-    /// When its time is over.
+    /// The time at which it is dropped.
     pub deadline: Instant,
-    /// Where it comes from, for people.
+    /// Its origin as shown to users.
     pub peer: String,
 }
 
-/// What is to come.
+/// The message expected next.
 enum Stage {
-    /// The greeting of a command of this machine.
+    /// The greeting of a command on this machine.
     LocalGreeting(FrameSocket),
-    /// The first message of the handshake.
+    /// The first handshake message.
     Handshake(TcpStream, Arriving, Box<Handshake>),
-    /// The proof that the first message was not a recorded one.
+    /// The proof that the first message was not a replay.
     Proof {
         stream: TcpStream,
         arriving: Arriving,
@@ -49,10 +49,10 @@ enum Stage {
     },
 }
 
-/// A follower whose greeting is over.
+/// A follower whose greeting is complete.
 pub(crate) struct Accepted {
     pub connection: Connection,
-    /// What it says of itself.
+    /// The follower's greeting.
     pub greeting: Greeting,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Connection {
     Remote(Box<EncryptedStream>, IpAddr),
 }
 
-/// What came of looking at a connection.
+/// The result of advancing a connection.
 pub(crate) enum Progress {
     Waiting(Pending),
     Accepted(Accepted),
@@ -88,15 +88,15 @@ impl Pending {
         Ok(Self { stage, deadline: Instant::now() + GREETING_LIMIT, peer })
     }
 
-    /// True if it has sent what cannot be sent without the secret or a recording of who knows it.
+    /// True if it has sent a message that needs the secret or a recording of a peer that knows it.
     pub(crate) fn is_probable(&self) -> bool {
         matches!(self.stage, Stage::Proof { .. })
     }
 
-    /// Takes what has arrived.
+    /// Processes the bytes that have arrived.
     ///
     /// # Errors
-    /// It is no follower.
+    /// The peer is not a follower.
     pub(crate) fn advance(self) -> Result<Progress, Error> {
         let Self { stage, deadline, peer } = self;
         let waiting = |stage| Ok(Progress::Waiting(Self { stage, deadline, peer }));
@@ -128,9 +128,9 @@ impl AsFd for Pending {
     }
 }
 
-/// A connection of a user that is allowed; any other is told why not.
+/// Accepts a connection of an allowed user; sends the reason to any other.
 fn admitted(fd: OwnedFd, users: &AllowedUsers) -> Result<FrameSocket, Error> {
-    // Its only record is there before it is read, and an answer always fits.
+    // Blocking is safe: its only record is there before it is read, and an answer always fits.
     fcntl(&fd, FcntlArg::F_SETFL(OFlag::empty()))
         .map_err(|e| Error::os("set up", "a connection", e))?;
     let refused = users.check(&fd).err();
@@ -147,7 +147,7 @@ fn admitted(fd: OwnedFd, users: &AllowedUsers) -> Result<FrameSocket, Error> {
 
 fn greet_local(frames: FrameSocket) -> Result<Accepted, Error> {
     let (greeting, _) = frames.receive()?;
-    // Another version is told ours all the same.
+    // The leader also sends its version to a follower of another version.
     frames.send(&Greeting::of_leader(), &[])?;
     let greeting = Greeting::read(&greeting, "follower")?;
     Ok(Accepted { connection: Connection::Local(frames), greeting })
@@ -166,7 +166,7 @@ fn answer_handshake(
     let Some(greeting) = handshake.read(message) else {
         return Err(refuse(&stream, message));
     };
-    // Another version is told ours all the same: it knows the secret.
+    // The leader also sends its version to a follower of another version, which knows the secret.
     send_now(&stream, &framed(&handshake.write(&Greeting::of_leader())?))?;
     let greeting = Box::new(Greeting::read(&greeting, "follower")?);
     let keys = Box::new(handshake.finish()?);
@@ -174,7 +174,7 @@ fn answer_handshake(
     Ok(Stage::Proof { stream, arriving, keys, greeting })
 }
 
-/// Tells whoever may have another secret so, and nothing else.
+/// Reports a wrong secret, and nothing else, to a peer that may have a different secret.
 fn refuse(stream: &TcpStream, message: &[u8]) -> Error {
     if !noise::may_be_handshake(message) {
         return Error::new("understand", "the other command", "it is no ipcmark");
@@ -201,7 +201,7 @@ fn accept_remote(
     Ok(Accepted { connection: Connection::Remote(stream, leader), greeting })
 }
 
-/// Sends what always fits into the empty buffer of a new connection.
+/// Sends a message that always fits into the empty buffer of a new connection.
 fn send_now(mut stream: &TcpStream, bytes: &[u8]) -> Result<(), Error> {
     use std::io::Write;
     stream.write_all(bytes).map_err(|e| Error::os("answer", "a greeting", e))

@@ -1,5 +1,5 @@
-//! The secret that commands on different hosts share. It comes from a file, for a command line is
-//! everybody's to read.
+//! The secret that commands on different hosts share. It is read from a file, because every user can
+//! read a command line.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -18,7 +18,7 @@ const MIN_BYTES: usize = 16;
 /// More than anybody types or generates.
 const MAX_BYTES: u64 = 4096;
 
-/// How to make one.
+/// The remedy that explains how to make a secret.
 const REMEDY: &str = "make one: (umask 077; openssl rand -hex 32 >secret), and copy it to the other \
     host";
 
@@ -27,15 +27,14 @@ const REMEDY: &str = "make one: (umask 077; openssl rand -hex 32 >secret), and c
 pub struct Secret(pub(crate) [u8; 32]);
 
 impl Secret {
-    /// Reads the file, to which nobody but this user may have access; white space around the secret does not
-    /// count.
+    /// Reads the file, which only this user may access; white space around the secret is ignored.
     ///
     /// # Errors
     /// It cannot be read, is not a regular file of this user or root, or is too short or too long.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let object = format!("the secret in {}", path.display());
         let failed = |error| Error::os("read", &object, error).remedy(REMEDY);
-        // A link would be another's choice, and a FIFO or a device would keep us waiting.
+        // A link would be another user's choice, and a FIFO or a device would block.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(flags.bits()).open(path).map_err(failed)?;
@@ -57,7 +56,7 @@ impl Secret {
     }
 }
 
-/// What is longer than it may be shows by one byte.
+/// Reads one byte beyond the limit, which shows that a file is too long.
 fn start_of(file: File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -114,7 +113,7 @@ mod tests {
         assert!(missing.contains("openssl rand"), "{missing}");
     }
 
-    /// They were read, a FIFO and a device for ever.
+    /// Regression: they were read; a FIFO or a device blocked forever.
     #[test]
     fn what_is_no_regular_file_of_this_user_is_not_read() {
         let directory = tempfile::tempdir().unwrap();

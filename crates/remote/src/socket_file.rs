@@ -1,5 +1,5 @@
-//! The file of a leader's Unix socket: it has its permissions from the beginning, replaces only what a dead
-//! process of this user left, and is removed only while it is this leader's.
+//! The file of a leader's Unix socket: it has its permissions from the beginning, replaces only the socket of a dead
+//! process of this user, and is removed only while it belongs to this leader.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -22,7 +22,7 @@ use nix::{
     unistd::{UnlinkatFlags, geteuid, linkat, unlinkat},
 };
 
-/// The file of a socket that listens.
+/// The file of a listening socket.
 pub(crate) struct SocketFile {
     directory: OwnedFd,
     name: OsString,
@@ -31,11 +31,11 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens at a path for whom the permissions let connect. Called while this process has one thread: the
-    /// umask is the whole process's.
+    /// Listens at a path for the users that the permissions allow. Called while this process has one thread, because
+    /// the umask belongs to the whole process.
     ///
     /// # Errors
-    /// The path is taken by anything but a socket that a dead process of this user left.
+    /// The path exists and is not the socket of a dead process of this user.
     pub(crate) fn listen(path: &Path, mode: Mode) -> Result<(OwnedFd, Self), Error> {
         let object = format!("the socket {}", path.display());
         Place::of(path)
@@ -52,14 +52,14 @@ impl Drop for SocketFile {
     }
 }
 
-/// Connects without ever sleeping; a listener whose queue is full is `EAGAIN`.
+/// Connects without sleeping; a listener with a full queue gives `EAGAIN`.
 pub(crate) fn connect_now(path: &Path) -> Result<OwnedFd, Errno> {
     let fd = seqpacket()?;
     connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
     Ok(fd)
 }
 
-/// A socket on which nothing sleeps.
+/// A non-blocking socket.
 fn seqpacket() -> Result<OwnedFd, Errno> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)
@@ -73,7 +73,7 @@ fn identity(stat: &FileStat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// Why a socket cannot have its path.
+/// The reason why a socket cannot use its path.
 enum Fault {
     System(Errno),
     Taken(&'static str),
@@ -95,7 +95,7 @@ impl Fault {
     }
 }
 
-/// A name in a directory that is held by its descriptor.
+/// A name in a directory, which a descriptor keeps open.
 struct Place {
     directory: OwnedFd,
     name: OsString,
@@ -110,8 +110,8 @@ impl Place {
         Ok(Self { directory, name })
     }
 
-    /// Listens. Between `bind` and `listen` another leader would take the socket for a dead one's: it then
-    /// moves it away before it looks again, which shows here.
+    /// Starts to listen. Between `bind` and `listen` another leader would take the socket for stale: it moves the file
+    /// away before it checks again, and the check here finds it gone.
     fn listen(self, path: &Path, mode: Mode) -> Result<(OwnedFd, SocketFile), Fault> {
         let address = UnixAddr::new(path)?;
         let socket = seqpacket()?;
@@ -132,8 +132,8 @@ impl Place {
         }
     }
 
-    /// Removes what a dead process of this user left. It is moved away first, where no process binds, and put
-    /// back if somebody listens after all.
+    /// Removes the socket of a dead process. It is first moved to a name where no process binds, and put back if
+    /// somebody listens after all.
     fn remove_stale(&self) -> Result<(), Fault> {
         self.check_stale(&self.name)?;
         let aside = OsString::from(format!(".ipcmark-{}", process::id()));
@@ -147,7 +147,7 @@ impl Place {
         checked
     }
 
-    /// Succeeds if nobody listens at a socket of this user.
+    /// Succeeds if the file is a socket of this user at which nobody listens.
     fn check_stale(&self, name: &OsStr) -> Result<(), Fault> {
         let found = look(&self.directory, name)?;
         if SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT != SFlag::S_IFSOCK {
@@ -158,19 +158,19 @@ impl Place {
         }
         match connect_now(&self.path(name)) {
             Err(Errno::ECONNREFUSED) => Ok(()),
-            // Whatever else it says, the process that bound it may be there.
+            // With any other result, the process that bound it may still be alive.
             _ => Err(Fault::Taken("a socket in use by another process")),
         }
     }
 
-    /// A path to a name in the directory, whatever that is called by now.
+    /// A path to a name in the directory, whatever path the directory has now.
     fn path(&self, name: &OsStr) -> PathBuf {
         Path::new("/proc/self/fd").join(self.directory.as_raw_fd().to_string()).join(name)
     }
 }
 
-/// Binds a socket whose file gets the permissions of the socket, whatever the umask is: to change them
-/// afterwards, by name, could change another file's.
+/// Binds a socket whose file gets the permissions of the socket, whatever the umask is. Changing them afterwards by
+/// name could change another file's.
 fn bind_with(socket: &OwnedFd, address: &UnixAddr, mode: Mode) -> Result<(), Errno> {
     static UMASK: Mutex<()> = Mutex::new(());
     fchmod(socket, mode)?;
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
     }
 
-    /// A service of another type refuses the connection otherwise, and lost its socket.
+    /// Regression: a service of another socket type refuses the connection with a different error, and lost its socket.
     #[test]
     fn a_live_socket_of_another_service_stays() {
         let directory = tempfile::tempdir().unwrap();
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     }
 
-    /// It was removed, whosever it was by then.
+    /// Regression: the file was removed even if it was no longer this leader's.
     #[test]
     fn the_file_of_another_leader_stays_when_this_one_ends() {
         let directory = tempfile::tempdir().unwrap();

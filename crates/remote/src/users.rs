@@ -1,4 +1,4 @@
-//! The users whose processes may be at the other end of a Unix socket.
+//! The users whose processes may connect over a Unix socket.
 
 use std::{fs, os::fd::AsFd};
 
@@ -11,15 +11,15 @@ use nix::{
     unistd::{Uid, User, geteuid},
 };
 
-/// The id under which the kernel shows a user that the own user namespace does not know.
+/// The id that the kernel shows for a user unknown in the own user namespace.
 const OVERFLOW_UID: u32 = 65534;
 
-/// The users that are accepted beside the own one and root.
+/// The users accepted in addition to the own one and root.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedUsers(Vec<Uid>);
 
 impl AllowedUsers {
-    /// The users of these names or numbers.
+    /// The users with these names or numbers.
     ///
     /// # Errors
     /// The system does not know one of the names.
@@ -32,10 +32,10 @@ impl AllowedUsers {
         Mode::from_bits_truncate(if self.0.is_empty() { 0o600 } else { 0o666 })
     }
 
-    /// The user of the process at the other end, as the kernel noted it when that connected or listened.
+    /// The user of the peer process, as the kernel recorded it when the peer connected or listened.
     ///
     /// # Errors
-    /// It is not accepted.
+    /// The user is not accepted.
     pub(crate) fn check(&self, socket: &impl AsFd) -> Result<Uid, Error> {
         let peer = getsockopt(socket, PeerCredentials)
             .map_err(|e| Error::os("find out the user of", "the other command", e))?;

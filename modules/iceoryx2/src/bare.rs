@@ -1,4 +1,4 @@
-//! A bare program of iceoryx2, to compare `iceoryx2` with: it only polls.
+//! A bare program of iceoryx2, the baseline for `iceoryx2`: it only polls.
 
 #[path = "../../shared/rust/bare.rs"]
 mod bare;
@@ -14,7 +14,7 @@ use iceoryx2::{
 type Out = Publisher<ipc::Service, [u8], ()>;
 type In = Subscriber<ipc::Service, [u8], ()>;
 
-/// As many as the transport has for small payloads: they are used in turn.
+/// The transport's number for small payloads: they are used in turn.
 const SAMPLES: usize = 64;
 
 fn main() -> Result<(), Failure> {
@@ -56,7 +56,7 @@ fn open(name: &str, leads: bool, payload: usize) -> Result<(Node<ipc::Service>, 
     let builder = builder.max_loaned_samples(SAMPLES).override_sample_preallocation(|_| SAMPLES);
     let out = builder.backpressure_strategy(BackpressureStrategy::DiscardData).create()?;
     let into = service(false)?.subscriber_builder().create()?;
-    // Both ports of the other end must be there before the first message.
+    // Both ports of the other end must exist before the first message.
     while service(true)?.dynamic_config().number_of_subscribers() == 0
         || service(false)?.dynamic_config().number_of_publishers() == 0
     {
@@ -71,7 +71,7 @@ fn open(name: &str, leads: bool, payload: usize) -> Result<(Node<ipc::Service>, 
     Ok((node, out, into))
 }
 
-/// Removes what the library leaves of a session.
+/// Removes the library's leftovers of a session.
 fn clear(name: &str) -> Result<(), Failure> {
     std::fs::remove_dir_all(root(name))?;
     for entry in std::fs::read_dir("/dev/shm")?.flatten() {
@@ -104,7 +104,7 @@ fn receive(into: &In, payload: usize) -> Result<u64, Failure> {
 }
 
 fn lead(out: &Out, into: &In, asked: &Asked) -> Result<(), Failure> {
-    // The follower may not be there yet.
+    // The follower may not be ready yet.
     while send(out, asked.payload, u64::MAX)? == 0 {
         thread::sleep(Duration::from_millis(1));
     }
@@ -116,7 +116,7 @@ fn lead(out: &Out, into: &In, asked: &Asked) -> Result<(), Failure> {
     })
 }
 
-/// Answers the first message too, which is not timed.
+/// Also answers the first message, which is not timed.
 fn follow(out: &Out, into: &In, asked: &Asked) -> Result<(), Failure> {
     for _ in 0..=asked.all_round_trips() {
         let number = receive(into, asked.payload)?;

@@ -1,4 +1,4 @@
-//! One end: its ports, and the hot path.
+//! One endpoint: its ports, and the hot path.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,27 +18,27 @@ use crate::{
     traces::CloseSignal,
 };
 
-/// How long one sleep lasts at most: an end can be asked to stop.
+/// The longest sleep: an endpoint can be asked to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// One end. Ports go before the services that they belong to, and the node goes last.
+/// One endpoint. Ports are dropped before their services, and the node last.
 pub struct End {
     loan: Option<SampleMut<ipc::Service, [u8], ()>>,
     taken: Option<Sample<ipc::Service, [u8], ()>>,
     events: Option<(Notifier<ipc::Service>, Listener<ipc::Service>)>,
-    /// How often a message is looked for before a sleep.
+    /// The number of polls before a sleep.
     polls: u32,
     publisher: Publisher<ipc::Service, [u8], ()>,
     subscriber: Subscriber<ipc::Service, [u8], ()>,
     samples: usize,
-    /// How many ends take what this one publishes.
+    /// The number of endpoints that take this one's messages.
     receivers: usize,
     _session: Session,
     _close_signal: CloseSignal,
 }
 
 impl End {
-    /// Makes the ports; the other ends may not be there yet.
+    /// Makes the ports; the other endpoints may not exist yet.
     pub fn open(
         session: Session,
         settings: &Settings,
@@ -80,7 +80,7 @@ impl End {
         })
     }
 
-    /// Finds the ports of the other ends.
+    /// Connects to the ports of the other endpoints.
     pub fn connect(&self) -> Result<(), Error> {
         self.publisher.update_connections().map_err(failed("connect", "the ports of iceoryx2"))?;
         self.subscriber.update_connections().map_err(failed("connect", "the ports of iceoryx2"))
@@ -121,11 +121,12 @@ impl Endpoint for End {
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         match self.publisher.loan_slice_uninit(len) {
             Ok(sample) => {
-                // SAFETY: bytes have no invalid values, and the content of a room is undefined.
+                // SAFETY: bytes have no invalid values, and the content of a loaned room is
+                // undefined.
                 self.loan = Some(unsafe { sample.assume_init() });
                 Ok(Step::Done)
             }
-            // Every sample is under way.
+            // All samples are in use.
             Err(LoanError::OutOfMemory | LoanError::ExceedsMaxLoans) => Ok(Step::WouldBlock),
             Err(error) => Err(failed("lend", "a sample")(error)),
         }

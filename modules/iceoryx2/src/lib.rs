@@ -1,14 +1,14 @@
 //! `iceoryx2` and `iceoryx2-event`: samples of shared memory handed over by publish-subscribe.
 //!
-//! - Mechanism: a publisher and a subscriber each side, one service for each direction; a lock-free
-//!   queue of places between them, and the publisher's own memory for the samples.
+//! - Mechanism: a publisher and a subscriber on each side, one service for each direction; a lock-free queue of offsets
+//!   between them, and the publisher's own memory for the samples.
 //! - Fan-out: the leader's publisher has a queue to each follower, and its subscriber one from each.
-//! - Kernel objects: shared memory and files that begin with the session's name; `iceoryx2-event`
-//!   has an event service for each direction beside it.
+//! - Kernel objects: shared memory and files whose names begin with the session's name; `iceoryx2-event` also has an
+//!   event service for each direction.
 //! - Copies a message: none.
 //! - Blocks: `iceoryx2-event` sleeps in its listener; `iceoryx2` only polls.
-//! - Limits: a publisher has as many samples as the queue holds, so that a queue that is full is a
-//!   sample that cannot be lent, and nothing is ever discarded.
+//! - Limits: a publisher has as many samples as the queue holds, so with a full queue no sample can be loaned, and
+//!   nothing is ever discarded.
 
 mod end;
 mod session;
@@ -51,8 +51,8 @@ impl Transport for Iceoryx2 {
     }
 }
 
-/// The leader makes the services, which followers then open: not all at once. When the last end is there, each looks
-/// for the others' ports.
+/// The leader makes the services, then the followers open them: not concurrently. When all endpoints exist, each
+/// connects to the others' ports.
 fn open_in_turn(
     settings: &Settings,
     close_signal: CloseSignal,
@@ -89,7 +89,7 @@ fn describe(name: &'static str, summary: &'static str, waits: &'static [Wait]) -
     Iceoryx2 { definition }
 }
 
-/// Hands both transports to `collect`.
+/// Passes both transports to `collect`.
 pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     vec![
         collect.item(describe(

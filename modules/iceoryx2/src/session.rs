@@ -1,4 +1,4 @@
-//! The node and the services of a session, apart from everything else on the machine.
+//! The node and the services of a session, isolated from all others on the machine.
 
 use std::fmt::Display;
 
@@ -13,14 +13,14 @@ use crate::traces;
 /// The most followers of a leader.
 pub const MOST_FOLLOWERS: u32 = 16;
 
-/// What a publisher's samples may take.
+/// The memory limit of a publisher's samples.
 const SAMPLE_BYTES: usize = 8 << 20;
 
-/// Fewest and most samples of a publisher.
+/// The minimum and maximum number of a publisher's samples.
 const LEAST: usize = 3;
 const MOST: usize = 64;
 
-/// What users can set.
+/// The options that users can set.
 pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
     "depth",
     "3..1024",
@@ -28,19 +28,19 @@ pub static OPTIONS: [OptionSpec; 1] = [OptionSpec::new(
     "messages that a queue holds, and samples that a publisher has",
 )];
 
-/// How many samples a publisher has, and so how many messages can be under way.
+/// The number of samples of a publisher, and so of unread messages.
 pub fn samples(settings: &Settings) -> usize {
     let standard = (SAMPLE_BYTES / settings.payload).clamp(LEAST, MOST);
     settings.number("depth").map_or(standard, |depth| depth as usize)
 }
 
-/// What the publishers of all ends take of shared memory, and a little for the library.
+/// The shared memory for the publishers of all endpoints, and a little for the library.
 pub fn bytes(settings: &Settings) -> usize {
     let publishers = settings.subscribers as usize + 1;
     publishers * samples(settings) * (settings.payload + 256) + (publishers << 21)
 }
 
-/// Turns an error of the library into one of ours.
+/// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
     move |error| Error::new(operation, object, error.to_string())
 }
@@ -48,7 +48,7 @@ pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl
 pub type Topic = publish_subscribe::PortFactory<ipc::Service, [u8], ()>;
 pub type Events = event::PortFactory<ipc::Service>;
 
-/// A node with the services of both directions, seen from one end.
+/// A node with the services of both directions, from the side of one endpoint.
 pub struct Session {
     node: Node<ipc::Service>,
     leads: bool,
@@ -73,17 +73,17 @@ impl Session {
         Ok(Self { node, leads, followers, samples: samples(settings) })
     }
 
-    /// How many ends publish in a service, and how many take what they publish.
+    /// The number of endpoints that publish in a service, and of those that take from it.
     fn ends(&self, outgoing: bool) -> (usize, usize) {
         if outgoing == self.leads { (1, self.followers) } else { (self.followers, 1) }
     }
 
-    /// How many ends take what this one publishes.
+    /// The number of endpoints that take this one's messages.
     pub fn receivers(&self) -> usize {
         self.ends(true).1
     }
 
-    /// The name of the service in which this end publishes or, as a receiver, takes.
+    /// The name of the service in which this endpoint publishes or, as a receiver, takes.
     fn name(&self, outgoing: bool, kind: &str) -> Result<ServiceName, Error> {
         let direction = if outgoing == self.leads { "there" } else { "back" };
         let name = format!("{kind}/{direction}");

@@ -1,4 +1,4 @@
-//! The files of a session, and their removal. The library leaves directories and a small piece of
+//! The files of a session, and their removal. The library leaves directories and a small segment of
 //! shared memory behind; the leader removes them once both ends are closed.
 
 use std::{
@@ -16,16 +16,16 @@ use ipcmark_transport::{Error, Rendezvous, Settings};
 
 use crate::space::SHARED_MEMORY;
 
-/// How long a leader waits for its followers to close before it removes what there is.
+/// The time limit of a leader for its followers to close before it removes the files.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The directory of a session's node, services and events. Short, for the addresses of sockets lie
-/// in it, which end after 107 bytes.
+/// The directory of a session's node, services and events. Short, because it contains the paths of
+/// sockets, which are limited to 107 bytes.
 pub fn directory(session: &str) -> PathBuf {
     PathBuf::from("/tmp").join(session)
 }
 
-/// Removes everything that begins with a session's name.
+/// Removes everything whose name begins with a session's name.
 pub fn clear(session: &str) {
     let _ = fs::remove_dir_all(directory(session));
     for entry in fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
@@ -35,7 +35,7 @@ pub fn clear(session: &str) {
     }
 }
 
-/// Dropped last of all, so that a follower's tells the leader that the follower has closed.
+/// Dropped last, so that it tells the leader that the follower has closed.
 pub struct CloseSignal {
     others: Vec<UnixStream>,
     leads: bool,
@@ -76,7 +76,7 @@ impl Drop for CloseSignal {
         let deadline = Instant::now() + CLOSED_WITHIN;
         for other in &mut self.others {
             let left = deadline.saturating_duration_since(Instant::now());
-            // The end of the stream, an error, or the time limit, which may not be 0.
+            // Returns at the end of the stream, an error, or the time limit, which may not be 0.
             let _ = other.set_read_timeout(Some(left.max(Duration::from_millis(1))));
             let _ = other.read(&mut [0]);
         }

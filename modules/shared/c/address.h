@@ -1,4 +1,4 @@
-/* The addresses at which a leader's sockets listen, and how its followers learn them. */
+/* The addresses at which a leader's sockets listen, and their transfer to its followers. */
 #ifndef IPCMARK_MODULES_ADDRESS_H
 #define IPCMARK_MODULES_ADDRESS_H
 
@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Writes "tcp://HOST:port" with the end's own address, or the loopback interface's if all ends are on this host. */
+/* Writes "tcp://HOST:port" with the endpoint's own address, or the loopback interface's if all ends are on this
+ * host. */
 static inline void ipcmark_tcp_url(char *url, size_t size, const struct ipcmark_settings *settings, const char *port) {
     const char *host = settings->address ? settings->address : "127.0.0.1";
     const int is_v6 = strchr(host, ':') != NULL;
@@ -15,12 +16,12 @@ static inline void ipcmark_tcp_url(char *url, size_t size, const struct ipcmark_
 
 #define IPCMARK_ADDRESS_BYTES 160
 
-/* The addresses of the leader's sockets, in the order of the directions; "" where there is no second one. */
+/* The addresses of the leader's sockets, in the order of the directions; "" if there is no second one. */
 struct ipcmark_addresses {
     char there[IPCMARK_ADDRESS_BYTES], back[IPCMARK_ADDRESS_BYTES];
 };
 
-/* The leader's part: tells them to every follower. */
+/* For the leader: sends them to every follower. */
 static inline int ipcmark_send_addresses(struct ipcmark_session *session, const struct ipcmark_addresses *addresses,
                                          struct ipcmark_error *error) {
     int result = IPCMARK_DONE;
@@ -29,7 +30,7 @@ static inline int ipcmark_send_addresses(struct ipcmark_session *session, const 
     return result;
 }
 
-/* A follower's part; `object` is what it connects, in an error. */
+/* For a follower; `object` is the object to connect, for an error. */
 static inline int ipcmark_receive_addresses(struct ipcmark_session *session, struct ipcmark_addresses *addresses,
                                             const char *object, struct ipcmark_error *error) {
     size_t len = sizeof *addresses, none = 0;

@@ -1,11 +1,11 @@
-/* A bare program for the overhead benchmark: what somebody would write who measures one library by
- * hand, without ipcmark. The program includes this, defines the four functions below, and calls
- * bare_main(). It is started as
+/* A bare program for the overhead benchmark: what a programmer would write to measure one library
+ * without ipcmark. The program includes this, defines the four functions below, and calls bare_main().
+ * It is started as
  *
  *   bare-NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
  *
- * and prints the median round trip in nanoseconds. One clock reading a round trip, as in ipcmark;
- * only the thread that measures is pinned, once the library has started its own.
+ * and prints the median round trip in nanoseconds. It reads the clock once per round trip, as ipcmark does; only the
+ * measuring thread is pinned, after the library has started its own threads.
  */
 #ifndef IPCMARK_BARE_H
 #define IPCMARK_BARE_H
@@ -27,11 +27,11 @@ struct bare {
     int leads;
     int spins;
     size_t payload;
-    char name[32]; /* The same in both processes, and in no others. */
+    char name[32]; /* The same in both processes, and different from all others. */
     int peer;      /* A socket to the other process, for bare_meet(). */
 };
 
-/* Opens an end: the program's own, of any type. */
+/* Opens an endpoint, of any type that the program chooses. */
 static void *bare_open(const struct bare *bare);
 /* Sends a message of the whole payload that begins with the head of `number`. */
 static void bare_send(void *end, const struct bare *bare, uint64_t number);
@@ -39,8 +39,8 @@ static void bare_send(void *end, const struct bare *bare, uint64_t number);
 static uint64_t bare_receive(void *end, const struct bare *bare);
 static void bare_close(void *end);
 
-/* The 16 bytes of a message that are written and read, as many as with `--touch head`: they may lie in
- * two cache lines. */
+/* The 16 bytes of a message that are written and read, as many as with `--touch head`: they may lie in two cache
+ * lines. */
 struct bare_head {
     uint64_t number, again;
 };
@@ -63,15 +63,15 @@ static inline uint64_t bare_read(const void *message) {
     return head.number;
 }
 
-/* Waits until the other process has come to the same point. */
+/* Waits until the other process has reached the same point. */
 static inline void bare_meet(const struct bare *bare) {
     char byte = 0;
     if (write(bare->peer, &byte, 1) != 1 || read(bare->peer, &byte, 1) != 1)
         bare_fail("meet the other process");
 }
 
-/* The leader makes a pair of sockets and sends one to the other process, by the socket that bare_meet() leaves alone
- * meanwhile. */
+/* The leader makes a pair of sockets and sends one to the other process, over the socket of bare_meet(), which is not
+ * used meanwhile. */
 static inline int bare_exchange_socket(const struct bare *bare) {
     int pair[2], fd = -1;
     char control[CMSG_SPACE(sizeof fd)], byte = 0;

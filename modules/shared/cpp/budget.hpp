@@ -1,8 +1,8 @@
-// A bound on the messages under way from several followers to their leader, where the library puts all of them into one
-// queue and does not tell whose a message is.
+// A bound on the unread messages from several followers to their leader, for a library that puts all of them into one
+// queue and does not report the sender.
 //
-// A follower takes one from what is left in shared memory before it publishes, and the leader gives it back with the
-// message. FlowControl bounds the other direction, and both where there is one follower.
+// A follower takes a unit from a shared budget before it publishes, and the leader returns it when it releases the
+// message. FlowControl bounds the other direction, and both directions if there is one follower.
 #pragma once
 
 #include "shared/cpp/descriptors.hpp"
@@ -26,7 +26,7 @@ class Budget {
             munmap(counts, sizeof *counts);
     }
 
-    // Connects the leader with all followers. From then on these have at most `depth` messages under way together.
+    // Connects the leader with all followers. From then on these have at most `depth` unreleased messages together.
     int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error) {
         limit = depth;
         int memory = -1;
@@ -61,7 +61,7 @@ class Budget {
     };
 
     static int lead(int *memory, ipcmark_session *session, ipcmark_error *error) {
-        // ipcmark knows this name, and does not take the counts for the carrier of the messages.
+        // ipcmark knows this name, and does not mistake the counts for the carrier of the messages.
         *memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
         if (*memory < 0 || ftruncate(*memory, sizeof(Counts)) != 0)
             return ipcmark_fail_errno(error, "make", "the counters of a queue", errno, nullptr);
@@ -90,7 +90,7 @@ class Budget {
 
     Counts *counts = nullptr;
     uint64_t limit = 0, released = 0;
-    bool is_taken = false; // One is taken from what is left, for the message that is sent next.
+    bool is_taken = false; // A unit of the budget is reserved for the next message.
 };
 
 } // namespace ipcmark

@@ -1,4 +1,4 @@
-// Descriptions of transports and modules: what C writes with designated initializers.
+// Descriptions of transports and modules: a replacement for C's designated initializers.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -7,8 +7,8 @@
 
 namespace ipcmark {
 
-// A transport for messages of up to 4 MiB between two ends, with the pattern `latency`. The caller sets its
-// functions, and whatever differs.
+// A transport for messages of up to 4 MiB between two ends, with the pattern `latency`. The caller sets its functions,
+// and all fields that differ.
 inline ipcmark_transport describe_transport(const char *name, const char *summary, uint32_t waits, uint32_t flags) {
     ipcmark_transport transport{};
     transport.size = sizeof transport;
@@ -27,7 +27,7 @@ template <size_t N> void set_options(ipcmark_transport &transport, const ipcmark
     transport.option_count = N;
 }
 
-// Names what killed sessions can have left: see ipcmark_module.
+// Names the possible leftovers of killed sessions: see ipcmark_module.
 using NameLeftovers = int (*)(void (*file)(void *list, const char *path), void *list, ipcmark_error *error);
 
 // A module with an array of transports that lives as long as the process.

@@ -1,4 +1,4 @@
-// Descriptors that a follower has from its leader.
+// Descriptors that a follower receives from its leader.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -9,8 +9,8 @@
 
 namespace ipcmark {
 
-// Receives so many from the leader; where it sends fewer, none is kept, and `error` says that `operation` on `object`
-// failed because of `otherwise`.
+// Receives N descriptors from the leader; if it sends fewer, all are closed, and `error` says that `operation` on
+// `object` failed because of `otherwise`.
 template <size_t N>
 int receive_descriptors(ipcmark_session *session, int (&descriptors)[N], const char *operation, const char *object,
                         const char *otherwise, ipcmark_error *error) {

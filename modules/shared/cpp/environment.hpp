@@ -1,5 +1,5 @@
-// The process's environment, of which the user's own variables for a library do not count: what is measured stands in
-// the result.
+// The process's environment, in which the user's own variables for a library are ignored: the result contains all
+// settings of a measurement.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace ipcmark {
 
-// Removes the variables, given as NAME=VALUE, that are meant.
+// Removes the variables, given as NAME=VALUE, for which the predicate is true.
 template <typename IsMeant> void forget_variables(IsMeant is_meant) {
     std::vector<std::string> names;
     for (char **variable = environ; *variable; variable++)
@@ -21,7 +21,7 @@ template <typename IsMeant> void forget_variables(IsMeant is_meant) {
         unsetenv(name.c_str());
 }
 
-// Removes those whose names begin like this.
+// Removes the variables whose names begin with the prefix.
 inline void forget_variables_of(const std::string &prefix) {
     forget_variables([&](const char *variable) { return std::strncmp(variable, prefix.c_str(), prefix.size()) == 0; });
 }

@@ -1,4 +1,5 @@
-// Failures that are thrown inside a module, and become errors of the contract before they leave it.
+// Failures that are thrown inside a module, and converted to errors of the contract before they
+// leave it.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -24,7 +25,8 @@ inline void require(int result) {
         throw Reported{result};
 }
 
-// Runs a body that may throw; no exception leaves. `end` names what is being opened: "an end of X".
+// Runs a body that may throw; no exception escapes. `end` names the object that is being opened:
+// "an end of X".
 template <typename Body> int guarded(ipcmark_error *error, const char *end, Body body) noexcept {
     try {
         body();

@@ -1,10 +1,10 @@
-// Flow control between two ends, beside the library: it bounds the messages under way in each direction, and
-// tells when the other end has closed.
+// Flow control between two endpoints, in addition to the library: it bounds the unreleased messages in each direction,
+// and detects that the other end has closed.
 //
-// Libraries answer a full queue in their own ways: they sleep, drop the oldest message or fail. So each end
-// counts the messages that it has released in a cache line of shared memory, and an end with as many messages
-// under way as a queue holds would block. It reads the peer's count only when the last value that it read is
-// used up, once every `depth` messages.
+// Libraries handle a full queue in different ways: they sleep, drop the oldest message or fail. So each endpoint counts
+// the messages that it has released in a cache line of shared memory, and a sender with as many unreleased messages as
+// a queue holds would block. It reads the peer's count only when the last value that it read is used up, once every
+// `depth` messages.
 #pragma once
 
 #include "shared/cpp/descriptors.hpp"
@@ -30,16 +30,16 @@ class FlowControl {
     FlowControl &operator=(const FlowControl &) = delete;
     ~FlowControl() { close(); }
 
-    // Connects the leader with the follower that has the number `peer`. From then on at most `depth` messages
-    // are under way in a direction.
+    // Connects the leader with the follower that has the number `peer`. From then on at most `depth` messages are
+    // unreleased in each direction.
     int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error, uint32_t peer = 0) {
         limit = depth;
         own = leads ? 0 : 1;
         return leads ? lead(session, peer, error) : follow(session, error);
     }
 
-    // The same where the library has no bound of its own, with as many messages as 8 MiB hold. The result tells how
-    // many.
+    // The same for a library without a limit of its own: allows as many messages as fit in 8 MiB. The result states the
+    // number.
     int open_bounded(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error,
                      uint32_t peer = 0) {
         const uint64_t depth = std::clamp<uint64_t>(HELD_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
@@ -66,7 +66,7 @@ class FlowControl {
         return connection >= 0 && poll(&hang_up, 1, 0) > 0;
     }
 
-    // A descriptor that hangs up once the other end has closed, or died.
+    // A descriptor that hangs up when the other end has closed, or died.
     int hang_up() const { return connection; }
 
     using Clock = std::chrono::steady_clock;
@@ -92,7 +92,7 @@ class FlowControl {
     static constexpr uint64_t HELD_BYTES = 8u << 20;
     static constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
 
-    // The count of one end, alone in a pair of cache lines because processors prefetch pairs.
+    // The count of one endpoint, alone in a pair of cache lines because processors prefetch pairs.
     struct alignas(128) Count {
         std::atomic<uint64_t> released;
     };
@@ -104,7 +104,7 @@ class FlowControl {
     }
 
     int lead(ipcmark_session *session, uint32_t peer, ipcmark_error *error) {
-        // ipcmark knows this name, and does not take the counts for the carrier of the messages.
+        // ipcmark knows this name, and does not mistake the counts for the carrier of the messages.
         const int memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
         int sockets[2] = {-1, -1};
         int result = IPCMARK_DONE;

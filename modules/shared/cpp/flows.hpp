@@ -1,4 +1,4 @@
-// Flow control of an end with each of its peers, all of which one publication reaches.
+// Flow control of an endpoint with each of its peers, if one publication reaches all of them.
 #pragma once
 
 #include "shared/cpp/flow_control.hpp"
@@ -7,10 +7,10 @@
 
 namespace ipcmark {
 
-// With as many peers as a library may have, at most.
+// MOST is the maximum number of peers for a library.
 template <uint32_t MOST> class Flows {
   public:
-    // Before all else.
+    // Must be called first.
     void expect(uint32_t peers) { count = std::min(peers, MOST); }
     uint32_t size() const { return count; }
 

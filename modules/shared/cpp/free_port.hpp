@@ -13,8 +13,8 @@
 
 namespace ipcmark {
 
-// A socket that holds a port which the system chose, until the library binds the port itself. Several that
-// are open at once have different ports.
+// A socket that reserves a port chosen by the system, until the library binds the port itself. Several open ones have
+// different ports.
 struct FreePort {
     int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     FreePort() = default;

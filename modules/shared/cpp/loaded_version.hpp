@@ -1,4 +1,4 @@
-// The version of a library as it is loaded, for libraries that have no function for it.
+// The version of a loaded library, for libraries that have no function for it.
 #pragma once
 
 #include <climits>
@@ -9,7 +9,7 @@
 
 namespace ipcmark {
 
-// "2.9.1" if the file that holds `address`, links followed, is libx.so.2.9.1; else `otherwise`.
+// "2.9.1" if the file that contains `address`, links followed, is libx.so.2.9.1; else `otherwise`.
 inline std::string loaded_version(const void *address, const char *otherwise) {
     Dl_info info{};
     char path[PATH_MAX];

@@ -22,9 +22,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds ENDS_WITHIN{2000};
-// The bytes of what a program printed that an error repeats.
+// The bytes of a program's output that an error repeats.
 constexpr size_t TAIL = 300;
-// What the shell says too.
+// The same status as the shell's.
 constexpr int NO_SUCH_PROGRAM = 127;
 
 std::string name_of(const std::string &variable) {
@@ -49,7 +49,7 @@ std::vector<char *> pointers(const Texts &texts) {
     return all;
 }
 
-// What becomes of the child, made before there is one.
+// The state that the child needs, prepared before the fork.
 struct Image {
     char *const *words;
     char *const *variables;
@@ -59,7 +59,7 @@ struct Image {
     cpu_set_t processors;
 };
 
-// Runs between fork and exec, so it only calls what is async-signal-safe.
+// Runs between fork and exec, so it only calls async-signal-safe functions.
 [[noreturn]] void become(const Image &image) {
     sched_setaffinity(0, sizeof image.processors, &image.processors);
     prctl(PR_SET_PDEATHSIG, image.parents_death);

@@ -1,4 +1,4 @@
-// A program that a session needs beside its ends: a daemon, a launcher.
+// A program that a session needs in addition to its endpoints: a daemon, a launcher.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -16,14 +16,14 @@ using Texts = std::vector<std::string>;
 
 struct Command {
     std::string what;   // "iceoryx's daemon", for errors.
-    Texts words;        // The program, which is looked for in PATH, and its arguments.
-    Texts variables;    // NAME=VALUE, set beside those of this process.
+    Texts words;        // The program, which is looked up in PATH, and its arguments.
+    Texts variables;    // NAME=VALUE, added to those of this process.
     int parents_death;  // The signal that it receives if this process dies.
-    const char *remedy; // For a program that is not there.
+    const char *remedy; // For a program that is not installed.
 };
 
-// A child of this process, in a process group of its own. It may use every processor that ipcmark may, though this
-// thread is pinned: if it had one processor only, an end that polls would keep it from it.
+// A child of this process, in its own process group. It may use every processor that ipcmark may, though this thread is
+// pinned: with a single processor, a polling endpoint would starve it.
 class Program {
   public:
     Program() = default;
@@ -33,17 +33,17 @@ class Program {
 
     int start(const Command &command, ipcmark_error *error);
 
-    // Waits until it has printed `mark` so many times; `otherwise` is the cause if it does not within the limit.
+    // Waits until it has printed `mark` that many times; `otherwise` is the cause if it does not within the limit.
     int await(const char *mark, size_t times, std::chrono::milliseconds limit, const char *otherwise,
               ipcmark_error *error);
 
-    // The read end of its standard output and error, which hangs up when it has ended; -1 before and after.
+    // The read end of its standard output and error, which hangs up when it has ended; -1 before start and after stop.
     int output() const { return printed; }
 
     pid_t id() const { return pid; }
 
-    // Waits so long until it ends by itself. Then it is asked to, and if that takes long, killed with its group.
-    // Its output stays open. The status is that of waitpid().
+    // Waits for this time until it ends by itself. Then it is asked to end, and if that takes long, killed with its
+    // group. Its output stays open. The status is that of waitpid().
     int end(std::chrono::milliseconds by_itself);
 
     // Ends it, and closes its output.
@@ -58,10 +58,10 @@ class Program {
     int printed = -1;
 };
 
-// Those of the process that started this one, which is not pinned.
+// The processors of the process that started this one, which is not pinned.
 cpu_set_t usable_processors();
 
-// DONE if a program of this name lies in a directory of PATH; the remedy is for one that does not.
+// DONE if a program of this name is in a directory of PATH; otherwise the error contains the remedy.
 int find_program(const char *name, const char *remedy, ipcmark_error *error);
 
 } // namespace ipcmark

@@ -1,4 +1,4 @@
-// Where a program that a session starts listens: a Unix socket in the session's directory.
+// The address of a program that a session starts: a Unix socket in the session's directory.
 #pragma once
 
 #include <ipcmark/transport.h>
@@ -9,7 +9,8 @@
 
 namespace ipcmark {
 
-// A path in the directory that no other end of this process has: a worker can have several ends at once.
+// A path in the directory that no other endpoint of this process uses: a worker can have several endpoints at the same
+// time.
 inline int choose_socket(const std::string &directory, const char *stem, std::string *path, ipcmark_error *error) {
     static unsigned chosen;
     *path = directory + "/" + stem + "-" + std::to_string(chosen++);

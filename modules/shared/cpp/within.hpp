@@ -1,4 +1,4 @@
-// Time limits for a library that may wait without end.
+// Time limits for a library that may wait forever.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,11 @@
 
 namespace ipcmark {
 
-// The ends of a library find each other within this time, on a busy machine too: less than the ten seconds after which
-// a session is given up without a word of the library's.
+// The time limit for a library's endpoints to find each other, even on a busy machine: less than the ten seconds after
+// which a session ends without an error from the library.
 constexpr std::chrono::seconds CONNECTED_WITHIN{8};
 
-// True once the condition holds, which is looked at every millisecond; false after the limit.
+// True once the condition holds, which is checked every millisecond; false after the limit.
 template <typename Condition> bool holds_within(std::chrono::milliseconds limit, Condition holds) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     while (!holds()) {
@@ -27,8 +27,8 @@ template <typename Condition> bool holds_within(std::chrono::milliseconds limit,
     return true;
 }
 
-// Does the work in a thread of its own; true if it ended in time. If not, the thread is abandoned with all
-// that the work owns.
+// Runs the work in its own thread; true if it ended in time. If not, the thread is abandoned with everything that the
+// work owns.
 template <typename Work> bool done_within(std::chrono::milliseconds limit, Work work) {
     auto promise = std::make_shared<std::promise<void>>();
     auto done = promise->get_future();
@@ -45,7 +45,7 @@ template <typename Work> bool done_within(std::chrono::milliseconds limit, Work 
     return in_time;
 }
 
-// Lets this process end without the library's destructors, which would wait for abandoned work.
+// Ends this process later without the library's destructors, which would wait for abandoned work.
 inline void end_without_destructors() {
     on_exit([](int status, void *) { _exit(status); }, nullptr);
 }

@@ -1,5 +1,5 @@
-/* A bare program of MPI_Send and MPI_Recv, as OSU's osu_latency has them, to compare the transports with. It starts
- * itself once more under the library's launcher, in two ranks. */
+/* A bare program of MPI_Send and MPI_Recv, with the calls of OSU's osu_latency, the baseline for the transports. It
+ * starts itself again under the library's launcher, in two ranks. */
 #include "shared/c/bare.h"
 
 #define OMPI_SKIP_MPICXX 1

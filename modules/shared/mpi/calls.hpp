@@ -1,4 +1,4 @@
-// MPI's calls in C, without the bindings for C++ that old headers bring along, which need a library of their own.
+// MPI's C calls, without the C++ bindings of old headers, which need a separate library.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1

@@ -1,4 +1,4 @@
-// An end between two MPI ranks: the same calls with every library, and a tag of its own.
+// An endpoint between two MPI ranks: the same calls with every library, and its own tag.
 #include "shared/cpp/description.hpp"
 #include "shared/cpp/flow_control.hpp"
 #include "shared/cpp/program.hpp"
@@ -15,7 +15,7 @@ namespace ipcmark::mpi {
 namespace {
 
 constexpr size_t PAGE = 4096;
-constexpr int MOST_TAGS = 32767; // What every library has.
+constexpr int MOST_TAGS = 32767; // Every library has this many.
 constexpr int TRIES = 1000;
 
 struct End {
@@ -26,12 +26,12 @@ struct End {
 
     FlowControl flow;
     int partner = 0, tag = 0, room = 0;
-    bool sends = false, receives = false; // A request is under way.
+    bool sends = false, receives = false; // A request is in progress.
     MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
-    void *message = nullptr; // The message taken.
+    void *message = nullptr; // The taken message.
 };
 
-// Both processes count their ends alike, so that what a case left on its way is not taken by the next one.
+// Both processes count their endpoints equally, so that a case does not take messages left by an earlier one.
 int next_tag() {
     static int last = 0;
     last = last % MOST_TAGS + 1;
@@ -76,7 +76,7 @@ int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
 int connect(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     end.partner = partner();
     end.tag = next_tag();
-    // A receiver that looks for one message takes all that have come in, so without a bound they would fill its memory.
+    // A receiver that looks for one message takes all that have arrived; without a bound they would fill its memory.
     if (const int result = end.flow.open_bounded(settings, session, error))
         return result;
     return session->meet(session, error);

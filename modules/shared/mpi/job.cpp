@@ -28,15 +28,15 @@ namespace ipcmark::mpi {
 namespace {
 
 constexpr int RANKS = 2;
-// The tag of the first message each way; an end's own is greater.
+// The tag of the first message in each direction; an endpoint's own tag is greater.
 constexpr int HELLO = 0;
 constexpr int LEADER_WAITS_MS = 2000;
 
-// One a process.
+// One per process.
 struct Job {
     const Way *way = nullptr;
-    Launcher launcher; // The leader's.
-    int life = -1;     // An end of a pipe that tells when the other process ends.
+    Launcher launcher; // Only in the leader.
+    int life = -1;     // An end of a pipe that detects the end of the other process.
     bool is_spoiled = false;
     int rank = 0;
 };
@@ -85,19 +85,20 @@ int follow(ipcmark_session *session, ipcmark_error *error) {
     if (const int result =
             receive_descriptors(session, fds, "join", "the MPI job", "the leader sent no environment of a rank", error))
         return result;
-    job().life = fds[1]; // Open for as long as this process lives.
+    job().life = fds[1]; // Open while this process lives.
     return take_over_and_close(fds[0], error);
 }
 
-// Those to the launcher carry no message. ipcmark looks at a process's sockets, and would take them for ones that wait.
+// These connections carry no message. ipcmark examines a process's sockets, and would report these as delayed by
+// Nagle's algorithm.
 void send_at_once_to_launcher() {
     const int on = 1;
     for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd"))
         (void)setsockopt(std::atoi(entry.path().filename().c_str()), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// MPI_Init waits for the other rank without an end, and cannot be stopped. So a thread calls it, which is abandoned
-// where the other process dies; nothing must wait for it when this process ends.
+// MPI_Init waits forever for the other rank, and cannot be stopped. So a separate thread calls it, which is abandoned
+// if the other process dies; nothing may wait for it when this process ends.
 int initialize(ipcmark_error *error) {
     auto promise = std::make_shared<std::promise<int>>();
     auto code = promise->get_future();
@@ -151,7 +152,7 @@ int greet(ipcmark_error *error) {
     return code == MPI_SUCCESS ? IPCMARK_DONE : fail(error, "connect", code);
 }
 
-// Both ranks have the segments mapped, so that a killed one leaves no file.
+// Both ranks have mapped the segments; without names, a killed rank leaves no file.
 void remove_segments(const char *name) {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);)

@@ -24,22 +24,22 @@ using std::chrono::milliseconds;
 constexpr milliseconds READY_WITHIN{8000};
 constexpr milliseconds ENDS_WITHIN{2000};
 
-// Says that a rank has written its file.
+// Printed when a rank has written its file.
 constexpr const char *MARK = "ipcmark-rank";
 
-// Run by /bin/sh with the directory as $1. The file has its name only once it is whole.
+// Run by /bin/sh with the directory as $1. The file gets its name only when it is complete.
 constexpr const char *AGENT = "n=${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}; exec 3<\"$1/hold\" && "
                               "env -0 >\"$1/new-$n\" && mv \"$1/new-$n\" \"$1/rank-$n\" && "
                               "echo ipcmark-rank && exec cat <&3";
 
-// How the variables begin by which launchers speak to ranks and ranks are configured.
+// The prefixes of variables with which launchers control ranks and users configure them.
 constexpr const char *PREFIXES[] = {"PMI", "OMPI_", "ORTE_", "PRTE_", "MPI_LOCAL", "MPIR_CVAR_", "HYDRA_", "MPIEXEC_"};
-// A descriptor of the agent's.
+// A descriptor that belongs to the agent.
 constexpr const char *AGENTS_OWN = "HYDI_CONTROL_FD";
 
-// Parts of names that say where a library finds code to load, or files that may say so. No launcher sets such.
+// Parts of names of variables that make a library load code or read files that may do so. No launcher sets them.
 constexpr const char *LOADS[] = {"component_path", "param_file", "mca_base", "_LIBDIR", "_PREFIX", "_path"};
-// A process's environment is smaller.
+// More than any process's environment.
 constexpr size_t MOST_BYTES = 1 << 20;
 
 bool is_launchers(const std::string &variable) {
@@ -47,7 +47,7 @@ bool is_launchers(const std::string &variable) {
     return std::any_of(std::begin(PREFIXES), std::end(PREFIXES), begins);
 }
 
-// Whether a variable may be taken over from the other process, which is not to choose what this one loads.
+// True if a variable may be taken over from the other process, which must not choose the code that this one loads.
 bool is_harmless(const std::string &variable) {
     const std::string name = variable.substr(0, variable.find('='));
     const auto has = [&](const char *part) { return name.find(part) != std::string::npos; };
@@ -125,7 +125,7 @@ void Launcher::stop() {
         close(hold);
     hold = -1;
     program.stop(ENDS_WITHIN);
-    // One that was killed has removed nothing.
+    // A killed launcher has removed nothing.
     std::error_code ignored;
     std::filesystem::remove_all(own_files(), ignored);
 }

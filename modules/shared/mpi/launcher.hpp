@@ -1,6 +1,6 @@
-// The launcher of an MPI library, started by the leader with one agent for each rank. An agent tells the variables by
-// which its launcher makes a process a rank, and then only lives: the worker that takes these variables over is the
-// rank for the library.
+// The launcher of an MPI library, started by the leader with one agent for each rank. An agent passes on the variables
+// with which its launcher makes a process a rank, and then only stays alive: for the library, the worker that takes
+// over these variables is the rank.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -8,10 +8,10 @@
 
 namespace ipcmark::mpi {
 
-// Removes what a launcher says to its ranks from this process's environment: ipcmark may itself be under one.
+// Removes the variables of a launcher from this process's environment: ipcmark may itself run under one.
 void forget_launchers();
 
-// Takes over the variables of a launcher that `environment` holds, a file with texts ended by 0.
+// Takes over the launcher's variables from `environment`, a file of NUL-terminated texts.
 int take_over(int environment, ipcmark_error *error);
 
 class Launcher {
@@ -22,14 +22,14 @@ class Launcher {
     // Opens the file of a rank for reading and removes its name. -1 with errno.
     int environment(uint32_t rank) const;
 
-    // Lets the agents end, and so the launcher: it removes its own files. It is killed if that takes long.
+    // Lets the agents end, and with them the launcher, which removes its own files. It is killed if that takes long.
     void stop();
 
   private:
     std::string own_files() const; // A directory.
     int make_hold(ipcmark_error *error);
 
-    Program program; // Prints what the agents print.
+    Program program; // Prints the output of the agents.
     std::string directory;
     int hold = -1; // The agents end when nobody has it open for writing.
 };

@@ -87,7 +87,7 @@ bool Client::has_lifeline_ended() const {
 }
 
 bool Client::is_daemon_gone() const {
-    // The daemon dies with the leader.
+    // The leader's death ends the daemon.
     return has_lifeline_ended() || (!leads && flows[0].is_peer_closed());
 }
 

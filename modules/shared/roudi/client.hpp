@@ -1,6 +1,6 @@
-// An end's use of iceoryx's daemon, which the leader starts and every end registers with, and flow control towards
-// the other ends. iceoryx's own answer to a full queue is to sleep in publish or to drop the oldest message, and to
-// an empty pool an error.
+// An endpoint's use of iceoryx's daemon, which the leader starts and every endpoint registers with, and flow control
+// towards the other endpoints. iceoryx itself handles a full queue by sleeping in publish or by dropping the oldest
+// message, and an empty pool is an error.
 #pragma once
 
 #include "shared/cpp/flow_control.hpp"
@@ -16,16 +16,16 @@ class Client {
   public:
     static constexpr uint32_t MOST_FOLLOWERS = 16;
 
-    // Starts the daemon with one pool, or waits until the leader has. From then on at most `depth` messages are
-    // under way between this end and each other.
+    // Starts the daemon with one pool, or waits until the leader has started it. From then on at most `depth` messages
+    // are unreleased between this endpoint and each other one.
     int open(const Pool &pool, uint64_t depth, const ipcmark_settings &settings, ipcmark_session *session,
              ipcmark_error *error);
 
-    // Registers this process and runs `body`, which makes what the daemon owns. If the daemon dies meanwhile the
-    // body is abandoned, and the result is PEER_GONE or FAILED.
+    // Registers this process and runs `body`, which makes the objects that the daemon owns. If the daemon dies
+    // meanwhile, the body is abandoned, and the result is PEER_GONE or FAILED.
     int enter(std::function<void()> body, ipcmark_error *error);
 
-    // True if no other end has `depth` messages of this end under way.
+    // True if no other endpoint has `depth` unreleased messages of this one.
     bool has_room() {
         for (uint32_t peer = 0; peer < peers; peer++)
             if (!flows[peer].has_room())
@@ -41,17 +41,17 @@ class Client {
     // `follower` sent the message; a follower has one peer, the leader.
     void count_released(uint32_t follower = 0) { flows[leads ? follower : 0].count_released(); }
 
-    // Called where there is nothing to take or no room: DONE unless the daemon is gone. Only the leader can tell;
-    // followers notice that the leader is gone.
+    // Called if there is nothing to take or no room: DONE unless the daemon is gone. Only the leader can detect it;
+    // followers detect that the leader is gone.
     int check(ipcmark_error *error) const {
         return daemon && daemon->is_gone() ? daemon->fail_gone(error) : IPCMARK_DONE;
     }
 
-    // Nothing can be given back to a daemon that is gone, for that asks it.
+    // Nothing can be returned to a daemon that is gone, because returning calls it.
     bool is_daemon_gone() const;
 
-    // Takes the registration back, unless something of the library's is still in use; the leader then waits until
-    // the followers have closed, two seconds at most, and ends the daemon.
+    // Removes the registration, unless an object of the library is still in use; the leader then waits until the
+    // followers have closed, two seconds at most, and ends the daemon.
     void close(bool is_library_done = true);
 
     ~Client() { release_daemon(); }
@@ -68,7 +68,7 @@ class Client {
     bool leads = false;
     uint32_t peers = 0;
     FlowControl flows[MOST_FOLLOWERS]; // One for each peer.
-    std::unique_ptr<Daemon> daemon;    // The leader's.
+    std::unique_ptr<Daemon> daemon;    // Only in the leader.
     int lifeline = -1;                 // Hangs up when the daemon ends.
     std::string name;                  // Of the registration.
     bool is_registered = false;

@@ -25,7 +25,7 @@ constexpr const char *LOCK = "/tmp/iox-unique-roudi.lock";
 constexpr const char *MANAGEMENT = "/dev/shm/iceoryx_mgmt";
 constexpr const char *REMEDY = "apt install iceoryx";
 
-// The bytes of /dev/shm that the daemon takes for itself, whatever its pools are.
+// The bytes of /dev/shm that the daemon itself uses, whatever its pools are.
 constexpr size_t MANAGEMENT_BYTES = 72u << 20;
 
 // The bytes before the payload in a chunk.
@@ -33,7 +33,7 @@ constexpr size_t CHUNK_HEAD = 64;
 
 constexpr milliseconds READY_WITHIN{10000};
 
-// True if a process holds the daemon's lock; `holder` is its PID, or 0 if the system does not tell.
+// True if a process holds the daemon's lock; `holder` is its PID, or 0 if the system does not report it.
 bool is_running(pid_t *holder) {
     const int fd = open(LOCK, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -58,7 +58,7 @@ int fail_running(pid_t holder, ipcmark_error *error) {
     return ipcmark_fail(error, "start", "iceoryx's daemon", cause.c_str(), "leave the sandbox on, or stop the other");
 }
 
-// Writes the configuration that names the daemon's one pool.
+// Writes the configuration of the daemon's single pool.
 bool write_config(const std::string &path, const Pool &pool) {
     std::ofstream file(path);
     file << "[general]\nversion = 1\n\n[[segment]]\n\n[[segment.mempool]]\nsize = " << pool.size
@@ -134,8 +134,8 @@ int name_leftovers(void (*file)(void *list, const char *path), void *list, ipcma
     pid_t holder = 0;
     if (is_running(&holder))
         return IPCMARK_DONE;
-    // The name of its segment for data is the group's, and so nobody's in particular: it is a daemon's
-    // where the other segment lies beside it.
+    // The name of its data segment is only the group's, so anything could have it: it belongs to a daemon if the other
+    // segment exists too.
     const group *own = access(MANAGEMENT, F_OK) == 0 ? getgrgid(getegid()) : nullptr;
     if (own)
         file(list, (std::string("/dev/shm/") + own->gr_name).c_str());

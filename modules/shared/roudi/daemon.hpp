@@ -1,4 +1,4 @@
-// iceoryx's daemon, RouDi, started for one session and ended with it.
+// iceoryx's daemon, RouDi, started and ended with one session.
 #pragma once
 
 #include "shared/cpp/program.hpp"
@@ -14,8 +14,8 @@ struct Pool {
     size_t count;
 };
 
-// A daemon that is a child of this process. Its names in /tmp and /dev/shm are fixed, so outside a sandbox there
-// can be only one on a machine.
+// A daemon that is a child of this process. Its names in /tmp and /dev/shm are fixed, so without a sandbox a machine
+// can have only one.
 class Daemon {
   public:
     // Starts it with one pool and waits until it is ready for applications.
@@ -30,8 +30,8 @@ class Daemon {
     // Fills in the error for a daemon that is gone.
     int fail_gone(ipcmark_error *error) const;
 
-    // Ends it, by SIGTERM if it still answers to that, and removes its files. Every application should have
-    // taken its registration back.
+    // Ends it, with SIGTERM if it still responds, and removes its files. Every application should have removed its
+    // registration before.
     void stop();
 
     ~Daemon() { stop(); }
@@ -44,7 +44,7 @@ class Daemon {
     std::atomic<bool> gone{false};
 };
 
-// Calls file(list, path) for each file that a daemon that has died can have left, and for none while one runs.
+// Calls file(list, path) for each file that a dead daemon can have left, and for none while one runs.
 int name_leftovers(void (*file)(void *list, const char *path), void *list, ipcmark_error *error);
 
 } // namespace ipcmark

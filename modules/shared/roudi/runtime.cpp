@@ -34,8 +34,8 @@ struct Library : iox::ErrorHandler {
     using iox::ErrorHandler::reactOnErrorLevel;
 };
 
-// After an error the library returns to code that cannot go on, or ends the process. The thread of a call stops
-// here instead.
+// After an error the library returns to code that cannot continue, or ends the process. Instead, the thread of a call
+// stops here.
 void on_error(const iox::Error error, const std::function<void()> &also, const iox::ErrorLevel level) {
     if (current_call && level != iox::ErrorLevel::MODERATE) {
         current_call->failed.store(iox::ErrorHandler::toString(error));
@@ -47,7 +47,7 @@ void on_error(const iox::Error error, const std::function<void()> &also, const i
     Library::reactOnErrorLevel(level, iox::ErrorHandler::toString(error));
 }
 
-// Once a process, for it lasts as long as the guard that the library returns.
+// Once per process, because it lasts as long as the guard that the library returns.
 void install_error_handler() {
     static const auto guard = iox::ErrorHandler::setTemporaryErrorHandler(on_error);
     static_cast<void>(guard);
@@ -72,9 +72,9 @@ bool call_daemon_within(std::chrono::milliseconds limit, std::function<void()> b
 
 // Registration -----------------------------------------------------------------------------------
 
-// The library has one runtime a process and keeps it to the end. A worker opens many ends, one after the other and
-// each with a daemon of its own, so a runtime is made and deleted with each: the library lets a class derived from
-// its own say how a runtime is made.
+// The library has one runtime per process and keeps it until the end. A worker opens many endpoints in turn, each with
+// its own daemon, so a runtime is made and deleted with each endpoint: the library lets a class derived from its own
+// define how a runtime is made.
 class Runtime : public iox::runtime::PoshRuntimeImpl {
   public:
     explicit Runtime(const iox::cxx::optional<const RuntimeName_t *> &name) : PoshRuntimeImpl(name) {}
@@ -125,7 +125,7 @@ bool close_runtime() {
     auto *runtime = std::exchange(Runtime::current, nullptr);
     return call_daemon_within(std::chrono::seconds(2), [runtime] {
         delete runtime;
-        // The segments of this daemon are unmapped; those of the next one lie elsewhere.
+        // The segments of this daemon are unmapped; those of the next one have other addresses.
         iox::rp::BaseRelativePointer::unregisterAll();
     });
 }

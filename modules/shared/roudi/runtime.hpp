@@ -1,7 +1,7 @@
 // iceoryx's runtime in this process: its registration with the daemon, and calls that the daemon answers.
 //
-// The library waits for ever for the answer of a daemon that has died, and ends the process where it cannot ask.
-// So such calls run in a thread of their own, which is abandoned if they do not return.
+// The library waits forever for the answer of a dead daemon, and ends the process if it cannot call the daemon. So such
+// calls run in a separate thread, which is abandoned if they do not return.
 #pragma once
 
 #include <chrono>
@@ -11,25 +11,25 @@
 
 namespace ipcmark {
 
-// Runs `body` in a thread for as long as `is_wanted`, and passes on what it throws. False if it did not return:
-// `reason` is then the library's error, or empty if the call was not wanted any more. What the body uses must
-// outlive the caller.
+// Runs `body` in a thread while `is_wanted` is true, and rethrows its exceptions. False if it did not return: `reason`
+// is then the library's error, or empty if the call was no longer wanted. Objects used by the body must outlive the
+// caller.
 bool call_daemon(std::function<void()> body, const std::function<bool()> &is_wanted, std::string &reason);
 
-// Registers this process under a name that no other has. To be called in the body of call_daemon.
+// Registers this process under a unique name. Must be called in the body of call_daemon.
 void register_runtime(const std::string &name);
 
 // The same, in a call of eight seconds at most. False if the daemon did not answer.
 bool open_runtime(const std::string &name);
 
-// Takes the registration back, so that the process can register again, with another daemon too. False if the
-// daemon did not answer within two seconds.
+// Removes the registration, so that the process can register again, even with another daemon. False if the daemon did
+// not answer within two seconds.
 bool close_runtime();
 
-// Forgets a registration with a daemon that is dead, which cannot be taken back.
+// Drops a registration with a dead daemon, which cannot be removed.
 void abandon_runtime();
 
-// The name of an end's registration.
+// The name of an endpoint's registration.
 std::string registration_name(const std::string &session, bool leads, uint32_t follower = 0);
 
 } // namespace ipcmark

@@ -1,9 +1,9 @@
-//! What a bare program of a library in Rust needs beside the library: what it was asked for, the head of a message, and
-//! round trips timed with one clock reading each, as `modules/shared/c/bare.h` has it for C and C++. It is started as
+//! Common code of bare programs of a library in Rust: the arguments, the head of a message, and round trips timed with
+//! one clock reading each, like `modules/shared/c/bare.h` for C and C++. It is started as
 //!
 //!   bare-NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
 //!
-//! starts itself once more with a path or a name behind these words, and prints the median round trip in nanoseconds.
+//! starts itself again with a path or a name after these words, and prints the median round trip in nanoseconds.
 
 use std::{
     env,
@@ -12,13 +12,13 @@ use std::{
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// For every four round trips that count, one comes before them to warm up.
+/// One warm-up round trip for every four that count.
 const WARM_UP: usize = 4;
 
-/// Bytes of a message that are written and read, as many as with `--touch head`.
+/// The bytes of a message that are written and read, as many as with `--touch head`.
 const HEAD: usize = 16;
 
-/// What the program was asked for.
+/// The arguments of the program.
 pub struct Asked {
     words: Vec<String>,
     pub spins: bool,
@@ -26,7 +26,7 @@ pub struct Asked {
     round_trips: usize,
     pub leader_cpu: usize,
     pub follower_cpu: usize,
-    /// What the process that was started first says to the other one.
+    /// The word that the first process passes to the second.
     pub told: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Asked {
         Ok(Command::new(&self.words[0]).args(&self.words[1..]).arg(told).spawn()?)
     }
 
-    /// Round trips with those that warm up.
+    /// The round trips including the warm-up.
     pub fn all_round_trips(&self) -> usize {
         self.warm_up() + self.round_trips
     }
@@ -63,7 +63,7 @@ impl Asked {
         self.round_trips / WARM_UP + 1
     }
 
-    /// Times round trips, the number of each given, and prints their median.
+    /// Times round trips, each with its number, and prints their median.
     #[inline]
     pub fn time(
         &self,
@@ -94,7 +94,7 @@ pub fn write(message: &mut [u8], number: u64) {
     second.copy_from_slice(&number.to_ne_bytes());
 }
 
-/// The number in the head of a message of so many bytes.
+/// The number in the head of a message of this length.
 #[inline]
 pub fn read(message: &[u8], payload: usize) -> Result<u64, Failure> {
     assert_eq!(message.len(), payload);
@@ -103,14 +103,14 @@ pub fn read(message: &[u8], payload: usize) -> Result<u64, Failure> {
     Ok(u64::from_ne_bytes(first.try_into()?))
 }
 
-/// A name that no other process has.
+/// A unique name for this process.
 pub fn name() -> String {
     format!("ipcmark-bare-{}", std::process::id())
 }
 
-/// Keeps the calling thread on a processor; those that a library has started go where they like.
+/// Pins the calling thread to a processor; threads started by a library are not pinned.
 pub fn pin(cpu: usize) {
-    // SAFETY: a zeroed set is empty, and the call is about this thread.
+    // SAFETY: a zeroed set is empty, and the call only affects this thread.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu, &mut set);
@@ -120,7 +120,7 @@ pub fn pin(cpu: usize) {
 
 fn now() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: room for the answer.
+    // SAFETY: `now` has room for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

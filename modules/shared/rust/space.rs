@@ -1,10 +1,10 @@
-// Whether `/dev/shm` has room for what a library is going to map.
+// Checks if `/dev/shm` has room for the memory that a library will map.
 
 use std::{ffi::CString, path::Path};
 
 use ipcmark_transport::Error;
 
-/// Where the libraries put their shared memory.
+/// The directory of the libraries' shared memory.
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Writing to shared memory that cannot be backed raises SIGBUS.
@@ -23,7 +23,7 @@ fn free_bytes(path: &Path) -> Option<usize> {
     let path = CString::new(path.to_str()?).ok()?;
     // SAFETY: all zeros is a valid statvfs, and the call fills it in.
     let mut space: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a terminated path and room for the answer.
+    // SAFETY: a NUL-terminated path and room for the answer.
     let result = unsafe { libc::statvfs(path.as_ptr(), &mut space) };
     (result == 0).then_some(space.f_bavail as usize * space.f_frsize as usize)
 }

@@ -1,5 +1,5 @@
-//! A bare program of a bidirectional stream of tonic, to compare `grpc-tonic-stream` with. The process that was started
-//! first follows: it listens.
+//! A bare program of a bidirectional stream of tonic, the baseline for `grpc-tonic-stream`. The process that was
+//! started first is the follower: it listens.
 
 #[path = "../../shared/rust/bare.rs"]
 mod bare;
@@ -40,7 +40,7 @@ fn main() -> Result<(), Failure> {
     let mut end = runtime.block_on(End::listen(listener, payload, spins))?;
     bare::pin(asked.follower_cpu);
     follow(&runtime, &mut end, asked.all_round_trips())?;
-    // The last answer is sent while this waits for what does not come.
+    // The last answer is sent while this waits for a message that never comes.
     let _ = runtime.block_on(end.receive());
     leader.wait()?;
     Ok(fs::remove_dir_all(&directory)?)
@@ -76,7 +76,7 @@ impl End {
     }
 
     async fn send(&mut self, number: u64) -> Result<(), Failure> {
-        // The library is done with it: the other end has answered.
+        // The library has released it: the other end has answered.
         let mut room = std::mem::take(&mut self.room);
         bare::write(&mut room, number);
         let room = room.freeze();

@@ -1,4 +1,4 @@
-//! Set-up: the follower listens on a Unix domain socket in the session's directory, the leader connects. And the loop
+//! Set-up: the follower listens on a Unix domain socket in the session's directory, the leader connects. Also the loop
 //! in which the library works.
 
 use std::{
@@ -32,19 +32,20 @@ use crate::{
     wire::{Progress, Wire},
 };
 
-/// What an end fails to do.
+/// The object in an endpoint's errors.
 pub const OBJECT: &str = "messages by gRPC";
 
-/// How long one sleep lasts at most while an end opens.
+/// The longest sleep while an endpoint opens.
 const SHORT_SLEEP: Duration = Duration::from_millis(100);
 
-/// How often a spinning end looks before it returns: as often as the library's tasks pass a message on to one another.
+/// The number of polls of a spinning endpoint before it returns: as often as the library's tasks pass a message from
+/// one to the next.
 const POLLS: u32 = 4;
 
-/// The ends find each other within this time, on a busy machine too: a session is given up after ten seconds.
+/// The time limit for the endpoints to find each other, even on a busy machine: a session ends after ten seconds.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
 
-/// The runtime, in the thread of the end, and what it knows of its socket.
+/// The runtime, in the thread of the endpoint, and its knowledge of the socket.
 pub struct Connection {
     pub progress: Progress,
     runtime: Runtime,
@@ -52,17 +53,17 @@ pub struct Connection {
     most_bytes: usize,
 }
 
-/// How an end waits.
+/// An endpoint's way to wait.
 #[derive(Clone, Copy)]
 enum Patience {
-    /// While it opens: for a while.
+    /// While it opens: with a time limit.
     Opening,
     Spin,
-    /// Whatever ends a wait wakes it up.
+    /// Every event that ends a wait wakes it up.
     Block,
 }
 
-/// What arrives at the follower.
+/// The arrivals at the follower.
 pub struct Arrivals {
     pub streams: mpsc::Receiver<StreamArrival>,
     pub calls: mpsc::Receiver<CallArrival>,
@@ -73,7 +74,7 @@ pub fn gone() -> Error {
     Error::peer_gone("exchange", OBJECT)
 }
 
-/// What was set of the library, for the result.
+/// The settings of the library, for the result.
 pub fn noted(settings: &Settings) -> BTreeMap<String, String> {
     let entry = |(key, value): (&str, String)| (key.to_owned(), value);
     [
@@ -105,7 +106,7 @@ impl Connection {
         Ok((connection, wire))
     }
 
-    /// The leader's part: a channel over the socket at which the follower listens.
+    /// For the leader: a channel over the socket at which the follower listens.
     pub fn connect(
         settings: &Settings,
         peers: &mut dyn Rendezvous,
@@ -120,14 +121,14 @@ impl Connection {
         Ok((connection, client))
     }
 
-    /// The follower's part: a server of the one connection.
+    /// For the follower: a server for the single connection.
     pub fn listen(
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<(Self, Arrivals), Error> {
         let listener = Listener::new(settings)?;
         peers.send(0, listener.path.as_os_str().as_encoded_bytes(), &[])?;
-        // The leader is connected then, and nobody waits for one that is not there.
+        // After this the leader is connected, and accepting does not wait for a missing one.
         peers.meet()?;
         let (connection, wire) = Self::new(listener.accept()?, settings)?;
         let (streams, stream_arrivals) = mpsc::channel(1);
@@ -138,7 +139,7 @@ impl Connection {
         Ok((connection, Arrivals { streams: stream_arrivals, calls: call_arrivals }))
     }
 
-    /// The error of a call or a stream that has failed: the library has many codes for a connection that is gone.
+    /// The error of a failed call or stream: the library has many codes for a closed connection.
     #[cold]
     pub fn ended(&self, status: &Status) -> Error {
         if self.progress.is_closed() {
@@ -148,7 +149,7 @@ impl Connection {
         Error::new("exchange", OBJECT, cause)
     }
 
-    /// For set-up: waits for a while until it is done.
+    /// For set-up: waits until it is done, with a time limit.
     pub fn complete<T>(&self, work: impl Future<Output = Result<T, Status>>) -> Result<T, Error> {
         match self.runtime.block_on(async { timeout(CONNECTED_WITHIN, work).await }) {
             Ok(done) => done.map_err(|status| self.ended(&status)),
@@ -162,21 +163,21 @@ fn late() -> Error {
     Error::new("exchange", OBJECT, "the other end was not there in time")
 }
 
-/// As tonic's example of a Unix socket does it, but connects once: an end that is gone does not come back.
+/// As in tonic's example of a Unix socket, but it connects only once: a closed end does not come back.
 async fn open_channel(wire: Wire, most_bytes: usize) -> Result<Client, Status> {
     let mut wire = Some(TokioIo::new(wire));
     let connect = move |_| {
         let wire = wire.take().ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionRefused));
         std::future::ready(wire)
     };
-    // The name is one that no request is sent to.
+    // A placeholder name, to which no request is sent.
     let endpoint = Endpoint::from_static("http://ipcmark");
     let channel = endpoint.connect_with_connector(service_fn(connect)).await;
     let channel = channel.map_err(|error| Status::unavailable(error.to_string()))?;
     Ok(rpc::client(channel, most_bytes))
 }
 
-/// A first message there and back: what connects the ends.
+/// A first message in each direction, which connects the two endpoints.
 pub fn greet<E: ipcmark_transport::Endpoint>(
     end: &mut E,
     leads: bool,
@@ -193,14 +194,14 @@ pub fn greet<E: ipcmark_transport::Endpoint>(
     end.release()
 }
 
-/// A socket that is gone from the directory once the leader is connected.
+/// A socket whose path is removed once the leader is connected.
 struct Listener {
     socket: net::UnixListener,
     path: PathBuf,
 }
 
 impl Listener {
-    /// Nobody else knows the name, and only this user reaches the directory.
+    /// Nobody else knows the name, and only this user can access the directory.
     fn new(settings: &Settings) -> Result<Self, Error> {
         let path = settings.directory.join(format!("{}.tonic", settings.name));
         let fail = |e| Error::os("listen at", path.display().to_string(), e);
@@ -217,7 +218,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // It may be gone with the directory.
+        // It may already be removed with the directory.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -225,7 +226,7 @@ impl Drop for Listener {
 // The hot path ------------------------------------------------------------------------------------
 
 impl Connection {
-    /// Lets the library work until this is ready, as the end waits: none if it is not yet.
+    /// Lets the library work until this is ready, in the endpoint's way to wait; `None` if it is not ready yet.
     #[inline]
     pub fn drive<T>(&self, ready: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
         match self.patience {
@@ -235,7 +236,7 @@ impl Connection {
         }
     }
 
-    /// It is open: from now on it waits as it is asked to.
+    /// The endpoint is open: from now on it waits in the requested way.
     pub fn settle(&mut self, settings: &Settings) {
         let sleeps = settings.wait == Wait::Block;
         self.patience = if sleeps { Patience::Block } else { Patience::Spin };
@@ -246,7 +247,7 @@ async fn sleep<T>(ready: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
     timeout(SHORT_SLEEP, poll_fn(ready)).await.ok()
 }
 
-/// With a task that yields, the runtime looks at its sockets without sleeping.
+/// Because a task yields, the runtime polls its sockets without sleeping.
 async fn spin<T>(mut ready: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
     for _ in 0..POLLS {
         let looked = poll_fn(|cx| Poll::Ready(ready(cx))).await;

@@ -1,4 +1,5 @@
-//! An end of either kind of call: what it lends, hands over and takes, whatever carries it.
+//! An endpoint of either kind of call: it loans, publishes and takes, whatever carries the
+//! messages.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use crate::{
     wire::{Progress, Sent},
 };
 
-/// What carries the messages of an end: a stream, or calls.
+/// The carrier of an endpoint's messages: a stream, or calls.
 pub trait Port: Sized + 'static {
     /// Connects, as the leader.
     fn lead(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<(Connection, Self), Error>;
@@ -25,19 +26,19 @@ pub trait Port: Sized + 'static {
     fn follow(settings: &Settings, peers: &mut dyn Rendezvous)
     -> Result<(Connection, Self), Error>;
 
-    /// How far the socket comes with this message, in the unit of [`Port::so_far`].
+    /// The socket's progress with this message, in the unit of [`Port::so_far`].
     fn weight(message: &Message) -> u64;
 
-    /// How far the socket has come.
+    /// The socket's progress so far.
     fn so_far(socket: Sent) -> u64;
 
-    /// Hands a message over; false if nobody waits for it any more.
+    /// Passes a message on; false if nobody waits for it any more.
     fn send(&mut self, message: Message) -> bool;
 
-    /// Works on what was handed over.
+    /// Works on the message that was passed on.
     fn advance(&mut self, _cx: &mut Context<'_>) {}
 
-    /// The next message; none where there will be no further one.
+    /// The next message; `None` if no further one will come.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -45,14 +46,14 @@ pub trait Port: Sized + 'static {
     ) -> Poll<Option<Result<Message, Status>>>;
 }
 
-/// One end. What belongs to the library goes before its runtime.
+/// One endpoint. The library's objects are dropped before its runtime.
 pub struct End<P> {
     port: P,
     taken: Bytes,
     room: Room,
-    /// A message is handed over, and the socket does not have all of it yet.
+    /// A message was passed on, and the socket does not have all of it yet.
     is_sending: bool,
-    /// What was handed over, as [`Port::weight`] counts it.
+    /// The total of the messages passed on, as [`Port::weight`] counts it.
     sent: u64,
     connection: Connection,
     configuration: BTreeMap<String, String>,
@@ -78,7 +79,7 @@ impl<P: Port> End<P> {
         Ok(end)
     }
 
-    /// Hands a message over, and lets the library work until the socket has all of it.
+    /// Passes a message on, and lets the library work until the socket has all of it.
     #[inline]
     fn send(&mut self, message: impl FnOnce(&mut Room) -> Message) -> Result<Step, Error> {
         let mut message = (!self.is_sending).then(|| message(&mut self.room));
@@ -86,7 +87,7 @@ impl<P: Port> End<P> {
         self.sent += message.as_ref().map_or(0, P::weight);
         let (port, progress, sent) = (&mut self.port, &self.connection.progress, self.sent);
         let sent = self.connection.drive(|cx| {
-            // Within the runtime: from outside, a task is woken up through an eventfd.
+            // Within the runtime: from outside, a task would be woken through an eventfd.
             let handed = message.take().is_none_or(|message| port.send(message));
             port.advance(cx);
             if handed {

@@ -1,12 +1,12 @@
 //! `grpc-tonic-stream`, `grpc-tonic-unary`: messages by tonic, gRPC in Rust, over a Unix domain socket, as protobuf
 //! messages with one field of bytes.
 //!
-//! - Mechanism: a channel and a server, each in a runtime of tokio that the end's own thread drives.
-//! - Kernel objects: a Unix stream connection; a socket in the session's directory while it is made; an epoll set and
-//!   an eventfd each side; no thread of the library.
-//! - Copies a message: four: serialised into a buffer of the library, into the kernel, out of it, and put together.
+//! - Mechanism: a channel and a server, each in a tokio runtime that the endpoint's own thread drives.
+//! - Kernel objects: a Unix stream connection; a socket in the session's directory during set-up; an epoll set and an
+//!   eventfd on each side; no thread of the library.
+//! - Copies a message: four: serialised into a buffer of the library, into the kernel, out of it, and reassembled.
 //! - Blocks: in epoll_wait(2) within the runtime.
-//! - Limits: two ends on one host. Unary calls take turns. The library works within the end's calls only.
+//! - Limits: two ends on one host. Unary calls alternate. The library works only within the endpoint's calls.
 
 mod connection;
 mod end;
@@ -27,7 +27,7 @@ use end::{End, Port};
 use stream::InStream;
 use unary::Unary;
 
-/// A row, whose messages `P` carries.
+/// A row whose messages `P` carries.
 pub struct Row<P>(Definition, PhantomData<fn() -> P>);
 
 impl<P: Port> Transport for Row<P> {
@@ -54,7 +54,7 @@ fn row<P: Port>(name: &'static str, summary: &'static str, alternating: bool) ->
     Row(definition, PhantomData)
 }
 
-/// Hands both transports to `collect`.
+/// Passes both transports to `collect`.
 pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     vec![
         collect.item(row::<InStream>(

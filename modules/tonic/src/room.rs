@@ -1,10 +1,10 @@
-//! Room for the message on loan, whose memory is the same from message to message.
+//! Room for the message on loan, in the same memory for every message.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::rpc::Message;
 
-/// The room. The library has a reference to it until it has serialised the message.
+/// The room. The library holds a reference to it until it has serialised the message.
 pub struct Room {
     bytes: BytesMut,
     lent: Option<Bytes>,
@@ -13,16 +13,16 @@ pub struct Room {
 
 impl Room {
     pub fn new(payload: usize) -> Self {
-        // Written to with other bytes than zeros, so that every page is there.
+        // Written with non-zero bytes, so that every page is present.
         let bytes = BytesMut::from(Bytes::from(vec![1; payload]));
         Self { bytes, lent: None, len: 0 }
     }
 
-    /// Room for a message of so many bytes.
+    /// Room for a message of this length.
     #[inline]
     pub fn lend(&mut self, len: usize) {
         if let Some(lent) = self.lent.take() {
-            // Not unique where a call has failed.
+            // Still shared after a failed call.
             self.bytes = lent.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         }
         self.len = len;

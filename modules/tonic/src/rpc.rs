@@ -1,4 +1,4 @@
-//! The message and the service, as `modules/grpc/message.proto` has them, without a tool that generates code.
+//! The message and the service of `modules/grpc/message.proto`, without generated code.
 
 use std::{convert::Infallible, future::Future, pin::Pin, task::Context, task::Poll};
 
@@ -13,7 +13,7 @@ use tower::{Service, service_fn};
 /// A message of bytes.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Message {
-    /// What is measured.
+    /// The measured payload.
     #[prost(bytes = "bytes", tag = "1")]
     pub payload: Bytes,
 }
@@ -21,13 +21,13 @@ pub struct Message {
 /// An upper bound of what protobuf adds to a payload.
 const MESSAGE_HEAD: usize = 64;
 
-/// What gRPC writes before each message.
+/// The bytes that gRPC writes before each message.
 pub const PREFIX: usize = 5;
 
 pub const STREAM: &str = "/ipcmark_grpc.Exchange/Stream";
 pub const UNARY: &str = "/ipcmark_grpc.Exchange/Unary";
 
-/// tonic's own limit, 4 MiB, includes what protobuf adds.
+/// tonic's own limit, 4 MiB, includes the bytes that protobuf adds.
 pub fn most_bytes(payload: usize) -> usize {
     payload + MESSAGE_HEAD
 }
@@ -43,7 +43,7 @@ pub fn client(channel: Channel, most_bytes: usize) -> Client {
     Client::new(channel).max_decoding_message_size(most_bytes)
 }
 
-/// A stream of both directions, opened by the client.
+/// A bidirectional stream, opened by the client.
 pub async fn open_stream(
     client: &mut Client,
     outgoing: mpsc::Receiver<Message>,
@@ -65,7 +65,7 @@ async fn ready(client: &mut Client) -> Result<(), Status> {
     client.ready().await.map_err(|error| Status::unavailable(error.to_string()))
 }
 
-/// A request with the way by which its answer goes back.
+/// A request with the channel for its answer.
 pub struct Arrival<Incoming, Back> {
     pub incoming: Incoming,
     pub back: Back,
@@ -77,7 +77,7 @@ pub type StreamArrival = Arrival<Streaming<Message>, mpsc::Sender<Message>>;
 /// A call of a client.
 pub type CallArrival = Arrival<Message, tokio::sync::oneshot::Sender<Message>>;
 
-/// The service: it hands what arrives to the end, which answers.
+/// The service: it passes arrivals to the endpoint, which answers.
 #[derive(Clone)]
 pub struct Exchange {
     pub streams: mpsc::Sender<StreamArrival>,
@@ -115,7 +115,7 @@ impl Service<http::Request<Body>> for Exchange {
     }
 }
 
-/// What ends what waits for an arrival.
+/// The error that ends a wait for an arrival.
 pub fn closed() -> Status {
     Status::unavailable("the connection is closed")
 }

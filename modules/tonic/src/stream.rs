@@ -1,4 +1,5 @@
-//! One bidirectional stream, which the leader opens: a message each way is an item of a stream.
+//! One bidirectional stream, which the leader opens: a message in either direction is an item of a
+//! stream.
 
 use std::{
     pin::Pin,
@@ -55,7 +56,7 @@ impl Port for InStream {
         socket.data
     }
 
-    /// There is room, for the socket had the last message before this one.
+    /// There is room, because the socket already had the previous message.
     #[inline]
     fn send(&mut self, message: Message) -> bool {
         self.outgoing.try_send(message).is_ok()

@@ -1,4 +1,4 @@
-//! Calls: a message of the leader is a request, and the follower's next one is the response to it.
+//! Calls: a message of the leader is a request, and the follower's next message is its response.
 
 use std::{
     future::Future,
@@ -19,7 +19,7 @@ use crate::{
 
 type Call = Pin<Box<dyn Future<Output = Result<Message, Status>>>>;
 
-/// What the two ends have of a call.
+/// The state of a call at either end.
 pub enum Unary {
     Leader { client: Client, call: Option<Call>, response: Option<Result<Message, Status>> },
     Follower { calls: mpsc::Receiver<CallArrival>, back: Option<oneshot::Sender<Message>> },
@@ -50,7 +50,7 @@ impl Port for Unary {
         socket.ended
     }
 
-    /// Begins a call, or answers one; false if there is none, or nobody who waits for the answer.
+    /// Begins a call, or answers one; false if there is none, or nobody waits for the answer.
     #[inline]
     fn send(&mut self, message: Message) -> bool {
         match self {
@@ -86,7 +86,7 @@ impl Port for Unary {
             Self::Leader { call, response, .. } => match (response.take(), call) {
                 (Some(response), _) => Poll::Ready(Some(response)),
                 (None, Some(_)) => Poll::Pending,
-                // There is nothing that could be answered.
+                // No call is in progress that could be answered.
                 (None, None) => progress.poll(cx, |_| false).map(|_| Some(Err(rpc::closed()))),
             },
             Self::Follower { calls, back } => calls.poll_recv(cx).map(|arrival| {

@@ -1,7 +1,7 @@
-//! The socket, as the library has it, and how much of what an end sends the socket has taken.
+//! The library's socket, and how much of an endpoint's data the socket has accepted.
 //!
-//! The library tells neither: a message that it has taken may lie in its own buffers still, and it works only while the
-//! end is in one of its calls. So what goes into the socket is counted, from the heads of HTTP/2's frames.
+//! The library does not report it: an accepted message may still be in its own buffers, and it works only within the
+//! endpoint's calls. So the bytes written to the socket are counted, from the heads of HTTP/2's frames.
 
 use std::{
     io::{self, IoSlice},
@@ -16,34 +16,34 @@ use tokio::{
 };
 use tonic::transport::server::Connected;
 
-/// What a client sends before its first frame.
+/// The bytes that a client sends before its first frame.
 const PREFACE: usize = 24;
 
-/// The head of a frame: three bytes of length, the kind, flags, four bytes that name the stream.
+/// The head of a frame: three bytes of length, the kind, flags, four bytes for the stream id.
 const HEAD: usize = 9;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const END_STREAM: u8 = 1;
 
-/// The part of the outgoing bytes that has been looked at.
+/// The parser state of the outgoing bytes.
 #[derive(Debug, Default)]
 struct Frames {
     head: [u8; HEAD],
     head_len: usize,
-    /// Bytes that the current frame still lacks.
+    /// The missing bytes of the current frame.
     left: usize,
     is_data: bool,
     ends_stream: bool,
     sent: Sent,
 }
 
-/// What the socket has taken.
+/// The data that the socket has accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Bytes of messages, with gRPC's prefix.
     pub data: u64,
-    /// Requests or responses that are complete.
+    /// Complete requests or responses.
     pub ended: u64,
 }
 
@@ -99,7 +99,7 @@ struct State {
     waiter: Option<Waker>,
 }
 
-/// What an end knows of its socket. The library's tasks are in the same thread, so that nobody waits for the lock.
+/// An endpoint's knowledge of its socket. The library's tasks run in the same thread, so nobody waits for the lock.
 #[derive(Clone, Debug)]
 pub struct Progress(Arc<Mutex<State>>);
 
@@ -108,7 +108,7 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until this is true of what the socket has taken; false if the connection is closed before.
+    /// Waits until the condition holds for the accepted data; false if the connection closes before.
     pub fn poll(&self, cx: &mut Context<'_>, holds: impl Fn(Sent) -> bool) -> Poll<bool> {
         let mut state = self.state();
         match (holds(state.frames.sent), state.is_closed) {
@@ -121,7 +121,7 @@ impl Progress {
         }
     }
 
-    /// Whether the connection is closed.
+    /// True if the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.state().is_closed
     }
@@ -254,7 +254,7 @@ mod tests {
         frame
     }
 
-    /// What a client sends: settings, a request, and a window.
+    /// The bytes that a client sends: settings, a request, and a window.
     fn sent_by_a_client() -> Vec<u8> {
         let mut bytes = vec![b'P'; PREFACE];
         for (kind, flags, len) in [(4, 0, 18), (HEADERS, 4, 40), (DATA, 0, 21), (8, 0, 4)] {

@@ -1,4 +1,4 @@
-//! A bare program of zenoh, to compare `zenoh-unix` with.
+//! A bare program of zenoh, the baseline for `zenoh-unix`.
 
 #[path = "../../shared/rust/bare.rs"]
 mod bare;
@@ -104,7 +104,7 @@ fn follow(end: &mut End, count: usize) -> Result<(), Failure> {
         let number = end.receive()?;
         end.send(number)?;
     }
-    // The last answer is on its way through the library's threads.
+    // The last answer is still in the library's threads.
     thread::sleep(Duration::from_millis(100));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A publisher and a subscriber of an end, matched with those of the other one.
+//! A publisher and a subscriber of an endpoint, matched with those of the other one.
 
 use std::{
     sync::{
@@ -25,15 +25,15 @@ use crate::{
     session::{self, CONNECTED_WITHIN, Link, OpenSession, failed},
 };
 
-/// How long one sleep lasts at most: the other end may be gone.
+/// The longest sleep: the other end may be gone.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// What goes over the library: its ports go before the session that they belong to.
+/// The connection over the library: its ports are dropped before their session.
 pub struct Connection {
     publisher: Publisher<'static>,
     subscriber: Subscriber<FifoChannelHandler<Sample>>,
     flow: FlowControl,
-    /// The library has found that nobody takes what this end publishes.
+    /// The library has reported that nobody takes this endpoint's messages.
     is_gone: Arc<AtomicBool>,
     sleeps: bool,
     payload: usize,
@@ -41,8 +41,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens it, and returns once each end knows the other one's ports. `prepare` makes what else the end has of the
-    /// library: never at the same time as the other end.
+    /// Opens it, and returns once each endpoint knows the other one's ports. `prepare` makes the endpoint's other
+    /// objects of the library, never at the same time as the other endpoint.
     pub fn open<T>(
         link: Link,
         settings: &Settings,
@@ -78,13 +78,13 @@ impl Connection {
         Ok((connection, prepared))
     }
 
-    /// Bounds and counts the messages under way.
+    /// Bounds and counts the unreleased messages.
     #[inline]
     pub fn flow(&mut self) -> &mut FlowControl {
         &mut self.flow
     }
 
-    /// Hands a message over to the library.
+    /// Passes a message to the library.
     #[inline]
     pub fn send(&mut self, message: ZBytes) -> Result<Step, Error> {
         if self.is_gone.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ impl Connection {
         Ok(Step::Done)
     }
 
-    /// The next message, if one is there or comes while this end sleeps.
+    /// The next message, if one is there or arrives while this endpoint sleeps.
     #[inline]
     pub fn receive(&mut self) -> Result<Option<Sample>, Error> {
         let received = match self.sleeps {
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// What came before the other end was gone.
+    /// A message that arrived before the other end was gone.
     #[cold]
     fn last(&self) -> Result<Option<Sample>, Error> {
         match self.subscriber.try_recv().ok().flatten() {
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// Sends a message that does not count, and returns the one of the other end, if that comes.
+    /// Sends a message that does not count, and returns the other endpoint's, if it arrives.
     pub fn greet(&self, greeting: ZBytes) -> Result<Option<Sample>, Error> {
         self.publisher.put(greeting).wait().map_err(failed("publish", "a message of zenoh"))?;
         let sample = self.subscriber.recv_timeout(CONNECTED_WITHIN);
@@ -132,7 +132,7 @@ fn too_long(sample: &Sample) -> Error {
     Error::new("receive", "a message of zenoh", cause)
 }
 
-/// Waits until the library knows the subscriber of the other end: what is published before does not reach it.
+/// Waits until the library knows the other endpoint's subscriber: messages published before do not reach it.
 fn await_match(publisher: &Publisher<'_>) -> Result<(), Error> {
     let fail = failed("look for", "the subscriber of the other end");
     let deadline = Instant::now() + CONNECTED_WITHIN;
@@ -146,7 +146,7 @@ fn await_match(publisher: &Publisher<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Notes that the other end's subscriber is gone: undeclared, closed or dead with its process.
+/// Records that the other endpoint's subscriber is gone: undeclared, closed or dead with its process.
 fn watch(publisher: &Publisher<'_>) -> Result<Arc<AtomicBool>, Error> {
     let is_gone = Arc::new(AtomicBool::new(false));
     let noted = is_gone.clone();

@@ -1,4 +1,4 @@
-//! An end whose messages go through the library's own buffers and a socket.
+//! An endpoint whose messages go through the library's own buffers and a socket.
 
 use std::{collections::BTreeMap, mem};
 
@@ -8,14 +8,14 @@ use zenoh::{bytes::ZBytes, sample::Sample};
 
 use crate::{connection::Connection, options, session::Link};
 
-/// One end.
+/// One endpoint.
 pub struct CopiedEnd {
-    /// The message taken.
+    /// The taken message.
     taken: Option<Sample>,
-    /// A message that came in several parts, put together.
+    /// A message that arrived in several parts, reassembled.
     whole: Vec<u8>,
     is_in_parts: bool,
-    /// Room for the message on loan. The library has a reference to it while it copies it into its queue.
+    /// Room for the message on loan. The library holds a reference to it while it copies it into its queue.
     room: BytesMut,
     room_len: usize,
     connection: Connection,
@@ -28,7 +28,7 @@ impl CopiedEnd {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<Self, Error> {
-        // Written to with other bytes than zeros, so that every page is there.
+        // Written with non-zero bytes, so that every page is present.
         let (room, mut whole) = (vec![1; settings.payload], vec![1; settings.payload]);
         whole.clear();
         let (connection, ()) = Connection::open(link, settings, peers, || Ok(()))?;
@@ -43,7 +43,7 @@ impl CopiedEnd {
         })
     }
 
-    /// Puts a message together that the library cut for its batches: a program that reads it as one slice does so too.
+    /// Reassembles a message that the library split for its batches, as a program must that reads it as one slice.
     #[inline]
     fn settle(&mut self, sample: &Sample) {
         let payload = sample.payload();
@@ -74,7 +74,7 @@ impl Endpoint for CopiedEnd {
         }
         let room = mem::take(&mut self.room).freeze();
         let sent = self.connection.send(ZBytes::from(room.slice(..self.room_len)));
-        // The library is done with it, unless it sends it later: then that stays its own.
+        // The library has released it, unless it sends it later: then it keeps its own reference.
         self.room = room.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         sent
     }

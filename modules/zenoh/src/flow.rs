@@ -1,9 +1,9 @@
-//! Flow control between two ends, beside the library: it bounds the messages under way in each direction.
+//! Flow control between two endpoints, in addition to the library: it bounds the unreleased messages in each direction.
 //!
-//! A `put` of the library sleeps where the receiver is behind, and closes the connection after five seconds of it. So
-//! each end counts the messages that it has released in a cache line of shared memory, and an end with as many under
-//! way as its receiver's channel holds would block. It reads the peer's count only when the last value that it read is
-//! used up, once every `depth` messages.
+//! A `put` of the library sleeps if the receiver is behind, and closes the connection after five seconds. So each
+//! endpoint counts the messages that it has released in a cache line of shared memory, and a sender with as many
+//! unreleased messages as its receiver's channel holds would block. It reads the peer's count only when the last value
+//! that it read is used up, once every `depth` messages.
 
 use std::{
     os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
@@ -15,10 +15,10 @@ use ipcmark_transport::{Error, Rendezvous};
 
 const OBJECT: &str = "the counters of a queue";
 
-/// ipcmark knows this name, and does not take the counts for the carrier of the messages.
+/// ipcmark knows this name, and does not mistake the counts for the carrier of the messages.
 const NAME: &std::ffi::CStr = c"ipcmark-pair";
 
-/// The count of one end, alone in a pair of cache lines because processors prefetch pairs.
+/// The count of one endpoint, alone in a pair of cache lines because processors prefetch pairs.
 #[repr(align(128))]
 struct Count {
     released: AtomicU64,
@@ -26,7 +26,7 @@ struct Count {
 
 const BYTES: usize = 2 * size_of::<Count>();
 
-/// The counts of both ends, mapped.
+/// The counts of both endpoints, mapped.
 struct Counts(NonNull<[Count; 2]>);
 
 // SAFETY: the memory is shared between processes anyway, and holds atomics only.
@@ -39,10 +39,10 @@ impl Drop for Counts {
     }
 }
 
-/// How many messages are under way in each direction between two ends.
+/// The bound of the unreleased messages in each direction between two endpoints.
 pub struct FlowControl {
     counts: Counts,
-    /// The index of this end's count.
+    /// The index of this endpoint's count.
     own: usize,
     depth: u64,
     sent: u64,
@@ -51,7 +51,7 @@ pub struct FlowControl {
 }
 
 impl FlowControl {
-    /// Connects the leader with its follower. From then on at most `depth` messages are under way in a direction.
+    /// Connects the leader with its follower. From then on at most `depth` messages are unreleased in each direction.
     pub fn open(leads: bool, depth: u64, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let counts = if leads { lead(peers)? } else { follow(peers)? };
         let own = usize::from(!leads);
@@ -63,7 +63,7 @@ impl FlowControl {
         unsafe { &self.counts.0.as_ref()[index].released }
     }
 
-    /// Whether one more message may be sent.
+    /// True if one more message may be sent.
     #[inline]
     pub fn has_room(&mut self) -> bool {
         if self.sent.wrapping_sub(self.acknowledged) < self.depth {
@@ -87,14 +87,14 @@ impl FlowControl {
 }
 
 fn lead(peers: &mut dyn Rendezvous) -> Result<Counts, Error> {
-    // SAFETY: a terminated name.
+    // SAFETY: a NUL-terminated name.
     let fd = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(Error::last_os("make", OBJECT));
     }
-    // SAFETY: it is new, and nobody else's.
+    // SAFETY: it is new, and nobody else owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: a call without memory.
+    // SAFETY: the call accesses no memory.
     if unsafe { libc::ftruncate(fd.as_raw_fd(), BYTES as libc::off_t) } != 0 {
         return Err(Error::last_os("make", OBJECT));
     }
@@ -112,7 +112,7 @@ fn follow(peers: &mut dyn Rendezvous) -> Result<Counts, Error> {
 fn map(fd: &OwnedFd) -> Result<Counts, Error> {
     // SAFETY: all zeros is a valid stat, and the call fills it in.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: room for the answer.
+    // SAFETY: `status` has room for the answer.
     let result = unsafe { libc::fstat(fd.as_raw_fd(), &mut status) };
     // Reading beyond the end of a file raises SIGBUS.
     if result != 0 || (status.st_size as usize) < BYTES {
@@ -120,7 +120,7 @@ fn map(fd: &OwnedFd) -> Result<Counts, Error> {
     }
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-    // SAFETY: a new mapping at an address of the system's choice.
+    // SAFETY: a new mapping at an address that the system chooses.
     let address =
         unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, flags, fd.as_raw_fd(), 0) };
     if address == libc::MAP_FAILED {
@@ -134,7 +134,7 @@ fn map(fd: &OwnedFd) -> Result<Counts, Error> {
 mod tests {
     use super::*;
 
-    /// The leader's frame, handed to the follower.
+    /// The leader's frame, passed to the follower.
     struct Wire(Option<OwnedFd>);
 
     impl Rendezvous for Wire {
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn counters_that_are_missing_or_too_short_are_refused() {
         assert!(FlowControl::open(false, 2, &mut Wire(None)).is_err());
-        // SAFETY: a terminated name; the descriptor is new.
+        // SAFETY: a NUL-terminated name; the descriptor is new.
         let short = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"short".as_ptr(), 0)) };
         assert!(FlowControl::open(false, 2, &mut Wire(Some(short))).is_err());
     }

@@ -1,14 +1,14 @@
 //! `zenoh-unix`, `zenoh-tcp`, `zenoh-shm`: messages published by one peer and subscribed to by the other, without a
 //! router.
 //!
-//! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber each side,
-//!   one key expression for each direction.
+//! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber on each
+//!   side, one key expression for each direction.
 //! - Kernel objects: a stream socket; the library's threads, which sleep in `epoll_wait` and on condition variables;
-//!   `zenoh-shm` also segments of shared memory with names of the library's own.
-//! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more
-//!   where it was cut into batches of 64 KiB.
+//!   `zenoh-shm` also segments of shared memory under names of the library's own.
+//! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more if
+//!   it was split into batches of 64 KiB.
 //! - Blocks: the receiver on a condition variable that one of the library's threads signals, 100 ms at most.
-//! - Limits: messages under way are bounded beside the library, for its own bound closes the connection.
+//! - Limits: unreleased messages are bounded in addition to the library, because its own bound closes the connection.
 
 mod connection;
 mod copied;
@@ -91,7 +91,7 @@ fn shared() -> Definition {
     definition
 }
 
-/// Hands the transports to `collect`.
+/// Passes the transports to `collect`.
 pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     vec![
         collect.item(Copied {

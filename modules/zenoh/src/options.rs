@@ -1,4 +1,4 @@
-//! What users can set, and what an end makes of it.
+//! The options that users can set, and their values for an endpoint.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use ipcmark_transport::{OptionSpec, Settings};
 
 use crate::session::Link;
 
-/// Fewest and most messages under way.
+/// The minimum and maximum number of unreleased messages.
 const LEAST: usize = 3;
 const MOST: usize = 64;
 
-/// What users can set of a row over a socket.
+/// The options of a row over a socket.
 pub static COPIED: [OptionSpec; 2] = [EXPRESS, depth_spec("what 8 MiB hold, from 3 to 64")];
 
-/// What users can set of the row in shared memory.
+/// The options of the row in shared memory.
 pub static SHARED: [OptionSpec; 2] = [EXPRESS, depth_spec("what 1 MiB holds, from 3 to 64")];
 
 const EXPRESS: OptionSpec = OptionSpec::new(
@@ -28,23 +28,23 @@ const fn depth_spec(standard: &'static str) -> OptionSpec {
     OptionSpec::new("depth", "1..256", standard, "messages under way in a direction")
 }
 
-/// What the messages under way may take. The library locks its shared memory, of which an ordinary user may lock 8 MiB.
+/// The memory limit of the unreleased messages. The library locks its shared memory; an ordinary user may lock 8 MiB.
 fn bytes_under_way(link: Link) -> usize {
     if link == Link::Shm { 1 << 20 } else { 8 << 20 }
 }
 
-/// How many messages can be under way in a direction.
+/// The limit of unreleased messages in each direction.
 pub fn depth(link: Link, settings: &Settings) -> u64 {
     let standard = (bytes_under_way(link) / settings.payload).clamp(LEAST, MOST);
     settings.number("depth").unwrap_or(standard as u64)
 }
 
-/// Whether messages go without waiting for others.
+/// True if messages are sent without waiting for others.
 pub fn is_express(settings: &Settings) -> bool {
     !settings.is_set_to("express", "off")
 }
 
-/// What was set of the library, for the result.
+/// The settings of the library, for the result.
 pub fn noted(link: Link, settings: &Settings) -> BTreeMap<String, String> {
     let entry = |(key, value): (&str, String)| (key.to_owned(), value);
     [

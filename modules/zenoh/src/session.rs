@@ -1,4 +1,4 @@
-//! The library's session of an end: its configuration, and how the ends find each other.
+//! The library's session of an endpoint: its configuration, and how the endpoints find each other.
 
 use std::{
     fmt::Display,
@@ -10,43 +10,43 @@ use std::{
 use ipcmark_transport::{Error, Rendezvous, Settings};
 use zenoh::{Config, Session, Wait, shm::ShmClientStorage};
 
-/// What carries a session's frames.
+/// The carrier of a session's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// A Unix domain stream socket.
     Unix,
     /// TCP over the loopback interface.
     Tcp,
-    /// A Unix domain stream socket that says where in shared memory a message lies.
+    /// A Unix domain stream socket, which carries a message's position in shared memory.
     Shm,
 }
 
-/// How long a follower tries to connect, on a busy machine too: a session is given up after ten seconds.
+/// The time limit of a follower to connect, even on a busy machine: a session ends after ten seconds.
 pub const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
 
-/// Turns an error of the library into one of ours.
+/// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
     move |error| Error::new(operation, object, cause(&error.to_string()))
 }
 
-/// What the library says, without the place in its sources.
+/// The library's message, without the position in its sources.
 pub fn cause(text: &str) -> &str {
     text.split_once(" at /").map_or(text, |(cause, _)| cause)
 }
 
-/// A session of the library, closed once its publisher and subscriber are gone: closed before, it keeps the memory of
-/// both ends mapped for good.
+/// A session of the library, closed after its publisher and subscriber are dropped: if it is closed before, it keeps
+/// the memory of both ends mapped forever.
 pub struct OpenSession(pub Session);
 
 impl Drop for OpenSession {
     fn drop(&mut self) {
-        // A connection that has ended is closed already.
+        // A connection that has ended is already closed.
         let _ = self.0.close().wait();
     }
 }
 
-/// Opens the session of an end. The leader listens and tells the follower where; then the follower connects. `prepare`
-/// makes what else the end has of the library: never at the same time as the other end.
+/// Opens the session of an endpoint. The leader listens and sends the follower the address; then the follower connects.
+/// `prepare` makes the endpoint's other objects of the library, never at the same time as the other endpoint.
 pub fn open<T>(
     link: Link,
     settings: &Settings,
@@ -64,7 +64,7 @@ pub fn open<T>(
     Ok((session, prepare()?))
 }
 
-/// How often a port is looked for that nobody takes before the library listens at it.
+/// The number of attempts to find a port that nobody takes before the library listens at it.
 const PORTS: u32 = 5;
 
 fn listen(link: Link, settings: &Settings) -> Result<(String, OpenSession), Error> {
@@ -82,14 +82,14 @@ fn listen(link: Link, settings: &Settings) -> Result<(String, OpenSession), Erro
 fn start(link: Link, config: Config) -> Result<OpenSession, Error> {
     let mut builder = zenoh::open(config);
     if link == Link::Shm {
-        // One of its own: what all sessions have in common keeps the memory of others mapped for good.
+        // A private one: a storage shared by all sessions keeps the memory of others mapped forever.
         let clients = ShmClientStorage::builder().with_default_client_set().build();
         builder = builder.with_shm_clients(Arc::new(clients));
     }
     builder.wait().map(OpenSession).map_err(failed("open", "a session of zenoh"))
 }
 
-/// Where the leader listens: nobody else knows the name, and only this user reaches the directory.
+/// The leader's address: nobody else knows the name, and only this user can access the directory.
 fn endpoint(link: Link, settings: &Settings) -> Result<String, Error> {
     match link {
         Link::Unix | Link::Shm => unix_endpoint(settings),
@@ -97,7 +97,7 @@ fn endpoint(link: Link, settings: &Settings) -> Result<String, Error> {
     }
 }
 
-/// The library does not tell which port it got, where the system was to choose one.
+/// The library does not report the port if the system chooses it.
 fn tcp_endpoint() -> Result<String, Error> {
     let fail = |e| Error::os("find", "a free TCP port", e);
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(fail)?;
@@ -107,10 +107,10 @@ fn tcp_endpoint() -> Result<String, Error> {
 /// The longest path of a Unix socket in bytes.
 const MOST_PATH_BYTES: usize = 107;
 
-/// Where other parts of an endpoint begin, and what would need quotes in the configuration.
+/// Characters that begin other parts of an endpoint, or need quotes in the configuration.
 const SPECIAL: [char; 4] = ['?', '#', '"', '\\'];
 
-/// A leader of several followers has an end for each, and they share the directory.
+/// A leader of several followers has an endpoint for each, and they share the directory.
 fn unix_endpoint(settings: &Settings) -> Result<String, Error> {
     let path = settings.directory.join(format!("{}.zenoh", settings.name));
     let text = path.to_str().filter(|text| !text.contains(SPECIAL));
@@ -120,7 +120,7 @@ fn unix_endpoint(settings: &Settings) -> Result<String, Error> {
     }
 }
 
-/// The leader's endpoint, which must be of the kind that is measured.
+/// The leader's endpoint, which must be of the measured kind.
 fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
     let start = match link {
         Link::Unix | Link::Shm => "unixsock-stream/",
@@ -131,7 +131,7 @@ fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
         .ok_or_else(|| Error::new("connect", "a session of zenoh", "the leader sent no endpoint"))
 }
 
-/// Peer to peer, over the one endpoint and nothing else: nobody is looked for, and nobody is told of others.
+/// Peer to peer, only over the given endpoint: without discovery of others, and without announcing them.
 fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> {
     let protocol = if link == Link::Tcp { "tcp" } else { "unixsock-stream" };
     let mut config = Config::default();
@@ -157,9 +157,9 @@ fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Con
         ("adminspace/enabled", "false"),
         ("transport/link/protocols", &list(Some(protocol))),
         ("transport/shared_memory/enabled", shares),
-        // With the session, and not with the first message; "init" makes some where it is not enabled, too.
+        // With the session, and not with the first message; "init" also makes some if it is not enabled.
         ("transport/shared_memory/mode", mode),
-        // Only what lies in shared memory already goes that way: nothing is copied there.
+        // Only messages that already lie in shared memory use it: nothing is copied there.
         ("transport/shared_memory/transport_optimization/enabled", "false"),
     ];
     for (key, value) in settings {

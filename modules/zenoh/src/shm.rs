@@ -1,4 +1,4 @@
-//! An end whose messages lie in shared memory of the library; a socket carries where.
+//! An endpoint whose messages lie in the library's shared memory; a socket carries their positions.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -22,19 +22,19 @@ use crate::{
 
 type Provider = ShmProvider<PosixShmProviderBackend>;
 
-/// What the library adds to a buffer, at most.
+/// The most bytes that the library adds to a buffer.
 const OVERHEAD: usize = 128;
 
-/// What the library has of shared memory beside the buffers, in each process.
+/// The library's shared memory in addition to the buffers, in each process.
 const LIBRARY_BYTES: usize = 2 << 20;
 
-/// The message by which each end finds that the other one's memory can be reached.
+/// The message with which each endpoint checks that the other one's memory is accessible.
 const GREETING_BYTES: usize = 16;
 
-/// The library locks what it maps.
+/// The library locks the memory that it maps.
 const REMEDY: &str = "allow more locked memory: ulimit -l unlimited";
 
-/// One end.
+/// One endpoint.
 pub struct ShmEnd {
     taken: Option<Sample>,
     loan: Option<ZShmMut>,
@@ -57,11 +57,11 @@ impl ShmEnd {
         Ok(end)
     }
 
-    /// Makes sure that each end has the other one's memory: a library that cannot map it drops the message.
+    /// Checks that each endpoint has mapped the other one's memory: a library that cannot map it drops the message.
     fn greet(&mut self, peers: &mut dyn Rendezvous) -> Result<(), Error> {
         let greeting = lend(&self.provider, GREETING_BYTES)?;
         let greeting = greeting.ok_or_else(|| no_memory("there is no room in it"))?;
-        // Kept until the other end has it.
+        // Kept until the other endpoint has it.
         let greeting = ZBytes::from(greeting);
         match self.connection.greet(greeting.clone())? {
             Some(sample) => is_shared(&sample)?,
@@ -71,7 +71,7 @@ impl ShmEnd {
     }
 }
 
-/// What the library names after random numbers in shared memory: an end that was killed leaves it.
+/// The files that the library names after random numbers in shared memory: a killed endpoint leaves them behind.
 pub fn leftovers() -> Vec<Leftover> {
     let entries = fs::read_dir(space::SHARED_MEMORY).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path()).filter(|path| is_segment(path));
@@ -83,7 +83,7 @@ fn is_segment(path: &Path) -> bool {
     number.is_some() && path.extension().is_some_and(|extension| extension == "zenoh")
 }
 
-/// Memory for so many messages and the one on loan.
+/// The memory for this many messages and the one on loan.
 fn pool_bytes(payload: usize, depth: usize) -> usize {
     (depth + 2) * (payload.next_multiple_of(64) + OVERHEAD) + OVERHEAD
 }
@@ -110,7 +110,7 @@ fn lend(provider: &Provider, len: usize) -> Result<Option<ZShmMut>, Error> {
     }
 }
 
-/// The library copies over the socket where the other end cannot reach the memory.
+/// The library copies over the socket if the other end cannot access the memory.
 #[inline]
 fn is_shared(sample: &Sample) -> Result<(), Error> {
     match sample.payload().as_shm() {

@@ -13,7 +13,8 @@ try:
     from ipcmark.histogram import Histogram, decode
     from ipcmark.result import Result, parse, read
 except ModuleNotFoundError as missing:
-    # The command measures without what reads its results, and so the package comes without it.
+    # Measuring does not need the packages that read results, so the package is installed without
+    # them.
     sentence = f"cannot read results without {missing.name}: pip install 'ipcmark[data]'"
     raise ModuleNotFoundError(sentence, name=missing.name) from missing
 

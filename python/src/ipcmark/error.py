@@ -13,5 +13,5 @@ class Error(Exception):
 
     def __init__(self, sentence: str, result: Result | None = None) -> None:
         super().__init__(sentence)
-        #: What the command measured before it failed; none where it measured nothing.
+        #: The result that the command measured before it failed; None if it measured nothing.
         self.result = result

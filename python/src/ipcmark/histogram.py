@@ -53,7 +53,7 @@ def decode(text: str) -> Histogram:
     """
     try:
         histogram = HdrHistogram.decode(text)
-    except Exception as cause:  # The library raises whatever its parts do.
+    except Exception as cause:  # The library raises the exceptions of its parts.
         raise Error(f"cannot read a histogram: {cause}") from cause
     recorded = [
         (step.value_iterated_to, step.count_added_in_this_iter_step)

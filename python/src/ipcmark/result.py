@@ -15,25 +15,25 @@ from ipcmark.histogram import Histogram, decode
 from ipcmark.names import event, load, names, place
 from ipcmark.statistics import geometric_mean, median
 
-#: The form of the result files that are read.
+#: The format of the result files that it reads.
 SCHEMA = "ipcmark/2"
 
-#: Properties that a case has as columns, as the file has them.
+#: The properties of a case that become columns, named as in the file.
 IDENTITY = [
     "transport", "family", "library_version", "pattern", "payload_bytes", "wait", "touch", "span", "subscribers",
     "silent_subscribers", "pairs", "status", "reason",
 ]  # fmt: skip
 
-#: All columns that rows and trials have in common.
+#: The columns that rows and trials have in common.
 COMMON = ["name", *IDENTITY, "leader", "follower", "load", "options", "event"]
 
-#: The columns of a row beside these.
+#: The additional columns of a row.
 ROW = ["trials", "location_ns", "low_ns", "high_ns", "messages_per_second", "cpu_ns_per_message"]
 
 #: Statistics of the times of a trial.
 TIMES = ["count", "mean", "stdev", "min", "p50", "p90", "p99", "p99_9", "p99_99", "max"]
 
-#: The columns of a trial beside the common ones.
+#: The additional columns of a trial.
 TRIAL = [
     "trial", "round", "location_ns", "clock_free_mean_ns", "elapsed_ns", *(f"times_ns_{figure}" for figure in TIMES),
     "cpu_ns_per_message", "messages", "lost",
@@ -72,7 +72,7 @@ class Result:
     """A result. Times are in ns and whole: of a ping-pong the round trip, not half of it."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        #: The file: docs/results.md describes it.
+        #: The file's content: docs/results.md describes it.
         self.document = document
         self._names = names(document["cases"])
 
@@ -162,9 +162,9 @@ def _trials(case: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _identity(name: str, case: dict[str, Any]) -> dict[str, Any]:
     options = " ".join(f"{option}={value}" for option, value in sorted(case["options"].items()))
-    # The file names them only where there are several.
+    # The file contains them only if there are several.
     properties = {key: case.get(key) for key in IDENTITY} | {"pairs": case.get("pairs", 1)}
-    # The two ranks of each pair of a job, where all pairs were measured.
+    # The two ranks of each pair of a job, if all pairs were measured.
     ends = {end: place(case["between"][end]) if "between" in case else None for end in ("leader", "follower")}
     return {"name": name, **properties, **ends, "load": load(case), "options": options, "event": event(case)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-#: The confidence of every interval.
+#: The confidence level of every interval.
 CONFIDENCE = 0.95
 
 

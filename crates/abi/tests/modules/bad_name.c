@@ -1,3 +1,3 @@
-/* A name that could not be asked for. */
+/* Has an invalid name, which nobody could request. */
 #define NAME "Two Words"
 #include "base.h"

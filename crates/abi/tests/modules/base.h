@@ -1,5 +1,5 @@
-/* A module that is right in every way: a pair of packet sockets. Each file beside this one bends one
- * thing and includes it. */
+/* A correct module: a pair of packet sockets. Each file in this folder changes one thing and
+ * includes it. */
 #include <ipcmark/transport.h>
 
 #include <errno.h>
@@ -55,7 +55,7 @@ struct end {
     unsigned char message[LARGEST];
 };
 
-/* Makes the descriptors of both ends: [0] to read from, [1] to write to. */
+/* Makes the descriptors of both ends: [0] for reading, [1] for writing. */
 __attribute__((unused)) static int connect_pair(int leader[2], int follower[2]) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)

@@ -1,5 +1,4 @@
-/* Writes an x into the file that $TEST_COUNT_FILE names each time it is loaded, and has something to say of
- * what killed sessions left. */
+/* Appends an x to the file named by $TEST_COUNT_FILE each time it is loaded, and provides `leftovers`. */
 #include <ipcmark/transport.h>
 #define LEFTOVERS name_none
 static int name_none(void (*file)(void *list, const char *path), void *list, struct ipcmark_error *error);

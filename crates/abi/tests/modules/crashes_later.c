@@ -1,10 +1,9 @@
-/* Crashes in the middle of a measurement, having left a file that nobody but itself knows of; when asked, it
- * names that file. */
+/* Crashes in the middle of a measurement and leaves a file under a name of its own; its `leftovers` names that file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Its name does not begin with a session's. */
+/* This name does not begin with a session's name. */
 static const char left_file[] = "/dev/shm/test-of-a-module-that-crashes-later";
 
 static void leave(void) {

@@ -1,5 +1,5 @@
-/* Its constructor starts a process that leaves its parent, its session and its group, and lives on. It writes
- * its number into the file that $TEST_PID_FILE names before the constructor goes on. */
+/* Its constructor starts a process that leaves its parent, its session and its group, and keeps running. It writes its
+ * process id into the file named by $TEST_PID_FILE before the constructor continues. */
 #include "base.h"
 
 static void live_on(const char *path, int ready) {

@@ -1,4 +1,4 @@
-/* As detaches, and its constructor never ends. */
+/* The same as detaches.c, but its constructor never returns. */
 #include "detaches.c"
 __attribute__((constructor(65535))) static void hang(void) {
     for (;;)

@@ -1,3 +1,3 @@
-/* Its library promises shared memory and quietly takes sockets. */
+/* Declares shared memory but silently uses sockets. */
 #define FLAGS IPCMARK_IN_MEMORY
 #include "base.h"

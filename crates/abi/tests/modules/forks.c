@@ -1,5 +1,5 @@
-/* Its constructor leaves a process behind that holds everything open, and returns when that has written its
- * number into the file that $TEST_PID_FILE names. */
+/* Its constructor starts a process that keeps all descriptors open, and returns after that process has written its id
+ * into the file named by $TEST_PID_FILE. */
 #include "base.h"
 #include <unistd.h>
 __attribute__((constructor)) static void leave_one(void) {

@@ -1,3 +1,3 @@
-/* Has the name of one that is there already. */
+/* Has the name of an existing transport. */
 #define NAME "pipe"
 #include "base.h"

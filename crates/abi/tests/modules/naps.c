@@ -1,4 +1,4 @@
-/* Right in every way, and slow: it sleeps a millisecond before it looks for a message. */
+/* Correct but slow: it sleeps a millisecond before each take. */
 #define _GNU_SOURCE
 #include <time.h>
 

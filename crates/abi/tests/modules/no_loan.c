@@ -1,3 +1,3 @@
-/* Promises room in place and has no function that gives it. */
+/* Declares loans but has no loan function. */
 #define FLAGS IPCMARK_LOANS
 #include "base.h"

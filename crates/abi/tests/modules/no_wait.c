@@ -1,3 +1,3 @@
-/* A description in which nothing was said of how an end waits. */
+/* Its description declares no wait. */
 #define WAITS 0
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Cannot run on this machine, and says what would help. */
+/* Is unavailable on this machine and gives a remedy. */
 #define PROBE probe
 #include <ipcmark/transport.h>
 static int probe(const struct ipcmark_transport *transport, struct ipcmark_error *error) {

@@ -1,10 +1,10 @@
 /* The mistake that makes a benchmark worthless: one queue for both directions, from which a process
- * takes back what it has just put in. */
+ * takes back its own message. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>
 static int connect_queue(int leader[2], int follower[2]) {
-    /* A pipe that keeps packets apart, with both its ends in both processes. */
+    /* A pipe in packet mode, with both its ends in both processes. */
     if (pipe2(leader, O_DIRECT | O_NONBLOCK | O_CLOEXEC) != 0)
         return -1;
     follower[0] = dup(leader[0]);

@@ -1,3 +1,3 @@
-/* Built for a version of the contract that is not there yet. */
+/* Built for a future version of the contract. */
 #define ABI_VERSION 2
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Its constructor writes where it should not, more than a pipe holds. */
+/* Its constructor writes more to standard output and standard error than a pipe holds. */
 #include "base.h"
 __attribute__((constructor)) static void print(void) {
     for (int i = 0; i < 20000; i++) {

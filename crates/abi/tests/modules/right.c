@@ -1,3 +1,3 @@
-/* Right in every way, and tells what it set. */
+/* Correct, and notes a setting. */
 #define OPENED(session, settings) (session)->note((session), "buffer", "64 KiB")
 #include "base.h"

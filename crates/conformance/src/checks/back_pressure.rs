@@ -1,5 +1,5 @@
-//! `back-pressure`: the sender runs ahead of a receiver that does nothing for a while. A full queue
-//! makes it wait; then everything arrives, once, in order and whole.
+//! `back-pressure`: the sender runs ahead of a receiver that pauses. A full queue makes the sender wait; then
+//! everything arrives once, in order and complete.
 
 use std::{thread, time::Duration};
 
@@ -8,22 +8,22 @@ use ipcmark_transport::{Definition, Step, Wait};
 use crate::check::{Check, one_scene};
 use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage, stamp::Side};
 
-/// How many messages at most, and how long they are.
+/// The maximum number of messages, and their lengths.
 const ROUNDS: [(u32, Lengths); 4] = [
     (2000, Lengths::All(64)),
     (400, Lengths::Varied(5000)),
     (150, Lengths::Varied(65_536)),
     (4, Lengths::All(1 << 20)),
 ];
-/// How long a receiver of a blocking sender does nothing, so that the sender falls asleep.
+/// The pause of a blocking sender's receiver, long enough for the sender to fall asleep.
 const SLOW: Duration = Duration::from_millis(20);
-/// How long it does nothing after each of the first messages.
+/// The receiver's pause after each of the first messages.
 const PAUSE: Duration = Duration::from_micros(500);
-/// How many these are.
+/// The number of these first messages.
 const SLOW_MESSAGES: u32 = 8;
-/// How long to look for a message that must be there, or be on its way through the threads of a library.
+/// The time limit for a message that must be there, or is in transit through a library's threads.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// When nothing has come for so long, what may be lost is lost.
+/// After this time without a message, the rest counts as lost on an unreliable transport.
 const QUIET: Duration = Duration::from_millis(150);
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
@@ -48,7 +48,7 @@ fn send(stage: &mut Stage<'_>, end: &mut End, lengths: Lengths, count: u32) -> R
     if stage.part().wait == Wait::Spin {
         let sent = fill(end, lengths, count)?;
         stage.tell(sent + 1)?;
-        // The message that would not go has perhaps gone in part; it goes on where it stopped.
+        // The blocked message may have been sent in part; this call completes it.
         return end.send(lengths.of(end.sent()));
     }
     stage.tell(count)?;
@@ -74,12 +74,12 @@ fn receive(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Until the first one came, the sender may not have run yet.
+/// Before the first message, the sender may not have run yet.
 fn quiet(index: u32) -> Duration {
     if index == 0 { PATIENCE } else { QUIET }
 }
 
-/// Receives the next message, or finds that it is lost: the sender is done and nothing comes.
+/// Receives the next message, or finds that it is lost: the sender is done and nothing arrives.
 fn receive_unless_lost(
     stage: &Stage<'_>,
     end: &mut End,
@@ -87,7 +87,7 @@ fn receive_unless_lost(
     count: u32,
 ) -> Result<(), Failure> {
     while end.receive_within(PATIENCE)?.is_none() {
-        // The sender waits at the next point, and so all has been published.
+        // The sender waits at the next meeting point, so all messages have been published.
         if stage.hears_something()? && end.receive_within(PATIENCE)?.is_none() {
             return Err(Failure::expected(
                 format_args!("message {index} of {count}"),
@@ -98,7 +98,7 @@ fn receive_unless_lost(
     Ok(())
 }
 
-/// Where no message leaves the process, an end fills its own queue and then empties it.
+/// For messages that stay in the process: an endpoint fills its own queue and then empties it.
 fn alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
     let sent = fill(end, lengths, count)?;
     (0..sent).try_for_each(|_| end.receive().map(drop))?;
@@ -106,7 +106,7 @@ fn alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
     end.receive().map(drop)
 }
 
-/// Publishes until the queue is full, or `count` messages are in it: how many are.
+/// Publishes until the queue is full or contains `count` messages; returns their number.
 pub fn fill(end: &mut End, lengths: Lengths, count: u32) -> Result<u32, Failure> {
     for sent in 0..count {
         if end.try_send(lengths.of(end.sent()))? == Step::WouldBlock {

@@ -1,5 +1,5 @@
-//! `both-full`: both ends publish as much as they can at the same time. Each takes whenever it
-//! cannot publish, and so neither is ever stuck.
+//! `both-full`: both endpoints publish as much as they can at the same time. Each takes messages
+//! whenever it cannot publish, so neither gets stuck.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use ipcmark_transport::{Definition, Step, Wait};
 use crate::check::{Check, one_scene};
 use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage};
 
-/// How many messages each end sends, and how long they are.
+/// The number of messages that each endpoint sends, and their lengths.
 const ROUNDS: [(u32, Lengths); 4] = [
     (2000, Lengths::All(64)),
     (1000, Lengths::Varied(5000)),
     (200, Lengths::Varied(65_536)),
     (4, Lengths::All(1 << 20)),
 ];
-/// When nothing has come for so long, what may be lost is lost.
+/// After this time without a message, the rest counts as lost on an unreliable transport.
 const QUIET: Duration = Duration::from_millis(150);
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
@@ -31,7 +31,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends and receives `count` messages, in whatever order that works.
+/// Sends and receives `count` messages, in any order that works.
 fn exchange(end: &mut End, lengths: Lengths, count: u32, reliable: bool) -> Result<(), Failure> {
     let mut last = Instant::now();
     while end.sent() < count || end.received() < count {
@@ -56,6 +56,6 @@ fn exempt(definition: &Definition, wait: Wait) -> Option<&'static str> {
     }
 }
 
-/// Both ends publish into full queues and take in between.
+/// Both endpoints publish into full queues and take in between.
 pub const BOTH_FULL: Check =
     Check { name: "both-full", exempt, play, direct: one_scene, kills: false };

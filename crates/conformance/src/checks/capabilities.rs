@@ -1,4 +1,4 @@
-//! `capabilities`: what the transport says about itself is well formed and holds.
+//! `capabilities`: the transport's description is well formed and true.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use ipcmark_transport::{Definition, MAX_PAYLOAD, MIN_PAYLOAD, Pattern, Span, Ste
 use crate::check::{Check, none_exempt, one_scene};
 use crate::{end::End, failure::Failure, footprint::is_shared, stage::Stage};
 
-/// The longest summary: it stands in one line of `ipcmark list`.
+/// The longest summary: it must fit in one line of `ipcmark list`.
 const MAX_SUMMARY: usize = 100;
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
@@ -68,8 +68,8 @@ fn holds(condition: bool, expected: &str, seen: &str) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(Failure::expected(expected, seen)) }
 }
 
-/// An unreliable transport never sleeps for a message that may be lost: the watchdog ends it if it
-/// does.
+/// An unreliable transport never sleeps until a message arrives that may be lost: if it does, the
+/// watchdog ends it.
 fn comes_back(end: &mut End) -> Result<(), Failure> {
     for _ in 0..3 {
         if end.try_receive()?.is_some() {
@@ -79,7 +79,7 @@ fn comes_back(end: &mut End) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The room and the message of a transport with loans lie in memory that both processes share.
+/// For a transport with loans, the room and the message lie in memory that both processes share.
 fn hands_over_in_place(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
     if stage.speaks_first() {
         publish_in_place(end)?;
@@ -115,7 +115,7 @@ fn lies_in_shared_memory(what: &str, bytes: &[u8]) -> Result<(), Failure> {
     )
 }
 
-/// What the transport says about itself holds.
+/// The transport's description is true.
 pub const CAPABILITIES: Check =
     Check { name: "capabilities", exempt: none_exempt, play, direct: one_scene, kills: false };
 

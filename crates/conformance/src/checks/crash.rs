@@ -1,5 +1,5 @@
-//! `crash`: a process is killed at the worst moments. The survivor drops its end without hanging,
-//! what stayed is found and removed, and the same name can be used again.
+//! `crash`: a process is killed at the worst moments. The survivor drops its endpoint without hanging, the leftovers
+//! are found and removed, and the same name can be used again.
 
 use std::{thread, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     director::Director, end::End, failure::Failure, pair::Ended, stage::Stage, stamp::Side,
 };
 
-/// When a process is killed.
+/// The moment at which a process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
     /// It has taken a message and not released it.
@@ -20,11 +20,11 @@ enum Moment {
     Loaned,
     /// It is in the middle of publishing a large message. Only where publishing never sleeps.
     Publishing,
-    /// Both are killed, wherever they are, while messages of all lengths flow.
+    /// Both are killed at any point, while messages of all lengths flow.
     Anywhere,
 }
 
-/// The scenes: who is killed, and when.
+/// The scenes: the process that is killed, and the moment.
 const SCENES: [(Option<Side>, Moment); 7] = [
     (Some(Side::Follower), Moment::Taken),
     (Some(Side::Leader), Moment::Taken),
@@ -34,15 +34,15 @@ const SCENES: [(Option<Side>, Moment); 7] = [
     (Some(Side::Leader), Moment::Publishing),
     (None, Moment::Anywhere),
 ];
-/// The scene after a crash: the same name again, and all is well.
+/// The scene after a crash: the same name works again.
 pub const AFTERWARDS: u32 = 1000;
 
 const PAYLOAD: usize = 1 << 20;
-/// How many messages each process has received when it is killed from outside.
+/// The number of messages that each process has received when it is killed from outside.
 const MESSAGES: u64 = 30;
-/// How long after one process the other is killed at the latest, on any machine.
+/// The longest time between the kills of the two processes, on any machine.
 const KILLED_NEXT: Duration = Duration::from_secs(5);
-/// How often a survivor tries to go on before it gives up.
+/// The number of attempts of a survivor before it gives up.
 const TRIES: u32 = 200;
 
 fn direct(director: &Director<'_>) -> Result<(), Failure> {
@@ -76,7 +76,7 @@ fn told(victim: Option<Side>, moment: Moment) -> String {
     format!("{} killed {when}", victim.map_or("both", Side::as_str))
 }
 
-/// The victim was killed, the other one ended well.
+/// Checks that the victim was killed and the other process ended successfully.
 pub fn died_as_planned(ended: &Ended, victim: Option<Side>) -> Result<(), Failure> {
     for side in [Side::Leader, Side::Follower] {
         let is_victim = victim.is_none_or(|victim| victim == side);
@@ -105,7 +105,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Where the ends take turns, it is the leader's turn now, and the follower's after a message.
+/// In alternating transports it is the leader's turn first, and the follower's after a message.
 fn die(stage: &Stage<'_>, end: &mut End, moment: Moment) -> Result<(), Failure> {
     let first = stage.speaks_first();
     match moment {
@@ -150,7 +150,7 @@ fn survive(stage: &mut Stage<'_>, mut end: End, moment: Moment) -> Result<(), Fa
     Ok(())
 }
 
-/// What a survivor still receives must be right; that an attempt fails is what is to be expected.
+/// Any message that a survivor still receives must be correct; attempts are expected to fail.
 fn try_to_go_on(end: &mut End) -> Result<(), Failure> {
     for _ in 0..TRIES {
         match end.raw().take() {
@@ -169,7 +169,7 @@ fn flow_for_ever(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
             break failure;
         }
     };
-    // The other process is killed first, and what fails then is no fault of this one: it is killed next.
+    // The other process is killed first, and the resulting failure is not this process's fault: it is killed next.
     thread::sleep(KILLED_NEXT);
     Err(failure)
 }

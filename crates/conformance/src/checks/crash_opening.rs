@@ -1,6 +1,6 @@
-//! `crash-opening`: a process is killed while the ends open, before each frame that it would send or
-//! receive; the waits share the frames out, for an end opens much the same however it waits. The other
-//! one fails to open, or closes; nothing stays; the name can be used again.
+//! `crash-opening`: a process is killed while the endpoints open, before each frame that it would send or receive. The
+//! waits divide the frames between them, because opening hardly depends on the wait. The other process fails to open,
+//! or closes; nothing is left; the name can be used again.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -28,7 +28,7 @@ fn direct(director: &Director<'_>) -> Result<(), Failure> {
         for frame in (first..MAX_FRAMES).step_by(stride) {
             let ended = director.start(&session, scene(victim, frame))?.wait()?;
             if ended.of(victim).passed() {
-                // It exchanges no more frames than that.
+                // It exchanges no more frames.
                 break;
             }
             let told = |failure: Failure| {
@@ -58,13 +58,13 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let victim = if part.scene % 2 == 1 { Side::Follower } else { Side::Leader };
     let lives = (victim == part.side).then_some(part.scene / 2);
     let mortal = |inner| Mortal { inner, lives, name: &part.name };
-    // The survivor may be able to open its end or not; all that counts is that it is not stuck.
+    // The survivor may or may not be able to open its endpoint; it must only not hang.
     let _ = stage.open_and_close_through(PAYLOAD, mortal);
     Ok(())
 }
 
-/// A rendezvous that kills its process before one of the frames, and tells which message queues the
-/// process has open then, for nobody can list them where they are not mounted.
+/// A rendezvous that kills its process before one of the frames. Before that it reports the message queues that the
+/// process has open, because nobody can list them where mqueue is not mounted.
 struct Mortal<'a, R> {
     inner: &'a mut R,
     lives: Option<u32>,

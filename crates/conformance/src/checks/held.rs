@@ -1,5 +1,5 @@
-//! `held`: a message that was taken stays what it is until it is released, whatever its sender and its
-//! receiver do meanwhile; and one on loan until it is published.
+//! `held`: a taken message stays unchanged until it is released, whatever its sender and its receiver do meanwhile; a
+//! loaned one until it is published.
 
 use ipcmark_transport::{Definition, Step, Wait};
 
@@ -12,10 +12,10 @@ use crate::{
     stamp::Side,
 };
 
-/// How many messages, and how long they are.
+/// The number of messages, and their lengths.
 const ROUNDS: [(u32, Lengths); 3] =
     [(100, Lengths::All(64)), (100, Lengths::Varied(65_536)), (3, Lengths::All(1 << 20))];
-/// How often an end tries to get room while an answer is due. A transport may have none to give.
+/// The number of attempts to loan while an answer is due. A transport may have no room left.
 const TRIES: u32 = 500;
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the answer while the next message is on loan already.
+/// Takes the answer while the next message is already on loan.
 fn ask(stage: &Stage<'_>, end: &mut End, lengths: Lengths, more: bool) -> Result<(), Failure> {
     end.send(lengths.of(end.sent()))?;
     if more && stage.part().wait == Wait::Spin {
@@ -62,7 +62,7 @@ fn loan_early(end: &mut End, lengths: Lengths) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Answers before it releases what it answers.
+/// Answers a message before it releases it.
 fn answer(end: &mut End) -> Result<(), Failure> {
     let len = end.take()?;
     end.send(len)?;
@@ -70,7 +70,7 @@ fn answer(end: &mut End) -> Result<(), Failure> {
     end.release()
 }
 
-/// Fills the queue while a message that came through it is held.
+/// Fills the queue while a message from it is held.
 fn overrun(
     stage: &mut Stage<'_>,
     end: &mut End,
@@ -118,5 +118,5 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
     (!definition.capabilities.reliable).then_some("it may lose what is waited for")
 }
 
-/// A message that was taken stays as it is until it is released.
+/// A taken message stays unchanged until it is released.
 pub const HELD: Check = Check { name: "held", exempt, play, direct: one_scene, kills: false };

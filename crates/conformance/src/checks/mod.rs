@@ -1,5 +1,5 @@
-//! The checks, one file each: what both processes play, and what is looked at around it. Each file ends in its
-//! definition, and has a line in [`ALL`].
+//! The checks, one file each: the code of both processes and of the test around them. Each file ends in its definition,
+//! and has a line in [`ALL`].
 
 mod back_pressure;
 mod both_full;

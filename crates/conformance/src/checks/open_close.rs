@@ -1,5 +1,6 @@
-//! `open-close`: ten times in a row under one name, with every payload, and nothing stays: no name
-//! once the ends are open, no descriptor, mapping or thread once they are closed.
+//! `open-close`: opens and closes ten times under one name, with every payload, and leaves nothing
+//! behind: no name once the endpoints are open, no descriptor, mapping or thread once they are
+//! closed.
 
 use crate::check::{Check, none_exempt, one_scene};
 use crate::{failure::Failure, footprint::Footprint, stage::Stage, suite::is_all_ours, traces};
@@ -7,7 +8,7 @@ use crate::{failure::Failure, footprint::Footprint, stage::Stage, suite::is_all_
 const ROUNDS: usize = 10;
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    // The first time loads what is loaded once for the life of the process.
+    // The first round loads everything that is loaded once per process.
     once(stage, 64)?;
     let before = Footprint::take()?;
     let payloads: Vec<usize> = stage.payloads().collect();
@@ -27,7 +28,7 @@ fn once(stage: &mut Stage<'_>, payload: usize) -> Result<(), Failure> {
     stage.meet("both are closed")
 }
 
-/// A library may need its names for as long as it runs: of one, only what stays after close counts.
+/// A library may need its names while it runs: for libraries only names left after close count.
 fn no_name_stays(stage: &Stage<'_>) -> Result<(), Failure> {
     if !is_all_ours(stage.suite().definition()) {
         return Ok(());
@@ -41,6 +42,6 @@ fn no_name_stays(stage: &Stage<'_>) -> Result<(), Failure> {
     Err(Failure::expected("no name in the file system once both ends are open", seen))
 }
 
-/// Ten times opened and closed, nothing stays.
+/// Opening and closing ten times leaves nothing behind.
 pub const OPEN_CLOSE: Check =
     Check { name: "open-close", exempt: none_exempt, play, direct: one_scene, kills: false };

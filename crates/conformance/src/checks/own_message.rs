@@ -1,5 +1,5 @@
-//! `own-message`: an end never takes what it published itself. With one queue for both directions it
-//! would, and its times would be worthless.
+//! `own-message`: an endpoint never takes its own message. With one queue for both directions it
+//! would, and its times would be meaningless.
 
 use std::{thread, time::Duration};
 
@@ -8,15 +8,16 @@ use ipcmark_transport::{Definition, Span, Wait};
 use crate::check::{Check, one_scene};
 use crate::{end::End, failure::Failure, stage::Stage, stamp::Side};
 
-/// How often an end looks for a message when there must be none.
+/// The number of polls while no message may arrive.
 const POLLS: u32 = 3000;
-/// How long the other end leaves a message lying, in which a sleeping end could take it back.
+/// The time for which the peer leaves a message in the queue, where a sleeping sender could take it
+/// back.
 const SLOW: Duration = Duration::from_millis(10);
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let mut end = stage.open(64)?;
     stage.meet("both are open")?;
-    // Where the ends take turns, the leader has the first word and the follower answers.
+    // In alternating transports the leader sends first and the follower answers.
     for speaker in [Side::Leader, Side::Follower] {
         let speaks = stage.part().side == speaker;
         if stage.part().wait == Wait::Spin {
@@ -36,7 +37,8 @@ fn listen(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
     stage.meet("it was taken")
 }
 
-/// Sleeps for the answer while its own message lies there; what it takes must be the answer.
+/// Sleeps until the answer while its own message is still queued; the message taken must be the
+/// answer.
 fn speak_and_sleep(end: &mut End) -> Result<(), Failure> {
     end.send(64)?;
     end.receive().map(drop)
@@ -48,7 +50,7 @@ fn answer_late(end: &mut End) -> Result<(), Failure> {
     end.send(64)
 }
 
-/// Looks for a message while its own is on the way, and after it was taken.
+/// Polls while its own message is queued, and after it was taken.
 fn speak_and_look(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
     end.send(64)?;
     nothing_comes(end)?;
@@ -72,6 +74,6 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
         .then_some("its own messages are all that an end ever takes")
 }
 
-/// An end never takes what it published.
+/// An endpoint never takes its own message.
 pub const OWN_MESSAGE: Check =
     Check { name: "own-message", exempt, play, direct: one_scene, kills: false };

@@ -1,23 +1,23 @@
-//! `sizes`: every length around a limit of a page, a pipe, a datagram, a queue or a ring goes to and
-//! fro through one end and arrives whole.
+//! `sizes`: every length around a limit of a page, a pipe, a datagram, a queue or a ring makes a
+//! round trip through one endpoint and arrives complete.
 
 use std::collections::BTreeSet;
 
 use crate::check::{Check, none_exempt, one_scene};
 use crate::{failure::Failure, stage::Stage};
 
-/// A length at which something may change, and how far around it to look.
+/// A length at which behaviour may change, and the distance around it to test.
 const LIMITS: [(usize, usize); 12] = [
     (16, 1),
     (32, 1),
     (48, 1),
     (64, 8),
-    // A page, and the default limit of a message in a POSIX and in a System V queue.
+    // A page, and the default message size limits of POSIX and System V queues.
     (4096, 20),
     (8192, 8),
-    // The default limit of a System V queue.
+    // The default size limit of a System V queue.
     (16_384, 8),
-    // The longest UDP datagram; with the heads that a transport adds, a little less.
+    // The longest UDP datagram; a little less with the headers that a transport adds.
     (65_507, 40),
     // The default capacity of a pipe.
     (65_536, 40),
@@ -39,7 +39,7 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lengths for an end of this payload: those around limits, and the largest there is.
+/// The lengths for this payload: those around limits, and the largest possible ones.
 fn lengths(payload: usize) -> Vec<usize> {
     let around = LIMITS.iter().flat_map(|(limit, span)| limit - span..=limit + span);
     let largest = [payload.saturating_sub(1), payload];
@@ -48,7 +48,7 @@ fn lengths(payload: usize) -> Vec<usize> {
     all.into_iter().collect()
 }
 
-/// Lengths around every limit arrive whole.
+/// Lengths around every limit arrive complete.
 pub const SIZES: Check =
     Check { name: "sizes", exempt: none_exempt, play, direct: one_scene, kills: false };
 

@@ -1,4 +1,4 @@
-//! `steady`: between open and close nothing is allocated, and no page of a buffer is touched for the
+//! `steady`: between open and close nothing is allocated, and no buffer page is touched for the
 //! first time.
 
 use nix::{
@@ -13,7 +13,8 @@ use crate::suite::is_all_ours;
 use crate::{failure::Failure, stage::Stage};
 
 const PAYLOAD: usize = 1 << 20;
-/// Faults that are no one's fault: code that runs for the first time, the stack that grows.
+/// Page faults that are not the transport's fault: code that runs for the first time, a growing
+/// stack.
 fn pages_forgiven() -> i64 {
     let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096);
     PAYLOAD as i64 / page / 4
@@ -22,7 +23,7 @@ fn pages_forgiven() -> i64 {
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let payload = stage.at_most(PAYLOAD);
     let mut end = stage.open(payload)?;
-    // Runs the code once, without the far ends of the buffers.
+    // Runs the code once, without touching the ends of the buffers.
     stage.echo(&mut end, &[16, 64, 64, 4000])?;
     stage.meet("both are warm")?;
     let (faults, allocations) = (page_faults()?, stage.allocations());
@@ -57,7 +58,7 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
         .then_some("how a library treats its memory is a part of what is measured")
 }
 
-/// Nothing is allocated and no page is new between open and close.
+/// Nothing is allocated and no page is touched for the first time between open and close.
 pub const STEADY: Check = Check { name: "steady", exempt, play, direct: one_scene, kills: false };
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `two-sessions`: two pairs at once under different names. Every message carries the mark of its
-//! session, so that one that strayed is seen.
+//! `two-sessions`: two pairs run concurrently under different names. Every message carries the mark
+//! of its session, so a message in the wrong session is detected.
 
 use std::{fs, thread, time::Duration};
 
@@ -31,7 +31,8 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     stage.meet("both are done")
 }
 
-/// Waits until both processes of every session have come to this point: a file for each tells so.
+/// Waits until both processes of every session have reached this point; each reports it with a
+/// file.
 fn wait_for_all(stage: &Stage<'_>, point: &str) -> Result<(), Failure> {
     let part = stage.part();
     let ending = format!("-{point}");
@@ -53,5 +54,5 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
         .then_some("outside a sandbox one session of its family can run at a time")
 }
 
-/// Two sessions at once never see each other.
+/// Two concurrent sessions never receive each other's messages.
 pub const TWO_SESSIONS: Check = Check { name: "two-sessions", exempt, play, direct, kills: false };

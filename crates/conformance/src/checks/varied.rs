@@ -1,9 +1,9 @@
-//! `varied`: lengths in an order that no one would choose, short and long mixed.
+//! `varied`: short and long messages in an irregular order.
 
 use crate::check::{Check, none_exempt, one_scene};
 use crate::{failure::Failure, stage::Stage, stamp::mix};
 
-/// Payload of the ends, number of messages.
+/// The payload of the endpoints, and the number of messages.
 const ROUNDS: [(usize, u64); 3] = [(1000, 200), (65_536, 200), (1 << 20, 20)];
 
 fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
@@ -18,17 +18,17 @@ fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lengths of a row of messages.
+/// The lengths of a series of messages.
 #[derive(Clone, Copy)]
 pub enum Lengths {
-    /// All have this one.
+    /// All messages have this length.
     All(usize),
-    /// Short and long mixed, up to this one.
+    /// Short and long messages mixed, up to this length.
     Varied(usize),
 }
 
 impl Lengths {
-    /// The same for a transport that carries no more than `most`.
+    /// The same for a transport with a maximum of `most`.
     pub fn at_most(self, most: usize) -> Self {
         match self {
             Lengths::All(len) => Lengths::All(len.min(most)),
@@ -57,15 +57,15 @@ pub fn lengths(payload: usize, count: u64) -> Vec<usize> {
     (0..count).map(|index| length(payload, index)).collect()
 }
 
-/// A length from 16 to `payload` that follows from `index` alone: as likely below a hundred as between
-/// a thousand and ten thousand.
+/// A length from 16 to `payload` that depends on `index` alone: below a hundred as likely as between a thousand and ten
+/// thousand.
 fn length(payload: usize, index: u64) -> usize {
     let number = mix(index + 1);
     let scale = 16 << (number % u64::from((payload / 16).ilog2() + 1));
     (scale + (number >> 32) as usize % scale).min(payload)
 }
 
-/// Lengths in any order arrive whole.
+/// Lengths in any order arrive complete.
 pub const VARIED: Check =
     Check { name: "varied", exempt: none_exempt, play, direct: one_scene, kills: false };
 

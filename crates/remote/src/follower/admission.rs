@@ -1,5 +1,5 @@
-//! What a leader may order. It can be another user's, or on another host: an order is not passed on but made
-//! anew, from what the follower decides itself and from the few things in it that were checked.
+//! Checks a leader's orders. The leader can belong to another user or run on another host, so an order is not
+//! forwarded: the follower builds a new one from its own settings and the few fields that it checked.
 
 use std::{
     net::IpAddr,
@@ -20,11 +20,11 @@ use crate::connect::Origin;
 /// The most followers of one leader.
 const MAX_FOLLOWERS: u32 = 64;
 
-/// What the orders of one leader are checked against.
+/// The state for checking the orders of one leader.
 pub(super) struct Admission<'a> {
     follower: &'a Follower<'a>,
     origin: Origin,
-    /// The leader's run, and where it has its files here; from the first session on.
+    /// The leader's run and its directory on this side; set by the first session.
     run: Option<(RunId, FollowerDirectory)>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Admission<'a> {
     /// The order that prepares a session of this run.
     ///
     /// # Errors
-    /// The leader has named another run before.
+    /// The leader named another run before.
     pub(super) fn start(&mut self, run: RunId) -> Result<Order, Error> {
         if self.run.as_ref().is_some_and(|(known, _)| *known != run) {
             return Err(refused("it belongs to another run than the one before"));
@@ -52,7 +52,7 @@ impl<'a> Admission<'a> {
     /// The order that starts the worker.
     ///
     /// # Errors
-    /// It is not one follower's worker, with the descriptors of one, of a transport that can be served.
+    /// It does not describe one follower's worker, with that worker's descriptors, for a transport that can be served.
     pub(super) fn spawn(
         &self,
         workers: &[WorkerSpec],
@@ -85,7 +85,7 @@ impl<'a> Admission<'a> {
         Ok(transport.as_ref())
     }
 
-    /// A leader on this host chooses the processor, among those that this process may run on.
+    /// A leader on this host chooses the processor, among those that this process may use.
     fn cpu(&self, wanted: Option<u32>) -> Result<Option<u32>, Error> {
         if let Origin::Remote(_) = self.origin {
             return placement::choose_one(&self.follower.pinning, false);
@@ -109,7 +109,7 @@ fn refused(cause: &str) -> Error {
     Error::new("obey", "an order of the leader", cause)
 }
 
-/// A worker gets its control channel, the writing end of a pipe, and a socket to the leader's worker.
+/// A worker gets its control channel, the write end of a pipe, and a socket to the leader's worker.
 fn check_descriptors(fds: &[OwnedFd]) -> Result<(), Error> {
     let [control, stderr, peer] = fds else {
         return Err(refused("it brings another number of descriptors than a worker needs"));

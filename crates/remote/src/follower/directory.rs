@@ -1,5 +1,5 @@
-//! Where a follower's worker has its files. What the leader says about that is not looked at: its run's id says
-//! where the directory can be, and the file system says whose it is.
+//! The directory for the files of a follower's worker. The leader's own path is ignored: the run id gives the possible
+//! path, and the file system gives its owner.
 
 use std::{
     fs,
@@ -14,14 +14,15 @@ use tempfile::TempDir;
 
 use crate::connect::Origin;
 
-/// The directory of a run on a follower's side. Where it is not the follower's alone, whoever else has files of
-/// the run removes them, and a follower that is killed leaves only processes to end.
+/// The directory of a run on a follower's side. If the follower shares it, the other owner of the run's files removes
+/// them, and a killed follower leaves only processes to end.
 pub(super) enum FollowerDirectory {
-    /// That of a leader of this user: ends that meet in a file need one in common.
+    /// The directory of a leader of the same user: endpoints that meet in a file need a common one.
     Leaders { path: PathBuf, _cleaner: CleanerProcess },
-    /// One of its own, under the run's name.
+    /// The follower's own directory, under the run's name.
     Own(RunDirectory),
-    /// One of its own beside another user's, or that of a leader which is on this host after all.
+    /// The follower's own directory under another name, because another user, or a leader on the same host, has the
+    /// run's name.
     Beside { directory: TempDir, _cleaner: CleanerProcess },
 }
 
@@ -43,8 +44,8 @@ impl FollowerDirectory {
     }
 }
 
-/// True for a directory of this user that nobody else can write to. Whoever else may write to where it lies
-/// cannot replace it there: `/tmp` is sticky.
+/// True for a directory of this user that nobody else can write to. Other users who can write to its parent cannot
+/// replace it, because `/tmp` is sticky.
 fn is_own(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| {
         found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0

@@ -1,4 +1,4 @@
-//! The follower's command: it connects to a leader and does for its worker what a keeper does.
+//! The follower's command: it connects to a leader and acts as the keeper of its worker.
 
 mod admission;
 mod directory;
@@ -23,27 +23,26 @@ use orders::{order, out_of_turn, report};
 pub(crate) use session::admitted;
 pub use spec::Follower;
 
-/// How often to look for a leader that is not there yet.
+/// The interval between attempts to reach a leader that is not there yet.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// After so many connections in a row that were closed without an answer, who listens there is no leader.
+/// After this many consecutive connections closed without an answer, the listener is not a leader.
 const MAX_DROPPED: u32 = 100;
 
-/// How a follower's service ended.
+/// The way in which a follower's service ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// The leader has had so many sessions and is gone.
+    /// The leader is gone after this many sessions.
     Sessions(u64),
-    /// The user wants to stop.
+    /// The user interrupted.
     Interrupted,
 }
 
 impl Follower<'_> {
-    /// Looks for a leader until there is one, and serves it until it is gone. `found` is called when there is
-    /// one.
+    /// Waits for a leader, and serves it until it is gone. `found` is called when a leader was found.
     ///
     /// # Errors
-    /// There is none that it can serve, or it orders what a leader may not order.
+    /// No leader can be served, or the leader's order is not allowed.
     pub fn serve(&self, found: &mut dyn FnMut()) -> Result<Served, Error> {
         let Some(connection) = self.connect()? else { return Ok(Served::Interrupted) };
         found();
@@ -56,7 +55,7 @@ impl Follower<'_> {
                     sessions += 1;
                     session::serve(self, &leader, &mut admission, run)
                 }
-                // A session that ended by itself, before the leader knew.
+                // The session ended by itself before the leader knew.
                 Order::End => report(&leader, &KeeperReport::Ended),
                 Order::Inspect => Ok(()),
                 Order::Spawn { .. } => Err(out_of_turn()),
@@ -92,7 +91,7 @@ impl Follower<'_> {
         Ok(None)
     }
 
-    /// The leader's next frame; none if it is gone, or the user wants to stop.
+    /// The leader's next frame; `None` if the leader is gone or the user interrupts.
     fn next(&self, leader: &FrameSocket) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if is_interrupted(self.interrupt) {

@@ -1,10 +1,10 @@
-//! Orders of the leader, and reports to it, as frames.
+//! Converts the leader's orders and the reports to it from and to frames.
 
 use ipcmark_engine::{KeeperReport, Order};
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_transport::Error;
 
-/// What the leader sent must be an order; what it is instead does not matter.
+/// Decodes an order; any other content is an error, without details.
 pub(super) fn order(bytes: &[u8]) -> Result<Order, Error> {
     serde_json::from_slice(bytes)
         .map_err(|_| Error::new("understand", "an order of the leader", "it has another form"))

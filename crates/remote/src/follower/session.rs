@@ -1,5 +1,5 @@
-//! One session of a follower: the leader's orders go to a keeper, as far as they are admitted, and the keeper's
-//! reports go back.
+//! One session of a follower: forwards admitted orders of the leader to a keeper, and the keeper's reports to the
+//! leader.
 
 use std::os::{
     fd::{AsFd, OwnedFd},
@@ -54,7 +54,7 @@ pub(super) fn serve(
     }
 }
 
-/// The order that a keeper would get of these bytes, with the descriptors of a worker.
+/// The order that a keeper would get for these bytes, with the descriptors of a worker.
 pub(crate) fn admitted(
     follower: &Follower<'_>,
     origin: Origin,
@@ -81,13 +81,13 @@ struct Session<'a, 'f> {
     admission: &'a Admission<'f>,
     keeper: KeeperProcess,
     served: &'a dyn Fn(&str),
-    /// True once the worker was ordered: there is one.
+    /// True once the leader ordered the worker.
     spawned: bool,
 }
 
 impl Session<'_, '_> {
-    /// Passes a report of the keeper on; false if the keeper has ended. The leader sees its worker's end, and
-    /// says why.
+    /// Forwards a report of the keeper; false if the keeper has ended. The leader sees that its worker ended, and
+    /// reports the cause.
     fn pass_report(&self) -> Result<bool, Error> {
         match self.keeper.frames.receive() {
             Ok((report, _)) => self.leader.send(&report, &[]).map(|()| true),
@@ -95,7 +95,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// Obeys an order; true after the last, when nothing of the session is left.
+    /// Executes an order; true after the last one, when no part of the session is left.
     fn obey(&mut self) -> Result<bool, Error> {
         let Ok((bytes, fds)) = self.leader.receive() else { return Ok(true) };
         match order(&bytes)? {

@@ -1,4 +1,4 @@
-//! A follower's command, as its user describes it.
+//! The settings of a follower's command.
 
 use std::{collections::BTreeMap, os::unix::net::UnixStream};
 
@@ -9,20 +9,20 @@ use crate::LeaderAddress;
 
 /// A follower's command.
 pub struct Follower<'a> {
-    /// Where the leader listens.
+    /// The address of the leader.
     pub leader: LeaderAddress,
     /// The transports that it can serve.
     pub registry: &'a Registry,
-    /// What its user set of options that name files: by transport, then by key.
+    /// The user's values of options that name files: by transport, then by key.
     pub paths: BTreeMap<String, BTreeMap<String, String>>,
     /// The processor of the worker, if the leader is on another host and cannot choose.
     pub pinning: Pinning,
-    /// True if it answers nothing that is measured.
+    /// True if it does not answer measured messages.
     pub is_silent: bool,
-    /// Options that its user gave, and which must be the leader's where it has such: by their names.
+    /// The user's options that must equal the leader's if the leader has them, by name.
     pub terms: BTreeMap<String, String>,
-    /// Called with the name of the transport of each session that has a worker.
+    /// Called with the name of the transport for each session that has a worker.
     pub served: &'a dyn Fn(&str),
-    /// Readable as soon as the user wants to stop.
+    /// Readable once the user interrupts.
     pub interrupt: &'a UnixStream,
 }

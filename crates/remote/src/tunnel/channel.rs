@@ -1,4 +1,4 @@
-//! One channel of a tunnel: a descriptor that is read and written without ever sleeping.
+//! One channel of a tunnel: a descriptor that is read and written without sleeping.
 
 use std::{
     collections::VecDeque,
@@ -15,8 +15,8 @@ use nix::{
     unistd::pipe2,
 };
 
-/// The most bytes that wait for a reader on this host. To leave more with the other host would be to leave its
-/// end there too: it comes behind them.
+/// The most bytes that may wait for a reader on this host. Leaving more on the other host would also leave the
+/// end-of-stream message there, which comes after them.
 const MAX_BACKLOG: usize = 16 << 20;
 
 /// The kind of descriptor at both ends of a channel.
@@ -25,7 +25,7 @@ const MAX_BACKLOG: usize = 16 << 20;
 pub(super) enum Kind {
     Stream = 0,
     Packets = 1,
-    /// The writing end of a pipe.
+    /// The write end of a pipe.
     Pipe = 2,
 }
 
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Two ends: the tunnel's own, and one to hand over.
+    /// Two ends: the tunnel's own, and the one to hand over.
     pub(super) fn pair(self) -> Result<(OwnedFd, OwnedFd), Error> {
         let made = match self {
             Kind::Stream => socket_pair(SockType::Stream),
@@ -59,19 +59,19 @@ fn socket_pair(kind: SockType) -> nix::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)
 }
 
-/// A channel: this host's end of it.
+/// This host's end of a channel.
 pub(super) struct Channel {
     file: File,
-    /// False for the writing end of a pipe, out of which nothing ever comes.
+    /// False for the write end of a pipe, which never has input.
     is_read: bool,
-    /// What is to be written, a packet each where there are packets.
+    /// The data still to be written; one entry per packet for packet sockets.
     backlog: VecDeque<Vec<u8>>,
     backlog_bytes: usize,
-    /// The other host has closed its end: nothing comes after the backlog.
+    /// The other host has closed its end: nothing follows the backlog.
     is_closing: bool,
 }
 
-/// What was read from a channel at once.
+/// The result of one read from a channel.
 pub(super) enum Input {
     Data(Vec<u8>),
     Nothing,
@@ -91,7 +91,7 @@ impl Channel {
         })
     }
 
-    /// What to wait for.
+    /// The events to poll for.
     pub(super) fn events(&self) -> PollFlags {
         let mut events = PollFlags::empty();
         events.set(PollFlags::POLLIN, self.is_read);
@@ -99,19 +99,19 @@ impl Channel {
         events
     }
 
-    /// Takes nothing more from either side; true once nothing waits to be written.
+    /// Accepts nothing more from either side; true once the backlog is written.
     pub(super) fn close(&mut self) -> bool {
         self.is_closing = true;
         self.is_read = false;
         self.is_done()
     }
 
-    /// True if the other host has closed its end, and all that it sent before is written.
+    /// True if the other host has closed its end, and everything that it sent before is written.
     pub(super) fn is_done(&self) -> bool {
         self.is_closing && self.backlog.is_empty()
     }
 
-    /// Reads at most so many bytes: of packets, one whole.
+    /// Reads at most `most` bytes; a packet is read whole.
     pub(super) fn read(&mut self, most: usize) -> Input {
         let mut bytes = vec![0; most];
         let read = if self.is_read { self.file.read(&mut bytes) } else { Ok(0) };
@@ -127,10 +127,10 @@ impl Channel {
         }
     }
 
-    /// Writes, and keeps what there is no room for; false if nobody can read it any more.
+    /// Writes, and keeps the bytes that do not fit; false if there is no reader any more.
     ///
     /// # Errors
-    /// So much waits already that the reader has stopped reading.
+    /// The backlog is so long that the reader must have stopped reading.
     pub(super) fn write(&mut self, bytes: Vec<u8>) -> Result<bool, Error> {
         // An empty packet would be taken for the end of the connection.
         if !bytes.is_empty() && !self.is_closing {
@@ -144,7 +144,7 @@ impl Channel {
         Ok(is_open)
     }
 
-    /// Writes what waits, as far as there is room; false if nobody can read it any more.
+    /// Writes the backlog as far as it fits; false if there is no reader any more.
     pub(super) fn flush(&mut self) -> bool {
         while let Some(first) = self.backlog.front_mut() {
             match self.file.write(first) {

@@ -1,13 +1,13 @@
-//! What the two ends of a tunnel send to one another.
+//! The messages between the two ends of a tunnel.
 //!
-//! A message is one byte of kind, and then
-//! - a frame: the number of its channels, the number and kind of each (4 + 1 bytes), the bytes of the frame;
-//! - data: the number of a channel, and what was read from it at once;
-//! - a closure: the number of the channel that was closed.
+//! A message is one byte for the kind, followed by
+//! - for a frame: the count of its channels, the number and kind of each (4 + 1 bytes), the bytes of the frame;
+//! - for data: the number of a channel, and the bytes of one read from it;
+//! - for a closure: the number of the closed channel.
 
 use super::channel::Kind;
 
-/// Bytes of a data message beside the data.
+/// The bytes of a data message in addition to the data.
 pub(super) const DATA_HEAD: usize = 5;
 
 /// A message between the two ends.
@@ -43,7 +43,7 @@ impl Message {
         bytes
     }
 
-    /// None where the bytes are not a message.
+    /// `None` if the bytes are not a message.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, mut rest) = bytes.split_first()?;
         if *kind == 0 {

@@ -1,6 +1,6 @@
-//! Orders, reports and descriptors between commands on different hosts. A descriptor cannot travel, but what is
-//! sent on it can: each that is handed over becomes a *channel*, and at the other end a descriptor of the same
-//! kind takes its place. The leader hands descriptors over; a follower does not.
+//! Orders, reports and descriptors between commands on different hosts. A descriptor cannot be sent to another host,
+//! but its data can: each descriptor handed over becomes a *channel*, and the other end replaces it by a descriptor of
+//! the same kind. The leader hands descriptors over; a follower does not.
 
 mod channel;
 mod message;
@@ -23,13 +23,13 @@ use crate::noise::{EncryptedStream, MAX_PLAINTEXT_BYTES};
 use channel::{Channel, Input, Kind};
 use message::{DATA_HEAD, Message};
 
-/// More channels than the worker of a follower has.
+/// More channels than a follower's worker has.
 const MAX_CHANNELS: usize = 16;
 
-/// What is read from a channel at once: a whole packet, for none is longer.
+/// The size of one read from a channel: a whole packet, because none is longer.
 const MAX_READ: usize = MAX_PLAINTEXT_BYTES - DATA_HEAD;
 
-/// How long a frame may wait until the thread takes it.
+/// The time limit for the thread to accept a frame.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// The side of a tunnel.
@@ -39,14 +39,14 @@ pub(crate) enum Side {
     Follower,
 }
 
-/// Lets a frame socket end at the other host: what is sent to its other half arrives at a command there. A
-/// thread of its own, one for each follower that was accepted, carries everything until one side ends.
+/// Connects a frame socket to the other host: a command there receives the frames sent to its peer. A separate thread,
+/// one per accepted follower, forwards everything until one side ends.
 pub(crate) fn start(remote: EncryptedStream, side: Side) -> Result<FrameSocket, Error> {
     let (ours, local) = FrameSocket::pair()?;
     ours.set_timeout(SEND_LIMIT)?;
     let mut tunnel = Tunnel { side, local, remote, channels: BTreeMap::new(), next: 0 };
     let carry = move || {
-        // Whatever ends it, both sides see the end: sockets and channels are closed with it.
+        // In every case both sides see the end, because the sockets and channels are closed.
         let _ = tunnel.carry();
         tunnel.local.close();
     };
@@ -62,15 +62,15 @@ struct Tunnel {
     local: FrameSocket,
     remote: EncryptedStream,
     channels: BTreeMap<u32, Channel>,
-    /// The number of the next channel that is handed over here.
+    /// The number for the next channel that this side hands over.
     next: u32,
 }
 
-/// What has become ready.
+/// The descriptors that have become ready.
 struct Ready {
     local: bool,
     remote: bool,
-    /// What each channel can do.
+    /// The ready events of each channel.
     channels: Vec<(u32, PollFlags)>,
 }
 
@@ -90,7 +90,7 @@ impl Tunnel {
         }
     }
 
-    /// Waits for anything; nothing if a signal came.
+    /// Waits for any descriptor; `None` if a signal interrupted.
     fn wait(&self) -> Result<Option<Ready>, Error> {
         let mut wanted = vec![
             PollFd::new(self.local.as_fd(), PollFlags::POLLIN),
@@ -134,7 +134,7 @@ impl Tunnel {
         Err(Error::new("open", "a channel", cause))
     }
 
-    /// Writes to a channel what waits for it, and sends what came from it.
+    /// Writes a channel's backlog, and sends its input to the other side.
     fn serve(&mut self, number: u32, events: PollFlags) -> Result<(), Error> {
         let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
         if !channel.flush() {
@@ -154,13 +154,13 @@ impl Tunnel {
         }
     }
 
-    /// Closes a channel, and tells the other side.
+    /// Closes a channel, and notifies the other side.
     fn close(&mut self, number: u32) -> Result<(), Error> {
         self.channels.remove(&number);
         self.remote.send(&Message::Closed(number).encode())
     }
 
-    /// Does what a message of the other side says.
+    /// Processes a message of the other side.
     fn deliver(&mut self) -> Result<(), Error> {
         let message = self.remote.receive()?;
         let message = Message::decode(&message)
@@ -174,7 +174,7 @@ impl Tunnel {
                 Ok(())
             }
             Message::Data(number, bytes) => {
-                // To a channel that was closed here, what was under way goes nowhere.
+                // Data for a channel that was already closed here is discarded.
                 let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
                 if channel.write(bytes)? { Ok(()) } else { self.close(number) }
             }
@@ -196,7 +196,7 @@ impl Tunnel {
     }
 }
 
-/// A side of a tunnel without a thread: whoever has it says when it goes on.
+/// A side of a tunnel without a thread: its owner calls each step.
 pub(crate) struct Stepped(Tunnel);
 
 impl Stepped {
@@ -204,7 +204,7 @@ impl Stepped {
         Self(Tunnel { side, local, remote, channels: BTreeMap::new(), next: 0 })
     }
 
-    /// Takes a message of the other side, which must be there, and looks at every channel.
+    /// Processes one message of the other side, which must have arrived, and serves every channel.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         self.0.deliver()?;
         let numbers: Vec<u32> = self.0.channels.keys().copied().collect();
@@ -242,7 +242,7 @@ mod tests {
         (leader, EncryptedStream::new(one, keys).unwrap())
     }
 
-    /// A frame socket of the leader, and the one that its frames come out of at the follower.
+    /// A frame socket of the leader, and the socket at the follower that receives its frames.
     fn tunnel() -> (FrameSocket, FrameSocket) {
         let (leader, follower) = streams();
         (start(leader, Side::Leader).unwrap(), start(follower, Side::Follower).unwrap())
@@ -295,7 +295,7 @@ mod tests {
         assert!(there.receive().is_err());
     }
 
-    /// All that is written before a channel is closed arrives, however slowly it is read.
+    /// All data written before a channel is closed arrives, even with a slow reader.
     #[test]
     fn what_a_slow_reader_has_not_read_yet_outlives_the_channel() {
         let (here, there) = tunnel();
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(received.len(), 900_000);
     }
 
-    /// The thread slept in a write, and noticed nothing else any more.
+    /// Regression: the thread slept in a write, and noticed nothing else any more.
     #[test]
     fn a_reader_that_never_reads_ends_the_tunnel() {
         let (mut leader, follower) = streams();
