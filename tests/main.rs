@@ -30,12 +30,12 @@ mod libraries;
 mod limits;
 mod live;
 mod load;
+mod man_pages;
 mod mistakes;
 mod modules;
 mod mpi;
 mod options;
 mod pairs;
-mod papers;
 mod python;
 mod redis;
 mod regression;
@@ -89,12 +89,12 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("limits", limits::tests()),
         ("live", live::tests()),
         ("load", load::tests()),
+        ("man_pages", man_pages::tests()),
         ("mistakes", mistakes::tests()),
         ("modules", modules::tests()),
         ("mpi", mpi::tests()),
         ("options", options::tests()),
         ("pairs", pairs::tests()),
-        ("papers", papers::tests()),
         ("python", python::tests()),
         ("redis", redis::tests()),
         ("regression", regression::tests()),

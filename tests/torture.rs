@@ -52,7 +52,7 @@ fn a_random_signal_does_no_more_than_it_must() -> Verdict {
     for number in 0..runs {
         let attempt = Attempt::choose(&mut random, &transports);
         let what = format!("run {number} of seed {seed}: {attempt:?}");
-        *told.entry(attempt.suffer(&mut random, &what)).or_insert(0) += 1;
+        *told.entry(attempt.run_once(&mut random, &what)).or_insert(0) += 1;
     }
     told.iter().for_each(|(outcome, count)| println!("torture: {count} {outcome}"));
     Verdict::Holds
@@ -120,7 +120,7 @@ impl Attempt {
     }
 
     /// Runs it, sends the signal and checks the invariants; returns a description of the process that was hit.
-    fn suffer(&self, random: &mut Random, what: &str) -> String {
+    fn run_once(&self, random: &mut Random, what: &str) -> String {
         let before = traces::everything();
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();

@@ -210,9 +210,9 @@ static int dial_end(struct end *self, const struct kind *kind, const struct ipcm
 /* A message published before a follower is connected would not reach it. */
 static int await_followers(struct end *self, uint32_t followers, struct ipcmark_error *error) {
     eventfd_t count = 0, connected = 0;
-    struct pollfd news = {.fd = self->connected, .events = POLLIN};
+    struct pollfd hang_up = {.fd = self->connected, .events = POLLIN};
     for (int waited_ms = 0; connected < followers && waited_ms < CONNECTED_WITHIN_MS;) {
-        const int ready = poll(&news, 1, LONGEST_SLEEP_MS);
+        const int ready = poll(&hang_up, 1, LONGEST_SLEEP_MS);
         if (ready > 0 && eventfd_read(self->connected, &count) == 0)
             connected += count;
         else if (ready == 0)

@@ -90,8 +90,8 @@ impl Page {
 
     fn attach(&mut self) {
         let target = self.call("Target.createTarget", json!({"url": "about:blank"}));
-        let wish = json!({"targetId": target["targetId"], "flatten": true});
-        let attached = self.call("Target.attachToTarget", wish);
+        let request = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = self.call("Target.attachToTarget", request);
         self.session = attached["sessionId"].as_str().map(Into::into);
         for domain in ["Page", "Runtime", "Log"] {
             self.call(&format!("{domain}.enable"), json!({}));
@@ -112,8 +112,9 @@ impl Page {
     /// The value of a JavaScript expression.
     #[track_caller]
     pub fn value(&mut self, expression: &str) -> Value {
-        let wish = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let outcome = self.call("Runtime.evaluate", wish);
+        let request =
+            json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let outcome = self.call("Runtime.evaluate", request);
         let failure = &outcome["exceptionDetails"];
         assert!(failure.is_null(), "{expression}: {failure}");
         outcome["result"]["value"].clone()

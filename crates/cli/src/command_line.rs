@@ -20,7 +20,7 @@ const ABOUT: &str = "How long a hop between two processes takes on this machine,
 
 /// Executes the command in `words`, which start with the program's name, and returns the exit
 /// status.
-pub(crate) fn obey(words: &[OsString]) -> ExitCode {
+pub(crate) fn execute(words: &[OsString]) -> ExitCode {
     if let Some(status) = completion::answered(words, all) {
         return status;
     }

@@ -42,6 +42,6 @@ fn part() -> ExitCode {
     match words.get(1).and_then(|word| word.to_str()) {
         Some(KEEPER_COMMAND) => ipcmark_engine::keep(&ipcmark_registry::of(&Found::inherited())),
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
-        _ => command_line::obey(&words),
+        _ => command_line::execute(&words),
     }
 }

@@ -50,7 +50,7 @@ pub fn enter(visible: &[PathBuf]) -> Result<(), String> {
         }
         ForkResult::Child => {
             drop(told);
-            if let Err(error) = die_with_parent().and_then(|()| furnish(visible)) {
+            if let Err(error) = die_with_parent().and_then(|()| mount_private(visible)) {
                 let _ = io::Write::write_all(&mut &tell, error.to_string().as_bytes());
                 process::exit(1);
             }
@@ -83,7 +83,7 @@ pub fn die_with_parent() -> io::Result<()> {
 }
 
 /// Mounts the test's own file systems.
-fn furnish(visible: &[PathBuf]) -> io::Result<()> {
+fn mount_private(visible: &[PathBuf]) -> io::Result<()> {
     attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let shown: Vec<(&PathBuf, File)> =
         visible.iter().map(|path| Ok((path, reach(path)?))).collect::<io::Result<_>>()?;

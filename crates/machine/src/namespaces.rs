@@ -18,7 +18,7 @@ use nix::{
 use crate::loopback;
 
 /// Moves this process, which must have one thread, into its own namespaces. The PID namespace
-/// applies to its future children; the first of them must call [`furnish`].
+/// applies to its future children; the first of them must call [`mount_private`].
 ///
 /// # Errors
 /// The system refuses namespaces.
@@ -55,7 +55,7 @@ fn map_user(uid: Uid, gid: Gid) -> io::Result<()> {
 ///
 /// # Errors
 /// The system refuses a mount, or a path of `visible` does not exist.
-pub fn furnish(visible: &[PathBuf]) -> Result<(), Error> {
+pub fn mount_private(visible: &[PathBuf]) -> Result<(), Error> {
     attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
     let hidden: Vec<(&PathBuf, File)> = visible
         .iter()

@@ -20,7 +20,7 @@ pub struct Socket {
     /// The most bytes that one call sends.
     pub part: usize,
     /// True if closing the socket does not notify the other end, so that an empty packet must.
-    pub farewell: bool,
+    pub sends_close_packet: bool,
 }
 
 impl Link for Socket {
@@ -42,7 +42,7 @@ impl Link for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if self.farewell {
+        if self.sends_close_packet {
             let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
             let _ = send(self.fd.as_raw_fd(), &[], flags);
         }

@@ -257,10 +257,10 @@ impl Drop for Queues {
     /// Unread messages stay for the other end to read; it removes their queue when it closes. If it is
     /// dead, this end removes that queue too.
     fn drop(&mut self) {
-        let farewell = CONTINUED;
+        let close_message = CONTINUED;
         // SAFETY: the message is a type without text.
         unsafe {
-            libc::msgsnd(self.outgoing.id, (&raw const farewell).cast(), 0, libc::IPC_NOWAIT);
+            libc::msgsnd(self.outgoing.id, (&raw const close_message).cast(), 0, libc::IPC_NOWAIT);
         }
         self.outgoing.remove = !peer::is_alive(self.peer);
     }

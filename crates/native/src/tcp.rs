@@ -61,7 +61,7 @@ impl Transport for Tcp {
         setsockopt(&stream, TcpNoDelay, &no_delay)
             .map_err(|errno| Error::os("set no delay on", OBJECT, errno))?;
         set_wait(stream.as_fd(), settings.wait, OBJECT)?;
-        let link = Socket { fd: stream, part: usize::MAX, farewell: false };
+        let link = Socket { fd: stream, part: usize::MAX, sends_close_packet: false };
         Framed::new(link, OBJECT, settings)
     }
 }

@@ -39,7 +39,7 @@ impl Transport for UdsDgram {
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
         let fd = uds::pair(SockType::Datagram, settings, peers, OBJECT)?;
-        let link = Socket { part: uds::packet(&fd), fd, farewell: true };
+        let link = Socket { part: uds::packet(&fd), fd, sends_close_packet: true };
         Framed::new(link, OBJECT, settings)
     }
 }

@@ -38,7 +38,7 @@ impl Transport for UdsSeqpacket {
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
         let fd = uds::pair(SockType::SeqPacket, settings, peers, OBJECT)?;
-        let link = Socket { part: uds::packet(&fd), fd, farewell: false };
+        let link = Socket { part: uds::packet(&fd), fd, sends_close_packet: false };
         Framed::new(link, OBJECT, settings)
     }
 }

@@ -37,7 +37,7 @@ impl Transport for UdsStream {
         peers: &mut dyn Rendezvous,
     ) -> Result<Self::Endpoint, Error> {
         let fd = uds::pair(SockType::Stream, settings, peers, OBJECT)?;
-        let link = Socket { part: usize::MAX, fd, farewell: false };
+        let link = Socket { part: usize::MAX, fd, sends_close_packet: false };
         Framed::new(link, OBJECT, settings)
     }
 }

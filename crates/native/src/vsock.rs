@@ -92,7 +92,7 @@ impl Transport for Vsock {
         };
         buffer::set(fd.as_raw_fd(), settings)?;
         set_wait(fd.as_fd(), settings.wait, OBJECT)?;
-        let link = VsockStream(Socket { fd, part: usize::MAX, farewell: false });
+        let link = VsockStream(Socket { fd, part: usize::MAX, sends_close_packet: false });
         Framed::new(link, OBJECT, settings)
     }
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::definition::{Failure, Invocation};
 
 /// Keys that exclude each other: one on the command line replaces both.
-const RIVALS: [[&str; 2]; 10] = [
+const CONFLICTS: [[&str; 2]; 10] = [
     ["trace", "rate"],
     ["trace", "interval"],
     ["trace", "sizes"],
@@ -86,7 +86,7 @@ impl PlanFile {
 
 fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
     let given = |key: &str| is_given(&key.replace('-', "_"));
-    let rivals = RIVALS.iter().filter(|rivals| rivals.contains(&key)).flatten();
+    let rivals = CONFLICTS.iter().filter(|rivals| rivals.contains(&key)).flatten();
     given(key) || rivals.into_iter().any(|rival| given(rival))
 }
 

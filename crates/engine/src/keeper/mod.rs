@@ -102,7 +102,7 @@ fn serve_apart(
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|e| Error::scarce("fork", "the keeper", e))? {
         ForkResult::Parent { child } => wait_for(child),
-        ForkResult::Child => furnish_and_serve(command, registry, session, visible),
+        ForkResult::Child => set_up_and_serve(command, registry, session, visible),
     }
 }
 
@@ -126,14 +126,14 @@ fn wait_for(child: Pid) -> Result<(), Error> {
     }
 }
 
-fn furnish_and_serve(
+fn set_up_and_serve(
     command: FrameSocket,
     registry: &Registry,
     session: &SessionPlace,
     visible: &[PathBuf],
 ) -> Result<(), Error> {
     die_with_parent()?;
-    if let Err(error) = namespaces::furnish(visible) {
+    if let Err(error) = namespaces::mount_private(visible) {
         return say(&command, &refused(&error));
     }
     say(&command, &KeeperReport::Ready)?;
@@ -195,14 +195,14 @@ impl Keeper<'_> {
                     ending => return Ok(ending),
                 }
             }
-            if order && self.obey()?.is_break() {
+            if order && self.execute()?.is_break() {
                 return Ok(None);
             }
         }
     }
 
     /// Executes one order; the last one breaks the loop.
-    fn obey(&mut self) -> Result<ControlFlow<()>, Error> {
+    fn execute(&mut self) -> Result<ControlFlow<()>, Error> {
         let (order, fds) = receive(&self.command)?;
         match order {
             Order::Start { .. } => {

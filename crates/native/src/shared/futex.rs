@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn a_sleeper_sees_every_piece_of_news() {
-        const NEWS: u64 = if cfg!(miri) { 100 } else { 2000 };
-        let (bell, news) = (Bell::default(), AtomicU64::new(0));
+        const UPDATES: u64 = if cfg!(miri) { 100 } else { 2000 };
+        let (bell, update) = (Bell::default(), AtomicU64::new(0));
         let (back, seen) = (Bell::default(), AtomicU64::new(0));
         let await_number = |bell: &Bell, number: &AtomicU64, wanted| {
             while number.load(Ordering::Acquire) != wanted {
@@ -126,14 +126,14 @@ mod tests {
         };
         thread::scope(|scope| {
             scope.spawn(|| {
-                for number in 1..=NEWS {
-                    await_number(&bell, &news, number);
+                for number in 1..=UPDATES {
+                    await_number(&bell, &update, number);
                     seen.store(number, Ordering::Release);
                     back.ring();
                 }
             });
-            for number in 1..=NEWS {
-                news.store(number, Ordering::Release);
+            for number in 1..=UPDATES {
+                update.store(number, Ordering::Release);
                 bell.ring();
                 await_number(&back, &seen, number);
             }
@@ -159,7 +159,7 @@ mod loom_tests {
     #[derive(Default)]
     struct Shared {
         bell: Bell,
-        news: AtomicU64,
+        update: AtomicU64,
     }
 
     #[test]
@@ -169,15 +169,15 @@ mod loom_tests {
             let other = Arc::clone(&shared);
             let ringer = thread::spawn(move || {
                 for number in 1..=2 {
-                    other.news.store(number, Ordering::Release);
+                    other.update.store(number, Ordering::Release);
                     other.bell.ring();
                 }
             });
             let mut seen = 0;
             while seen != 2 {
-                let news = || shared.news.load(Ordering::Acquire);
-                shared.bell.sleep(|| Ok(news() == seen)).unwrap();
-                seen = news();
+                let update = || shared.update.load(Ordering::Acquire);
+                shared.bell.sleep(|| Ok(update() == seen)).unwrap();
+                seen = update();
             }
             ringer.join().unwrap();
         });

@@ -145,11 +145,11 @@ impl Ledger {
     #[inline]
     pub fn acknowledge(&mut self, mine: &AtomicU64) -> bool {
         let (word, done) = (Word::unpack(self.mine), self.done());
-        let news = word.done != done;
-        if news {
+        let changed = word.done != done;
+        if changed {
             self.store(mine, Word { done, ..word }.pack());
         }
-        news
+        changed
     }
 
     /// Release pairs with the acquire in `look`: the end that sees the word sees the message written

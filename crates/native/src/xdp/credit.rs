@@ -142,11 +142,11 @@ impl Credit {
 
     /// Wakes a sender that waits for no more than this.
     fn wake(&self, received: u32) {
-        // Paired with the fence of `sleep_for_room`: either the sender sees the count, or this sees the wish.
+        // Paired with the fence of `sleep_for_room`: either the sender sees the count, or this sees the awaited.
         fence(Ordering::SeqCst);
         let wanted = &self.incoming().wanted.0;
-        let wish = wanted.load(Ordering::Relaxed);
-        if wish & WANTED != 0 && received.wrapping_sub(wish as u32) as i32 >= 0 {
+        let awaited = wanted.load(Ordering::Relaxed);
+        if awaited & WANTED != 0 && received.wrapping_sub(awaited as u32) as i32 >= 0 {
             wanted.store(0, Ordering::Relaxed);
             let _ =
                 send(self.life.as_raw_fd(), &[0], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL);
@@ -156,11 +156,11 @@ impl Credit {
     /// Sleeps until half of the frames under way have come.
     #[cold]
     pub fn sleep_for_room(&self) -> Result<(), Errno> {
-        let wish = self.sent.get().wrapping_sub(WINDOW / 2);
-        self.outgoing().wanted.0.store(WANTED | u64::from(wish), Ordering::Relaxed);
+        let awaited = self.sent.get().wrapping_sub(WINDOW / 2);
+        self.outgoing().wanted.0.store(WANTED | u64::from(awaited), Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let released = self.outgoing().released.0.load(Ordering::Acquire);
-        if released.wrapping_sub(wish) as i32 >= 0 {
+        if released.wrapping_sub(awaited) as i32 >= 0 {
             return Ok(());
         }
         let mut wanted = [PollFd::new(self.life.as_fd(), PollFlags::POLLIN)];

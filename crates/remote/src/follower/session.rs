@@ -48,7 +48,7 @@ pub(super) fn serve(
             other => other.map_err(|e| Error::os("wait for", "a session", e))?,
         };
         let [ordered, reported, interrupted] = wanted.map(|fd| fd.any().unwrap_or(false));
-        if interrupted || (reported && !session.pass_report()?) || (ordered && session.obey()?) {
+        if interrupted || (reported && !session.pass_report()?) || (ordered && session.execute()?) {
             return Ok(());
         }
     }
@@ -96,7 +96,7 @@ impl Session<'_, '_> {
     }
 
     /// Executes an order; true after the last one, when no part of the session is left.
-    fn obey(&mut self) -> Result<bool, Error> {
+    fn execute(&mut self) -> Result<bool, Error> {
         let Ok((bytes, fds)) = self.leader.receive() else { return Ok(true) };
         match order(&bytes)? {
             Order::Spawn { workers, transport, .. } if !self.spawned => {

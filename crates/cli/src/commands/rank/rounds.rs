@@ -7,14 +7,14 @@ pub(super) type Pair = (u32, u32);
 /// stays, the others rotate by one position per round, and opposite ranks are paired. The first round has a pair of
 /// rank 0, with which its result begins.
 pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
-    let mut seats: Vec<Option<u32>> = (0..count).map(Some).collect();
+    let mut positions: Vec<Option<u32>> = (0..count).map(Some).collect();
     // The rank opposite the empty position pauses.
     if count % 2 == 1 {
-        seats.insert(1, None);
+        positions.insert(1, None);
     }
     let mut rounds = Vec::new();
-    for _ in 1..seats.len() {
-        let (near, far) = seats.split_at(seats.len() / 2);
+    for _ in 1..positions.len() {
+        let (near, far) = positions.split_at(positions.len() / 2);
         let opposite = near.iter().zip(far.iter().rev());
         let pair = |(a, b): (&Option<u32>, &Option<u32>)| {
             let (a, b) = ((*a)?, (*b)?);
@@ -23,7 +23,7 @@ pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
         let mut round: Vec<Pair> = opposite.filter_map(pair).collect();
         round.sort();
         rounds.push(round);
-        seats[1..].rotate_right(1);
+        positions[1..].rotate_right(1);
     }
     rounds
 }

@@ -11,7 +11,7 @@ use super::{
     arguments::RankArguments,
     launcher::Rank,
     meeting::{Meeting, Missing},
-    status::{FAREWELL, dismiss, ended, gather, here, leave, told},
+    status::{EXIT_TIMEOUT, dismiss, ended, gather, here, leave, told},
     whereabouts::{Whereabouts, leader, listen, reaches},
 };
 use crate::{
@@ -62,7 +62,7 @@ pub(super) fn follow(
     let meeting = Meeting::join(directory, arguments.meet_within, &is_stopped)?;
     meeting.put(&here(rank.number), &Whereabouts::here().line())?;
     // This rank waits longer than rank 0, so rank 0 stops waiting for the others first.
-    let patience = arguments.meet_within + FAREWELL;
+    let patience = arguments.meet_within + EXIT_TIMEOUT;
     let patient = meeting.within(patience);
     let said = || match told(&meeting) {
         Some(status) => Some(Err(status)),
@@ -99,7 +99,7 @@ pub(super) fn follow(
         leave(&meeting, rank.number, 128 + interrupts.signal().unwrap_or_default());
     }
     let why = "rank 0 has ended without a result";
-    Ok(ended(&meeting.within(FAREWELL), rank.number, why))
+    Ok(ended(&meeting.within(EXIT_TIMEOUT), rank.number, why))
 }
 
 /// Ends this process if rank 0 has ended or is silent, and no session has begun.

@@ -6,7 +6,7 @@ use super::meeting::{Meeting, Missing};
 use crate::{definition::Outcome, output};
 
 /// The time that the ranks wait for each other's last message.
-pub(super) const FAREWELL: Duration = Duration::from_secs(10);
+pub(super) const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The file with the status.
 const STATUS: &str = "status";
@@ -47,7 +47,7 @@ pub(super) fn dismiss(meeting: &Meeting<'_>, count: u32, outcome: &Outcome, gone
         Err(_) => 2,
     };
     if meeting.put(STATUS, &status.to_string()).is_ok() {
-        let farewell = meeting.within(FAREWELL);
+        let farewell = meeting.within(EXIT_TIMEOUT);
         let came = (1..count).filter(|rank| meeting.has(&here(*rank)) && !gone.contains(rank));
         came.for_each(|rank| drop(farewell.get(&left(rank))));
     }

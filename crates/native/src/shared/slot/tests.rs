@@ -112,8 +112,8 @@ fn what_is_expected_changes_nothing_that_is_said_or_refused() {
                         plain.done = plain.received;
                         plain.holds |= travels;
                     }
-                    let news = ledger.acknowledge(&mine);
-                    assert_eq!(news, plain.mine.done != plain.done);
+                    let changed = ledger.acknowledge(&mine);
+                    assert_eq!(changed, plain.mine.done != plain.done);
                     plain.mine.done = plain.done;
                     assert_eq!(mine.load(Ordering::Relaxed), plain.mine.pack());
                 }

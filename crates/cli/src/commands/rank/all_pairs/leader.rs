@@ -9,7 +9,7 @@ use super::{
     super::{
         launcher::Rank,
         rounds::slots,
-        status::{FAREWELL, gather},
+        status::{EXIT_TIMEOUT, gather},
         whereabouts::Whereabouts,
     },
     gathered::Gathered,
@@ -167,7 +167,7 @@ fn wait_for_last(work: &Work<'_>, orders: &[Order]) {
     let dead = gone(work.halt);
     let ends = |order: &Order| !dead.contains(&order.pair.0) && !work.meeting.has(&order.led());
     let began = std::time::Instant::now();
-    while orders.iter().any(ends) && began.elapsed() < FAREWELL {
+    while orders.iter().any(ends) && began.elapsed() < EXIT_TIMEOUT {
         std::thread::sleep(LOOK);
     }
 }

@@ -5,7 +5,7 @@ use std::{process::ExitCode, thread, time::Duration};
 use super::{
     super::{
         launcher::Rank,
-        status::{FAREWELL, ended, left, told},
+        status::{EXIT_TIMEOUT, ended, left, told},
     },
     halt::Cause,
     leader::slot,
@@ -67,7 +67,7 @@ fn end(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
         _ => {
             // The rank's halt is set, so this rendezvous must not stop on it.
             let never = || pulse.interrupts.signal().is_some();
-            let meeting = work.meeting.apart(2 * FAREWELL, &never);
+            let meeting = work.meeting.apart(2 * EXIT_TIMEOUT, &never);
             ended(&meeting, rank.number, "rank 0 has ended without a result")
         }
     }

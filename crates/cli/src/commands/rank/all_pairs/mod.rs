@@ -21,7 +21,7 @@ use super::{
     arguments::RankArguments,
     launcher::Rank,
     meeting::Meeting,
-    status::{FAREWELL, dismiss, here},
+    status::{EXIT_TIMEOUT, dismiss, here},
     whereabouts::Whereabouts,
 };
 use crate::{
@@ -73,7 +73,7 @@ pub(super) fn run(
         pulse.is_over.store(true, Ordering::Relaxed);
         if rank.number == 0 {
             // The others must be able to read the status even if the job was halted.
-            dismiss(&meeting.apart(FAREWELL, &|| false), rank.count, &outcome, &gone);
+            dismiss(&meeting.apart(EXIT_TIMEOUT, &|| false), rank.count, &outcome, &gone);
         }
         outcome
     })

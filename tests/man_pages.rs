@@ -14,7 +14,7 @@ ipcmark_harness::tests![
 ];
 
 /// A program's output for a text on its standard input, and whether it accepts the text.
-fn fed(program: &str, words: &[&str], text: &str) -> (bool, String) {
+fn piped_through(program: &str, words: &[&str], text: &str) -> (bool, String) {
     let mut child = Command::new(program)
         .args(words)
         .stdin(Stdio::piped())
@@ -48,7 +48,7 @@ fn every_command_has_a_page_that_groff_reads() -> Verdict {
     }
     for page in fs::read_dir(&pages).unwrap().flatten() {
         let text = fs::read_to_string(page.path()).unwrap();
-        let (_, words) = fed("groff", &["-man", "-ww", "-Tutf8"], &text);
+        let (_, words) = piped_through("groff", &["-man", "-ww", "-Tutf8"], &text);
         assert_eq!(words, "", "{}", page.path().display());
     }
     Verdict::Holds
