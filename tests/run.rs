@@ -126,7 +126,7 @@ fn assert_distances(result: &RunResult) {
 
 /// Whether a transport of the system goes through queues that have descriptors.
 fn has_kernel_queue(name: &str) -> bool {
-    const QUEUES: [&str; 10] = [
+    const QUEUES: [&str; 11] = [
         "pipe",
         "fifo",
         "uds-",
@@ -137,6 +137,8 @@ fn has_kernel_queue(name: &str) -> bool {
         "vmsplice",
         "uring-uds",
         "uring-pipe",
+        // Its ends wake one another through a socket pair.
+        "xdp",
     ];
     QUEUES.iter().any(|queue| name.starts_with(queue))
 }
