@@ -127,7 +127,7 @@ fn assert_distances(result: &RunResult) {
 
 /// True if a transport of the system uses queues that have descriptors.
 fn has_kernel_queue(name: &str) -> bool {
-    const QUEUES: [&str; 10] = [
+    const QUEUES: [&str; 11] = [
         "pipe",
         "fifo",
         "uds-",
@@ -138,6 +138,8 @@ fn has_kernel_queue(name: &str) -> bool {
         "vmsplice",
         "uring-uds",
         "uring-pipe",
+        // Its ends wake one another through a socket pair.
+        "xdp",
     ];
     QUEUES.iter().any(|queue| name.starts_with(queue))
 }

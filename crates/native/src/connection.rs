@@ -1,5 +1,5 @@
-//! A connection of stream sockets that the follower makes to the leader: what `tcp` and `vsock` share. The leader listens
-//! until the follower is there; a random token tells it from strangers, who can connect as well.
+//! A connection of stream sockets that the follower makes to the leader: what `tcp` and `vsock` share. The leader
+//! listens until the follower is there; a random token tells it from strangers, who can connect as well.
 
 use std::{
     fs::File,
@@ -23,7 +23,8 @@ use nix::{
 
 use crate::{descriptors::set_wait, random};
 
-/// How long a stranger who connects and says nothing can hold up the leader, and how long the follower tries to connect.
+/// How long a stranger who connects and says nothing can hold up the leader, and how long the follower tries to
+/// connect.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where the leader listens.

@@ -1,16 +1,16 @@
 //! `xdp`: frames between two AF_XDP sockets, each at one end of a virtual Ethernet pair.
 //!
-//! - Mechanism: an end copies a part of a message into a frame of its UMEM, puts the frame into its transmit ring and calls
-//!   `sendto`; the kernel carries it over the pair to an XDP program, which redirects it into the receive ring of the
-//!   other end.
-//! - Kernel objects: a network namespace with nothing in it but the pair, two sockets, each with a UMEM and four rings, two
-//!   XDP programs with a map each; a socket pair and a page of counters beside them. None has a name outside.
-//! - Copies a message: four, out of and into the buffers of the ends, and twice in the kernel (copy mode, which is all that
-//!   a pair has).
+//! - Mechanism: an end copies a part of a message into a frame of its UMEM, puts the frame into its transmit ring and
+//!   calls `sendto`; the kernel carries it over the pair to an XDP program, which redirects it into the receive ring of
+//!   the other end.
+//! - Kernel objects: a network namespace with nothing in it but the pair, two sockets, each with a UMEM and four rings,
+//!   two XDP programs with a map each; a socket pair and a page of counters beside them. None has a name outside.
+//! - Copies a message: four, out of and into the buffers of the ends, and twice in the kernel (copy mode, which is all
+//!   that a pair has).
 //! - Spin: looks at the receive ring. Block: looks, then sleeps in `poll`.
-//! - Limits: a frame carries 3456 bytes. Frames that nobody has room for are dropped by the kernel, so an end never has more
-//!   under way than there is room for: the receiver counts in the page how many it is done with. Every frame has a number,
-//!   and a gap is an error.
+//! - Limits: a frame carries 3456 bytes. Frames that nobody has room for are dropped by the kernel, so an end never has
+//!   more under way than there is room for: the receiver counts in the page how many it is done with. Every frame has a
+//!   number, and a gap is an error.
 
 mod credit;
 mod netlink;

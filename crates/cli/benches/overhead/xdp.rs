@@ -1,5 +1,5 @@
-//! A bare loop of AF_XDP: one frame a message, put into the ring and sent; looked for and given back. The pair is made and
-//! the sockets are set up by the transport's own files, for a program would do no other.
+//! A bare loop of AF_XDP: one frame a message, put into the ring and sent; looked for and given back. The pair is
+//! made and the sockets are set up by the transport's own files, for a program would do no other.
 
 #[path = "../../../native/src/xdp/netlink.rs"]
 mod netlink;

@@ -1,5 +1,5 @@
-//! The XDP program of an end: it redirects frames of our kind into the socket that its map has, and drops others, such as
-//! the neighbour discovery of IPv6.
+//! The XDP program of an end: it redirects frames of our kind into the socket that its map has, and drops others,
+//! such as the neighbour discovery of IPv6.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 

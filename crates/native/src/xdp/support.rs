@@ -7,8 +7,8 @@ use nix::errno::Errno;
 
 use super::{program, wires};
 
-const RIGHTS_REMEDY: &str = "run as root, outside of user namespaces: CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_BPF, and for \
-                             a container a seccomp profile that allows bpf and unshare";
+const RIGHTS_REMEDY: &str = "run as root, outside of user namespaces: CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_BPF, and \
+                             for a container a seccomp profile that allows bpf and unshare";
 const KERNEL_REMEDY: &str = "a kernel since 5.4 with CONFIG_XDP_SOCKETS and CONFIG_VETH";
 
 /// Whether it can be expected to work.

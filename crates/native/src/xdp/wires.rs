@@ -1,6 +1,7 @@
-//! The pair of interfaces and what is bound to it. It lies in a network namespace of its own, in which no process ever is
-//! but one thread of the leader for a moment: the sockets were made there, and the namespace lives as long as they do. So
-//! nothing of it has a name outside, and nothing stays, however the two processes end and with a sandbox or without.
+//! The pair of interfaces and what is bound to it. It lies in a network namespace of its own, in which no process
+//! ever is but one thread of the leader for a moment: the sockets were made there, and the namespace lives as long as
+//! they do. So nothing of it has a name outside, and nothing stays, however the two processes end and with a sandbox
+//! or without.
 
 use std::{
     fs,
