@@ -15,6 +15,7 @@ ipcmark_harness::tests![
     shared_memory_takes_no_call,
     its_page_stacks_the_parts_of_each_row,
     a_library_is_counted_with_its_threads,
+    instructions_and_cycles_are_counted_or_the_reason_is_said,
     what_cannot_be_explained_is_said,
     a_process_that_is_traced_already_is_not_counted,
     what_is_killed_while_it_is_counted_is_said,
@@ -97,6 +98,27 @@ fn a_library_is_counted_with_its_threads() -> Verdict {
     // The library's own threads send and receive.
     assert!(calls(&row, 0, "sendto").0 > 0.9 && calls(&row, 1, "recvfrom").0 > 0.9, "{row}");
     Verdict::Holds
+}
+
+fn instructions_and_cycles_are_counted_or_the_reason_is_said() {
+    let ended = run("explain pipe -w block --trials 1 -d 30ms --format json").exits(0);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let remarks = document["remarks"].as_array().unwrap();
+    let ends = document["rows"][0]["processor"].as_array().unwrap();
+    if ends.is_empty() {
+        let [remark] = &remarks[..] else { panic!("one reason: {document}") };
+        assert!(remark.as_str().unwrap().contains("nstructions and cycles"), "{remark}");
+        let table = run("explain pipe -w block --trials 1 -d 30ms").exits(0).stdout;
+        assert!(table.contains("nstructions and cycles"), "{table}");
+        return;
+    }
+    assert!(remarks.is_empty() && ends.len() == 2, "{document}");
+    for end in ends {
+        let figure = |name: &str| end[name].as_f64().unwrap();
+        // A message takes two system calls, and a call more than ten instructions.
+        assert!(figure("instructions_per_message") > 10.0, "{document}");
+        assert!(figure("cycles_per_message") > 10.0, "{document}");
+    }
 }
 
 fn what_cannot_be_explained_is_said() {

@@ -27,6 +27,6 @@ pub use keeper::keep;
 pub use leftovers::{RunDirectory, clean};
 pub use registry::{AnyTransport, Register, Registry};
 pub use wire::{
-    Isolation, KeeperReport, Length, MOST_RECORDED, Order, PathOptions, PlainText, Trace,
+    Counting, Isolation, KeeperReport, Length, MOST_RECORDED, Order, PathOptions, PlainText, Trace,
     WorkerSpec,
 };

@@ -10,6 +10,7 @@ pub mod cgroup;
 pub mod clock;
 mod clock_step;
 pub mod conditions;
+pub mod counters;
 pub mod descendants;
 pub mod facts;
 pub mod files;

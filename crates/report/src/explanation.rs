@@ -1,6 +1,8 @@
 //! The composition of the time of a row's messages, for people and for programs.
 
-use ipcmark_results::{CallsPerMessage, Explanation, Part, PartKind, SideCalls};
+use ipcmark_results::{
+    CallsPerMessage, Explanation, Explanations, Part, PartKind, SideCalls, SideWork,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -26,16 +28,19 @@ pub const LEGEND: &str = "each: what one takes on this machine by itself, measur
     the kernel's behind its calls, and what caches and processors lose by all of it. Calls that found nothing are made \
     while waiting: counting takes time, so there are more or fewer of them when nobody counts.";
 
-/// Explanations for a terminal; `notes` are shown at the end.
-pub fn explanation_table(all: &[Explanation], notes: &[String], terminal: Terminal) -> String {
+/// Explanations for a terminal.
+pub fn explanation_table(all: &Explanations, terminal: Terminal) -> String {
     let mut page = Page::of(terminal);
-    for explanation in all {
+    for explanation in &all.rows {
         one(&mut page, explanation);
         page.line("", "");
     }
     page.wrapped(DIM, "", LEGEND);
-    for note in notes {
-        page.wrapped(RED, "! ", &plain(note));
+    for remark in &all.remarks {
+        page.wrapped(DIM, "", &plain(remark));
+    }
+    for failure in &all.failures {
+        page.wrapped(RED, "! ", &plain(failure));
     }
     page.text
 }
@@ -79,6 +84,9 @@ fn one(page: &mut Page, explanation: &Explanation) {
     page.line("", "");
     for side in &explanation.sides {
         page.wrapped("", &format!("  {:<16}", plain(&side.process)), &calls(side));
+    }
+    for side in &explanation.work {
+        page.wrapped("", &format!("  {:<16}", plain(&side.process)), &work(side));
     }
 }
 
@@ -139,10 +147,35 @@ pub fn calls(side: &SideCalls) -> String {
     format!("a message: {}", all.join(", "))
 }
 
+/// What the processors did for an end in words.
+pub fn work(side: &SideWork) -> String {
+    let (instructions, cycles) = (counted(side.instructions), counted(side.cycles));
+    let each = side.instructions_per_cycle();
+    let each = each.map_or_else(String::new, |each| format!(", {each:.2} instructions a cycle"));
+    let whose = if side.with_kernel { "the kernel's among them" } else { "without the kernel's" };
+    format!("a message: {instructions} instructions in {cycles} cycles{each}; {whose}")
+}
+
+/// A count, whose thousands are set apart.
+fn counted(count: f64) -> String {
+    let digits = format!("{count:.0}");
+    let start = digits.len() % 3;
+    let (first, rest) = digits.split_at(start);
+    let groups = rest.as_bytes().chunks(3).map(|group| String::from_utf8_lossy(group));
+    let groups = (!first.is_empty()).then(|| first.into()).into_iter().chain(groups);
+    groups.collect::<Vec<_>>().join(",")
+}
+
 /// Explanations for programs, with a line feed at the end.
-pub fn explanation_json(all: &[Explanation], notes: &[String]) -> String {
-    let rows: Vec<Value> = all.iter().map(row).collect();
-    format!("{:#}\n", json!({ "schema": SCHEMA, "rows": rows, "notes": notes }))
+pub fn explanation_json(all: &Explanations) -> String {
+    let rows: Vec<Value> = all.rows.iter().map(row).collect();
+    let document = json!({
+        "schema": SCHEMA,
+        "rows": rows,
+        "notes": all.failures,
+        "remarks": all.remarks,
+    });
+    format!("{document:#}\n")
 }
 
 fn row(explanation: &Explanation) -> Value {
@@ -157,6 +190,15 @@ fn row(explanation: &Explanation) -> Value {
         let calls: Vec<Value> = side.calls.iter().map(call).collect();
         json!({ "process": side.process, "calls_per_message": calls })
     };
+    let work = |side: &SideWork| {
+        json!({
+            "process": side.process,
+            "instructions_per_message": side.instructions,
+            "cycles_per_message": side.cycles,
+            "instructions_per_cycle": side.instructions_per_cycle(),
+            "with_kernel": side.with_kernel,
+        })
+    };
     json!({
         "transport": identity.transport,
         "options": identity.options,
@@ -167,6 +209,7 @@ fn row(explanation: &Explanation) -> Value {
         "rest_ns": explanation.rest_ns(),
         "further_sleeps": explanation.further_sleeps,
         "ends": explanation.sides.iter().map(side).collect::<Vec<_>>(),
+        "processor": explanation.work.iter().map(work).collect::<Vec<_>>(),
     })
 }
 

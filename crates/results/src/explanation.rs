@@ -4,7 +4,7 @@
 use ipcmark_transport::Wait;
 
 use crate::{
-    model::{CallRecord, ProcessRecord, Trial},
+    model::{CallRecord, ProcessRecord, ProcessorRecord, Trial},
     rows::{Figure, Row},
     stats::median,
 };
@@ -80,6 +80,35 @@ pub struct CallsPerMessage {
     pub bytes: f64,
 }
 
+/// The work of the processors for one endpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideWork {
+    /// The kernel's name for its process.
+    pub process: String,
+    /// Its instructions a message that it sends.
+    pub instructions: f64,
+    /// Its cycles a message that it sends.
+    pub cycles: f64,
+    /// True if those within the kernel are among both.
+    pub with_kernel: bool,
+}
+
+impl SideWork {
+    /// Instructions a cycle; none where it used no cycle.
+    pub fn instructions_per_cycle(&self) -> Option<f64> {
+        (self.cycles > 0.0).then(|| self.instructions / self.cycles)
+    }
+}
+
+/// The trials of a row whose times are not used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CountedTrials<'a> {
+    /// That in which the system calls were counted.
+    pub calls: Option<&'a Trial>,
+    /// That in which instructions and cycles were.
+    pub work: Option<&'a Trial>,
+}
+
 /// The explanation of the time of a row's messages.
 #[derive(Clone, Debug)]
 pub struct Explanation<'a> {
@@ -93,6 +122,8 @@ pub struct Explanation<'a> {
     pub further_sleeps: f64,
     /// The calls of each end; empty if they were not counted.
     pub sides: Vec<SideCalls>,
+    /// What the processors did for each end; nothing where nobody counted it.
+    pub work: Vec<SideWork>,
 }
 
 impl Explanation<'_> {
@@ -102,16 +133,28 @@ impl Explanation<'_> {
     }
 }
 
-/// Explains a row of round trips, at the reference distance or, if it has no block there, over all processor positions.
-/// `counted` is the same row of a run that counted its calls. None if the row has no time.
+/// Explanations, with notes on all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Explanations<'a> {
+    /// One a row.
+    pub rows: Vec<Explanation<'a>>,
+    /// Rows that could not be measured or counted, with the reasons.
+    pub failures: Vec<String>,
+    /// Counts that are left out because this machine has none.
+    pub remarks: Vec<String>,
+}
+
+/// Explains a row of round trips, at the reference distance or, if it has no block there, over
+/// all processor positions.
+/// `counted` is the same row of runs that counted. None if the row has no time.
 pub fn explain<'a>(
     row: Row<'a>,
-    counted: Option<&Trial>,
+    counted: CountedTrials<'_>,
     charges: Charges,
 ) -> Option<Explanation<'a>> {
     let row = if row.location().is_some() { row } else { row.overall() };
     let hop = half(row.location()?);
-    let sides = counted.map_or_else(Vec::new, sides);
+    let sides = of_sides(counted.calls, side);
     let (wake_up, sleeps) = (wake_up(&row, hop), sleeps(&row));
     // Other wake-ups happen in parallel, or on one processor, where they cost less.
     let wake_ups = sleeps.min(1.0);
@@ -136,7 +179,8 @@ pub fn explain<'a>(
         parts.push(part(PartKind::Copies, copies, charges.copy_ns));
     }
     parts.retain(|part| part.count >= LEAST);
-    Some(Explanation { row, hop, parts, further_sleeps: sleeps - wake_ups, sides })
+    let work = of_sides(counted.work, work);
+    Some(Explanation { row, hop, parts, further_sleeps: sleeps - wake_ups, sides, work })
 }
 
 fn part(kind: PartKind, count: f64, each_ns: f64) -> Part {
@@ -175,14 +219,30 @@ fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: Charges) ->
     }
 }
 
-fn sides(trial: &Trial) -> Vec<SideCalls> {
-    trial.session.processes.iter().filter_map(side).collect()
+/// What is known of each process of a trial.
+fn of_sides<T>(trial: Option<&Trial>, of: impl Fn(&ProcessRecord) -> Option<T>) -> Vec<T> {
+    trial.iter().flat_map(|trial| &trial.session.processes).filter_map(of).collect()
+}
+
+/// Messages that a process sends, at least one.
+fn messages(process: &ProcessRecord) -> f64 {
+    process.ends.iter().map(|end| end.sent).sum::<u64>().max(1) as f64
+}
+
+fn work(process: &ProcessRecord) -> Option<SideWork> {
+    let ProcessorRecord { instructions, cycles, with_kernel } = process.processor?;
+    let a_message = |count: u64| count as f64 / messages(process);
+    Some(SideWork {
+        process: process.name.clone(),
+        instructions: a_message(instructions),
+        cycles: a_message(cycles),
+        with_kernel,
+    })
 }
 
 fn side(process: &ProcessRecord) -> Option<SideCalls> {
-    let messages: u64 = process.ends.iter().map(|end| end.sent).sum();
     let each = |call: &CallRecord| {
-        let a_message = |count: u64| count as f64 / messages.max(1) as f64;
+        let a_message = |count: u64| count as f64 / messages(process);
         CallsPerMessage {
             name: call.name.clone(),
             done: a_message(call.made.saturating_sub(call.failed)),

@@ -38,7 +38,10 @@ pub use caveats::{Caveat, Disturbance, caveats, caveats_of};
 pub use compare::{Change, Lone, PairedGroup, Presence, RowPair, compare_pairs, compare_runs};
 pub use curve::{GRID, curve};
 pub use differences::Difference;
-pub use explanation::{CallsPerMessage, Charges, Explanation, Part, PartKind, SideCalls, explain};
+pub use explanation::{
+    CallsPerMessage, Charges, CountedTrials, Explanation, Explanations, Part, PartKind, SideCalls,
+    SideWork, explain,
+};
 pub use fairness::{Inequality, inequalities};
 pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomically};
 pub use histogram::{decode, encode, new_histogram};

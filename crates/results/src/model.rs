@@ -30,7 +30,7 @@ pub use one_way::{ClockOffset, OneWayParts};
 pub use run_time::RunTime;
 pub use session::{
     CallRecord, CarrierEvidence, ContextSwitches, EndRecord, Losses, PageFaults, PairRecord,
-    ProcessRecord, SessionRecord, ThreadRecord, WorkingSet,
+    ProcessRecord, ProcessorRecord, SessionRecord, ThreadRecord, WorkingSet,
 };
 pub use stream::{QueueDepth, StreamParts};
 pub use times::Times;

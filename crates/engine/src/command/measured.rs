@@ -6,16 +6,16 @@ use hdrhistogram::Histogram;
 use ipcmark_machine::{calls, placement::Placement};
 use ipcmark_results::{
     Answers, Blocks, CallRecord, CarrierEvidence, ClockOffset, EndRecord, Load, Losses,
-    Measurement, Offered, OneWayParts, PairRecord, PlacedSamples, ProcessRecord, QueueDepth,
-    SessionRecord, StreamParts, ThreadRecord, Times, Trial, WorkingSet,
+    Measurement, Offered, OneWayParts, PairRecord, PlacedSamples, ProcessRecord, ProcessorRecord,
+    QueueDepth, SessionRecord, StreamParts, ThreadRecord, Times, Trial, WorkingSet,
 };
 use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
 use super::{carrier::Evidence, pairs, row_reports::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, Holdings,
-    LeaderReport, Mapping, OfferedReport, Opened, ProbeBin, Reply, StreamReport, ThreadCosts,
-    Traffic, WorkingSetReport,
+    LeaderReport, Mapping, OfferedReport, Opened, ProbeBin, ProcessorCosts, Reply, StreamReport,
+    ThreadCosts, Traffic, WorkingSetReport,
 };
 
 /// A shorter wait consists of falling asleep and waking up.
@@ -347,6 +347,7 @@ impl Reports {
             threads: holdings.map(|holdings| holdings.threads),
             channels: holdings.map_or_else(Vec::new, |holdings| holdings.channels.clone()),
             calls: (!costs.calls.is_empty()).then(|| costs.calls.iter().map(call).collect()),
+            processor: costs.processor.map(processor),
         }
     }
 
@@ -417,6 +418,11 @@ fn helper(costs: &HelperCosts) -> ProcessRecord {
 fn call(costs: &CallCosts) -> CallRecord {
     let CallCosts { number, made, failed, bytes } = *costs;
     CallRecord { name: calls::name(number), made, failed, bytes }
+}
+
+fn processor(costs: ProcessorCosts) -> ProcessorRecord {
+    let ProcessorCosts { instructions, cycles, with_kernel } = costs;
+    ProcessorRecord { instructions, cycles, with_kernel }
 }
 
 fn blocks(measured: &[Block]) -> Blocks {

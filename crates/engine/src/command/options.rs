@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use ipcmark_machine::placement::Pinning;
 
 use super::followers::FollowerSource;
+use crate::wire::Counting;
 
 /// The options by which a run measures its plan; the defaults measure in a sandbox, pinned, with a timeout of 10 s.
 pub struct RunOptions {
@@ -22,8 +23,8 @@ pub struct RunOptions {
     pub followers: Option<Box<dyn FollowerSource>>,
     /// The floor round trip of the distance at which rows are compared; by default, the distance with most blocks.
     pub distance: Option<Duration>,
-    /// True to count system calls: exactly, and at a cost that makes times meaningless.
-    pub counts_calls: bool,
+    /// The counts besides the usual costs.
+    pub counting: Counting,
     /// The time that a case may take beyond its expected length.
     pub timeout: Duration,
 }
@@ -38,7 +39,7 @@ impl Default for RunOptions {
             visible: Vec::new(),
             followers: None,
             distance: None,
-            counts_calls: false,
+            counting: Counting::Nothing,
             timeout: Duration::from_secs(10),
         }
     }

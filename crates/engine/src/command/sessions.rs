@@ -14,7 +14,7 @@ use super::{
 use crate::{
     leftovers::{self, RunDirectory},
     registry::{AnyTransport, Registry},
-    wire::{ClockReport, Isolation, Opening, Reply, Request},
+    wire::{ClockReport, Counting, Isolation, Opening, Reply, Request},
 };
 
 /// The common state for all sessions of a run.
@@ -98,16 +98,15 @@ impl<'a> Sessions<'a> {
             transport,
             placement,
             one_process: span == Span::Thread,
-            counts_calls: self.options.counts_calls && transport.is_some(),
+            counting: transport.map_or(Counting::Nothing, |_| self.options.counting),
             followers,
         };
         Session::start(spec, self.options.timeout, self.interrupt)
     }
 
     fn prepare(&self, session: &mut Session<'_>) -> Result<ClockReport, SessionError> {
-        // Endpoints on different hosts share no memory to probe, and a probe makes calls that are not the
-        // transport's.
-        let probes = !self.are_apart() && !self.options.counts_calls;
+        // Endpoints on different hosts share no memory to probe, and a probe's work is not the transport's.
+        let probes = !self.are_apart() && self.options.counting == Counting::Nothing;
         let replies = session.ask("making ready", &Request::Prepare { probes }, Duration::ZERO)?;
         let clock = replies.into_iter().find_map(|reply| match reply {
             Reply::Prepared(clock) => clock,

@@ -47,7 +47,7 @@ impl Turns {
         Self { count, done: 0, samples, time_ns, round_trip_ns }
     }
 
-    /// One turn for everything: an endpoint's calls around a turn are not the transport's.
+    /// One turn for everything: an endpoint's work around a turn is not the transport's.
     pub(super) fn one(length: Length, round_trip_ns: f64) -> Self {
         let (samples, time_ns) = match length {
             Length::Time(time) => (u64::MAX, time.as_nanos() as u64),

@@ -208,8 +208,8 @@ impl Keeper<'_> {
             Order::Start { .. } => {
                 return Err(Error::new("start", "a session", "this keeper serves one already"));
             }
-            Order::Spawn { workers, transport, paths, counts_calls } => {
-                let service = Service { session: self.session, transport, paths, counts_calls };
+            Order::Spawn { workers, transport, paths, counting } => {
+                let service = Service { session: self.session, transport, paths, counting };
                 self.spawn(&workers, &service, fds)?;
             }
             Order::Inspect => say(&self.command, &KeeperReport::States(self.states()))?,

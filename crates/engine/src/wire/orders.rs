@@ -33,14 +33,26 @@ pub enum Order {
         transport: Option<String>,
         /// The source of the values of options that name files.
         paths: PathOptions,
-        /// True to count its system calls, which makes its times unusable.
+        /// The counts besides its usual costs.
         #[serde(default)]
-        counts_calls: bool,
+        counting: Counting,
     },
     /// Report the state of the workers.
     Inspect,
     /// The session is over.
     End,
+}
+
+/// Counts of a process besides the costs that every result has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Counting {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its system calls: exact, at a cost that makes its times unusable.
+    Calls,
+    /// Its instructions and cycles, by the processor's own counters.
+    Cycles,
 }
 
 /// The isolation of a session's processes from the rest of the host.

@@ -7,7 +7,7 @@ use super::{
     blocks::{Block, SampleGroup},
     reports::{
         AnswerReport, CallCosts, ClockReport, Costs, FollowerReport, Holdings, LeaderReport,
-        OfferedReport, OneWayReport, Opened, StreamReport, ThreadCosts, Traffic,
+        OfferedReport, OneWayReport, Opened, ProcessorCosts, StreamReport, ThreadCosts, Traffic,
     },
 };
 
@@ -31,6 +31,12 @@ const MAX_CHANNELS: usize = 1 << 10;
 
 /// More processes than any library starts besides its endpoints.
 const MAX_HELPERS: usize = 1 << 10;
+
+/// More cycles than any processor has in a nanosecond.
+const MAX_CYCLES: u64 = 16;
+
+/// More instructions than any processor retires in a cycle.
+const MAX_INSTRUCTIONS: u64 = 32;
 
 /// True for a time of at most `most` nanoseconds.
 pub(super) fn is_time(ns: f64, most: u64) -> bool {
@@ -146,6 +152,14 @@ impl Costs {
             && self.idle_cpu_ns <= of_all_threads
             && self.calls.len() <= MAX_CALLS
             && self.calls.iter().all(|calls| calls.is_possible(of_all_threads))
+            && self.processor.is_none_or(|processor| processor.is_possible(of_all_threads))
+    }
+}
+
+impl ProcessorCosts {
+    fn is_possible(&self, most_ns: u64) -> bool {
+        let most = most_ns.saturating_mul(MAX_CYCLES);
+        self.instructions <= most.saturating_mul(MAX_INSTRUCTIONS) && self.cycles <= most
     }
 }
 
@@ -235,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_leader_is_not_believed_what_cannot_be() {
-        let lies: [fn(&mut LeaderReport); 20] = [
+        let lies: [fn(&mut LeaderReport); 21] = [
             |report| report.blocks[1].samples = 1001,
             |report| {
                 let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
@@ -263,6 +277,10 @@ mod tests {
             |report| report.costs.cpu_ns = u64::MAX,
             |report| report.costs.faults.minor = u64::MAX,
             |report| report.thread.sleeps = u64::MAX,
+            |report| {
+                let cycles = u64::MAX;
+                report.costs.processor = Some(ProcessorCosts { cycles, ..Default::default() });
+            },
             |report| {
                 let (written, read, is_complete) = (1, u64::MAX, true);
                 report.working_set = Some(WorkingSetReport { written, read, is_complete });

@@ -164,6 +164,18 @@ pub(crate) struct Costs {
     /// Its system calls, by number; empty if they are not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallCosts>,
+    /// Its instructions and cycles; nothing where nobody counts them, or not all of the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorCosts>,
+}
+
+/// Instructions and cycles of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessorCosts {
+    pub instructions: u64,
+    pub cycles: u64,
+    /// Whether those within the kernel are among them.
+    pub with_kernel: bool,
 }
 
 /// The counts of one system call in a process.

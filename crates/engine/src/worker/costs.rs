@@ -6,11 +6,12 @@ use ipcmark_machine::{
     calls::{self, Calls},
     clock,
     conditions::ThreadTime,
+    counters::{self, Counted},
 };
 use ipcmark_results::{ContextSwitches, PageFaults};
 
 use super::evidence::loopback_bytes;
-use crate::wire::{CallCosts, Costs, ThreadCosts};
+use crate::wire::{CallCosts, Costs, ProcessorCosts, ThreadCosts};
 
 impl Costs {
     /// The costs of the process so far.
@@ -27,6 +28,7 @@ impl Costs {
             faults: PageFaults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 },
             loopback_bytes: loopback_bytes(),
             calls: calls::counted().into_iter().flatten().map(CallCosts::from).collect(),
+            processor: counters::counted().map(ProcessorCosts::from),
             ..Self::default()
         }
     }
@@ -48,6 +50,7 @@ impl Costs {
             },
             loopback_bytes: now.loopback_bytes.saturating_sub(start.loopback_bytes),
             calls: now.calls.into_iter().map(|calls| calls.since(&start.calls)).collect(),
+            processor: now.processor.and_then(|now| Some(now.since(start.processor?))),
             ..Self::default()
         }
     }
@@ -82,6 +85,8 @@ impl Costs {
         for calls in &other.calls {
             calls.add_to(&mut self.calls);
         }
+        // What was not counted once is never counted again, and what there was before is not all.
+        self.processor = other.processor.map(|other| other.and(self.processor));
     }
 }
 
@@ -107,6 +112,33 @@ impl CallCosts {
             }
             None => all.push(self),
         }
+    }
+}
+
+impl ProcessorCosts {
+    /// The same counters since they stood so.
+    fn since(self, start: Self) -> Self {
+        Self {
+            instructions: self.instructions - start.instructions,
+            cycles: self.cycles - start.cycles,
+            ..self
+        }
+    }
+
+    /// With another stretch, where there is one.
+    fn and(self, other: Option<Self>) -> Self {
+        let other = other.unwrap_or_default();
+        Self {
+            instructions: self.instructions + other.instructions,
+            cycles: self.cycles + other.cycles,
+            ..self
+        }
+    }
+}
+
+impl From<Counted> for ProcessorCosts {
+    fn from(Counted { instructions, cycles, with_kernel }: Counted) -> Self {
+        Self { instructions, cycles, with_kernel }
     }
 }
 
@@ -162,6 +194,20 @@ mod tests {
         let costs = Costs::since(&start);
         assert!(costs.cpu_ns >= 2_000_000);
         assert!(costs.switches.voluntary >= 1);
+    }
+
+    #[test]
+    fn counts_add_up_until_one_is_missing() {
+        let costs = |instructions| Costs {
+            processor: Some(ProcessorCosts { instructions, cycles: 1, with_kernel: true }),
+            ..Costs::default()
+        };
+        let mut total = Costs::default();
+        total.add(&costs(5));
+        total.add(&costs(7));
+        assert_eq!(total.processor.unwrap().instructions, 12);
+        total.add(&Costs::default());
+        assert!(total.processor.is_none());
     }
 
     #[test]

@@ -28,7 +28,7 @@ use ipcmark_machine::clock;
 
 use crate::{
     patterns::{self, LoopContext, ProbePages, Turn},
-    wire::{Channel, ClockReport, Costs, Opened, PathOptions, Reply, Request},
+    wire::{Channel, ClockReport, Costs, Counting, Opened, PathOptions, Reply, Request},
 };
 
 /// The service that a process's workers provide.
@@ -37,8 +37,8 @@ pub(crate) struct Service<'a> {
     /// Without a transport, they serve only what needs none.
     pub transport: Option<String>,
     pub paths: PathOptions,
-    /// True if their system calls are counted.
-    pub counts_calls: bool,
+    /// The counts that the process takes.
+    pub counting: Counting,
 }
 
 impl WorkerContext {

@@ -18,12 +18,14 @@ use nix::sys::{
 };
 
 use ipcmark_fdpass::{FrameSocket, SocketRendezvous};
-use ipcmark_machine::{calls, inherited::STACK_BYTES, pin::Pin, process::die_with_parent};
+use ipcmark_machine::{
+    calls, counters, inherited::STACK_BYTES, pin::Pin, process::die_with_parent,
+};
 
 use super::{Service, WorkerContext};
 use crate::{
     registry::Registry,
-    wire::{COMMAND_FD, Channel, MAX_FRAME, MAX_REPORT, WorkerSpec},
+    wire::{COMMAND_FD, Channel, Counting, MAX_FRAME, MAX_REPORT, WorkerSpec},
 };
 
 /// The exit status of a process that panicked.
@@ -45,8 +47,10 @@ pub(crate) fn run_workers(
         return Err(Error::new("start", "a worker", "it got too few descriptors"));
     };
     settle(&workers[0].stderr)?;
-    if service.counts_calls {
-        calls::count_from_now()?;
+    match service.counting {
+        Counting::Nothing => {}
+        Counting::Calls => calls::count_from_now()?,
+        Counting::Cycles => counters::count_from_now()?,
     }
     let shares_process = workers.len() > 1;
     let first = workers.remove(0);

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ipcmark_engine::{AnyTransport, Isolation, Order, PathOptions, WorkerSpec};
+use ipcmark_engine::{AnyTransport, Counting, Isolation, Order, PathOptions, WorkerSpec};
 use ipcmark_machine::{placement, topology};
 use ipcmark_transport::{Error, Role, RunId};
 use nix::sys::{
@@ -70,8 +70,8 @@ impl<'a> Admission<'a> {
         let paths = name.as_ref().and_then(|name| self.follower.paths.get(name));
         let paths = PathOptions::Local(paths.cloned().unwrap_or_default());
         let worker = WorkerSpec { cpu: self.cpu(worker.cpu)?, address: self.address(), ..*worker };
-        let counts_calls = false;
-        Ok(Order::Spawn { workers: vec![worker], transport: name, paths, counts_calls })
+        let counting = Counting::Nothing;
+        Ok(Order::Spawn { workers: vec![worker], transport: name, paths, counting })
     }
 
     fn transport(&self, name: &str) -> Result<&dyn AnyTransport, Error> {

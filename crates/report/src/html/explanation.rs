@@ -1,13 +1,13 @@
 //! A page with a stacked bar for each row: the composition of its messages' time. It has no script. Each bar has its
 //! own scale, because a row that sleeps would make one that spins invisible.
 
-use ipcmark_results::{Explanation, Part, SideCalls};
+use ipcmark_results::{Explanation, Explanations, Part, SideCalls, SideWork};
 use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::policy;
 use crate::{
-    explanation::{LEGEND, calls, time, word, words},
+    explanation::{LEGEND, calls, time, word, words, work},
     names,
     plain::plain,
     units::duration,
@@ -46,15 +46,17 @@ struct Segment {
     width: f64,
 }
 
-/// Explanations as a page for the browser; `notes` are shown at the end.
-pub fn explanation_page(all: &[Explanation], notes: &[String]) -> Result<String, String> {
-    let bars: Vec<Bar> = all.iter().map(bar).collect();
+/// Explanations as a page for the browser.
+pub fn explanation_page(all: &Explanations) -> Result<String, String> {
+    let bars: Vec<Bar> = all.rows.iter().map(bar).collect();
+    let plain = |texts: &[String]| texts.iter().map(|text| plain(text)).collect::<Vec<_>>();
     let content = context! {
         policy => policy::of(STYLE, &[]),
         style => Value::from_safe_string(STYLE.into()),
         bars => super::all(bars),
         legend => LEGEND,
-        notes => notes.iter().map(|note| plain(note)).collect::<Vec<_>>(),
+        remarks => plain(&all.remarks),
+        failures => plain(&all.failures),
         version => env!("CARGO_PKG_VERSION"),
     };
     super::rendered(TEMPLATE, content)
@@ -78,13 +80,15 @@ fn bar(explanation: &Explanation) -> Bar {
     });
     let (hop, rest_share) = (explanation.hop, rest_ns / explanation.hop.value);
     let side = |side: &SideCalls| (plain(&side.process), calls(side));
+    let worked = |side: &SideWork| (plain(&side.process), work(side));
+    let sides = explanation.sides.iter().map(side);
     Bar {
         name: plain(&names::alone(&explanation.row.case.identity)),
         hop: duration(hop.value),
         share: format!("{:.0} %", 100.0 * (1.0 - rest_share)),
         end: rounded(hop.value * scale),
         segments,
-        sides: explanation.sides.iter().map(side).collect(),
+        sides: sides.chain(explanation.work.iter().map(worked)).collect(),
     }
 }
 

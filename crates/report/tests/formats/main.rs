@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod comparison;
+mod explanation;
 mod exports;
 mod files;
 mod hosts;

@@ -180,6 +180,7 @@ fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> 
         page_faults: PageFaults { minor: 7, major: 0 },
         peak_memory_bytes: 3_000_000 - u64::from(cpu) * 1_000_000,
         calls: None,
+        processor: None,
     }
 }
 

@@ -146,6 +146,21 @@ pub struct ProcessRecord {
     /// such a run mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallRecord>>,
+    /// Its instructions and cycles, by the processor's counters; absent where they were not counted all of the time, as in
+    /// all runs but those of `ipcmark explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorRecord>,
+}
+
+/// Instructions and cycles of a process over the measured pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorRecord {
+    /// Instructions that were retired.
+    pub instructions: u64,
+    /// Cycles of the processors that ran them.
+    pub cycles: u64,
+    /// True if those within the kernel are among both; false where the system counted only the process's own.
+    pub with_kernel: bool,
 }
 
 /// The number of times that a process made a system call over the measured pass.

@@ -6,6 +6,13 @@ use crate::sample::{case, measured, placed, trial};
 
 const CHARGES: Charges = Charges { call_ns: 100.0, copy_ns: 10.0 };
 
+/// Nothing was counted.
+const NONE: CountedTrials<'_> = CountedTrials { calls: None, work: None };
+
+fn of_calls(trial: &Trial) -> CountedTrials<'_> {
+    CountedTrials { calls: Some(trial), work: None }
+}
+
 /// A row whose round trips take 2000 ns: 1.5 times a bare hand-over if it sleeps.
 fn row(wait: Wait, sleeps: u64) -> Case {
     let trial = placed(trial(1, &[2000; 100]), 2000.0, 4000.0);
@@ -41,7 +48,7 @@ fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
     let case = row(Wait::Block, 200);
     let row = Row::of(&case, Some(0)).unwrap();
     let trial = counted(&[("write", 100, 0, 6400), ("read", 110, 10, 6400), ("mmap", 3, 0, 0)]);
-    let explanation = explain(row, Some(&trial), CHARGES).unwrap();
+    let explanation = explain(row, of_calls(&trial), CHARGES).unwrap();
     assert_eq!(explanation.hop.value, 1000.0);
     // 1000 ns are 1.5 hand-overs, whose cost includes two calls.
     let hand_over = 1000.0 / 1.5;
@@ -66,7 +73,7 @@ fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
 #[test]
 fn a_row_without_a_block_at_the_distance_is_explained_all_the_same() {
     let case = row(Wait::Block, 200);
-    let explanation = explain(Row::of(&case, Some(7)).unwrap(), None, CHARGES).unwrap();
+    let explanation = explain(Row::of(&case, Some(7)).unwrap(), NONE, CHARGES).unwrap();
     assert_eq!(explanation.row.distance, None);
     assert!(explanation.parts.iter().all(|part| part.kind != PartKind::Line));
 }
@@ -74,7 +81,7 @@ fn a_row_without_a_block_at_the_distance_is_explained_all_the_same() {
 #[test]
 fn further_threads_that_sleep_are_in_the_rest() {
     let case = row(Wait::Block, 700);
-    let explanation = explain(Row::of(&case, Some(0)).unwrap(), None, CHARGES).unwrap();
+    let explanation = explain(Row::of(&case, Some(0)).unwrap(), NONE, CHARGES).unwrap();
     assert_eq!((explanation.further_sleeps, explanation.parts[0].count), (2.5, 1.0));
     assert!(explanation.sides.is_empty() && explanation.rest_ns() > 0.0);
 }
@@ -82,9 +89,26 @@ fn further_threads_that_sleep_are_in_the_rest() {
 #[test]
 fn a_spinning_row_is_a_line_and_its_payload_beside_a_bare_buffer() {
     let case = row(Wait::Spin, 0);
-    let explanation = explain(Row::of(&case, Some(0)).unwrap(), Some(&counted(&[])), CHARGES);
+    let trial = counted(&[]);
+    let explanation = explain(Row::of(&case, Some(0)).unwrap(), of_calls(&trial), CHARGES);
     let explanation = explanation.unwrap();
     // A line takes 1/20 of the hop at this distance, a bare buffer 1/10.
     assert_eq!(parts(&explanation), [(PartKind::Line, 1.0, 50.0), (PartKind::Payload, 1.0, 50.0)]);
     assert_eq!(explanation.rest_ns(), 900.0);
+}
+
+#[test]
+fn instructions_and_cycles_are_those_of_a_message() {
+    let case = row(Wait::Block, 200);
+    let mut trial = trial(1, &[9000; 100]);
+    let (instructions, cycles, with_kernel) = (300_000, 200_000, false);
+    trial.session.processes[0].processor =
+        Some(ProcessorRecord { instructions, cycles, with_kernel });
+    let counted = CountedTrials { calls: None, work: Some(&trial) };
+    let explanation = explain(Row::of(&case, Some(0)).unwrap(), counted, CHARGES).unwrap();
+    let [work] = &explanation.work[..] else { panic!("one end was counted: {explanation:?}") };
+    assert_eq!((work.instructions, work.cycles, work.with_kernel), (3000.0, 2000.0, false));
+    assert_eq!(work.instructions_per_cycle(), Some(1.5));
+    let idle = SideWork { cycles: 0.0, ..work.clone() };
+    assert_eq!(idle.instructions_per_cycle(), None);
 }

@@ -1,16 +1,21 @@
 //! `ipcmark explain`: the components of a message's time.
 
 mod arguments;
+mod notes;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use clap::ArgMatches;
-use ipcmark_machine::calls;
+use ipcmark_engine::Counting;
+use ipcmark_machine::{calls, counters};
 use ipcmark_report::{explanation_json, explanation_page, explanation_table};
-use ipcmark_results::{Case, Charges, Explanation, Row, RunResult, Trial, explain, groups};
+use ipcmark_results::{Charges, CountedTrials, Explanations, Row, explain, groups};
 use ipcmark_transport::Error;
 
-use self::arguments::{ExplainArguments, FormatWord, OF_TIMES, flags, shared_flags};
+use self::{
+    arguments::{ExplainArguments, FormatWord, OF_TIMES, flags, shared_flags},
+    notes::{misses_calls, misses_cycles, only},
+};
 use crate::{
     arguments::{
         of_run::{given, is_given},
@@ -25,9 +30,6 @@ use crate::{
     registry::{self, Transports},
 };
 
-/// The round trips whose calls are counted. Counting makes each call take tens of microseconds.
-const COUNTED: &str = "1000";
-
 /// The default length: three trials of this duration per row.
 const USUAL: [&str; 2] = ["--trials=3", "--duration=300ms"];
 
@@ -35,93 +37,76 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let arguments: ExplainArguments = invocation.arguments()?;
     let payload = payload(&arguments.size)?;
     check_paths(&arguments.html.iter().collect::<Vec<_>>())?;
-    let timed = words(&arguments, invocation.flags, false);
-    let counted = words(&arguments, invocation.flags, true);
+    let timed = words(&arguments, invocation.flags);
     let run = RunArguments::of_words(&timed)?;
     let transports = registry::look(&run.module, &run.named())?;
-    let timed = request(&timed, &transports)?;
-    let mut counted = request(&counted, &transports)?;
-    counted.options.counts_calls = true;
+    let passes = Passes {
+        timed: request(&timed, &transports)?,
+        calls: counting(&arguments, invocation.flags, Counting::Calls, &transports)?,
+        cycles: counting(&arguments, invocation.flags, Counting::Cycles, &transports)?,
+    };
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-    let done = measured(&arguments, payload, timed, counted, &transports, &interrupts);
+    let done = measured(&arguments, payload, passes, &transports, &interrupts);
     if interrupts.signal().is_some() {
         return Ok(interrupts.exit_status());
     }
     Ok(transports.status(done.unwrap_or_else(output::failed)))
 }
 
+/// The passes, in their order.
+struct Passes {
+    /// The pass whose times are explained.
+    timed: RunRequest,
+    calls: RunRequest,
+    cycles: RunRequest,
+}
+
 /// Measures, counts, and shows the explanation.
 fn measured(
     arguments: &ExplainArguments,
     payload: usize,
-    timed: RunRequest,
-    counted: RunRequest,
+    passes: Passes,
     transports: &Transports,
     interrupts: &Interrupts,
 ) -> Result<ExitCode, Error> {
     let charges = Charges { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
-    let timed = recorded(&timed, &transports.registry, interrupts, Recorder::new(None))?;
-    let counted = recorded(&counted, &transports.registry, interrupts, Recorder::new(None))?;
+    let run =
+        |pass: &RunRequest| recorded(pass, &transports.registry, interrupts, Recorder::new(None));
+    let timed = run(&passes.timed)?;
+    let called = run(&passes.calls)?;
+    let available = counters::check();
+    let worked = available.is_ok().then(|| run(&passes.cycles)).transpose()?;
     let timed = timed.settled();
     let groups = groups(&timed);
     let rows = groups.iter().flat_map(|group| &group.rows);
-    let trial = |row: &Row| {
-        counted.case(&row.case.identity).and_then(only).filter(|trial| !is_missing(trial))
+    let explained = |row: &Row<'_>| {
+        let identity = &row.case.identity;
+        let calls = called.case(identity).and_then(only).filter(|trial| !misses_calls(trial));
+        let work = worked.as_ref().and_then(|worked| only(worked.case(identity)?));
+        let work = work.filter(|trial| !misses_cycles(trial));
+        CountedTrials { calls, work }
     };
-    let explanations: Vec<Explanation> =
-        rows.filter_map(|row| explain(*row, trial(row), charges)).collect();
-    let notes = notes(&timed, &counted);
+    let all = Explanations {
+        rows: rows.filter_map(|row| explain(*row, explained(row), charges)).collect(),
+        failures: notes::failures(&timed, &called),
+        remarks: notes::remarks(available, worked.as_ref()),
+    };
     let printed = match arguments.format {
-        FormatWord::Json => output::print(&explanation_json(&explanations, &notes)),
+        FormatWord::Json => output::print(&explanation_json(&all)),
         FormatWord::Table => {
-            let table = explanation_table(&explanations, &notes, output::terminal());
-            output::print(&output::shown(&table))
+            output::print(&output::shown(&explanation_table(&all, output::terminal())))
         }
     };
-    let written = arguments.html.as_ref().is_none_or(|path| drawn(path, &explanations, &notes));
-    let is_explained = !explanations.is_empty() && notes.is_empty() && printed && written;
+    let written = arguments.html.as_ref().is_none_or(|path| drawn(path, &all));
+    let is_explained = !all.rows.is_empty() && all.failures.is_empty() && printed && written;
     Ok(ExitCode::from(u8::from(!is_explained)))
 }
 
 /// Writes the page; if that fails, prints the error and returns false.
-fn drawn(path: &Path, explanations: &[Explanation], notes: &[String]) -> bool {
-    let written = explanation_page(explanations, notes)
+fn drawn(path: &Path, all: &Explanations) -> bool {
+    let written = explanation_page(all)
         .and_then(|page| ipcmark_results::write_text(path, &page).map_err(|e| e.to_string()));
     written.map_err(output::say).is_ok()
-}
-
-/// The first trial of a case, if there is one.
-fn only(case: &Case) -> Option<&Trial> {
-    case.trials().first()
-}
-
-/// The rows that could not be measured or counted, with the reasons.
-fn notes(timed: &RunResult, counted: &RunResult) -> Vec<String> {
-    let reasons = |result: &RunResult, what: &str| {
-        let cases = result.cases.iter();
-        let reasons = cases.filter_map(|case| {
-            let (name, wait) = (&case.identity.transport, case.identity.wait);
-            Some(format!("{name} · {wait} {what}: {}", case.reason()?))
-        });
-        reasons.collect::<Vec<_>>()
-    };
-    let not_measured = reasons(timed, "could not be measured");
-    if !not_measured.is_empty() {
-        return not_measured;
-    }
-    let mut not_counted = reasons(counted, "could not be counted");
-    let missed = counted.cases.iter().filter(|case| only(case).is_some_and(is_missing));
-    not_counted.extend(missed.map(|case| {
-        let (name, wait) = (&case.identity.transport, case.identity.wait);
-        format!("{name} · {wait} could not be counted: the process that counts ended before it")
-    }));
-    not_counted
-}
-
-/// True if the calls of an end are missing.
-fn is_missing(trial: &Trial) -> bool {
-    let mut ends = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
-    ends.any(|process| process.calls.is_none())
 }
 
 fn payload(text: &str) -> Result<usize, String> {
@@ -132,22 +117,42 @@ fn payload(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The flags of `ipcmark run` for the timed pass, or for the counted one.
-fn words(arguments: &ExplainArguments, flags: &ArgMatches, counts: bool) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![
+/// The flags of `ipcmark run` that all passes share.
+fn what(arguments: &ExplainArguments) -> Vec<OsString> {
+    vec![
         format!("--transports={}", arguments.transport).into(),
         format!("--sizes={}", arguments.size).into(),
-    ];
-    if counts {
-        words.extend([format!("--round-trips={COUNTED}").into(), "--trials=1".into()]);
-        words.extend(given(&shared_flags(&OF_TIMES), flags));
-        return words;
-    }
+    ]
+}
+
+/// The flags of `ipcmark run` for the pass that is timed.
+fn words(arguments: &ExplainArguments, flags: &ArgMatches) -> Vec<OsString> {
+    let mut words = what(arguments);
     if !OF_TIMES[..4].iter().any(|flag| is_given(flags, flag)) {
         words.extend(USUAL.map(OsString::from));
     }
     words.extend(given(&shared_flags(&[]), flags));
     words
+}
+
+/// The pass of one trial in which something is counted.
+fn counting(
+    arguments: &ExplainArguments,
+    flags: &ArgMatches,
+    counting: Counting,
+    transports: &Transports,
+) -> Result<RunRequest, Failure> {
+    let mut words = what(arguments);
+    let length = match counting {
+        // Counting makes each call take tens of microseconds.
+        Counting::Calls => "--round-trips=1000",
+        Counting::Cycles | Counting::Nothing => "--duration=300ms",
+    };
+    words.extend([length.into(), "--trials=1".into()]);
+    words.extend(given(&shared_flags(&OF_TIMES), flags));
+    let mut request = request(&words, transports)?;
+    request.options.counting = counting;
+    Ok(request)
 }
 
 /// The run that these flags request; an error is one of the command line.
@@ -164,7 +169,7 @@ pub(super) const DEFINITION: Definition = Definition {
     name: "explain",
     summary: "Say what a message's time is made of: calls, copies, wake-ups, cache lines, and the rest",
     guide: Guide {
-        about: "Measures a transport as 'ipcmark run' does, then once more while the kernel stops it at every system call and hands the call over to be counted; times of that pass are not used. What was counted is multiplied by what one of it takes here: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
+        about: "Measures a transport as 'ipcmark run' does, then once more while the kernel stops it at every system call and hands the call over to be counted; times of that pass are not used. Where the processor's counters are there, a third pass counts instructions and cycles; where they are not, the reason is said. What was counted is multiplied by what one of it takes here: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
         examples: &[
             ("ipcmark explain pipe", "64 bytes, spinning and sleeping"),
             ("ipcmark explain zeromq-ipc -s 4k -w block", ""),

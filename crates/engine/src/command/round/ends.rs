@@ -15,7 +15,7 @@ use crate::{
         session::{Session, SessionError},
         turns::Turns,
     },
-    wire::{Length, Pass, Request},
+    wire::{Counting, Length, Pass, Request},
 };
 
 /// The length of a turn, if a round trip is much shorter.
@@ -179,9 +179,11 @@ impl<'a> Round<'_, 'a> {
         });
         let warmed_up = self.settle(&open, warmed_up)?;
         Ok(outcome.or_noted(open.row, warmed_up).map(|round_trip_ns| {
-            open.turns = match self.sessions.options.counts_calls {
-                true => Turns::one(length, round_trip_ns),
-                false => Turns::of(length, round_trip_ns, self.turn(slot.pattern), slot.load),
+            open.turns = match self.sessions.options.counting {
+                Counting::Nothing => {
+                    Turns::of(length, round_trip_ns, self.turn(slot.pattern), slot.load)
+                }
+                Counting::Calls | Counting::Cycles => Turns::one(length, round_trip_ns),
             };
             open
         }))

@@ -27,7 +27,8 @@ use super::{
     symptoms::Symptom,
 };
 use crate::wire::{
-    self, Isolation, KeeperReport, Order, Pass, PathOptions, Reply, Request, TurnLimit, WorkerSpec,
+    self, Counting, Isolation, KeeperReport, Order, Pass, PathOptions, Reply, Request, TurnLimit,
+    WorkerSpec,
 };
 use events::Event;
 pub(crate) use state::{Session, SessionError};
@@ -49,8 +50,8 @@ pub(crate) struct SessionSpec<'s> {
     pub placement: &'s Placement,
     /// True if its workers are threads of one process.
     pub one_process: bool,
-    /// True if their system calls are counted.
-    pub counts_calls: bool,
+    /// The counts that their workers take.
+    pub counting: Counting,
     /// The keepers of the followers, if this command does not start them.
     pub followers: Vec<FollowerKeeper>,
 }
@@ -71,7 +72,7 @@ impl<'a> Session<'a> {
             interrupt,
             timeout,
             phase: "starting".into(),
-            counts_calls: spec.counts_calls,
+            counting: spec.counting,
         };
         for keeper in 0..=session.followers.len() {
             let isolation = (keeper == 0).then(|| spec.isolation.clone());
@@ -139,8 +140,8 @@ impl<'a> Session<'a> {
         let workers = workers.iter().map(|(spec, _)| *spec).collect();
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
         let (transport, paths) = (transport.map(Into::into), PathOptions::Requested);
-        let counts_calls = self.counts_calls;
-        let spawn = Order::Spawn { workers, transport, paths, counts_calls };
+        let counting = self.counting;
+        let spawn = Order::Spawn { workers, transport, paths, counting };
         send(self.frames(keeper), &spawn, &fds)?;
         drop(theirs);
         match self.report(keeper)? {

@@ -11,7 +11,7 @@ use ipcmark_transport::Error;
 use super::worker::Worker;
 use crate::{
     command::keeper_process::KeeperProcess,
-    wire::{KeeperReport, Order, PlainText},
+    wire::{Counting, KeeperReport, Order, PlainText},
 };
 
 /// A keeper with its workers, and the keepers of followers elsewhere. Dropping it ends them all.
@@ -24,8 +24,8 @@ pub(crate) struct Session<'a> {
     pub(super) timeout: Duration,
     /// The current phase, for the reason of a failure.
     pub(super) phase: String,
-    /// True if the system calls of its workers are counted.
-    pub(super) counts_calls: bool,
+    /// The counts that its workers take.
+    pub(super) counting: Counting,
 }
 
 impl Session<'_> {
