@@ -25,19 +25,19 @@ pub struct Counted {
     pub with_kernel: bool,
 }
 
-/// Counts instructions and cycles of this process from now on. It must have one thread; threads that it starts are counted
-/// too, processes are not.
+/// Counts instructions and cycles of this process from now on. It must have one thread. Threads that it starts are
+/// counted too; processes are not.
 ///
 /// # Errors
 /// The machine has no such counters, or the system allows nobody to read them.
 pub fn count_from_now() -> Result<(), Error> {
-    // Whoever counts already has counted this too.
+    // Counters that are open already count this too.
     let _ = COUNTERS.set(Mutex::new(hardware()?));
     Ok(())
 }
 
-/// What this process has used since it counts; none where it does not count, or a counter was lent to somebody else in the
-/// meantime: what it missed is not estimated.
+/// The instructions and cycles of this process since it began to count. None if it does not count, or if another user
+/// had a counter for part of the time: the missing part is not estimated.
 pub fn counted() -> Option<Counted> {
     COUNTERS.get()?.lock().unwrap_or_else(PoisonError::into_inner).read()
 }

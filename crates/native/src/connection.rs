@@ -27,7 +27,7 @@ use crate::{descriptors::set_wait, random};
 /// connect.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where the leader listens.
+/// The address at which the leader listens.
 pub trait Address: SockaddrLike + Sized {
     /// As the leader tells it.
     fn text(&self) -> String;
@@ -78,7 +78,7 @@ fn stream(address: &impl Address) -> nix::Result<OwnedFd> {
     socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
 }
 
-/// Whether the other side of a connection is the follower: it alone knows the token.
+/// True if the other side of a connection is the follower: only the follower knows the token.
 pub fn knows(stream: &OwnedFd, token: u64) -> bool {
     let wait_at_most = |limit: Duration| {
         let limit = TimeVal::new(limit.as_secs() as i64, 0);

@@ -1,8 +1,8 @@
 //! `vsock`: a connection of sockets for virtual machines and their hosts, within this machine.
 //!
 //! - Mechanism: `send` and `recv` on one connection to VMADDR_CID_LOCAL, through the kernel's loopback transport.
-//! - Kernel objects: a connection. The leader listens on a free port until the follower is there.
-//! - Copies a message: two, into the kernel's packets of at most 64 KiB and out of them. A thread of the kernel moves
+//! - Kernel objects: a connection. The leader listens on a free port until the follower has connected.
+//! - Copies per message: two, into the kernel's packets of at most 64 KiB and out of them. A thread of the kernel moves
 //!   each packet from one end to the other.
 //! - Spin: the descriptor does not block, an empty or full queue answers EAGAIN. Block: `recv` and `send` sleep.
 //! - Limits: what is on its way counts against the receiver's buffer (256 KiB). It is enlarged to one message, which
@@ -32,7 +32,7 @@ use crate::{
 
 const OBJECT: &str = "the vsock connection";
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 2] = [buffer::BUFFER, BUFFERS];
 
 /// The transport.

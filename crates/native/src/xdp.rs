@@ -5,12 +5,12 @@
 //!   the other end.
 //! - Kernel objects: a network namespace with nothing in it but the pair, two sockets, each with a UMEM and four rings,
 //!   two XDP programs with a map each; a socket pair and a page of counters beside them. None has a name outside.
-//! - Copies a message: four, out of and into the buffers of the ends, and twice in the kernel (copy mode, which is all
-//!   that a pair has).
+//! - Copies per message: four, out of and into the buffers of the ends, and twice in the kernel (a pair has the copy mode
+//!   only).
 //! - Spin: looks at the receive ring. Block: looks, then sleeps in `poll`.
-//! - Limits: a frame carries 3456 bytes. Frames that nobody has room for are dropped by the kernel, so an end never has
-//!   more under way than there is room for: the receiver counts in the page how many it is done with. Every frame has a
-//!   number, and a gap is an error.
+//! - Limits: a frame carries 3456 bytes. The kernel drops frames for which there is no room, so an end never has more
+//!   under way than there is room for: the receiver counts, in the page, the frames that it has released. Every frame has
+//!   a number, and a gap is an error.
 
 mod credit;
 mod netlink;
@@ -36,7 +36,7 @@ use crate::frame::{Framed, Link};
 
 const OBJECT: &str = "the AF_XDP socket";
 
-/// What users can set.
+/// The options.
 static OPTIONS: [OptionSpec; 1] = [BUFFERS];
 
 /// The most frames that go out with one call; the kernel sends no more (TX_BATCH_SIZE).
@@ -45,7 +45,7 @@ const BATCH: usize = 32;
 /// After so many looks in vain an end that polls asks whether the other end lives.
 const LOOKS: u32 = 1 << 14;
 
-/// What lies before a part: addresses, which nobody reads, the kind of frame, and its number.
+/// The bytes before a part: addresses, which nobody reads, the kind of frame, and its number.
 const HEAD: usize = 16;
 
 /// The bytes of a message that a frame carries.

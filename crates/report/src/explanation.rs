@@ -147,7 +147,7 @@ pub fn calls(side: &SideCalls) -> String {
     format!("a message: {}", all.join(", "))
 }
 
-/// What the processors did for an end in words.
+/// The work of the processors for one endpoint, in words.
 pub fn work(side: &SideWork) -> String {
     let (instructions, cycles) = (counted(side.instructions), counted(side.cycles));
     let each = side.instructions_per_cycle();

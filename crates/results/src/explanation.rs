@@ -122,7 +122,7 @@ pub struct Explanation<'a> {
     pub further_sleeps: f64,
     /// The calls of each end; empty if they were not counted.
     pub sides: Vec<SideCalls>,
-    /// What the processors did for each end; nothing where nobody counted it.
+    /// The work of the processors for each endpoint; empty if it was not counted.
     pub work: Vec<SideWork>,
 }
 
@@ -219,7 +219,7 @@ fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: Charges) ->
     }
 }
 
-/// What is known of each process of a trial.
+/// The given fact of each process of a trial that has it.
 fn of_sides<T>(trial: Option<&Trial>, of: impl Fn(&ProcessRecord) -> Option<T>) -> Vec<T> {
     trial.iter().flat_map(|trial| &trial.session.processes).filter_map(of).collect()
 }

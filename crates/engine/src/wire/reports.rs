@@ -174,7 +174,7 @@ pub(crate) struct Costs {
 pub(crate) struct ProcessorCosts {
     pub instructions: u64,
     pub cycles: u64,
-    /// Whether those within the kernel are among them.
+    /// True if those within the kernel are included.
     pub with_kernel: bool,
 }
 

@@ -85,7 +85,7 @@ impl Costs {
         for calls in &other.calls {
             calls.add_to(&mut self.calls);
         }
-        // What was not counted once is never counted again, and what there was before is not all.
+        // A stretch without counts makes the sum unknown for good.
         self.processor = other.processor.map(|other| other.and(self.processor));
     }
 }

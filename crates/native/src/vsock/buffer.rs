@@ -1,5 +1,5 @@
-//! What an end holds that has come in. The kernel counts it otherwise than for other sockets: in bytes, by options of
-//! this family, and against the receiver alone.
+//! The receive buffer of an end. The kernel accounts it differently from other sockets: in bytes, by options of this
+//! family, and against the receiver alone.
 
 use std::{collections::BTreeMap, mem, os::fd::RawFd};
 
@@ -12,7 +12,7 @@ use crate::frame::HEAD;
 const SIZE: libc::c_int = 0;
 const MOST: libc::c_int = 2;
 
-/// What users can set.
+/// The option.
 pub const BUFFER: OptionSpec = OptionSpec::new(
     "buffer",
     "4k..64M",
@@ -32,7 +32,7 @@ pub fn set(socket: RawFd, settings: &Settings) -> Result<(), Error> {
     set().map_err(|errno| Error::os("set the buffer of", "the vsock connection", errno))
 }
 
-/// What the kernel has made of it.
+/// The size that the kernel has granted.
 pub fn configuration(socket: RawFd) -> BTreeMap<String, String> {
     let entry = |bytes| ("buffer".to_owned(), format!("{bytes} bytes"));
     read(socket).ok().map(entry).into_iter().collect()

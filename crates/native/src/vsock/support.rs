@@ -1,4 +1,4 @@
-//! Whether the kernel can connect two processes of this machine, found out by taking an address for that.
+//! The check that the kernel can connect two processes of this machine: it takes an address for that.
 
 use std::os::fd::AsRawFd;
 
@@ -18,8 +18,8 @@ pub fn own_address() -> VsockAddr {
     VsockAddr::new(libc::VMADDR_CID_LOCAL, libc::VMADDR_PORT_ANY)
 }
 
-/// Whether there can be connections to it. The kernel gives an address of this machine only where it has the loopback
-/// transport, and answers at once. Without it a connection would be tried through the hypervisor, in vain and for long.
+/// The availability of the transport. The kernel gives an address of this machine only if it has the loopback
+/// transport, and answers at once. Without it, a connection would go to the hypervisor and fail after seconds.
 pub fn probe() -> Availability {
     match missing(try_address()) {
         None => Availability::Available { version: None },
@@ -39,7 +39,7 @@ fn try_address() -> Result<(), Failure> {
         .map_err(|errno| Failure("bind to VMADDR_CID_LOCAL", errno))
 }
 
-/// What is missing, and what helps.
+/// The missing part and its remedy.
 fn missing(tried: Result<(), Failure>) -> Option<(String, &'static str)> {
     let Failure(call, errno) = tried.err()?;
     Some(match errno {

@@ -1,6 +1,6 @@
-//! How many frames are under way, and whether the other end lives. The receiver counts, in a page that both ends have,
-//! the frames that it is done with; a sender that sleeps until there is room says so there, and is woken through a
-//! socket, whose hang-up also tells that the other end is closed.
+//! Flow control, and the notice that the other end has closed. The receiver counts the frames that it has released in a
+//! page that both ends map. A sender that sleeps for room says so in that page, and the receiver wakes it through a
+//! socket, whose hang-up also shows that the other end is closed.
 
 use std::{
     cell::Cell,
@@ -36,11 +36,11 @@ const LAST_LOOKS: u32 = 1 << 16;
 /// The frames of one direction.
 #[repr(C, align(64))]
 struct Way {
-    /// How many were sent; the sender writes it.
+    /// The number of frames sent; the sender writes it.
     sent: Line<AtomicU32>,
-    /// How many the receiver is done with.
+    /// The number of frames that the receiver has released.
     released: Line<AtomicU32>,
-    /// How many of these a sleeping sender waits for.
+    /// The number of released frames that a sleeping sender waits for.
     wanted: Line<AtomicU64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Credit {
     incoming: NonNull<Way>,
     sent: Cell<u32>,
     received: Cell<u32>,
-    /// What was last seen of what the other end is done with.
+    /// The number of frames that the other end had released at the last look.
     released: Cell<u32>,
     last_looks: Cell<u32>,
     sleeps: bool,
@@ -110,7 +110,7 @@ impl Credit {
         self.received.get() as u16
     }
 
-    /// Whether one more frame may go.
+    /// True if one more frame may be sent.
     #[inline]
     pub fn has_room(&self) -> bool {
         let fits = || self.sent.get().wrapping_sub(self.released.get()) < WINDOW;
@@ -180,7 +180,7 @@ impl Credit {
         Ok(!hung_up(&wanted[1]) || self.expects_frames())
     }
 
-    /// Whether the other end is open, or its last frames are still on their way.
+    /// True if the other end is open, or its last frames have not arrived yet.
     #[cold]
     pub fn is_peer_there(&self) -> Result<bool, Errno> {
         let mut life = [PollFd::new(self.life.as_fd(), PollFlags::empty())];
@@ -188,7 +188,7 @@ impl Credit {
         Ok(!hung_up(&life[0]) || self.expects_frames())
     }
 
-    /// Whether frames of a closed end have yet to come.
+    /// True if frames of a closed end have not arrived yet.
     fn expects_frames(&self) -> bool {
         self.last_looks.set(self.last_looks.get() + 1);
         let sent = self.incoming().sent.0.load(Ordering::Acquire);

@@ -35,7 +35,7 @@ impl Mapping {
         Ok(Self { base, len })
     }
 
-    /// Where `len` bytes from `at` on lie, which must be within.
+    /// The address of the `len` bytes from `at` on, which must lie within.
     #[inline]
     pub fn at(&self, at: usize, len: usize) -> NonNull<u8> {
         assert!(at <= self.len && len <= self.len - at, "{at} and {len} of {}", self.len);
@@ -100,7 +100,7 @@ impl<T: Copy> Ring<T> {
         self.counter(self.producer).store(self.next.get(), Ordering::Release);
     }
 
-    /// Whether the kernel has consumed all that was produced.
+    /// True if the kernel has consumed every entry.
     #[inline]
     pub fn is_consumed(&self) -> bool {
         self.counter(self.consumer).load(Ordering::Acquire) == self.next.get()

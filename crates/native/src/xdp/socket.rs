@@ -26,7 +26,7 @@ const CHUNK: usize = 4096;
 const CHUNKS: u32 = WINDOW + 64;
 const ENTRIES: u32 = 256;
 
-/// What the buffer of the socket must hold: each frame counts with the kernel's own bookkeeping.
+/// The size of the socket's buffer: the kernel adds its own bookkeeping to each frame.
 const SEND_BUFFER: libc::c_int = WINDOW as libc::c_int * 2 * CHUNK as libc::c_int;
 
 /// A socket that is set up, with the pieces to receive in given to the kernel.
@@ -55,7 +55,7 @@ impl Xsk {
         ] {
             set(raw, libc::SOL_XDP, ring, &ENTRIES)?;
         }
-        // Who may not exceed the limit has what the kernel grants, and tries again more often.
+        // Without the right to exceed the limit the kernel grants less, and the end tries again more often.
         let _ = set(raw, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
         let at = offsets(raw)?;
         let fill = Ring::map(raw, libc::XDP_UMEM_PGOFF_FILL_RING as i64, &at.fr, ENTRIES)?;

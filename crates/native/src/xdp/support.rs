@@ -1,4 +1,4 @@
-//! Whether the system lets this process have what the transport needs, found out by making it.
+//! The check that this process may have the objects of the transport: it makes each of them once.
 
 use std::os::fd::AsFd;
 
@@ -11,7 +11,7 @@ const RIGHTS_REMEDY: &str = "run as root, outside of user namespaces: CAP_SYS_AD
                              for a container a seccomp profile that allows bpf and unshare";
 const KERNEL_REMEDY: &str = "a kernel since 5.4 with CONFIG_XDP_SOCKETS and CONFIG_VETH";
 
-/// Whether it can be expected to work.
+/// The availability of the transport.
 pub fn probe() -> Availability {
     match tried() {
         Ok(()) => Availability::Available { version: None },
@@ -24,7 +24,7 @@ pub fn probe() -> Availability {
     }
 }
 
-/// What is refused soonest comes first.
+/// Makes each object; the one that is refused most often comes first.
 fn tried() -> Result<(), Error> {
     let failed = |errno| Error::os("load", "an XDP program", errno);
     let map = program::map().map_err(failed)?;

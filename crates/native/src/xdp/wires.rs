@@ -22,7 +22,7 @@ use super::{
 };
 use crate::descriptors;
 
-/// What errors call it.
+/// The names of the objects in errors.
 const PAIR: &str = "the virtual Ethernet pair";
 const SOCKET: &str = "the AF_XDP socket";
 const PROGRAM: &str = "the XDP program";

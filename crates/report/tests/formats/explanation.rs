@@ -1,4 +1,4 @@
-//! What a message's time is made of, as it is shown.
+//! The explanation of a message's time, as shown.
 
 use ipcmark_report::{Terminal, explanation_json, explanation_page, explanation_table};
 use ipcmark_results::{

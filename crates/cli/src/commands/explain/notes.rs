@@ -1,4 +1,4 @@
-//! What an explanation lacks, and why.
+//! The gaps of an explanation, with the reasons.
 
 use ipcmark_results::{Case, ProcessRecord, RunResult, Trial};
 use ipcmark_transport::Error;
@@ -8,7 +8,7 @@ pub(super) fn only(case: &Case) -> Option<&Trial> {
     case.trials().first()
 }
 
-/// What could not be measured, and what not counted.
+/// The rows that could not be measured or counted, with the reasons.
 pub(super) fn failures(timed: &RunResult, called: &RunResult) -> Vec<String> {
     let not_measured = reasons(timed, "could not be measured");
     if !not_measured.is_empty() {
@@ -38,7 +38,7 @@ fn reasons(result: &RunResult, what: &str) -> Vec<String> {
     cases.filter_map(|case| Some(format!("{} {what}: {}", name(case), case.reason()?))).collect()
 }
 
-/// What is said of cases whose trial misses something.
+/// A note for each case whose trial lacks a count.
 fn missed(result: &RunResult, misses: fn(&Trial) -> bool, what: &str) -> Vec<String> {
     let missed = result.cases.iter().filter(|case| only(case).is_some_and(misses));
     missed.map(|case| format!("{} {what}", name(case))).collect()
