@@ -5,12 +5,12 @@
 //!   the other end.
 //! - Kernel objects: a network namespace with nothing in it but the pair, two sockets, each with a UMEM and four rings,
 //!   two XDP programs with a map each; a socket pair and a page of counters beside them. None has a name outside.
-//! - Copies per message: four, out of and into the buffers of the ends, and twice in the kernel (a pair has the copy mode
-//!   only).
+//! - Copies per message: four, out of and into the buffers of the ends, and twice in the kernel (a pair has only the
+//!   copy mode).
 //! - Spin: looks at the receive ring. Block: looks, then sleeps in `poll`.
-//! - Limits: a frame carries 3456 bytes. The kernel drops frames for which there is no room, so an end never has more
-//!   under way than there is room for: the receiver counts, in the page, the frames that it has released. Every frame has
-//!   a number, and a gap is an error.
+//! - Limits: a frame carries 3456 bytes. The kernel drops frames for which there is no room, so an end never has
+//!   more under way than there is room for: the receiver counts, in the page, the frames that it has released. Every
+//!   frame has a number, and a gap is an error.
 
 mod credit;
 mod netlink;
