@@ -1,6 +1,6 @@
 //! Messages without answers, or with one-way times: `one-way` and `throughput`.
 
-use ipcmark_results::{Case, Load, Losses, Measurement, Role, Status, Trial};
+use ipcmark_results::{Case, Load, Losses, Measurement, Role, Status, Trial, Wait};
 
 use crate::support::{
     assert_valid, only, run,
@@ -9,6 +9,7 @@ use crate::support::{
 
 ipcmark_harness::tests![
     a_message_one_way_has_its_time_and_its_parts,
+    a_sleeping_receiver_s_wake_ups_are_noted_or_the_reason_is,
     one_way_at_a_rate_nobody_answers,
     one_way_pauses_after_each_answer,
     a_stream_is_counted_by_whoever_receives_it,
@@ -65,6 +66,25 @@ fn a_message_one_way_has_its_time_and_its_parts() {
     let is_compared =
         |case: &Case| only(case).one_way.as_ref().is_some_and(|parts| parts.clock_offset.is_some());
     assert!(cases.iter().any(is_compared), "both ends are here");
+}
+
+/// Where the system allows it they are all there, else none and the reason.
+fn a_sleeping_receiver_s_wake_ups_are_noted_or_the_reason_is() {
+    for case in &measured("run -p one-way -t pipe,uds-stream -w spin,block -s 64 -n 400") {
+        let (trial, wait) = (only(case), case.identity.wait);
+        let parts = trial.one_way.as_ref().expect("it was one way");
+        match (&parts.wake_up_ns, &parts.wake_up_unknown) {
+            (None, None) => assert_eq!(wait, Wait::Spin, "{case:?}"),
+            (None, Some(reason)) => assert!(wait == Wait::Block && !reason.is_empty(), "{reason}"),
+            (Some(times), None) => {
+                // A receiver that has not slept yet when its message comes is not woken. On a busy machine that is frequent.
+                let (_, received) = traffic(trial, Role::Follower(0));
+                assert!(wait == Wait::Block && times.count > 0, "{times:?}");
+                assert!(times.count <= 2 * received, "{} of {received}", times.count);
+            }
+            both => panic!("both cannot be: {both:?}"),
+        }
+    }
 }
 
 fn one_way_at_a_rate_nobody_answers() {

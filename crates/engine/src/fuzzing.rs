@@ -89,6 +89,7 @@ pub fn replies(bytes: &[u8]) {
         opened: Vec::new(),
         measured: Vec::new(),
         seen: Vec::new(),
+        wake_ups: None,
         others: Vec::new(),
     };
     for reply in received::<Reply>(bytes) {

@@ -32,3 +32,5 @@ mod processor_name;
 pub mod remarks;
 pub mod removal;
 pub mod topology;
+pub mod tracepoint;
+pub mod wakeups;

@@ -37,34 +37,62 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     found.into_iter().chain(machine(result)).collect()
 }
 
-/// The time that a sleeping receiver adds to a message one way, at each payload. No measurement isolates the wake-up,
-/// but if both waits were measured, their difference estimates it.
+/// The time that a sleeping receiver adds to a message one way, at each payload: its wake-ups if the kernel recorded them,
+/// else an estimate if both waits were measured.
 fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     let groups = groups(result);
-    let is_awake = |group: &&Group| {
+    let sleeps = |group: &&Group| {
         let Key { pattern, wait, load, .. } = group.key;
-        pattern == Pattern::OneWay && wait == Wait::Spin && load == Load::Closed
+        pattern == Pattern::OneWay && wait != Wait::Spin && load == Load::Closed
     };
-    let found = groups.iter().filter(is_awake).filter_map(|awake| {
-        let key = Key { wait: Wait::Block, ..awake.key };
-        let asleep = groups.iter().find(|group| group.key == key)?;
-        let mut added: Vec<f64> =
-            awake.rows.iter().filter_map(|row| added_by_sleep(row, asleep)).collect();
-        added.sort_by(f64::total_cmp);
-        let (least, greatest) = (added.first()?, added.last()?);
-        Some(Finding {
-            question: titles.short(&key),
-            answer: format!(
-                "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} \
-                 in {} rows",
-                duration(added[added.len() / 2]),
-                duration(*least),
-                duration(*greatest),
-                added.len()
-            ),
-        })
+    let found = groups.iter().filter(sleeps).filter_map(|asleep| {
+        let answer = noted(asleep).or_else(|| estimated(asleep, &groups))?;
+        Some(Finding { question: titles.short(&asleep.key), answer })
     });
     found.collect()
+}
+
+/// The wake-ups that the kernel recorded, and the rest of the way.
+fn noted(asleep: &Group) -> Option<String> {
+    let known: Vec<(&Row, [f64; 2])> =
+        asleep.rows.iter().filter_map(|row| Some((row, row.wake_up_ns()?))).collect();
+    let half = range(known.iter().map(|(_, [p50, _])| *p50))?;
+    let most = range(known.iter().map(|(_, [_, p99])| *p99))?;
+    let left = |(row, [p50, _]): &(&Row, [f64; 2])| Some(row.percentile(0.5)?.value - p50);
+    let left = range(known.iter().filter_map(left).filter(|ns| *ns > 0.0));
+    let left = left.map_or_else(String::new, |left| {
+        format!("; it leaves {left} of the way for the send call until then and for reading")
+    });
+    let rows = if known.len() == 1 { "row" } else { "rows" };
+    Some(format!(
+        "a wake-up took {half} (p50), {most} (p99), by the kernel's tracepoints in {} {rows}{left}",
+        known.len()
+    ))
+}
+
+/// The shortest and the longest of the times.
+fn range(times: impl Iterator<Item = f64>) -> Option<String> {
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(f64::total_cmp);
+    let (least, greatest) = (duration(*times.first()?), duration(*times.last()?));
+    Some(if least == greatest { least } else { format!("{least} to {greatest}") })
+}
+
+/// An estimate of the wake-up: the difference between both waits.
+fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
+    let key = Key { wait: Wait::Spin, ..asleep.key };
+    let awake = groups.iter().find(|group| group.key == key && asleep.key.wait == Wait::Block)?;
+    let mut added: Vec<f64> =
+        awake.rows.iter().filter_map(|row| added_by_sleep(row, asleep)).collect();
+    added.sort_by(f64::total_cmp);
+    let (least, greatest) = (added.first()?, added.last()?);
+    Some(format!(
+        "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} in {} rows",
+        duration(added[added.len() / 2]),
+        duration(*least),
+        duration(*greatest),
+        added.len()
+    ))
 }
 
 /// The increase of the same transport's median if its receiver sleeps.

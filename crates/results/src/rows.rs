@@ -18,6 +18,9 @@ use crate::{
     stats::{self, Interval},
 };
 
+/// The number of samples that carry a 99th percentile.
+const FEWEST_WAKE_UPS: u64 = 368;
+
 /// Rows that may be compared with one another, the fastest first unless their payloads differ.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
@@ -332,6 +335,18 @@ impl<'a> Row<'a> {
     pub fn queue_depth(&self) -> Option<f64> {
         let depths = self.trials.iter().filter_map(|trial| trial.stream.as_ref()?.depth);
         median(&depths.map(|depth| depth.p50 as f64).collect::<Vec<_>>())
+    }
+
+    /// The median and the 99th percentile of the receiver's wake-ups: medians over the trials in which enough of them are
+    /// known.
+    pub fn wake_up_ns(&self) -> Option<[f64; 2]> {
+        let known =
+            self.trials.iter().filter_map(|trial| trial.one_way.as_ref()?.wake_up_ns.as_ref());
+        let known: Vec<&Times> = known.filter(|times| times.count >= FEWEST_WAKE_UPS).collect();
+        let of = |figure: fn(&Times) -> u64| {
+            median(&known.iter().map(|times| figure(times) as f64).collect::<Vec<_>>())
+        };
+        Some([of(|times| times.p50)?, of(|times| times.p99)?])
     }
 
     /// The time of the call to publish, including writing the message: median over the trials of the medians; none if

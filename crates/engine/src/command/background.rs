@@ -89,7 +89,13 @@ impl<'a> Background<'a> {
             pair.session.ask("closing", &Request::Close, Duration::ZERO)?;
             if let Some((opening, opened)) = pair.open.take() {
                 sessions.close(&opening);
-                reports.push(RowReports { opened, measured, seen, others: Vec::new() });
+                reports.push(RowReports {
+                    opened,
+                    measured,
+                    seen,
+                    wake_ups: None,
+                    others: Vec::new(),
+                });
             }
             Ok(())
         })?;

@@ -72,6 +72,11 @@ impl KeeperProcess {
         Ok(Self { child, frames, stderr: StderrTail::new(tail), mark })
     }
 
+    /// The process id.
+    pub(crate) fn id(&self) -> i32 {
+        self.child.id() as i32
+    }
+
     /// Its exit status and standard error tail, once its frames have ended. The kernel closes a dying process's
     /// descriptors before it has an exit status, so this waits for the status.
     pub(crate) fn exit(&mut self, patience: Duration) -> (String, Option<String>) {

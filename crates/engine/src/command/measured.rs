@@ -11,7 +11,7 @@ use ipcmark_results::{
 };
 use ipcmark_transport::{Carrier, Pattern, Role, Span};
 
-use super::{carrier::Evidence, pairs, row_reports::RowReports};
+use super::{carrier::Evidence, pairs, receiver::KnownWakeUps, row_reports::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, CallCosts, Costs, FollowerReport, HelperCosts, Holdings,
     LeaderReport, Mapping, OfferedReport, Opened, ProbeBin, ProcessorCosts, Reply, StreamReport,
@@ -36,6 +36,8 @@ pub(crate) struct Reports {
     has_network_sockets: bool,
     /// All samples.
     samples: Histogram<u64>,
+    /// The wake-ups of the receiver, if messages go one way to one that sleeps.
+    wake_ups: Option<KnownWakeUps>,
     /// The background pairs, which ran beside this one.
     others: Vec<Reports>,
 }
@@ -100,6 +102,7 @@ impl Reports {
             holdings,
             has_network_sockets,
             samples,
+            wake_ups: replies.wake_ups,
             others,
         })
     }
@@ -201,7 +204,13 @@ impl Reports {
         let Some(report) = &self.leader.one_way else { return Ok(None) };
         let clock_offset =
             report.clock_offset_ns.map(|[least_ns, most_ns]| ClockOffset { least_ns, most_ns });
-        Ok(Some(OneWayParts { send_ns: Times::parse(report.send.clone())?, clock_offset }))
+        let (wake_up_ns, wake_up_unknown) = match &self.wake_ups {
+            None => (None, None),
+            Some(Ok(wake_ups)) => (Some(Times::of(wake_ups)), None),
+            Some(Err(reason)) => (None, Some(reason.clone())),
+        };
+        let send_ns = Times::parse(report.send.clone())?;
+        Ok(Some(OneWayParts { send_ns, wake_up_ns, wake_up_unknown, clock_offset }))
     }
 
     /// The offered and sent messages of an open loop.

@@ -12,6 +12,7 @@ mod options;
 mod pace;
 mod pairs;
 mod plan;
+mod receiver;
 mod record;
 mod request;
 mod round;

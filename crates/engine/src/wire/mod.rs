@@ -12,7 +12,7 @@ mod trace;
 
 pub(crate) use blocks::*;
 pub(crate) use channel::{Channel, MAX_FRAME, MAX_REPORT, pair};
-pub(crate) use orders::COMMAND_FD;
+pub(crate) use orders::{COMMAND_FD, FOLLOWER_THREAD};
 pub use orders::{Counting, Isolation, KeeperReport, Order, PathOptions, WorkerSpec};
 pub(crate) use reports::*;
 pub use requests::Length;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::CStr,
     net::IpAddr,
     path::{Path, PathBuf},
 };
@@ -13,6 +14,9 @@ use super::text::PlainText;
 
 /// The descriptor of the keeper's socket to the command.
 pub(crate) const COMMAND_FD: i32 = 3;
+
+/// The name of the thread in which a follower measures.
+pub(crate) const FOLLOWER_THREAD: &CStr = c"ipcmark-follow";
 
 /// An order of the command to a keeper.
 #[derive(Debug, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ use ipcmark_machine::{
 use super::{Service, WorkerContext};
 use crate::{
     registry::Registry,
-    wire::{COMMAND_FD, Channel, Counting, MAX_FRAME, MAX_REPORT, WorkerSpec},
+    wire::{COMMAND_FD, Channel, Counting, FOLLOWER_THREAD, MAX_FRAME, MAX_REPORT, WorkerSpec},
 };
 
 /// The exit status of a process that panicked.
@@ -92,7 +92,7 @@ impl Worker {
         shares_process: bool,
     ) -> Result<(), Error> {
         let role = self.spec.role;
-        let name = if role.is_leader() { c"ipcmark-leader" } else { c"ipcmark-follow" };
+        let name = if role.is_leader() { c"ipcmark-leader" } else { FOLLOWER_THREAD };
         prctl::set_name(name).map_err(|e| Error::os("name", "a worker", e))?;
         let pin = self.spec.cpu.map(Pin::to).transpose()?;
         let mut context = WorkerContext {

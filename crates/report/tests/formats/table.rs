@@ -236,6 +236,28 @@ fn what_a_sleeping_receiver_adds_is_an_estimate() {
     );
 }
 
+#[test]
+fn wake_ups_that_the_kernel_noted_stand_in_the_place_of_the_estimate() {
+    let of = |name, wait, ns, wake_up: Option<u64>| {
+        let mut one = case(name, 64, wait, ns);
+        one.identity.pattern = Pattern::OneWay;
+        one.outcome = measured_as(Pattern::OneWay, vec![trial(wait, ns)]);
+        let parts = first(&mut one).one_way.as_mut().unwrap();
+        parts.wake_up_ns = wake_up.map(|ns| times(ns, 2 * ns, 3 * ns, 4 * ns));
+        one
+    };
+    let spins = of("pipe", Wait::Spin, 1_000, None);
+    let pipe = of("pipe", Wait::Block, 15_000, Some(9_000));
+    let text = table(&run(vec![spins.clone(), pipe.clone()]), 400);
+    let found = "a wake-up took 9.00 µs (p50), 18.0 µs (p99), by the kernel's tracepoints in 1 row; it leaves 6.00 µs";
+    assert!(text.contains(found) && !text.contains("estimate"), "{text}");
+    let fifo = of("fifo", Wait::Block, 17_000, Some(12_000));
+    let text = table(&run(vec![spins, pipe, fifo]), 400);
+    let found =
+        "a wake-up took 9.00 µs to 12.0 µs (p50), 18.0 µs to 24.0 µs (p99), by the kernel's";
+    assert!(text.contains(found), "{text}");
+}
+
 /// Two rows that differ by less than their trials do, and one that is far slower.
 fn tie() -> RunResult {
     let of = |name, mean: f64| {

@@ -11,6 +11,13 @@ pub struct OneWayParts {
     /// From the sender's stamp until its call to publish has returned: writing the message and the send call. A
     /// receiver that is awake can have the message before that.
     pub send_ns: Times,
+    /// The wake-ups of the sleeping receiver in the turns, by the kernel's tracepoints: from the moment at which the kernel
+    /// made it ready, which lies within the send call, until it ran. Absent if the receiver spins, or if they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_up_ns: Option<Times>,
+    /// The reason if the wake-ups of a sleeping receiver are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_up_unknown: Option<String>,
     /// The offset of the receiver's clock from the sender's, positive if it is ahead. Absent if they could not be
     /// compared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,6 +42,7 @@ impl ClockOffset {
 
 impl OneWayParts {
     pub(super) fn check(&self) -> Result<(), String> {
-        self.send_ns.check("one_way.send_ns")
+        self.send_ns.check("one_way.send_ns")?;
+        self.wake_up_ns.as_ref().map_or(Ok(()), |times| times.check("one_way.wake_up_ns"))
     }
 }

@@ -10,6 +10,7 @@ use super::{Member, OpenRow, Round, SlotOutcome, reason};
 use crate::{
     command::{
         background::Background,
+        receiver::Receiver,
         request::Slot,
         row_reports::RowReports,
         session::{Session, SessionError},
@@ -126,7 +127,8 @@ impl<'a> Round<'_, 'a> {
             planned.is_some_and(|planned| self.sessions.sends_to_each(planned, slot.pattern));
         let opening = self.sessions.opening(self.wait, options, slot, n_sends)?;
         self.session(at)?.request("opening", &Request::Open(opening.clone()));
-        Ok(OpenRow { row, member: at, opening, opened: Vec::new(), turns: Turns::default() })
+        let (turns, receiver) = (Turns::default(), Receiver::default());
+        Ok(OpenRow { row, member: at, opening, opened: Vec::new(), turns, receiver })
     }
 
     fn start(&mut self, at: usize) -> Result<(), SessionError> {
@@ -178,6 +180,10 @@ impl<'a> Round<'_, 'a> {
             self.beside_others(open.member, WARM_UP, FIRST_BLOCKS, |session| session.begin(&pass))
         });
         let warmed_up = self.settle(&open, warmed_up)?;
+        if warmed_up.is_ok() {
+            let (wait, placement) = (self.wait, &self.placements[0]);
+            open.receiver = Receiver::of(self.session(open.member)?, slot.pattern, wait, placement);
+        }
         Ok(outcome.or_noted(open.row, warmed_up).map(|round_trip_ns| {
             open.turns = match self.sessions.options.counting {
                 Counting::Nothing => {
@@ -251,7 +257,7 @@ impl<'a> Round<'_, 'a> {
         let look = "looking at what carried the messages";
         let seen = session.ask(look, &Request::Look, Duration::ZERO)?;
         session.request("closing", &Request::Close);
-        Ok(RowReports { opened: Vec::new(), measured, seen, others: Vec::new() })
+        Ok(RowReports { opened: Vec::new(), measured, seen, wake_ups: None, others: Vec::new() })
     }
 
     /// Waits until a row has closed; its reports and those of the background pairs go into the outcome.
@@ -266,7 +272,8 @@ impl<'a> Round<'_, 'a> {
         let others = self.settle(&open, others)?;
         let Some(others) = outcome.or_noted(open.row, others) else { return Ok(()) };
         self.sessions.close(&open.opening);
-        let reports = RowReports { opened: open.opened, others, ..reports };
+        let wake_ups = open.receiver.wake_ups();
+        let reports = RowReports { opened: open.opened, wake_ups, others, ..reports };
         match open.row {
             Some(row) => outcome.rows.push((row, Ok(reports))),
             None => outcome.reference = Some(reports),

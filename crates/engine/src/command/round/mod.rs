@@ -16,6 +16,7 @@ use super::{
     background::Background,
     pace::Spent,
     plan::Plan,
+    receiver::Receiver,
     request::Slot,
     row_reports::RowReports,
     schedule::Schedule,
@@ -91,6 +92,7 @@ struct OpenRow {
     opening: Opening,
     opened: Vec<Reply>,
     turns: Turns,
+    receiver: Receiver,
 }
 
 impl<'r, 'a> Round<'r, 'a> {
@@ -171,9 +173,11 @@ impl<'r, 'a> Round<'r, 'a> {
             for member in order {
                 let Some(at) = open.iter().position(|row| row.member == member) else { continue };
                 let Some((limit, expected)) = open[at].turns.next(time, times) else { continue };
+                open[at].receiver.start();
                 let turned = self.beside_others(member, limit.number, expected, |session| {
                     session.turn(limit, expected)
                 });
+                open[at].receiver.stop();
                 match self.settle(&open[at], turned)? {
                     Ok(round_trip_ns) => open[at].turns.round_trip_ns = round_trip_ns,
                     Err(reason) => {

@@ -29,6 +29,11 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// The process from which the followers descend; none where another command starts them.
+    pub(crate) fn keeper_of_followers(&self) -> Option<i32> {
+        self.followers.is_empty().then(|| self.keeper.id())
+    }
+
     /// The connection to a keeper: our own is the first, then those of the followers.
     pub(super) fn frames(&self, keeper: usize) -> &FrameSocket {
         match keeper.checked_sub(1) {

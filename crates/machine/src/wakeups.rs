@@ -1,0 +1,261 @@
+//! The wake-ups of a thread: from the moment at which the kernel makes it ready until it runs.
+//!
+//! The kernel writes down both (perf_event_open(2)): on every processor the tracepoint `sched:sched_waking`, where the kernel
+//! itself drops what is of other threads, and of the thread when a processor turns to it or away from it. A record holds
+//! nothing but a time. Whoever watches sleeps meanwhile and reads afterwards.
+//!
+//! Linux has an event for both that belongs to the thread alone. It tells what the thread wakes, and on Linux 6.18 nothing of
+//! what wakes it.
+
+mod moments;
+
+use std::{
+    ffi::{CStr, CString},
+    fs, io,
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::fs::MetadataExt,
+    },
+};
+
+use ipcmark_transport::Error;
+use nix::unistd::Pid;
+use perf_event::{
+    Builder, Clock, SampleFlag, Sampler,
+    events::{Software, Tracepoint},
+};
+
+use crate::{
+    files::Files,
+    process::{Stat, all},
+    topology, tracepoint,
+};
+use moments::{Moment, Record, durations};
+
+/// Room for the records of one event. With the page before it, it is as much as the kernel lets an ordinary user lock.
+const RING_BYTES: usize = 512 << 10;
+
+/// Less room than this left means that records may be missing.
+const SPARE_BYTES: usize = 4 << 10;
+
+/// The most processors that are all watched. Of a larger machine only those that its caller names.
+const MOST_PROCESSORS: usize = 8;
+
+/// The inode of the first PID namespace, in which the kernel itself numbers threads (`PROC_PID_INIT_INO`).
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Watches one thread.
+pub struct WakeUps {
+    /// Who wakes it, on each processor; then when it runs.
+    rings: Vec<Sampler>,
+}
+
+impl WakeUps {
+    /// Watches a thread, at first not at all. A waker on a processor that is not watched is not seen: on a machine of more
+    /// than eight these are the ones `named`.
+    ///
+    /// # Errors
+    /// The system allows no tracing of it, or the thread is gone.
+    pub fn of(thread: i32, named: &[u32]) -> Result<Self, Error> {
+        check_namespace()?;
+        let tracepoint = Tracepoint::with_id(tracepoint::id("sched/sched_waking")?);
+        let wakers = processors(named)?.into_iter();
+        let wakers = wakers.map(|processor| wakers_on(processor, tracepoint, thread));
+        let rings = wakers.chain([switches(thread)]);
+        let rings = rings.collect::<io::Result<_>>().map_err(|error| refused(&error))?;
+        Ok(Self { rings })
+    }
+
+    /// Watches from now on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn start(&mut self) -> Result<(), Error> {
+        self.rings.iter_mut().try_for_each(|ring| ring.enable()).map_err(|error| refused(&error))
+    }
+
+    /// Watches no longer; what each wake-up since [`Self::start`] took, in nanoseconds.
+    ///
+    /// # Errors
+    /// The kernel refuses, or records were lost: then wake-ups are missing.
+    pub fn stop(&mut self) -> Result<Vec<u64>, Error> {
+        self.rings
+            .iter_mut()
+            .try_for_each(|ring| ring.disable())
+            .map_err(|error| refused(&error))?;
+        let mut moments = Vec::new();
+        let mut is_whole = true;
+        for ring in &mut self.rings {
+            is_whole &= read(ring, &mut moments);
+        }
+        match is_whole {
+            true => Ok(durations(moments)),
+            false => Err(Error::new("trace", "wake-ups", "the kernel had no room for all records")
+                .remedy("measure for a shorter time, or at a lower rate")),
+        }
+    }
+}
+
+/// The processors on which wakers are seen.
+fn processors(named: &[u32]) -> Result<Vec<u32>, Error> {
+    let online = Files::of_system().text("sys/devices/system/cpu/online").unwrap_or_default();
+    let online: Vec<u32> = topology::numbers(&online).into_iter().collect();
+    match (online.len(), named) {
+        (1..=MOST_PROCESSORS, _) => Ok(online),
+        (_, []) => Err(Error::new("trace", "wake-ups", "there are too many processors to watch")
+            .remedy("pin the ends, as ipcmark does without --no-pin")),
+        _ => Ok(named.to_vec()),
+    }
+}
+
+/// The tracepoint knows threads by the kernel's own numbers, which another PID namespace does not see.
+fn check_namespace() -> Result<(), Error> {
+    let own = fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino());
+    match own {
+        FIRST_NAMESPACE => Ok(()),
+        _ => Err(Error::new("trace", "wake-ups", "this process is in a PID namespace of its own")
+            .remedy("run on the host, or in a container with --pid host")),
+    }
+}
+
+/// Who wakes the thread from this processor.
+fn wakers_on(processor: u32, tracepoint: Tracepoint, thread: i32) -> io::Result<Sampler> {
+    let mut builder = Builder::new(tracepoint);
+    builder.any_pid().one_cpu(processor as usize).include_kernel().sample_period(1);
+    let counter = timed(&mut builder).build()?;
+    keep_only(counter.as_raw_fd(), &CString::new(format!("pid == {thread}"))?)?;
+    counter.sampled(RING_BYTES)
+}
+
+/// When the thread begins to run, and when it stops.
+fn switches(thread: i32) -> io::Result<Sampler> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder.observe_pid(thread).any_cpu().context_switch(true).sample_id_all(true);
+    timed(&mut builder).build()?.sampled(RING_BYTES)
+}
+
+/// Records of the time, which wake nobody.
+fn timed<'b, 'a>(builder: &'b mut Builder<'a>) -> &'b mut Builder<'a> {
+    builder.sample(SampleFlag::TIME).clockid(Clock::MONOTONIC).wakeup_watermark(RING_BYTES)
+}
+
+/// Has the kernel drop what this does not hold for.
+fn keep_only(event: RawFd, filter: &CStr) -> io::Result<()> {
+    const SET_FILTER: libc::Ioctl = libc::_IOW::<*const libc::c_char>(b'$' as u32, 6);
+    // SAFETY: the kernel reads a text that ends with 0.
+    let done = unsafe { libc::ioctl(event, SET_FILTER, filter.as_ptr()) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Takes the records of an event; false where some are missing.
+fn read(ring: &mut Sampler, moments: &mut Vec<(u64, Moment)>) -> bool {
+    let (mut bytes, mut is_whole) = (0, true);
+    while let Some(record) = ring.next_record() {
+        bytes += record.len() + HEADER_BYTES;
+        match Record::parse(record.ty(), record.misc(), &record.to_contiguous()) {
+            Record::Moment(at_ns, moment) => moments.push((at_ns, moment)),
+            Record::Loss => is_whole = false,
+            Record::Other => {}
+        }
+    }
+    // The kernel reports a loss with the next record that has room, which never comes.
+    is_whole && bytes <= RING_BYTES - SPARE_BYTES
+}
+
+/// What stands before each record.
+const HEADER_BYTES: usize = 8;
+
+fn refused(error: &io::Error) -> Error {
+    Error::new("trace", "wake-ups", error.to_string())
+        .remedy("run as root, or with CAP_PERFMON, where seccomp allows perf_event_open")
+}
+
+/// The oldest thread of this name among a process and its descendants: threads that it starts have its name too.
+pub fn oldest_thread(root: i32, name: &str) -> Option<i32> {
+    let is_theirs = |tid: &Pid| Stat::of(*tid).is_some_and(|stat| stat.name == name);
+    let threads = descendants(Pid::from_raw(root)).into_iter().flat_map(threads).filter(is_theirs);
+    let age = |tid: &Pid| (Stat::of(*tid).map_or(u64::MAX, |stat| stat.start), *tid);
+    threads.min_by_key(age).map(Pid::as_raw)
+}
+
+/// A process and its descendants.
+fn descendants(root: Pid) -> Vec<Pid> {
+    let parents: Vec<(Pid, Pid)> =
+        all().filter_map(|process| Some((process, Stat::of(process)?.parent))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        next += 1;
+    }
+    found
+}
+
+fn threads(process: Pid) -> Vec<Pid> {
+    let names = Files::of_system().names(&format!("proc/{process}/task"));
+    names.iter().filter_map(|name| name.parse().ok().map(Pid::from_raw)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write, pipe},
+        sync::mpsc,
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    /// How often the thread is woken.
+    const TIMES: usize = 20;
+
+    #[test]
+    fn a_thread_that_is_woken_is_seen_to_be() {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let (send, tid) = mpsc::channel();
+        let sleeper = thread::Builder::new().name("wakeups-sleeper".into()).spawn(move || {
+            send.send(nix::unistd::gettid().as_raw()).unwrap();
+            let mut byte = [0];
+            while reader.read(&mut byte).unwrap() == 1 {}
+        });
+        let sleeper = sleeper.unwrap();
+        let tid = tid.recv().unwrap();
+        assert_eq!(oldest_thread(Pid::this().as_raw(), "wakeups-sleeper"), Some(tid));
+        match watched(tid, || wake(tid, &mut writer)) {
+            // It may run a moment longer before it sleeps, and then is not woken.
+            Ok(times) => {
+                assert!(times.len() >= TIMES / 2 && times.len() <= 10 * TIMES, "{times:?}");
+                assert!(times.iter().all(|ns| *ns > 0), "{times:?}");
+            }
+            Err(error) => eprintln!("not run: {error}"),
+        }
+        drop(writer);
+        sleeper.join().unwrap();
+    }
+
+    fn watched(tid: i32, does: impl FnOnce()) -> Result<Vec<u64>, Error> {
+        let mut wake_ups = WakeUps::of(tid, &[])?;
+        wake_ups.start()?;
+        does();
+        wake_ups.stop()
+    }
+
+    fn wake(tid: i32, writer: &mut impl Write) {
+        for _ in 0..TIMES {
+            while Stat::of(Pid::from_raw(tid)).is_none_or(|stat| stat.state != 'S') {
+                thread::sleep(Duration::from_millis(1));
+            }
+            writer.write_all(&[1]).unwrap();
+        }
+        while Stat::of(Pid::from_raw(tid)).is_none_or(|stat| stat.state != 'S') {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn who_is_not_there_is_not_watched() {
+        assert!(WakeUps::of(i32::MAX, &[0]).is_err());
+        assert_eq!(oldest_thread(Pid::this().as_raw(), "nobody-has-this"), None);
+    }
+}
