@@ -1,11 +1,11 @@
 //! The wake-ups of a thread: from the moment at which the kernel makes it ready until it runs.
 //!
-//! The kernel writes down both (perf_event_open(2)): on every processor the tracepoint `sched:sched_waking`, where the kernel
-//! itself drops what is of other threads, and of the thread when a processor turns to it or away from it. A record holds
-//! nothing but a time. Whoever watches sleeps meanwhile and reads afterwards.
+//! The kernel records both (perf_event_open(2)): the tracepoint `sched:sched_waking` on every processor, filtered in the
+//! kernel to this thread, and the context switches of the thread. A record holds only a time. The watching process sleeps
+//! meanwhile and reads the records afterwards.
 //!
-//! Linux has an event for both that belongs to the thread alone. It tells what the thread wakes, and on Linux 6.18 nothing of
-//! what wakes it.
+//! Events that belong to the thread alone do not suffice: on Linux 6.18 they show which threads it wakes, but not which
+//! thread wakes it.
 
 mod moments;
 

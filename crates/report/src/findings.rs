@@ -37,8 +37,8 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     found.into_iter().chain(machine(result)).collect()
 }
 
-/// The time that a sleeping receiver adds to a message one way, at each payload: its wake-ups if the kernel recorded them,
-/// else an estimate if both waits were measured.
+/// The time that a sleeping receiver adds to a message one way, at each payload: its wake-ups if the kernel recorded
+/// them, else an estimate if both waits were measured.
 fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     let groups = groups(result);
     let sleeps = |group: &&Group| {
