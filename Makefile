@@ -62,9 +62,6 @@ bench: build
 	    echo 'to look at in a browser:    $(REPORT)'; exit $$status
 
 # Runs all of them, even after a failure.
-# Twice as many compilers as processors: on a busy machine a build gets processor time by the number of its processes.
-test: export JOBS = $(shell expr 2 \* $$(nproc))
-test: export CARGO_BUILD_JOBS = $(JOBS)
 test:
 	@$(MAKE) --no-print-directory --keep-going lint unit loom miri python MODULE_PROFILE=quick \
 	    PYTHON_BUILD='test --workspace --no-run'

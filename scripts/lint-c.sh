@@ -36,7 +36,7 @@ sh scripts/modules.sh "$1" "$build_dir" --generated
 sources=$(sed -n "s|^ *\"file\": \"\($PWD/${folder:-modules}/.*\)\"\$|\1|p" "$build_dir/compile_commands.json" | sort -u)
 log=$build_dir/clang-tidy.log
 echo "lint: clang-tidy of $(echo "$sources" | wc -l) files"
-if ! echo "$sources" | xargs -P "${JOBS:-$(nproc)}" -n 1 "$tidy" -p "$build_dir" --quiet >"$log" 2>&1; then
+if ! echo "$sources" | xargs -P "$(nproc)" -n 1 "$tidy" -p "$build_dir" --quiet >"$log" 2>&1; then
     grep -v ' warnings\? generated' "$log" >&2
     exit 1
 fi

@@ -53,4 +53,4 @@ fi
 # With an outer make's flags, this one would print every directory that it enters.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 # shellcheck disable=SC2086
-cmake --build "$build_dir" --parallel "${JOBS:-$(nproc)}" ${target:+--target $target}
+cmake --build "$build_dir" --parallel "$(nproc)" ${target:+--target $target}
