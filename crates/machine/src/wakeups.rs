@@ -25,11 +25,7 @@ use perf_event::{
     events::{Software, Tracepoint},
 };
 
-use crate::{
-    files::Files,
-    process::{Stat, all},
-    topology, tracepoint,
-};
+use crate::{conditions::tree_of, files::Files, process::Stat, topology, tracepoint};
 use moments::{Moment, Record, durations};
 
 /// Room for the records of one event. With the page before it, it is as much as the kernel lets an ordinary user lock.
@@ -173,25 +169,12 @@ fn refused(error: &io::Error) -> Error {
 /// The oldest thread of this name among a process and its descendants: threads that it starts have its name too.
 pub fn oldest_thread(root: i32, name: &str) -> Option<i32> {
     let is_theirs = |tid: &Pid| Stat::of(*tid).is_some_and(|stat| stat.name == name);
-    let threads = descendants(Pid::from_raw(root)).into_iter().flat_map(threads).filter(is_theirs);
+    let threads = tree_of(root).into_iter().flat_map(threads).filter(is_theirs);
     let age = |tid: &Pid| (Stat::of(*tid).map_or(u64::MAX, |stat| stat.start), *tid);
     threads.min_by_key(age).map(Pid::as_raw)
 }
 
-/// A process and its descendants.
-fn descendants(root: Pid) -> Vec<Pid> {
-    let parents: Vec<(Pid, Pid)> =
-        all().filter_map(|process| Some((process, Stat::of(process)?.parent))).collect();
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(parent) = found.get(next).copied() {
-        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
-        next += 1;
-    }
-    found
-}
-
-fn threads(process: Pid) -> Vec<Pid> {
+fn threads(process: i32) -> Vec<Pid> {
     let names = Files::of_system().names(&format!("proc/{process}/task"));
     names.iter().filter_map(|name| name.parse().ok().map(Pid::from_raw)).collect()
 }

@@ -9,6 +9,7 @@ mod throttling;
 mod watched;
 
 pub use canary::{canary_ns, canary_on};
+pub(crate) use processes::tree_of;
 pub use processes::{ProcessUse, Processes, ProcessesUse, ThreadUse};
 pub use processors::{ProcessorUse, Processors};
 pub use threads::{Thread, ThreadTime};

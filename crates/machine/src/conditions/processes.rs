@@ -199,6 +199,11 @@ fn one_line(name: &str) -> String {
 }
 
 /// The numbers of a process and all its descendants.
+pub(crate) fn tree_of(root: i32) -> BTreeSet<i32> {
+    descendants(root, &all(&Files::of_system()))
+}
+
+/// The numbers of a process and all its descendants, among these processes.
 fn descendants(root: i32, all: &[Stat]) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     all.iter().for_each(|stat| children.entry(stat.parent).or_default().push(stat.identity.pid));
