@@ -10,7 +10,7 @@ use crate::{
     names,
     page::{BOLD, DIM, Page, RED},
     plain::plain,
-    units::{duration, size},
+    units::{count, duration, size},
 };
 
 /// The schema of the document.
@@ -149,21 +149,12 @@ pub fn calls(side: &SideCalls) -> String {
 
 /// The work of the processors for one endpoint, in words.
 pub fn work(side: &SideWork) -> String {
-    let (instructions, cycles) = (counted(side.instructions), counted(side.cycles));
+    let [instructions, cycles] =
+        [side.instructions, side.cycles].map(|number| count(number.round() as u64));
     let each = side.instructions_per_cycle();
     let each = each.map_or_else(String::new, |each| format!(", {each:.2} instructions a cycle"));
     let whose = if side.with_kernel { "the kernel's among them" } else { "without the kernel's" };
     format!("a message: {instructions} instructions in {cycles} cycles{each}; {whose}")
-}
-
-/// A count, whose thousands are set apart.
-fn counted(count: f64) -> String {
-    let digits = format!("{count:.0}");
-    let start = digits.len() % 3;
-    let (first, rest) = digits.split_at(start);
-    let groups = rest.as_bytes().chunks(3).map(|group| String::from_utf8_lossy(group));
-    let groups = (!first.is_empty()).then(|| first.into()).into_iter().chain(groups);
-    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Explanations for programs, with a line feed at the end.

@@ -56,10 +56,10 @@ fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
 fn noted(asleep: &Group) -> Option<String> {
     let known: Vec<(&Row, [f64; 2])> =
         asleep.rows.iter().filter_map(|row| Some((row, row.wake_up_ns()?))).collect();
-    let half = range(known.iter().map(|(_, [p50, _])| *p50))?;
-    let most = range(known.iter().map(|(_, [_, p99])| *p99))?;
+    let half = range_of(known.iter().map(|(_, [p50, _])| *p50))?;
+    let most = range_of(known.iter().map(|(_, [_, p99])| *p99))?;
     let left = |(row, [p50, _]): &(&Row, [f64; 2])| Some(row.percentile(0.5)?.value - p50);
-    let left = range(known.iter().filter_map(left).filter(|ns| *ns > 0.0));
+    let left = range_of(known.iter().filter_map(left).filter(|ns| *ns > 0.0));
     let left = left.map_or_else(String::new, |left| {
         format!("; it leaves {left} of the way for the send call until then and for reading")
     });
@@ -71,11 +71,16 @@ fn noted(asleep: &Group) -> Option<String> {
 }
 
 /// The shortest and the longest of the times.
-fn range(times: impl Iterator<Item = f64>) -> Option<String> {
+fn range_of(times: impl Iterator<Item = f64>) -> Option<String> {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
-    let (least, greatest) = (duration(*times.first()?), duration(*times.last()?));
-    Some(if least == greatest { least } else { format!("{least} to {greatest}") })
+    Some(range(*times.first()?, *times.last()?))
+}
+
+/// Two times, or one if they read alike.
+fn range(least_ns: f64, greatest_ns: f64) -> String {
+    let (least, greatest) = (duration(least_ns), duration(greatest_ns));
+    if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
 /// An estimate of the wake-up: the difference between both waits.
@@ -123,10 +128,7 @@ fn fastest(best: &Best) -> String {
     if best.fastest.iter().all(|row| row.trials.len() < 2) {
         return format!("fastest in its one trial {}, {}", names::row(row), duration(least));
     }
-    let tied = tied(&best.fastest);
-    let (least, greatest) = (duration(least), duration(greatest));
-    let times = if least == greatest { least } else { format!("{least} to {greatest}") };
-    format!("fastest, not told apart: {tied}, {times}")
+    format!("fastest, not told apart: {}, {}", tied(&best.fastest), range(least, greatest))
 }
 
 /// The rows that carry the most messages.
