@@ -50,7 +50,7 @@ impl Nearness {
         })
     }
 
-    /// The pairs of processors at which the machine has it: of each word the first pair that has it.
+    /// The levels at which some two of these processors are.
     fn found(cpus: &[Cpu], nodes: &BTreeMap<u32, u32>) -> Vec<Self> {
         let has = |wanted: &Self| {
             let pairs = cpus.iter().flat_map(|a| cpus.iter().map(move |b| (a, b)));

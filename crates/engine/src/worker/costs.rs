@@ -85,7 +85,7 @@ impl Costs {
         for calls in &other.calls {
             calls.add_to(&mut self.calls);
         }
-        // A stretch without counts makes the sum unknown for good.
+        // A counter that missed a stretch has no count from then on, so the sum stays unknown.
         self.processor = other.processor.map(|other| other.and(self.processor));
     }
 }
