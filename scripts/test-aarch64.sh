@@ -69,7 +69,7 @@ build() {
     export CC_aarch64_unknown_linux_gnu=$triple-gcc CARGO_PROFILE_DEV_DEBUG=0
     step 'building'
     "$cargo" test --quiet --locked --target $target --no-run --message-format json \
-        -p ipcmark-transport -p ipcmark-fdpass -p ipcmark-native -p ipcmark-machine -p ipcmark-abi \
+        -p ipcmark-transport -p ipcmark-fdpass -p ipcmark-native -p ipcmark-machine -p ipcmark-contract -p ipcmark-abi \
         -p ipcmark-conformance >"$place/messages"
     sed -n 's/.*"name":"\([^"]*\)".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p' "$place/messages" |
         grep -vE '^(fastdds|faulty|walk_through) ' >"$place/tests"

@@ -9,4 +9,4 @@ fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     vec![collect.item(packets::TRANSPORT)]
 }
 
-ipcmark_abi::export!("example", "1.0", transports);
+ipcmark_contract::export!("example", "1.0", transports);

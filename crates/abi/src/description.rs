@@ -9,7 +9,7 @@ use ipcmark_transport::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{c, text};
+use ipcmark_contract::{c, pattern_bit, text, wait_bit};
 
 /// The description of a transport, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,30 +215,6 @@ fn option_specs(transport: &c::Transport) -> &[c::OptionSpec] {
 
 fn those<T: Copy>(all: &[T], bits: u32, bit: fn(T) -> u32) -> Vec<T> {
     all.iter().copied().filter(|value| bits & bit(*value) != 0).collect()
-}
-
-/// The bit that stands for a wait.
-pub(crate) fn wait_bit(wait: Wait) -> u32 {
-    match wait {
-        Wait::Spin => c::SPIN,
-        Wait::Block => c::BLOCK,
-        Wait::Hybrid => c::HYBRID,
-    }
-}
-
-/// The wait that a bit stands for.
-pub(crate) fn wait_of(bit: u32) -> Option<Wait> {
-    Wait::ALL.iter().copied().find(|wait| wait_bit(*wait) == bit)
-}
-
-pub(crate) fn pattern_bit(pattern: Pattern) -> u32 {
-    match pattern {
-        Pattern::Latency => c::LATENCY,
-        Pattern::OneWay => c::ONE_WAY,
-        Pattern::Throughput => c::THROUGHPUT,
-        Pattern::FanOut => c::FAN_OUT,
-        Pattern::FanIn => c::FAN_IN,
-    }
 }
 
 impl From<Verdict> for Availability {

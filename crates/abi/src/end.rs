@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
+use ipcmark_contract::{c, failure};
 use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, MAX_SLEEP, Settings, Step, Wait};
 
-use crate::{buffer::Buffer, c, failure, session::Words};
+use crate::{buffer::Buffer, session::Words};
 
 /// The longest sleep in one call of a reliable transport's `wait`. A wake-up that a library loses
 /// shows as a full second, which nobody takes for a real latency.

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
+use ipcmark_contract::{c, failure, text};
 use ipcmark_transport::{Error, MAX_PAYLOAD, MIN_PAYLOAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    c,
     description::{Description, Verdict},
-    failure,
     library::{Library, is_name},
 };
 
@@ -115,7 +114,7 @@ fn probe(transport: &'static c::Transport) -> Verdict {
     match unsafe { probe(transport, &mut error) } {
         c::DONE => Verdict::Available { version: None },
         code => {
-            let install = crate::text::read_array(&error.remedy);
+            let install = text::read_array(&error.remedy);
             error.remedy[0] = 0;
             let reason = failure::read(code, &error, "use", "it").to_string();
             Verdict::Unavailable { reason, install: (!install.is_empty()).then_some(install) }

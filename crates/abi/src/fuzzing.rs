@@ -6,11 +6,11 @@ use std::{
     ptr,
 };
 
+use ipcmark_contract::c;
 use ipcmark_transport::{Collect, Transport};
 
 use crate::{
     asked::Asked,
-    c,
     description::{Description, Verdict},
     examine::{Answer, Offer},
     found::Found,

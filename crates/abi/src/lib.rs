@@ -4,18 +4,15 @@
 //! own executable again with the word [`MODULE_COMMAND`]; the executable must call [`serve`] when it
 //! finds that word. The result, [`Found`], is passed to every process started later.
 //!
-//! A module can be written in any language; in Rust, [`mod@export`] implements the contract for it.
+//! A module can be written in any language; in Rust, `ipcmark-contract` implements the contract for it.
 
 mod asked;
 mod buffer;
-pub mod c;
 mod catalogue;
 mod description;
 mod discovery;
 mod end;
 mod examine;
-pub mod export;
-mod failure;
 mod found;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -27,7 +24,6 @@ mod process;
 mod serve;
 mod session;
 mod supervision;
-mod text;
 mod transport;
 
 pub use end::ModuleEnd;

@@ -4,10 +4,9 @@
 
 use std::{ffi::OsStr, path::Path, slice};
 
+use ipcmark_contract::{c, text};
 use ipcmark_transport::{Error, remedy_in};
 use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW, Symbol};
-
-use crate::{c, text};
 
 /// A module, loaded for the lifetime of the process: libraries with their own threads, handlers or
 /// destructors do not survive unloading.

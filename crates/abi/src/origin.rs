@@ -8,10 +8,11 @@ use std::{
     sync::OnceLock,
 };
 
+use ipcmark_contract::c;
 use ipcmark_machine::namespaces::HIDDEN;
 use ipcmark_transport::Error;
 
-use crate::{c, library::Library};
+use crate::library::Library;
 
 /// The file of a module.
 pub(crate) struct Origin {

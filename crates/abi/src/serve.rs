@@ -10,6 +10,7 @@ use std::{
     process,
 };
 
+use ipcmark_contract::{c, failure, text};
 use ipcmark_machine::process::die_with_parent;
 use ipcmark_transport::Error;
 use nix::{
@@ -22,11 +23,10 @@ use nix::{
 use serde::Serialize;
 
 use crate::{
-    c,
     discovery::EXAMINE,
-    examine, failure,
+    examine,
     library::Library,
-    supervision, text,
+    supervision,
     transport::{CHECK, LEFTOVERS},
 };
 

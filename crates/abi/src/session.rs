@@ -8,9 +8,8 @@ use std::{
     slice,
 };
 
+use ipcmark_contract::{c, failure, text};
 use ipcmark_transport::{Error, Rendezvous};
-
-use crate::{c, failure, text};
 
 /// The functions that a module calls, followed by the data that they use.
 #[repr(C)]

@@ -8,15 +8,14 @@ use std::{
     sync::Arc,
 };
 
+use ipcmark_contract::{c, failure, wait_bit};
 use ipcmark_transport::{
     Availability, Definition, Error, Leftover, Rendezvous, Role, SessionName, Settings, Transport,
 };
 
 use crate::{
-    c,
-    description::{Description, wait_bit},
+    description::Description,
     end::{Functions, ModuleEnd},
-    failure,
     origin::Origin,
     process,
     session::Session,

@@ -105,4 +105,4 @@ pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     ]
 }
 
-ipcmark_abi::export!("iceoryx2", "0.10.0", transports);
+ipcmark_contract::export!("iceoryx2", "0.10.0", transports);

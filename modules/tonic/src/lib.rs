@@ -70,4 +70,4 @@ pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     ]
 }
 
-ipcmark_abi::export!("tonic", "0.14.9", transports);
+ipcmark_contract::export!("tonic", "0.14.9", transports);

@@ -114,4 +114,4 @@ pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     ]
 }
 
-ipcmark_abi::export!("zenoh", "1.10.2", transports);
+ipcmark_contract::export!("zenoh", "1.10.2", transports);

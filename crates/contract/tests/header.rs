@@ -1,5 +1,5 @@
 //! Tests the header with compilers: no warnings in C and C++, short, and with the layout of
-//! `ipcmark_abi::c`.
+//! `ipcmark_contract::c`.
 
 use std::{
     fmt::Write as _,
@@ -9,7 +9,7 @@ use std::{
     process::{Command, Output},
 };
 
-use ipcmark_abi::c;
+use ipcmark_contract::c;
 
 fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include")

@@ -11,7 +11,7 @@
 //!     vec![/* collect.item(TRANSPORT) */]
 //! }
 //!
-//! ipcmark_abi::export!("library", "1.2.3", transports);
+//! ipcmark_contract::export!("library", "1.2.3", transports);
 //! # }
 //! ```
 //!
@@ -34,11 +34,7 @@ use ipcmark_transport::{
     OptionSpec, Rendezvous, Role, SessionName, Settings, Span, Step, Transport,
 };
 
-use crate::{
-    c,
-    description::{pattern_bit, wait_bit, wait_of},
-    failure, text,
-};
+use crate::{c, failure, pattern_bit, text, wait_bit, wait_of};
 
 /// Exports a module: a family, the version of the library, and the function that passes its transports to a collector.
 #[macro_export]

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 ///
 /// # Safety
 /// `text` is null or the address of a text that ends with a NUL byte.
-pub(crate) unsafe fn read(text: *const c_char) -> Option<String> {
+pub unsafe fn read(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
@@ -15,14 +15,14 @@ pub(crate) unsafe fn read(text: *const c_char) -> Option<String> {
 }
 
 /// The text in a fixed array, which may lack the final NUL byte.
-pub(crate) fn read_array(array: &[c_char]) -> String {
+pub fn read_array(array: &[c_char]) -> String {
     let bytes: Vec<u8> =
         array.iter().map(|c| c.to_ne_bytes()[0]).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Writes a text into a fixed array, truncated if it does not fit.
-pub(crate) fn write_array(array: &mut [c_char], text: &str) {
+pub fn write_array(array: &mut [c_char], text: &str) {
     let room = array.len() - 1;
     let bytes = text.bytes().take(room).chain([0]);
     array.iter_mut().zip(bytes).for_each(|(to, from)| *to = c_char::from_ne_bytes([from]));

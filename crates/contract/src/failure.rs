@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// An empty error to pass to a module.
-pub(crate) fn blank() -> c::Error {
+pub fn blank() -> c::Error {
     c::Error {
         size: size_of::<c::Error>() as u32,
         number: 0,
@@ -24,7 +24,7 @@ pub(crate) fn blank() -> c::Error {
 /// The error that a module reported in a call that returned `code`; `operation` and `object`
 /// replace empty fields.
 #[cold]
-pub(crate) fn read(code: c_int, error: &c::Error, operation: &str, object: &str) -> Error {
+pub fn read(code: c_int, error: &c::Error, operation: &str, object: &str) -> Error {
     let or = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
     let operation = or(read_array(&error.operation), operation);
     let object = or(read_array(&error.object), object);
@@ -48,7 +48,7 @@ pub(crate) fn read(code: c_int, error: &c::Error, operation: &str, object: &str)
 
 /// Writes an error for the other side of the contract; returns its code. [`read`] restores the same
 /// error from both, except for texts that had to be cut.
-pub(crate) fn write(error: &Error, to: &mut c::Error) -> c_int {
+pub fn write(error: &Error, to: &mut c::Error) -> c_int {
     let [operation, object, cause] = error.parts();
     write_array(&mut to.operation, operation);
     write_array(&mut to.object, object);
