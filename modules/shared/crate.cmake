@@ -7,9 +7,10 @@
 # are built.
 find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
 
-# One target of the crate, copied to its destination. Cargo records which files it was made from.
+# One target of the crate, copied to its destination. Cargo records which files it was made from. All crates are built in
+# one folder, so that a dependency of several is compiled once.
 function(ipcmark_cargo target option made copy)
-    set(folder "${CMAKE_CURRENT_BINARY_DIR}/target")
+    set(folder "${PROJECT_BINARY_DIR}/crates")
     set(built "${folder}/${IPCMARK_CARGO_PROFILE}")
     get_filename_component(stem "${made}" NAME_WE)
     get_filename_component(place "${copy}" DIRECTORY)
