@@ -33,7 +33,10 @@ files | xargs "$format" --dry-run --Werror || { echo 'lint: make format mends it
 # Only the sources whose library is installed; the compilation database contains the compile commands.
 build_dir=$2
 sh scripts/modules.sh "$1" "$build_dir" --generated
-sources=$(sed -n "s|^ *\"file\": \"\($PWD/${folder:-modules}/.*\)\"\$|\1|p" "$build_dir/compile_commands.json" | sort -u)
+compiled=$(sed -n 's|^ *"file": "\(.*\)"$|\1|p' "$build_dir/compile_commands.json" | sort -u)
+# Files compiled together stand in one that CMake wrote into the module's build folder.
+together="$(cd "$build_dir" && pwd)${folder:+/${folder#modules/}}/.*/Unity/"
+sources=$(echo "$compiled" | grep -e "^$PWD/${folder:-modules}/" -e "^$together")
 log=$build_dir/clang-tidy.log
 echo "lint: clang-tidy of $(echo "$sources" | wc -l) files"
 if ! echo "$sources" | xargs -P "$(nproc)" -n 1 "$tidy" -p "$build_dir" --quiet >"$log" 2>&1; then

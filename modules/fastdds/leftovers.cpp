@@ -16,7 +16,7 @@ namespace fastdds_module {
 
 namespace {
 
-const std::string PLACE = "/dev/shm/", SEGMENT = "fastrtps_", PORT = "fastrtps_port";
+const std::string PLACE = "/dev/shm/", SEGMENTS = "fastrtps_", PORT = "fastrtps_port";
 
 // A lock that the creator of an object holds while it lives, and one that all readers of a port hold.
 constexpr const char *LOCKS[] = {"_el", "_sl"};
@@ -44,7 +44,7 @@ std::string object_of(std::string file) {
 bool may_be_ours(const std::string &object) {
     if (starts_with(object, PORT))
         return std::strtoul(object.c_str() + PORT.size(), nullptr, 10) >= LEAST_SHM_PORT;
-    return starts_with(object, SEGMENT);
+    return starts_with(object, SEGMENTS);
 }
 
 // True if a lock is free, or does not exist. Another user's lock is not tried, because trying it blocks others from it.

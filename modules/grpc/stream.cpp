@@ -57,7 +57,7 @@ void StreamEnd::cancel() {
 
 // Write-through: a write is over once the socket has all of it, not once the library has. The library works only within
 // its calls, and the next call may come much later.
-int publish(void *end, void *, size_t, ipcmark_error *error) {
+int publish_stream(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<StreamEnd *>(end);
     if (self.writing.is_idle())
         self.writer->Write(self.outgoing, grpc::WriteOptions().set_write_through(), self.writing.begin());
@@ -67,7 +67,7 @@ int publish(void *end, void *, size_t, ipcmark_error *error) {
 }
 
 // The read begins when the endpoint starts to wait, so that the peer's turn hides its cost.
-int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
+int take_stream(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<StreamEnd *>(end);
     if (self.reading.is_idle())
         self.reader->Read(&self.incoming, self.reading.begin());
@@ -86,8 +86,8 @@ ipcmark_transport describe_stream() {
         IPCMARK_SPIN | IPCMARK_BLOCK, IPCMARK_IN_KERNEL);
     transport.open = open_end<StreamEnd>;
     transport.loan = loan;
-    transport.publish = publish;
-    transport.take = take;
+    transport.publish = publish_stream;
+    transport.take = take_stream;
     transport.close = close_end;
     return transport;
 }

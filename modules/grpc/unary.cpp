@@ -105,7 +105,7 @@ int respond(UnaryEnd &self, size_t len, ipcmark_error *error) {
 }
 
 // The library sends the rest of a request while the leader waits for the response to it.
-int publish(void *end, void *, size_t len, ipcmark_error *error) {
+int publish_unary(void *end, void *, size_t len, ipcmark_error *error) {
     auto &self = *static_cast<UnaryEnd *>(end);
     if (!self.leads)
         return respond(self, len, error);
@@ -132,7 +132,7 @@ int take_request(UnaryEnd &self, ipcmark_error *error) {
     return self.receiving.collect() ? IPCMARK_DONE : Connection::gone(error);
 }
 
-int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
+int take_unary(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<UnaryEnd *>(end);
     const int result = self.leads ? take_response(self, error) : take_request(self, error);
     return result == IPCMARK_DONE ? deliver(self, message, len) : result;
@@ -148,8 +148,8 @@ ipcmark_transport describe_unary() {
                                     IPCMARK_SPIN | IPCMARK_BLOCK, IPCMARK_IN_KERNEL | IPCMARK_ALTERNATING);
     transport.open = open_end<UnaryEnd>;
     transport.loan = loan;
-    transport.publish = publish;
-    transport.take = take;
+    transport.publish = publish_unary;
+    transport.take = take_unary;
     transport.close = close_end;
     return transport;
 }
