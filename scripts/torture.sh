@@ -15,7 +15,7 @@ logs=$(mktemp -d)
 summary() { grep '^test result:' "$1" || tail -n 1 "$1"; }
 
 sent=0 failed=0
-IPCMARK_TEST_EVERY_NAME=1 "$tests" leftovers:: >"$logs/leftovers" 2>&1 || failed=1
+IPCMARK_TEST_ALL=1 "$tests" leftovers:: >"$logs/leftovers" 2>&1 || failed=1
 echo "killed at every name: $(summary "$logs/leftovers")"
 while [ "$sent" -lt "$signals" ]; do
     runs=$((signals - sent < part ? signals - sent : part))

@@ -2,13 +2,7 @@
 //! removing it: each is removed at once, or by `ipcmark clean`, which reports everything that it did.
 
 use std::{
-    collections::BTreeSet,
-    env, fs,
-    hash::{BuildHasher, RandomState},
-    os::unix::fs::symlink,
-    path::Path,
-    process::Command,
-    thread,
+    collections::BTreeSet, env, fs, os::unix::fs::symlink, path::Path, process::Command, thread,
 };
 
 use ipcmark_harness::is_isolated;
@@ -20,6 +14,7 @@ use crate::support::{
     Verdict, end, ipcmark, listed,
     processes::{await_end_of, await_named},
     read, run,
+    sampled::first_and_step,
     scene::{A_MOMENT, CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
     tracer::{self, COMMAND, Traced, Victims, run_killed},
     traces,
@@ -70,13 +65,6 @@ const LIBRARIES: [&str; 15] = [
     "python-shared-memory",
     "aeron-ipc",
 ];
-
-/// A variable that is set where a process is killed at every name. Without it one of [`SAMPLED`] names is chosen, from a
-/// random one on: each run of the tests then costs a third, and those of a few days come to all names.
-const EVERY_NAME: &str = "IPCMARK_TEST_EVERY_NAME";
-
-/// See [`EVERY_NAME`].
-const SAMPLED: usize = 3;
 
 /// The number of runs that may fail by themselves before it counts.
 const ATTEMPTS: u32 = 3;
@@ -161,8 +149,7 @@ impl<'a> Ground<'a> {
     /// Kills the victims at the moments that are sampled, in turn, until a run makes fewer calls than that. `check` receives
     /// the moment and the result's path.
     fn at_sampled_names(&self, process: &str, victims: Victims, check: impl Fn(&str, &Path)) {
-        let step = if env::var_os(EVERY_NAME).is_some() { 1 } else { SAMPLED };
-        let first = RandomState::new().hash_one(process) as usize % step;
+        let (first, step) = first_and_step(process);
         for nth in (first..).step_by(step) {
             let file = self.results.path().join(format!("{process}-{nth}.json"));
             let traced = self.killed(process, nth, victims, &file);

@@ -10,6 +10,7 @@ use crate::support::{
     IPCMARK, Running, Verdict, end, ipcmark, listed,
     namespaces::{lacking, namespaces, unshared},
     outcome, run,
+    sampled::sampled,
     scene::{A_MOMENT, FOLLOWER, LEADER, Scene},
     traces,
 };
@@ -109,25 +110,25 @@ fn a_killed_daemon_costs_one_row() -> Verdict {
 
 fn killed_ends_cost_one_row_and_the_next_run_is_clean() -> Verdict {
     let mut played = 0;
-    for transport in LIBRARIES.iter().filter(|name| missing(name).is_none()) {
-        for name in [LEADER, FOLLOWER] {
-            let mut left = BTreeSet::new();
-            let (_, reason) = once_open(|patience| {
-                let scene =
-                    Scene::start(&format!("run -t {transport} -w spin -s 64 -d 1h --sandbox off"));
-                scene.await_case();
-                thread::sleep(patience);
-                // Leftovers of a previous attempt do not count.
-                let before = traces::dead_segments();
-                scene.send(name, SIGKILL);
-                let result = scene.end().1;
-                left = &traces::dead_segments() - &before;
-                result
-            });
-            assert_eq!(left, BTreeSet::new(), "{transport}: the {name} was killed");
-            assert!(reason.contains("killed by signal 9"), "{transport}: {reason}");
-            run(&format!("run -t {transport} -w spin -s 64 -n 100 --sandbox off")).exits(0);
-        }
+    let there = LIBRARIES.iter().filter(|name| missing(name).is_none());
+    let ends = there.flat_map(|transport| [LEADER, FOLLOWER].map(|name| (transport, name)));
+    for (transport, name) in sampled("killed ends", ends) {
+        let mut left = BTreeSet::new();
+        let (_, reason) = once_open(|patience| {
+            let scene =
+                Scene::start(&format!("run -t {transport} -w spin -s 64 -d 1h --sandbox off"));
+            scene.await_case();
+            thread::sleep(patience);
+            // Leftovers of a previous attempt do not count.
+            let before = traces::dead_segments();
+            scene.send(name, SIGKILL);
+            let result = scene.end().1;
+            left = &traces::dead_segments() - &before;
+            result
+        });
+        assert_eq!(left, BTreeSet::new(), "{transport}: the {name} was killed");
+        assert!(reason.contains("killed by signal 9"), "{transport}: {reason}");
+        run(&format!("run -t {transport} -w spin -s 64 -n 100 --sandbox off")).exits(0);
         played += 1;
     }
     match played {

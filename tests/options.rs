@@ -1,7 +1,7 @@
 //! The options of transports, each set to its minimum and maximum: the row is measured, or has a reason that names the
 //! system's limit.
 
-use crate::support::{Verdict, listed, only, run};
+use crate::support::{Verdict, listed, only, run, sampled::sampled};
 use ipcmark_harness::Test;
 use ipcmark_results::{Case, RunResult, Status};
 use ipcmark_transport::number;
@@ -67,23 +67,24 @@ const LOST: &str = "round trips in a row were lost";
 const TRIES: usize = 5;
 
 fn every_option_works_at_both_its_ends(share: usize) {
-    for Entry { transport, waits, key, accepts } in
-        options().into_iter().skip(share).step_by(SHARES)
-    {
+    let options = options();
+    let of_share = options.iter().skip(share).step_by(SHARES).flat_map(|entry| {
         // One wait per value, in turn, starting with the one that sleeps: an option's effect seldom depends on the
         // wait. Larger messages take a fifth of a second each if a connection has the smallest buffer.
-        for (value, wait) in ends(&accepts).into_iter().zip(waits.iter().rev().cycle()) {
-            let words = format!("-t {transport} -s 4k -n 20 --trials 1 -w {wait} --format json");
-            let set = format!("--set {transport}.{key}={value}");
-            let result = told(&format!("run {words} {set}"));
-            for why in result.cases.iter().filter_map(failure) {
-                assert!(LIMITS.iter().any(|limit| why.contains(limit)), "{set}, {wait}: {why}");
-            }
-            let done = result.cases.iter().filter(|case| case.status() == Status::Ok);
-            let written = number(&value).map_or(value.clone(), |number| number.to_string());
-            for case in done {
-                assert_eq!(case.identity.options.get(&key), Some(&written), "{set}");
-            }
+        let waits = entry.waits.iter().rev().cycle();
+        ends(&entry.accepts).into_iter().zip(waits).map(move |(value, wait)| (entry, value, wait))
+    });
+    for (Entry { transport, key, .. }, value, wait) in sampled(share, of_share) {
+        let words = format!("-t {transport} -s 4k -n 20 --trials 1 -w {wait} --format json");
+        let set = format!("--set {transport}.{key}={value}");
+        let result = told(&format!("run {words} {set}"));
+        for why in result.cases.iter().filter_map(failure) {
+            assert!(LIMITS.iter().any(|limit| why.contains(limit)), "{set}, {wait}: {why}");
+        }
+        let done = result.cases.iter().filter(|case| case.status() == Status::Ok);
+        let written = number(&value).map_or(value.clone(), |number| number.to_string());
+        for case in done {
+            assert_eq!(case.identity.options.get(key), Some(&written), "{set}");
         }
     }
 }

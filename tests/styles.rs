@@ -28,7 +28,9 @@ fn figures_in_a_style_are_those_of_the_file() {
     let path = directory.path().join("result.json");
     let words = "run -t uds-stream -w block -s 64,4k -n 500 --trials 1 --format fastdds -o";
     let shown = run(&format!("{words} {}", path.display())).exits(0).stdout;
-    let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
+    // An empty line comes before notes about the machine.
+    let figures = shown.split("\n\n").next().unwrap_or_default();
+    let lines: Vec<&str> = figures.lines().filter(|line| !line.starts_with('#')).collect();
     let mut result = read(&path);
     result.cases.sort_by_key(|case| case.identity.payload_bytes);
     for (case, line) in result.cases.iter().zip(&lines[2..]) {
@@ -109,7 +111,8 @@ fn latency_test_runs_in_two_terminals() -> Verdict {
 
 fn ipc_bench_s_example_runs_as_it_is() {
     let shown = run("ipc-bench domain -c 1000 -s 100").exits(0).stdout;
-    let block: Vec<&str> = shown.lines().skip(1).collect();
+    // An empty line comes before notes about the machine.
+    let block: Vec<&str> = shown.lines().skip(1).take_while(|line| !line.is_empty()).collect();
     assert_eq!(block.len(), 10, "{shown}");
     assert_eq!(block[0], "============ RESULTS ================");
     assert_eq!(block[1], "Message size:       100");
