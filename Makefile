@@ -88,6 +88,8 @@ format:
 browser:
 	@sh scripts/deps.sh browser
 
+# Properties of results are tried with a quarter of proptest's usual cases, which are others each time.
+unit: export PROPTEST_CASES ?= 64
 unit: browser modules
 	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
 
