@@ -1,5 +1,7 @@
-//! Tests with real remote calls and buses: Cap'n Proto, LCM, NATS. Carriers, streams, several followers, a killed
-//! endpoint.
+//! Tests with real remote calls and buses: Cap'n Proto, D-Bus, LCM, NATS. Carriers, streams, several followers, a killed
+//! endpoint, a bus that does not get ready.
+
+use std::{env, fs, os::unix::fs::PermissionsExt};
 
 use ipcmark_transport::Carrier;
 
@@ -16,6 +18,7 @@ ipcmark_harness::tests![
     one_packet_reaches_all_followers,
     an_end_that_dies_ends_the_wait_of_the_other,
     without_a_server_the_list_says_what_to_install,
+    a_bus_that_does_not_get_ready_is_given_up_in_time,
 ];
 
 /// The libraries that lose nothing.
@@ -26,6 +29,9 @@ const LCM: Library = Library { families: &["lcm"], lacking: "the module of LCM i
 
 const NATS: Library =
     Library { families: &["nats"], lacking: "the module of NATS, or nats-server, is not there" };
+
+const DBUS: Library =
+    Library { families: &["dbus"], lacking: "the module of D-Bus, or dbus-daemon, is not there" };
 
 const ALL: Library = Library { families: &["capnproto", "lcm", "nats"], lacking: "none is there" };
 
@@ -68,5 +74,25 @@ fn without_a_server_the_list_says_what_to_install() -> Verdict {
         assert_eq!(status, "unavailable");
         assert!(reason.contains("cannot find nats-server: there is no such program"), "{reason}");
         assert!(reason.contains("apt install nats-server"), "{reason}");
+    })
+}
+
+/// The row has the module's own error, which names four fifths of the timeout.
+fn a_bus_that_does_not_get_ready_is_given_up_in_time() -> Verdict {
+    DBUS.holds(|_| {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        let program = directory.path().join("dbus-daemon");
+        fs::write(&program, "#!/bin/sh\nexec sleep 3600\n").expect("a file");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
+        let others = env::var_os("PATH").unwrap_or_default();
+        let path = [directory.path().into()].into_iter().chain(env::split_paths(&others));
+        let mut command =
+            ipcmark("run -t dbus-daemon -w block -s 64 -n 10 --timeout 20s --format json");
+        command.env("PATH", env::join_paths(path).expect("a list of directories"));
+        let result = end(&mut command).exits(1).result();
+        let (status, reason) = outcome(&result, "dbus-daemon");
+        assert_eq!(status, "failed");
+        let said = "cannot start dbus-daemon: it does not get ready within 16 s, said the leader";
+        assert!(reason.contains(said), "{reason}");
     })
 }

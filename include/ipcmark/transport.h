@@ -7,7 +7,8 @@
  * Rules for everything below:
  *  - A module is loaded in four kinds of processes, never in the command itself: one that probes, one that
  *    checks options, the two or more workers of a session, and one that lists the leftovers of killed sessions.
- *    In each, one thread calls it, one call at a time. The library may start its own threads.
+ *    In each, one thread calls it, one call at a time; with IPCMARK_SAME_PROCESS one thread for each end, and
+ *    the calls for different ends come at the same time. The library may start its own threads.
  *  - Two ends use a separate channel for each direction: an end never takes what it published.
  *  - A message arrives once, in order, whole, with its length. A full queue is WOULD_BLOCK, never a
  *    drop and never an error.
@@ -136,11 +137,13 @@ struct ipcmark_settings {
                               the names of all objects that are created. */
     const char *directory; /* A directory of this session alone, for objects that need a path. */
     const char *address;   /* The address for ends on other hosts; NULL if all are on this one. */
+    uint64_t connect_ns;   /* The nanoseconds that this end may wait for the others while it opens, except in
+                              the session's functions: 1 ms or more, less than the user's --timeout. */
 };
 
 /* The channel to the other ends, valid only while this one opens. The leader has one peer for each
  * follower, with the same number; a follower has one, the leader, with the number 0. Frames arrive in
- * order, with at most 4096 bytes and 16 descriptors each. Call as session->send(session, ...).
+ * order, with at most 4096 bytes and 80 descriptors each. Call as session->send(session, ...).
  * The calls return DONE, or FAILED or PEER_GONE with the error filled in, which open may return. */
 struct ipcmark_session {
     uint32_t size;
@@ -181,7 +184,8 @@ struct ipcmark_transport {
 
     /* Opens one end and stores it in *end: owned by the module, of any type. Called once per case in the
      * leader and in every follower, at the same time. Creates, fills and touches every buffer. It must
-     * not hang if another end fails: only the session's functions may wait without a limit.
+     * not hang if another end fails: only the session's functions may wait without a limit. All other waits
+     * for another end share `connect_ns`; after it, open fails with an error that says what is missing.
      * DONE, FAILED or PEER_GONE; unless DONE, everything is undone and close is not called. */
     int (*open)(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
                 struct ipcmark_session *session, void **end, struct ipcmark_error *error);

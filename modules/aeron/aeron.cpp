@@ -94,63 +94,68 @@ int prepare(End &end, const ipcmark_settings &settings, const Config &config, ip
 }
 
 int start_driver(End &end, const ipcmark_settings &settings, const Config &config, const std::string &directory,
-                 ipcmark_error *error) {
+                 const ipcmark::Deadline &deadline, ipcmark_error *error) {
     // Over UDP each of the two endpoints has two logs at the same time.
     const size_t logs = config.is_network ? 4 : 1 + settings.subscribers;
     if (const int result = ipcmark_check_space(space(config, logs), error))
         return result;
-    return end.driver.start({config.is_process, directory, variables(config)}, error);
+    return end.driver.start({config.is_process, directory, variables(config)}, deadline, error);
 }
 
 // The leader's driver serves all endpoints; the leader sends them its directory.
-int join_memory(End &end, const ipcmark_settings &settings, const Config &config, ipcmark_session *session,
-                ipcmark_error *error) {
+int join_memory(End &end, const ipcmark_settings &settings, const Config &config, const ipcmark::Deadline &deadline,
+                ipcmark_session *session, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
     ipcmark_addresses addresses = {"", ""};
     const std::string directory = std::string("/dev/shm/") + settings.name + "-aeron";
     std::snprintf(addresses.there, sizeof addresses.there, "%s", place_in(directory).c_str());
-    int result = leads ? start_driver(end, settings, config, directory, error) : IPCMARK_DONE;
+    int result = leads ? start_driver(end, settings, config, directory, deadline, error) : IPCMARK_DONE;
     if (result == IPCMARK_DONE)
         result = leads ? ipcmark_send_addresses(session, &addresses, error)
                        : ipcmark_receive_addresses(session, &addresses, "Aeron's media driver", error);
     if (result == IPCMARK_DONE)
-        result = end.client.connect(addresses.there, error);
+        result = end.client.connect(addresses.there, deadline, error);
     if (result == IPCMARK_DONE)
-        result = end.client.subscribe(channel(config, ""), leads ? BACK : THERE, error);
-    return result == IPCMARK_DONE ? end.client.publish_to(channel(config, ""), leads ? THERE : BACK, error) : result;
+        result = end.client.subscribe(channel(config, ""), leads ? BACK : THERE, deadline, error);
+    if (result == IPCMARK_DONE)
+        result = end.client.publish_to(channel(config, ""), leads ? THERE : BACK, deadline, error);
+    return result;
 }
 
 // Each endpoint listens at a port that the system chooses, and sends it to the other.
-int listen(End &end, const ipcmark_settings &settings, const Config &config, ipcmark_addresses *own,
-           ipcmark_error *error) {
+int listen(End &end, const ipcmark_settings &settings, const Config &config, const ipcmark::Deadline &deadline,
+           ipcmark_addresses *own, ipcmark_error *error) {
     const bool leads = settings.role == IPCMARK_LEADER;
     const std::string directory = std::string("/dev/shm/") + settings.name + (leads ? "-leader" : "-follower");
     std::string endpoint;
-    int result = start_driver(end, settings, config, directory, error);
+    int result = start_driver(end, settings, config, directory, deadline, error);
     if (result == IPCMARK_DONE)
-        result = end.client.connect(place_in(directory), error);
+        result = end.client.connect(place_in(directory), deadline, error);
     if (result == IPCMARK_DONE)
-        result = end.client.subscribe(channel(config, "127.0.0.1:0"), leads ? BACK : THERE, error);
+        result = end.client.subscribe(channel(config, "127.0.0.1:0"), leads ? BACK : THERE, deadline, error);
     if (result == IPCMARK_DONE)
-        result = end.client.await_endpoint(&endpoint, error);
+        result = end.client.await_endpoint(&endpoint, deadline, error);
     std::snprintf(own->there, sizeof own->there, "%s", endpoint.c_str());
     return result;
 }
 
-int join_network(End &end, const ipcmark_settings &settings, const Config &config, ipcmark_session *session,
-                 ipcmark_error *error) {
+int join_network(End &end, const ipcmark_settings &settings, const Config &config, const ipcmark::Deadline &deadline,
+                 ipcmark_session *session, ipcmark_error *error) {
     ipcmark_addresses own = {"", ""}, other;
-    int result = listen(end, settings, config, &own, error);
+    int result = listen(end, settings, config, deadline, &own, error);
     if (result == IPCMARK_DONE)
         result = ipcmark_send_addresses(session, &own, error);
     if (result == IPCMARK_DONE)
         result = ipcmark_receive_addresses(session, &other, "Aeron's endpoint", error);
     const int32_t stream = settings.role == IPCMARK_LEADER ? THERE : BACK;
-    return result == IPCMARK_DONE ? end.client.publish_to(channel(config, other.there), stream, error) : result;
+    if (result == IPCMARK_DONE)
+        result = end.client.publish_to(channel(config, other.there), stream, deadline, error);
+    return result;
 }
 
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     std::unique_ptr<End> end(new (std::nothrow) End);
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
@@ -159,9 +164,9 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
     if (result == IPCMARK_DONE)
         result = prepare(*end, *settings, config, error);
     if (result == IPCMARK_DONE)
-        result = (config.is_network ? join_network : join_memory)(*end, *settings, config, session, error);
+        result = (config.is_network ? join_network : join_memory)(*end, *settings, config, deadline, session, error);
     if (result == IPCMARK_DONE)
-        result = end->client.await_peers(session->peers, error);
+        result = end->client.await_peers(session->peers, deadline, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result != IPCMARK_DONE)

@@ -33,6 +33,7 @@ void receive(void *end, const uint8_t *message, size_t, aeron_header_t *) {
 } // namespace
 
 static void *bare_open(const struct bare *bare) {
+    const ipcmark::Deadline deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S));
     auto *self = new End;
     ipcmark_error error{};
     ipcmark_settings settings{};
@@ -42,12 +43,13 @@ static void *bare_open(const struct bare *bare) {
     check(aeron::configure(settings, false, &config, &error), "choose settings");
     const std::string directory = std::string("/dev/shm/") + bare->name, channel = aeron::channel(config, "");
     if (bare->leads)
-        check(self->driver.start({config.is_process, directory, aeron::variables(config)}, &error), "start the driver");
+        check(self->driver.start({config.is_process, directory, aeron::variables(config)}, deadline, &error),
+              "start the driver");
     bare_meet(bare);
-    check(self->client.connect(aeron::place_in(directory), &error), "connect with the driver");
-    check(self->client.subscribe(channel, bare->leads ? BACK : THERE, &error), "subscribe");
-    check(self->client.publish_to(channel, bare->leads ? THERE : BACK, &error), "publish");
-    check(self->client.await_peers(1, &error), "connect with the other process");
+    check(self->client.connect(aeron::place_in(directory), deadline, &error), "connect with the driver");
+    check(self->client.subscribe(channel, bare->leads ? BACK : THERE, deadline, &error), "subscribe");
+    check(self->client.publish_to(channel, bare->leads ? THERE : BACK, deadline, &error), "publish");
+    check(self->client.await_peers(1, deadline, &error), "connect with the other process");
     check(aeron_fragment_assembler_create(&self->assembler, receive, self), "make an assembler");
     self->outgoing = new uint8_t[bare->payload]();
     return self;

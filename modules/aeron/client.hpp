@@ -1,6 +1,8 @@
 // A client of a media driver, with one publication and one subscription.
 #pragma once
 
+#include "shared/cpp/within.hpp"
+
 #include <ipcmark/transport.h>
 
 #include <string>
@@ -16,15 +18,16 @@ struct Client {
     Client &operator=(const Client &) = delete;
     ~Client();
 
-    int connect(const std::string &directory, ipcmark_error *error);
-    int subscribe(const std::string &channel, int32_t stream, ipcmark_error *error);
-    int publish_to(const std::string &channel, int32_t stream, ipcmark_error *error);
+    // All waits for the driver and the other endpoints end at the deadline.
+    int connect(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error);
+    int subscribe(const std::string &channel, int32_t stream, const ipcmark::Deadline &deadline, ipcmark_error *error);
+    int publish_to(const std::string &channel, int32_t stream, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // The endpoint of a subscription to port 0, once the system has chosen a port.
-    int await_endpoint(std::string *endpoint, ipcmark_error *error) const;
+    int await_endpoint(std::string *endpoint, const ipcmark::Deadline &deadline, ipcmark_error *error) const;
 
     // Waits until the publication has a subscriber, and the subscription this many publishers.
-    int await_peers(size_t count, ipcmark_error *error);
+    int await_peers(size_t count, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     aeron_exclusive_publication_t *publication = nullptr;
     aeron_subscription_t *subscription = nullptr;

@@ -1,7 +1,6 @@
 #include "driver.hpp"
 
 #include "shared/cpp/environment.hpp"
-#include "shared/cpp/within.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -75,7 +74,7 @@ Driver::~Driver() {
         std::filesystem::remove_all(directory, ignored);
 }
 
-int Driver::start(const DriverSettings &settings, ipcmark_error *error) {
+int Driver::start(const DriverSettings &settings, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     ipcmark::forget_variables_of(PREFIX);
     // A directory made by the driver would be open to every user.
     if (mkdir(settings.directory.c_str(), 0700) != 0)
@@ -83,26 +82,27 @@ int Driver::start(const DriverSettings &settings, ipcmark_error *error) {
     directory = settings.directory;
     DriverSettings all = settings;
     all.variables.push_back("AERON_DIR=" + place_in(directory));
-    return settings.is_process ? start_process(all, error) : start_threads(all, error);
+    return settings.is_process ? start_process(all, deadline, error) : start_threads(all, error);
 }
 
-int Driver::start_process(const DriverSettings &settings, ipcmark_error *error) {
+int Driver::start_process(const DriverSettings &settings, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     if (const int result = write_program(&image, error))
         return result;
     const std::string path = "/proc/self/fd/" + std::to_string(image);
     const char *const remedy = "--set aeron-ipc.driver=embedded, where programs in memory are forbidden";
     const int result = program.start({OBJECT, {path}, settings.variables, SIGKILL, remedy}, error);
-    return result == IPCMARK_DONE ? await_process(error) : result;
+    return result == IPCMARK_DONE ? await_process(deadline, error) : result;
 }
 
-int Driver::await_process(ipcmark_error *error) {
+int Driver::await_process(const ipcmark::Deadline &deadline, ipcmark_error *error) {
     const auto is_ready = [&] {
         return has_ended() || aeron_is_driver_active(place_in(directory).c_str(), 1000, [](const char *) {});
     };
-    if (!ipcmark::holds_within(ipcmark::CONNECTED_WITHIN, is_ready))
-        return ipcmark_fail(error, "start", OBJECT, "it does not get ready", nullptr);
+    if (!ipcmark::holds_by(deadline, is_ready))
+        return ipcmark_fail(error, "start", OBJECT, deadline.missed("it does not get ready").c_str(), nullptr);
     // For a program that has ended, `await` reports its last output.
-    return has_ended() ? program.await("no such words", 1, ENDED_WITHIN, "it has ended", error) : IPCMARK_DONE;
+    const ipcmark::Deadline last(ENDED_WITHIN);
+    return has_ended() ? program.await("no such words", 1, last, "it does not end", error) : IPCMARK_DONE;
 }
 
 bool Driver::has_ended() const {

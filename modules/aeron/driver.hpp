@@ -24,15 +24,15 @@ class Driver {
     ~Driver();
 
     // Starts it, and waits until clients can connect.
-    int start(const DriverSettings &settings, ipcmark_error *error);
+    int start(const DriverSettings &settings, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // DONE unless the driver was a process and has ended.
     int check(ipcmark_error *error) const;
 
   private:
-    int start_process(const DriverSettings &settings, ipcmark_error *error);
+    int start_process(const DriverSettings &settings, const ipcmark::Deadline &deadline, ipcmark_error *error);
     int start_threads(const DriverSettings &settings, ipcmark_error *error);
-    int await_process(ipcmark_error *error);
+    int await_process(const ipcmark::Deadline &deadline, ipcmark_error *error);
     bool has_ended() const;
 
     ipcmark::Program program;

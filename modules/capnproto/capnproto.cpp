@@ -92,12 +92,12 @@ void close_end(void *opened) {
     });
 }
 
-int connect(int socket, const ipcmark_settings &settings, ipcmark_session *session, void **opened,
-            ipcmark_error *error) {
+int connect(int socket, const ipcmark_settings &settings, const ipcmark::Deadline &deadline, ipcmark_session *session,
+            void **opened, ipcmark_error *error) {
     End *end = nullptr;
     int result = guarded(error, "connect", [&] {
         end = new End(socket, settings);
-        end->link.connect();
+        end->link.connect(deadline);
         return IPCMARK_DONE;
     });
     if (result == IPCMARK_DONE)
@@ -111,13 +111,14 @@ int connect(int socket, const ipcmark_settings &settings, ipcmark_session *sessi
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     int socket = -1;
     int result =
         settings->role == IPCMARK_LEADER ? make_pair(&socket, session, error) : receive_socket(&socket, session, error);
     if (result == IPCMARK_DONE)
         result = set_buffer(socket, *settings, session, error);
     if (result == IPCMARK_DONE)
-        return connect(socket, *settings, session, opened, error);
+        return connect(socket, *settings, deadline, session, opened, error);
     if (socket >= 0)
         close(socket);
     return result;

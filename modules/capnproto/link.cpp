@@ -1,7 +1,5 @@
 #include "link.hpp"
 
-#include "shared/cpp/within.hpp"
-
 namespace capnproto {
 
 namespace {
@@ -20,8 +18,8 @@ std::shared_ptr<kj::AsyncIoContext> event_loop() {
     return loop;
 }
 
-kj::Duration patience() {
-    return std::chrono::seconds(ipcmark::CONNECTED_WITHIN).count() * kj::SECONDS;
+kj::Duration left(const ipcmark::Deadline &deadline) {
+    return deadline.left().count() * kj::MILLISECONDS;
 }
 
 kj::Exception closed() {
@@ -69,27 +67,27 @@ Link::Link(kj::Own<Inbox> made, int socket, bool leads, bool sleeps)
       stream(io->lowLevelProvider->wrapSocketFd(kj::AutoCloseFd(socket))), inbox(*made), own(kj::mv(made)),
       other(nullptr), window(kj::READY_NOW), hang_up(kj::READY_NOW) {}
 
-void Link::connect() {
-    leads ? lead() : follow();
+void Link::connect(const ipcmark::Deadline &deadline) {
+    leads ? lead(deadline) : follow(deadline);
     hang_up = client->onDisconnect().then([this] { failure = closed(); }).eagerlyEvaluate(nullptr);
     run();
 }
 
-void Link::lead() {
+void Link::lead(const ipcmark::Deadline &deadline) {
     client = kj::heap<capnp::TwoPartyClient>(*stream);
     auto call = client->bootstrap().castAs<Exchange>().connectRequest();
     call.setLeader(own);
-    auto answer = io->provider->getTimer().timeoutAfter(patience(), call.send());
+    auto answer = io->provider->getTimer().timeoutAfter(left(deadline), call.send());
     other = answer.wait(io->waitScope).getFollower();
 }
 
-void Link::follow() {
+void Link::follow(const ipcmark::Deadline &deadline) {
     auto called = kj::newPromiseAndFulfiller<void>();
     client = kj::heap<capnp::TwoPartyClient>(*stream, kj::heap<Follower>(own, other, kj::mv(called.fulfiller)),
                                              capnp::rpc::twoparty::Side::SERVER);
     auto gone = client->onDisconnect().then([] { kj::throwFatalException(closed()); });
     auto either = called.promise.exclusiveJoin(kj::mv(gone));
-    io->provider->getTimer().timeoutAfter(patience(), kj::mv(either)).wait(io->waitScope);
+    io->provider->getTimer().timeoutAfter(left(deadline), kj::mv(either)).wait(io->waitScope);
 }
 
 // The hot path -----------------------------------------------------------------------------------

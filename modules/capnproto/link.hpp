@@ -3,6 +3,8 @@
 
 #include "exchange.capnp.h"
 
+#include "shared/cpp/within.hpp"
+
 #include <memory>
 
 #include <capnp/rpc-twoparty.h>
@@ -38,7 +40,7 @@ class Link {
     KJ_DISALLOW_COPY(Link);
 
     // Exchanges the sinks of both endpoints; both call it at the same time.
-    void connect();
+    void connect(const ipcmark::Deadline &deadline);
 
     // The memory of a new message. An unfinished earlier one is discarded.
     kj::ArrayPtr<kj::byte> begin(size_t len);
@@ -83,8 +85,8 @@ class Link {
     // Runs everything that is ready, without polling for more. Every function that makes something ready calls it, so
     // that the event loop never sleeps with work pending.
     void run();
-    void lead();
-    void follow();
+    void lead(const ipcmark::Deadline &deadline);
+    void follow(const ipcmark::Deadline &deadline);
 
     const bool leads, sleeps;
     const std::shared_ptr<kj::AsyncIoContext> io;

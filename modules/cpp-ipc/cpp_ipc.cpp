@@ -98,14 +98,15 @@ template <typename Channel> void close_end(void *end) {
 }
 
 // All endpoints have made their objects; waits until each has found the others' receivers.
-template <typename Channel> int connect(End<Channel> &end, ipcmark_error *error) {
+template <typename Channel> int connect(End<Channel> &end, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     const auto is_connected = [&] {
         return end.answers_many() ? end.answers->wait_for_recv(1, LONGEST_SLEEP_MS)
                                   : end.out->wait_for_recv(end.peers, LONGEST_SLEEP_MS);
     };
-    if (!ipcmark::holds_within(ipcmark::CONNECTED_WITHIN, is_connected))
-        return ipcmark_fail(error, "connect", "an object of cpp-ipc", "no receiver comes", nullptr);
-    return IPCMARK_DONE;
+    if (ipcmark::holds_by(deadline, is_connected))
+        return IPCMARK_DONE;
+    const auto cause = deadline.missed("no receiver comes");
+    return ipcmark_fail(error, "connect", "an object of cpp-ipc", cause.c_str(), nullptr);
 }
 
 // The library keeps chunks mapped by name until the process ends: under a reused name it would find removed chunks. So
@@ -148,6 +149,7 @@ template <typename Channel> bool make_objects(End<Channel> &end, const std::stri
 
 template <typename Channel>
 int open_objects(End<Channel> &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     if (const int result = open_flows(end, settings, session, error))
         return result;
     unsigned number = 0;
@@ -157,7 +159,7 @@ int open_objects(End<Channel> &end, const ipcmark_settings &settings, ipcmark_se
         return ipcmark_fail(error, "open", "an object of cpp-ipc", "the library does not say why", nullptr);
     if (const int result = session->meet(session, error))
         return result;
-    if (const int result = connect(end, error))
+    if (const int result = connect(end, deadline, error))
         return result;
     return session->meet(session, error);
 }

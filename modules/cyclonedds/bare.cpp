@@ -38,7 +38,7 @@ static void *bare_open(const struct bare *bare) {
     try {
         end->participant = make_participant(end->config, agree_on_address(*bare, end->config));
         end->make_endpoints();
-        end->match();
+        end->match(ipcmark::Deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S)));
     } catch (const ipcmark::Failure &failure) {
         bare_fail((failure.object + ": " + failure.cause).c_str());
     }

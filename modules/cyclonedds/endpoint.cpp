@@ -2,8 +2,6 @@
 
 #include "log.hpp"
 
-#include "shared/cpp/within.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -14,7 +12,6 @@ namespace cyclonedds_module {
 
 namespace {
 
-constexpr std::chrono::seconds MATCHED_WITHIN(8);
 // The longest sleep of an endpoint that waits for room in a full history.
 constexpr dds_duration_t LONGEST_SLEEP = DDS_MSECS(100);
 
@@ -156,13 +153,13 @@ std::pair<uint32_t, uint32_t> End::matched() const {
     return {readers.current_count, writers.current_count};
 }
 
-void End::match() {
+void End::match(const ipcmark::Deadline &deadline) {
     const uint32_t wanted = config.leads ? config.followers : 1;
-    if (ipcmark::holds_within(MATCHED_WITHIN, [&] { return matched() == std::pair(wanted, wanted); }))
+    if (ipcmark::holds_by(deadline, [&] { return matched() == std::pair(wanted, wanted); }))
         return;
     const auto [readers, writers] = matched();
     const auto counts =
-        std::to_string(std::min(readers, writers)) + " of " + std::to_string(wanted) + " matched within 8 s";
+        deadline.missed(std::to_string(std::min(readers, writers)) + " of " + std::to_string(wanted) + " matched");
     throw Failure{"reach", config.leads ? "the followers" : "the leader", last_error(counts), ""};
 }
 

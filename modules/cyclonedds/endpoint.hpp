@@ -4,6 +4,7 @@
 #include "config.hpp"
 #include "message.h"
 
+#include "shared/cpp/within.hpp"
 #include "shared/roudi/client.hpp"
 
 #include <atomic>
@@ -53,7 +54,7 @@ struct End {
     // Makes the topics, the writer and the reader.
     void make_endpoints();
     // Waits until all other endpoints are matched.
-    void match();
+    void match(const ipcmark::Deadline &deadline);
     // The numbers of readers and of writers of other endpoints that are matched.
     std::pair<uint32_t, uint32_t> matched() const;
 

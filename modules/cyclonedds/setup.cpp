@@ -100,16 +100,17 @@ bool delete_within_limit(const SharedEnd &end) {
 } // namespace
 
 void set_up(const SharedEnd &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     const auto &config = end->config;
     if (config.shares) {
         end->daemon = std::make_unique<ipcmark::Client>();
-        require(end->daemon->open(pool_for(config), config.history, settings, session, error));
+        require(end->daemon->open(pool_for(config), config.history, settings, deadline, session, error));
     }
     if (config.leads)
         lead(end, session, error);
     else
         follow(end, session, error);
-    end->match();
+    end->match(deadline);
     require(session->meet(session, error));
     note_all(config, session);
     if (!config.reliable)

@@ -23,7 +23,6 @@ constexpr const char *PROGRAM = "dbus-broker";
 constexpr const char *REMEDY = "apt install dbus-broker, which makes it the machine's own bus too";
 constexpr const char *OBJECT = "/org/bus1/DBus/Broker", *INTERFACE = "org.bus1.DBus.Broker";
 constexpr const char *LISTENER = "/org/bus1/DBus/Listener/0";
-constexpr uint64_t ANSWERED_WITHIN_US = 8'000'000;
 
 // The broker's byte limit for a user: as much as Debian's dbus-daemon allows a client of a session
 // bus.
@@ -55,7 +54,7 @@ Broker::~Broker() {
         unlink(socket.c_str());
 }
 
-int Broker::start(const std::string &directory, ipcmark_error *error) {
+int Broker::start(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     if (const int result = ipcmark::choose_socket(directory, "dbus", &socket, error))
         return result;
     listens = address_of(socket);
@@ -65,7 +64,7 @@ int Broker::start(const std::string &directory, ipcmark_error *error) {
     const int result = run(pair[1], error);
     close(pair[1]);
     if (result == IPCMARK_DONE)
-        return connect(pair[0], error);
+        return connect(pair[0], deadline, error);
     close(pair[0]);
     return result;
 }
@@ -86,7 +85,7 @@ int Broker::run(int controllers_end, ipcmark_error *error) {
                          error);
 }
 
-int Broker::connect(int own, ipcmark_error *error) {
+int Broker::connect(int own, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     int code = sd_bus_new(&controller);
     if (code >= 0)
         code = sd_bus_set_fd(controller, own, own);
@@ -95,7 +94,7 @@ int Broker::connect(int own, ipcmark_error *error) {
     if (code >= 0)
         code = sd_bus_negotiate_fds(controller, true);
     if (code >= 0)
-        code = sd_bus_set_method_call_timeout(controller, ANSWERED_WITHIN_US);
+        code = sd_bus_set_method_call_timeout(controller, left_us(deadline));
     if (code >= 0)
         code = sd_bus_start(controller);
     if (code < 0)

@@ -17,14 +17,14 @@ class Broker {
     ~Broker();
 
     // Starts it, and passes it a listening socket in the directory.
-    int start(const std::string &directory, ipcmark_error *error);
+    int start(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // In the format of sd-bus.
     const std::string &address() const { return listens; }
 
   private:
     int run(int controllers_end, ipcmark_error *error);
-    int connect(int controller, ipcmark_error *error);
+    int connect(int controller, const ipcmark::Deadline &deadline, ipcmark_error *error);
     int add_listener(int listener, ipcmark_error *error);
 
     ipcmark::Program program;

@@ -27,17 +27,17 @@ size_t bytes_under_way(const ipcmark_settings &settings) {
     return std::max<size_t>(LEAST_UNDER_WAY, 2 * settings.payload);
 }
 
-int start_bus(End &end, const Bus &bus, const ipcmark_settings &settings, ipcmark_session *session,
-              ipcmark_error *error) {
+int start_bus(End &end, const Bus &bus, const ipcmark_settings &settings, const ipcmark::Deadline &deadline,
+              ipcmark_session *session, ipcmark_error *error) {
     if (bus.is_broker) {
-        const int result = end.broker.start(settings.directory, error);
-        return result == IPCMARK_DONE ? end.connection.open_bus(end.broker.address(), error) : result;
+        const int result = end.broker.start(settings.directory, deadline, error);
+        return result == IPCMARK_DONE ? end.connection.open_bus(end.broker.address(), deadline, error) : result;
     }
     const size_t bytes = bytes_under_way(settings);
-    if (const int result = end.daemon.start(settings.directory, bytes, error))
+    if (const int result = end.daemon.start(settings.directory, bytes, deadline, error))
         return result;
     session->note(session, "max_incoming_bytes", std::to_string(bytes).c_str());
-    return end.connection.open_bus(end.daemon.address(), error);
+    return end.connection.open_bus(end.daemon.address(), deadline, error);
 }
 
 // A follower's unique name on the bus, ":1.7".
@@ -64,11 +64,12 @@ int meet_followers(End &end, const std::string &address, ipcmark_session *sessio
     return session->peers == 1 ? end.connection.speak_to(name, error) : IPCMARK_DONE;
 }
 
-int meet_leader(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+int meet_leader(End &end, const ipcmark_settings &settings, const ipcmark::Deadline &deadline, ipcmark_session *session,
+                ipcmark_error *error) {
     ipcmark_addresses bus;
     if (const int result = ipcmark_receive_addresses(session, &bus, "a message bus", error))
         return result;
-    if (const int result = end.connection.open_bus(bus.there, error))
+    if (const int result = end.connection.open_bus(bus.there, deadline, error))
         return result;
     const std::string name = end.connection.unique_name();
     if (const int result = session->send(session, 0, name.data(), name.size(), nullptr, 0, error))
@@ -89,16 +90,17 @@ std::unique_ptr<End> make_end(const ipcmark_settings &settings, const Other &oth
 
 int open_on_bus(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
                 void **opened, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     const bool leads = settings->role == IPCMARK_LEADER;
     const Bus &bus = *static_cast<const Bus *>(transport->context);
     auto end = make_end(*settings, told(bus, leads), error);
     if (!end)
         return IPCMARK_FAILED;
-    int result = leads ? start_bus(*end, bus, *settings, session, error) : IPCMARK_DONE;
+    int result = leads ? start_bus(*end, bus, *settings, deadline, session, error) : IPCMARK_DONE;
     if (result == IPCMARK_DONE)
         result =
             leads ? meet_followers(*end, bus.is_broker ? end->broker.address() : end->daemon.address(), session, error)
-                  : meet_leader(*end, *settings, session, error);
+                  : meet_leader(*end, *settings, deadline, session, error);
     if (result == IPCMARK_DONE && bus.is_broker)
         result = end->flow.open_bounded(*settings, session, error);
     if (result == IPCMARK_DONE)

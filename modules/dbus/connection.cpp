@@ -1,10 +1,7 @@
 #include "connection.hpp"
 
-#include "shared/cpp/within.hpp"
-
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 #include <poll.h>
@@ -24,7 +21,7 @@ constexpr const char *LOCAL = "org.freedesktop.DBus.Local";
 constexpr size_t ARRIVED_BYTES = 8u << 20;
 constexpr size_t LEAST_ARRIVED = 2, MOST_ARRIVED = 1024;
 
-constexpr uint64_t LONGEST_SLEEP_US = 100'000, ANSWERED_WITHIN_US = 8'000'000;
+constexpr uint64_t LONGEST_SLEEP_US = 100'000;
 
 bool is_hang_up(int code) {
     return code == -ECONNRESET || code == -EPIPE || code == -ENOTCONN || code == -ESHUTDOWN || code == -ECONNABORTED;
@@ -69,16 +66,16 @@ int Connection::configure(ipcmark_error *error) {
     return code < 0 ? fail(error, "make", code) : IPCMARK_DONE;
 }
 
-int Connection::open_socket(int socket, bool serves, ipcmark_error *error) {
+int Connection::open_socket(int socket, bool serves, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     const int result = configure(error);
     const int code = result == IPCMARK_DONE ? sd_bus_set_fd(bus, socket, socket) : 0;
     if (result == IPCMARK_DONE && code >= 0)
-        return start_peer(serves, error);
+        return start_peer(serves, deadline, error);
     close(socket);
     return result != IPCMARK_DONE ? result : fail(error, "open", code);
 }
 
-int Connection::start_peer(bool serves, ipcmark_error *error) {
+int Connection::start_peer(bool serves, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     sd_id128_t id;
     int code = sd_bus_set_anonymous(bus, true);
     if (code >= 0 && serves)
@@ -87,20 +84,20 @@ int Connection::start_peer(bool serves, ipcmark_error *error) {
         code = sd_bus_set_server(bus, true, id);
     if (code >= 0)
         code = sd_bus_start(bus);
-    return code < 0 ? fail(error, "open", code) : await_ready(error);
+    return code < 0 ? fail(error, "open", code) : await_ready(deadline, error);
 }
 
-int Connection::open_bus(const std::string &address, ipcmark_error *error) {
+int Connection::open_bus(const std::string &address, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     if (const int result = configure(error))
         return result;
     int code = sd_bus_set_address(bus, address.c_str());
     if (code >= 0)
         code = sd_bus_set_bus_client(bus, true);
     if (code >= 0)
-        code = sd_bus_set_method_call_timeout(bus, ANSWERED_WITHIN_US);
+        code = sd_bus_set_method_call_timeout(bus, left_us(deadline));
     if (code >= 0)
         code = sd_bus_start(bus);
-    return code < 0 ? fail(error, "connect with", code) : await_ready(error);
+    return code < 0 ? fail(error, "connect with", code) : await_ready(deadline, error);
 }
 
 std::string Connection::unique_name() const {
@@ -128,10 +125,9 @@ int Connection::speak_to(const std::string &name, ipcmark_error *error) {
 }
 
 // Both ends send while they authenticate, so both must be awake.
-int Connection::await_ready(ipcmark_error *error) {
-    const auto deadline = std::chrono::steady_clock::now() + ipcmark::CONNECTED_WITHIN;
+int Connection::await_ready(const ipcmark::Deadline &deadline, ipcmark_error *error) {
     int code = 0;
-    while ((code = sd_bus_is_ready(bus)) == 0 && std::chrono::steady_clock::now() < deadline) {
+    while ((code = sd_bus_is_ready(bus)) == 0 && !deadline.has_passed()) {
         code = sd_bus_process(bus, nullptr);
         if (code == 0)
             code = sd_bus_wait(bus, LONGEST_SLEEP_US);
@@ -140,8 +136,10 @@ int Connection::await_ready(ipcmark_error *error) {
     }
     if (code < 0)
         return fail(error, "open", code);
-    return code > 0 ? IPCMARK_DONE
-                    : ipcmark_fail(error, "open", other.object, "the other side does not answer", nullptr);
+    if (code > 0)
+        return IPCMARK_DONE;
+    const auto cause = deadline.missed("the other side does not answer");
+    return ipcmark_fail(error, "open", other.object, cause.c_str(), nullptr);
 }
 
 std::string Connection::socket_buffer() const {

@@ -1,6 +1,8 @@
 // A connection of sd-bus that exchanges signals with bytes.
 #pragma once
 
+#include "shared/cpp/within.hpp"
+
 #include <ipcmark/transport.h>
 
 #include <memory>
@@ -15,6 +17,11 @@ struct Unref {
     void operator()(sd_bus_message *message) const { sd_bus_message_unref(message); }
 };
 using Message = std::unique_ptr<sd_bus_message, Unref>;
+
+// The time that is left, as sd-bus counts it.
+inline uint64_t left_us(const ipcmark::Deadline &deadline) {
+    return static_cast<uint64_t>(std::chrono::microseconds(deadline.left()).count());
+}
 
 // The error to report when a connection ends.
 struct Other {
@@ -46,10 +53,10 @@ class Connection {
     ~Connection();
 
     // Connects to the peer at the other end of the socket, and takes the ownership of the socket.
-    int open_socket(int socket, bool serves, ipcmark_error *error);
+    int open_socket(int socket, bool serves, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // Connects to a bus.
-    int open_bus(const std::string &address, ipcmark_error *error);
+    int open_bus(const std::string &address, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // This connection's name on its bus.
     std::string unique_name() const;
@@ -73,8 +80,8 @@ class Connection {
   private:
     int configure(ipcmark_error *error);
     int add_match(const std::string &rule, ipcmark_error *error);
-    int start_peer(bool serves, ipcmark_error *error);
-    int await_ready(ipcmark_error *error);
+    int start_peer(bool serves, const ipcmark::Deadline &deadline, ipcmark_error *error);
+    int await_ready(const ipcmark::Deadline &deadline, ipcmark_error *error);
     int next(Message *message, ipcmark_error *error);
     int judge(sd_bus_message *message, ipcmark_error *error) const;
     int write_rest(ipcmark_error *error);

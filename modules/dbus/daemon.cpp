@@ -17,7 +17,6 @@ namespace dbus {
 namespace {
 
 constexpr const char *PROGRAM = "dbus-daemon", *REMEDY = "apt install dbus-daemon";
-constexpr std::chrono::milliseconds READY_WITHIN{8000};
 
 // The largest message of the protocol, and the bytes that Debian's session bus lets wait for a
 // client.
@@ -64,7 +63,8 @@ Daemon::~Daemon() {
         unlink(socket.c_str());
 }
 
-int Daemon::start(const std::string &directory, size_t bytes_under_way, ipcmark_error *error) {
+int Daemon::start(const std::string &directory, size_t bytes_under_way, const ipcmark::Deadline &deadline,
+                  ipcmark_error *error) {
     if (const int result = check_user(error))
         return result;
     if (const int result = ipcmark::choose_socket(directory, "dbus", &socket, error))
@@ -81,7 +81,7 @@ int Daemon::start(const std::string &directory, size_t bytes_under_way, ipcmark_
         REMEDY};
     int result = program.start(command, error);
     if (result == IPCMARK_DONE)
-        result = program.await("guid=", 1, READY_WITHIN, "it does not get ready", error);
+        result = program.await("guid=", 1, deadline, "it does not get ready", error);
     unlink(config.c_str());
     return result;
 }

@@ -56,6 +56,7 @@ int receive_socket(ipcmark_session *session, int *own, ipcmark_error *error) {
 
 int open_direct(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **end,
                 ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     const bool leads = settings->role == IPCMARK_LEADER;
     int socket = -1;
     if (const int result = leads ? share_sockets(session, &socket, error) : receive_socket(session, &socket, error))
@@ -65,7 +66,7 @@ int open_direct(const ipcmark_transport *, const ipcmark_settings *settings, ipc
         close(socket);
         return IPCMARK_FAILED;
     }
-    int result = made->connection.open_socket(socket, leads, error);
+    int result = made->connection.open_socket(socket, leads, deadline, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result != IPCMARK_DONE)

@@ -46,7 +46,7 @@ static void *bare_open(const struct bare *bare) {
         bare_fail("create a participant of Fast DDS");
     try {
         end->make_endpoints();
-        end->match();
+        end->match(ipcmark::Deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S)));
     } catch (const fastdds_module::Failure &failure) {
         bare_fail(failure.object.c_str());
     }

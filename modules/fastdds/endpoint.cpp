@@ -1,7 +1,5 @@
 #include "endpoint.hpp"
 
-#include "shared/cpp/within.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -21,8 +19,6 @@ using eprosima::fastrtps::rtps::SerializedPayload_t;
 
 namespace {
 
-// Matching includes agreeing on keys.
-constexpr std::chrono::seconds MATCHED_WITHIN(8);
 // The time limit of a write for room in a full history. While polling, it is just long enough that a write does not
 // fail because another thread of the library is sending at that moment.
 const Duration_t WRITE_POLLING{0, 1000 * 1000}, WRITE_BLOCKING{0, 100 * 1000 * 1000};
@@ -192,13 +188,13 @@ std::pair<int, int> End::matched() {
     return {readers.current_count, writers.current_count};
 }
 
-void End::match() {
+void End::match(const ipcmark::Deadline &deadline) {
     const int wanted = config.leads ? static_cast<int>(config.followers) : 1;
-    if (ipcmark::holds_within(MATCHED_WITHIN, [&] { return matched() == std::pair(wanted, wanted); }))
+    if (ipcmark::holds_by(deadline, [&] { return matched() == std::pair(wanted, wanted); }))
         return;
     const auto [readers, writers] = matched();
     const auto counts =
-        std::to_string(std::min(readers, writers)) + " of " + std::to_string(wanted) + " matched within 8 s";
+        deadline.missed(std::to_string(std::min(readers, writers)) + " of " + std::to_string(wanted) + " matched");
     throw Failure{"reach", config.leads ? "the followers" : "the leader", last_error(counts),
                   config.secure ? "both ends need certificates of one authority" : ""};
 }

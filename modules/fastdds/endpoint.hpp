@@ -4,6 +4,8 @@
 #include "config.hpp"
 #include "log.hpp"
 
+#include "shared/cpp/within.hpp"
+
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -69,8 +71,8 @@ struct End {
 
     // Makes the topics, the writer and the reader.
     void make_endpoints();
-    // Waits until all other endpoints are matched.
-    void match();
+    // Waits until all other endpoints are matched, which includes that they agree on keys.
+    void match(const ipcmark::Deadline &deadline);
     // The numbers of readers and of writers of other endpoints that are matched.
     std::pair<int, int> matched();
 

@@ -46,10 +46,11 @@ int check_options(const ipcmark_transport *transport, const ipcmark_option *opti
 
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     return guarded(error, [&] {
         capture_log();
         const auto config = configure(*static_cast<const Defaults *>(transport->context), *settings);
-        *opened = set_up(config, session, error).release();
+        *opened = set_up(config, deadline, session, error).release();
     });
 }
 

@@ -151,12 +151,12 @@ void follow(End &end, ipcmark_session *session, ipcmark_error *error) {
     require(session->send(session, 0, nullptr, 0, nullptr, 0, error));
 }
 
-void join(End &end, ipcmark_session *session, ipcmark_error *error) {
+void join(End &end, const ipcmark::Deadline &deadline, ipcmark_session *session, ipcmark_error *error) {
     if (end.config.leads)
         lead(end, session, error);
     else
         follow(end, session, error);
-    end.match();
+    end.match(deadline);
     require(session->meet(session, error));
     populate_pools(end.config);
 }
@@ -168,10 +168,11 @@ struct TearDown {
 
 } // namespace
 
-std::unique_ptr<End> set_up(const Config &config, ipcmark_session *session, ipcmark_error *error) {
+std::unique_ptr<End> set_up(const Config &config, const ipcmark::Deadline &deadline, ipcmark_session *session,
+                            ipcmark_error *error) {
     require(ipcmark_check_space(shared_bytes(config), error));
     std::unique_ptr<End, TearDown> end(new End(config));
-    const int result = guarded(error, [&] { join(*end, session, error); });
+    const int result = guarded(error, [&] { join(*end, deadline, session, error); });
     if (config.leads)
         remove_names(config);
     require(result);

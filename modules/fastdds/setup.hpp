@@ -7,7 +7,8 @@
 namespace fastdds_module {
 
 // Opens an endpoint.
-std::unique_ptr<End> set_up(const Config &config, ipcmark_session *session, ipcmark_error *error);
+std::unique_ptr<End> set_up(const Config &config, const ipcmark::Deadline &deadline, ipcmark_session *session,
+                            ipcmark_error *error);
 
 // Closes an endpoint, in two seconds at most.
 void tear_down(std::unique_ptr<End> end);

@@ -2,7 +2,6 @@
 #include "connection.hpp"
 
 #include "shared/cpp/environment.hpp"
-#include "shared/cpp/within.hpp"
 
 #include <chrono>
 #include <climits>
@@ -123,15 +122,14 @@ int Connection::tell_address(ipcmark_session *session, ipcmark_error *error) con
     return session->send(session, 0, path.data(), path.size(), nullptr, 0, error);
 }
 
-int Connection::complete(Operation &operation, ipcmark_error *error) {
-    const auto deadline = Clock::now() + ipcmark::CONNECTED_WITHIN;
+int Connection::complete(Operation &operation, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     while (operation.is_under_way()) {
         if (next(LONGEST_SLEEP))
             continue;
         if (flow.is_peer_closed())
             return gone(error);
-        if (Clock::now() > deadline)
-            return fail(error, "connect", path, "the other end was not there in time");
+        if (deadline.has_passed())
+            return fail(error, "connect", path, deadline.missed("the other end did not come"));
     }
     return operation.collect() ? IPCMARK_DONE : fail(error, "connect", path, "the call has failed");
 }

@@ -5,6 +5,7 @@
 #include "message.grpc.pb.h"
 
 #include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/within.hpp"
 
 #include <ipcmark/transport.h>
 
@@ -61,8 +62,8 @@ class Connection {
     int listen(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
     int tell_address(ipcmark_session *session, ipcmark_error *error) const;
 
-    // For set-up: sleeps until the operation is over, with a time limit for the peer.
-    int complete(Operation &operation, ipcmark_error *error);
+    // For set-up: sleeps until the operation is over.
+    int complete(Operation &operation, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // Polls once, or sleeps for a while, until the operation is over: DONE, WOULD_BLOCK or PEER_GONE.
     int await(const Operation &operation, ipcmark_error *error) {

@@ -27,16 +27,18 @@ struct StreamEnd final : End {
 // Set-up and teardown ----------------------------------------------------------------------------
 
 int StreamEnd::lead(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     if (const int result = connection.connect(settings, session, error))
         return result;
     client_context.set_wait_for_ready(true);
     client = connection.stub->AsyncStream(&client_context, connection.queue, starting.begin());
     writer = client.get();
     reader = client.get();
-    return connection.complete(starting, error);
+    return connection.complete(starting, deadline, error);
 }
 
 int StreamEnd::follow(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     if (const int result = connection.listen(settings, session, error))
         return result;
     auto *const queue = connection.server_queue();
@@ -45,7 +47,7 @@ int StreamEnd::follow(const ipcmark_settings &settings, ipcmark_session *session
     reader = &server;
     if (const int result = connection.tell_address(session, error))
         return result;
-    return connection.complete(starting, error);
+    return connection.complete(starting, deadline, error);
 }
 
 void StreamEnd::cancel() {

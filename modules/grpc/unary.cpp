@@ -62,27 +62,29 @@ int fail(const grpc::Status &status, ipcmark_error *error) {
 
 // A first call connects the two endpoints.
 int UnaryEnd::lead(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     leads = true;
     if (const int result = connection.connect(settings, session, error))
         return result;
     call(Message(), true);
-    if (const int result = connection.complete(calling, error))
+    if (const int result = connection.complete(calling, deadline, error))
         return result;
     return status.ok() ? IPCMARK_DONE : fail(status, error);
 }
 
 int UnaryEnd::follow(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     int result = connection.listen(settings, session, error);
     if (result != IPCMARK_DONE)
         return result;
     request();
     result = connection.tell_address(session, error);
     if (result == IPCMARK_DONE)
-        result = connection.complete(receiving, error);
+        result = connection.complete(receiving, deadline, error);
     if (result != IPCMARK_DONE)
         return result;
     served->writer.Finish(Message(), grpc::Status::OK, responding.begin());
-    return connection.complete(responding, error);
+    return connection.complete(responding, deadline, error);
 }
 
 void UnaryEnd::cancel() {

@@ -34,13 +34,15 @@ ipcmark::Daemon &daemon_of_leader() {
 } // namespace
 
 static void *bare_open(const struct bare *bare) {
+    const ipcmark::Deadline deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S));
     if (bare->leads) {
         ipcmark_error error{};
-        if (daemon_of_leader().start({(bare->payload + 31) / 32 * 32 + 32, 32}, "/tmp", &error) != IPCMARK_DONE)
+        const ipcmark::Pool pool{(bare->payload + 31) / 32 * 32 + 32, 32};
+        if (daemon_of_leader().start(pool, "/tmp", deadline, &error) != IPCMARK_DONE)
             bare_fail(error.cause);
     }
     bare_meet(bare);
-    if (!ipcmark::open_runtime(ipcmark::registration_name(bare->name, bare->leads)))
+    if (!ipcmark::open_runtime(ipcmark::registration_name(bare->name, bare->leads), deadline))
         bare_fail("iceoryx's daemon does not answer");
     auto *ports = new Ports(bare->leads);
     while (!ports->publisher.hasSubscribers() ||

@@ -125,18 +125,19 @@ int make_and_introduce(End<Ports> &end, const ipcmark_settings &settings, ipcmar
     return result == IPCMARK_DONE ? introduce(end, leads, session, error) : result;
 }
 
-template <typename Ports> int connect(End<Ports> &end, ipcmark_error *error) {
+template <typename Ports> int connect(End<Ports> &end, const Deadline &deadline, ipcmark_error *error) {
     int result = IPCMARK_DONE;
     const auto is_over = [&] { return end.ports->are_connected() || (result = end.client.check(error)); };
-    if (!holds_within(CONNECTED_WITHIN, is_over))
-        return ipcmark_fail(error, "connect", "publishers and subscribers of iceoryx", "they do not find each other",
-                            nullptr);
+    if (!holds_by(deadline, is_over))
+        return ipcmark_fail(error, "connect", "publishers and subscribers of iceoryx",
+                            deadline.missed("they do not find each other").c_str(), nullptr);
     return result;
 }
 
 template <typename Ports>
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
+    const Deadline deadline(*settings);
     auto *end = new (std::nothrow) End<Ports>;
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
@@ -144,11 +145,11 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     const uint64_t depth = depth_of(*settings);
     session->note(session, "queue", (std::to_string(depth) + " messages").c_str());
     session->note(session, "policies", "publisher waits for consumer, queue blocks producer");
-    int result = end->client.open(pool_for(*settings), depth, *settings, session, error);
+    int result = end->client.open(pool_for(*settings), depth, *settings, deadline, session, error);
     if (result == IPCMARK_DONE)
         result = make_and_introduce(*end, *settings, session, error);
     if (result == IPCMARK_DONE)
-        result = connect(*end, error);
+        result = connect(*end, deadline, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE)

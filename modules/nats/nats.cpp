@@ -71,12 +71,14 @@ struct FreeOptions {
 
 // The publishing thread sends a message itself, which the library recommends for request and reply; by default a thread
 // of the library sends accumulated messages.
-natsStatus connect(End &end, const std::string &url) {
+natsStatus connect(End &end, const std::string &url, const ipcmark::Deadline &deadline) {
     natsOptions *made = nullptr;
     natsStatus status = natsOptions_Create(&made);
     const std::unique_ptr<natsOptions, FreeOptions> options(made);
     if (status == NATS_OK)
         status = natsOptions_SetURL(made, url.c_str());
+    if (status == NATS_OK)
+        status = natsOptions_SetTimeout(made, deadline.left().count());
     if (status == NATS_OK)
         status = natsOptions_SetSendAsap(made, true);
     if (status == NATS_OK)
@@ -85,25 +87,25 @@ natsStatus connect(End &end, const std::string &url) {
 }
 
 // The server has the subscription when it answers the next command.
-natsStatus subscribe(End &end) {
-    const auto limit = std::chrono::milliseconds(ipcmark::CONNECTED_WITHIN).count();
+natsStatus subscribe(End &end, const ipcmark::Deadline &deadline) {
     const natsStatus status = natsConnection_SubscribeSync(&end.subscription, end.connection, end.taken_from.c_str());
-    return status == NATS_OK ? natsConnection_FlushTimeout(end.connection, limit) : status;
+    return status == NATS_OK ? natsConnection_FlushTimeout(end.connection, deadline.left().count()) : status;
 }
 
-int join(End &end, const std::string &url, ipcmark_error *error) {
+int join(End &end, const std::string &url, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     ipcmark::forget_variables_of("NATS_");
-    natsStatus status = connect(end, url);
+    natsStatus status = connect(end, url, deadline);
     if (status != NATS_OK)
         return fail(end, error, "connect with", status);
-    status = subscribe(end);
+    status = subscribe(end, deadline);
     return status == NATS_OK ? IPCMARK_DONE : fail(end, error, "subscribe with", status);
 }
 
-int lead(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    int result = end.server.start(settings.directory, settings.payload, error);
+int lead(End &end, const ipcmark_settings &settings, const ipcmark::Deadline &deadline, ipcmark_session *session,
+         ipcmark_error *error) {
+    int result = end.server.start(settings.directory, settings.payload, deadline, error);
     if (result == IPCMARK_DONE)
-        result = join(end, end.server.url(), error);
+        result = join(end, end.server.url(), deadline, error);
     if (result != IPCMARK_DONE)
         return result;
     ipcmark_addresses addresses = {"", ""};
@@ -111,10 +113,10 @@ int lead(End &end, const ipcmark_settings &settings, ipcmark_session *session, i
     return ipcmark_send_addresses(session, &addresses, error);
 }
 
-int follow(End &end, ipcmark_session *session, ipcmark_error *error) {
+int follow(End &end, const ipcmark::Deadline &deadline, ipcmark_session *session, ipcmark_error *error) {
     ipcmark_addresses addresses;
     const int result = ipcmark_receive_addresses(session, &addresses, OBJECT, error);
-    return result == IPCMARK_DONE ? join(end, addresses.there, error) : result;
+    return result == IPCMARK_DONE ? join(end, addresses.there, deadline, error) : result;
 }
 
 // A follower's subject tells the leader who sent a message.
@@ -132,6 +134,7 @@ int finish(End &end, const ipcmark_settings &settings, ipcmark_session *session,
 
 int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmark_session *session, void **opened,
              ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     std::unique_ptr<End> end(new (std::nothrow) End);
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
@@ -139,7 +142,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     end->patience_ms = settings->wait == IPCMARK_SPIN ? 0 : LONGEST_SLEEP_MS;
     end->flows.expect(session->peers);
     name_ways(*end, *settings);
-    int result = end->leads ? lead(*end, *settings, session, error) : follow(*end, session, error);
+    int result = end->leads ? lead(*end, *settings, deadline, session, error) : follow(*end, deadline, session, error);
     if (result == IPCMARK_DONE)
         result = finish(*end, *settings, session, error);
     if (result == IPCMARK_DONE)

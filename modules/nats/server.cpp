@@ -1,7 +1,6 @@
 #include "server.hpp"
 
 #include "shared/cpp/socket_path.hpp"
-#include "shared/cpp/within.hpp"
 
 #include <array>
 #include <cerrno>
@@ -21,7 +20,7 @@ namespace {
 
 // Debian's package also starts a server for the machine.
 constexpr const char *PROGRAM = "nats-server", *REMEDY = "apt install nats-server, which runs one for the machine too";
-constexpr std::chrono::milliseconds READY_WITHIN{8000}, ENDED_WITHIN{2000};
+constexpr std::chrono::milliseconds ENDED_WITHIN{2000};
 
 std::string random_token() {
     std::array<unsigned char, 16> bytes{};
@@ -64,7 +63,7 @@ int Server::write_configuration(uint64_t largest, ipcmark_error *error) {
 
 // The file of ports is JSON, {"nats":["nats://127.0.0.1:PORT"]}, and is written shortly after the server reports that
 // it is ready.
-int Server::read_port(ipcmark_error *error) {
+int Server::read_port(const ipcmark::Deadline &deadline, ipcmark_error *error) {
     constexpr const char *MARK = "nats://127.0.0.1:";
     const auto is_there = [this] {
         std::ifstream file(ports);
@@ -76,12 +75,13 @@ int Server::read_port(ipcmark_error *error) {
         address = "nats://" + token + "@127.0.0.1:" + text.substr(from, end - from);
         return true;
     };
-    return ipcmark::holds_within(READY_WITHIN, is_there)
-               ? IPCMARK_DONE
-               : ipcmark_fail(error, "find the port of", PROGRAM, "it does not tell", nullptr);
+    if (ipcmark::holds_by(deadline, is_there))
+        return IPCMARK_DONE;
+    return ipcmark_fail(error, "find the port of", PROGRAM, deadline.missed("it does not tell").c_str(), nullptr);
 }
 
-int Server::start(const std::string &directory, uint64_t largest, ipcmark_error *error) {
+int Server::start(const std::string &directory, uint64_t largest, const ipcmark::Deadline &deadline,
+                  ipcmark_error *error) {
     int result = ipcmark::choose_socket(directory, "nats", &configuration, error);
     if (result == IPCMARK_DONE)
         result = write_configuration(largest, error);
@@ -91,9 +91,9 @@ int Server::start(const std::string &directory, uint64_t largest, ipcmark_error 
                                   "-c",    configuration, "--ports_file_dir", directory};
     result = program.start({PROGRAM, words, {}, SIGKILL, REMEDY}, error);
     if (result == IPCMARK_DONE)
-        result = program.await("Server is ready", 1, READY_WITHIN, "it does not get ready", error);
+        result = program.await("Server is ready", 1, deadline, "it does not get ready", error);
     ports = directory + "/nats-server_" + std::to_string(program.id()) + ".ports";
-    return result == IPCMARK_DONE ? read_port(error) : result;
+    return result == IPCMARK_DONE ? read_port(deadline, error) : result;
 }
 
 int find_server(ipcmark_error *error) {

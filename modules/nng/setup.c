@@ -20,10 +20,9 @@ enum {
     LONGEST_SLEEP_MS = 100,
     LONGEST_LOSSY_SLEEP_MS = 10, /* If the message may be lost. */
     NEVER_MS = 3600 * 1000,
-    CONNECTED_WITHIN_MS = 8000, /* Even on a busy machine; a session ends after ten seconds. */
-    HEAD_BYTES = 64,            /* An upper bound of a protocol's head, which counts as part of the message. */
-    QUEUE_BYTES = 64 << 20,     /* The byte limit of a publish-subscribe queue, */
-    MOST_MESSAGES = 1000        /* and its message limit. */
+    HEAD_BYTES = 64,        /* An upper bound of a protocol's head, which counts as part of the message. */
+    QUEUE_BYTES = 64 << 20, /* The byte limit of a publish-subscribe queue, */
+    MOST_MESSAGES = 1000    /* and its message limit. */
 };
 
 int nng_fail(struct ipcmark_error *error, const char *operation, const char *object, int code) {
@@ -208,10 +207,12 @@ static int dial_end(struct end *self, const struct kind *kind, const struct ipcm
 }
 
 /* A message published before a follower is connected would not reach it. */
-static int await_followers(struct end *self, uint32_t followers, struct ipcmark_error *error) {
+static int await_followers(struct end *self, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    const uint64_t limit_ms = settings->connect_ns / 1000000;
+    const uint32_t followers = settings->subscribers;
     eventfd_t count = 0, connected = 0;
     struct pollfd hang_up = {.fd = self->connected, .events = POLLIN};
-    for (int waited_ms = 0; connected < followers && waited_ms < CONNECTED_WITHIN_MS;) {
+    for (uint64_t waited_ms = 0; connected < followers && waited_ms < limit_ms;) {
         const int ready = poll(&hang_up, 1, LONGEST_SLEEP_MS);
         if (ready > 0 && eventfd_read(self->connected, &count) == 0)
             connected += count;
@@ -221,8 +222,8 @@ static int await_followers(struct end *self, uint32_t followers, struct ipcmark_
     if (connected >= followers)
         return IPCMARK_DONE;
     char cause[96];
-    snprintf(cause, sizeof cause, "%u of %u followers are connected after %d s", (unsigned)connected, followers,
-             CONNECTED_WITHIN_MS / 1000);
+    snprintf(cause, sizeof cause, "%u of %u followers are connected within %g s", (unsigned)connected, followers,
+             (double)settings->connect_ns / 1e9);
     return ipcmark_fail(error, "open", "an NNG publisher", cause, NULL);
 }
 
@@ -239,6 +240,6 @@ int nng_set_up(struct end *self, const struct kind *kind, const struct ipcmark_s
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE && leads && nng_publishes(kind))
-        result = await_followers(self, settings->subscribers, error);
+        result = await_followers(self, settings, error);
     return result;
 }

@@ -33,7 +33,8 @@ static int probe(const struct ipcmark_transport *transport, struct ipcmark_error
 
 /* Both ends open at the same time. The usual order: the leader makes the objects, named after
  * settings->name; session->meet; the follower opens them; session->meet; the creator of a name in
- * the file system removes it, since nobody needs it any more. */
+ * the file system removes it, since nobody needs it any more. Ends that find each other by other means
+ * than the session wait no longer than settings->connect_ns. */
 static int open_end(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
                     struct ipcmark_session *session, void **end, struct ipcmark_error *error) {
     (void)transport;

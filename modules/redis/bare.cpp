@@ -56,7 +56,9 @@ void open_server(End *self, const struct bare *bare, char (&path)[128]) {
             bare_fail("receive a path");
         return;
     }
-    if (mkdir(directory.c_str(), 0700) != 0 || self->server.start(directory, &error) != IPCMARK_DONE)
+    if (mkdir(directory.c_str(), 0700) != 0 ||
+        self->server.start(directory, ipcmark::Deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S)), &error) !=
+            IPCMARK_DONE)
         bare_fail("start redis-server");
     snprintf(path, sizeof path, "%s", self->server.path().c_str());
     if (write(bare->peer, path, sizeof path) != sizeof path)

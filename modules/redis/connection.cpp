@@ -1,9 +1,6 @@
 #include "connection.hpp"
 
-#include "shared/cpp/within.hpp"
-
 #include <cerrno>
-#include <chrono>
 #include <vector>
 
 #include <fcntl.h>
@@ -68,8 +65,8 @@ int Connection::stop_sleeping(ipcmark_error *error) {
     return ipcmark_fail_errno(error, "set a connection with", OBJECT, errno, nullptr);
 }
 
-int Connection::ask(std::initializer_list<std::string> command, Reply *reply, ipcmark_error *error) {
-    const auto deadline = std::chrono::steady_clock::now() + ipcmark::CONNECTED_WITHIN;
+int Connection::ask(std::initializer_list<std::string> command, const ipcmark::Deadline &deadline, Reply *reply,
+                    ipcmark_error *error) {
     std::vector<const char *> words;
     std::vector<size_t> lengths;
     for (const auto &word : command) {
@@ -83,8 +80,8 @@ int Connection::ask(std::initializer_list<std::string> command, Reply *reply, ip
             result = next(reply, error);
         if (result == IPCMARK_DONE)
             return result;
-        if (std::chrono::steady_clock::now() > deadline)
-            return ipcmark_fail(error, "ask", OBJECT, "it does not answer", nullptr);
+        if (deadline.has_passed())
+            return ipcmark_fail(error, "ask", OBJECT, deadline.missed("it does not answer").c_str(), nullptr);
     }
     return result;
 }

@@ -1,6 +1,8 @@
 // A connection of hiredis to a Redis server at a Unix socket.
 #pragma once
 
+#include "shared/cpp/within.hpp"
+
 #include <ipcmark/transport.h>
 
 #include <initializer_list>
@@ -38,7 +40,8 @@ class Connection {
     int stop_sleeping(ipcmark_error *error);
 
     // Sends a command and waits for its answer: only before the measurement.
-    int ask(std::initializer_list<std::string> command, Reply *reply, ipcmark_error *error);
+    int ask(std::initializer_list<std::string> command, const ipcmark::Deadline &deadline, Reply *reply,
+            ipcmark_error *error);
 
     // Appends a command to hiredis's buffer; flush() writes it.
     int append(const char *const *words, const size_t *lengths, int count, ipcmark_error *error);

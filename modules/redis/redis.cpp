@@ -57,36 +57,36 @@ void name_ways(End &end, const ipcmark_settings &settings) {
         end.taken_from += "0";
 }
 
-int subscribe_to(End &end, const std::string &channel, ipcmark_error *error) {
+int subscribe_to(End &end, const std::string &channel, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     Reply reply;
-    if (const int result = end.in.ask({"SUBSCRIBE", channel}, &reply, error))
+    if (const int result = end.in.ask({"SUBSCRIBE", channel}, deadline, &reply, error))
         return result;
     const bool is_right = reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 && is_string(*reply->element[1]) &&
                           reply->element[1]->str == channel;
     return is_right ? IPCMARK_DONE : end.in.fail_strange(error);
 }
 
-int subscribe(End &end, ipcmark_error *error) {
+int subscribe(End &end, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     if (!end.leads)
-        return subscribe_to(end, end.taken_from, error);
+        return subscribe_to(end, end.taken_from, deadline, error);
     int result = IPCMARK_DONE;
     for (uint32_t peer = 0; result == IPCMARK_DONE && peer < end.flows.size(); peer++)
-        result = subscribe_to(end, end.taken_from + std::to_string(peer), error);
+        result = subscribe_to(end, end.taken_from + std::to_string(peer), deadline, error);
     return result;
 }
 
-int connect(End &end, const std::string &path, ipcmark_error *error) {
+int connect(End &end, const std::string &path, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     int result = end.out.open(path, error);
     if (result == IPCMARK_DONE)
         result = end.in.open(path, error);
-    return result == IPCMARK_DONE && !end.is_list ? subscribe(end, error) : result;
+    return result == IPCMARK_DONE && !end.is_list ? subscribe(end, deadline, error) : result;
 }
 
 // Notes the server's version in the result.
-int note_server(End &end, ipcmark_session *session, ipcmark_error *error) {
+int note_server(End &end, const ipcmark::Deadline &deadline, ipcmark_session *session, ipcmark_error *error) {
     constexpr const char *KEY = "redis_version:";
     Reply reply;
-    if (const int result = end.out.ask({"INFO", "server"}, &reply, error))
+    if (const int result = end.out.ask({"INFO", "server"}, deadline, &reply, error))
         return result;
     const std::string text = is_string(*reply) ? std::string(reply->str, reply->len) : "";
     const auto at = text.find(KEY);
@@ -102,12 +102,13 @@ int note_server(End &end, ipcmark_session *session, ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-int lead(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    int result = end.server.start(settings.directory, error);
+int lead(End &end, const char *directory, const ipcmark::Deadline &deadline, ipcmark_session *session,
+         ipcmark_error *error) {
+    int result = end.server.start(directory, deadline, error);
     if (result == IPCMARK_DONE)
-        result = connect(end, end.server.path(), error);
+        result = connect(end, end.server.path(), deadline, error);
     if (result == IPCMARK_DONE)
-        result = note_server(end, session, error);
+        result = note_server(end, deadline, session, error);
     if (result != IPCMARK_DONE)
         return result;
     ipcmark_addresses addresses = {"", ""};
@@ -115,10 +116,10 @@ int lead(End &end, const ipcmark_settings &settings, ipcmark_session *session, i
     return ipcmark_send_addresses(session, &addresses, error);
 }
 
-int follow(End &end, ipcmark_session *session, ipcmark_error *error) {
+int follow(End &end, const ipcmark::Deadline &deadline, ipcmark_session *session, ipcmark_error *error) {
     ipcmark_addresses addresses;
     const int result = ipcmark_receive_addresses(session, &addresses, "a Redis server", error);
-    return result == IPCMARK_DONE ? connect(end, addresses.there, error) : result;
+    return result == IPCMARK_DONE ? connect(end, addresses.there, deadline, error) : result;
 }
 
 int finish(End &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
@@ -132,6 +133,7 @@ int finish(End &end, const ipcmark_settings &settings, ipcmark_session *session,
 
 int open_end(const ipcmark_transport *transport, const ipcmark_settings *settings, ipcmark_session *session,
              void **opened, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(*settings);
     const bool leads = settings->role == IPCMARK_LEADER;
     std::unique_ptr<End> end(new (std::nothrow) End(leads ? LEADERS : FOLLOWERS));
     if (!end)
@@ -142,7 +144,8 @@ int open_end(const ipcmark_transport *transport, const ipcmark_settings *setting
     end->flows.expect(session->peers);
     end->payload = settings->payload;
     name_ways(*end, *settings);
-    int result = leads ? lead(*end, *settings, session, error) : follow(*end, session, error);
+    int result =
+        leads ? lead(*end, settings->directory, deadline, session, error) : follow(*end, deadline, session, error);
     if (result == IPCMARK_DONE)
         result = finish(*end, *settings, session, error);
     if (result == IPCMARK_DONE)

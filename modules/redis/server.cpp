@@ -14,7 +14,7 @@ namespace {
 // Debian's package also starts a server for the machine.
 constexpr const char *PROGRAM = "redis-server",
                      *REMEDY = "apt install redis-server, which runs one for the machine too";
-constexpr std::chrono::milliseconds READY_WITHIN{8000}, ENDED_WITHIN{2000};
+constexpr std::chrono::milliseconds ENDED_WITHIN{2000};
 
 } // namespace
 
@@ -29,7 +29,7 @@ Server::~Server() {
         unlink(socket.c_str());
 }
 
-int Server::start(const std::string &directory, ipcmark_error *error) {
+int Server::start(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     if (const int result = ipcmark::choose_socket(directory, "redis", &socket, error))
         return result;
     // Without a file as its first argument it reads no configuration.
@@ -44,7 +44,7 @@ int Server::start(const std::string &directory, ipcmark_error *error) {
     const int result = program.start({PROGRAM, words, {}, SIGKILL, REMEDY}, error);
     // "Ready to accept connections", or "The server is now ready to accept connections at …".
     return result == IPCMARK_DONE
-               ? program.await("eady to accept connections", 1, READY_WITHIN, "it does not get ready", error)
+               ? program.await("eady to accept connections", 1, deadline, "it does not get ready", error)
                : result;
 }
 

@@ -15,7 +15,7 @@ class Server {
     ~Server();
 
     // Starts it without the machine's configuration, and waits until it listens at a socket in the directory.
-    int start(const std::string &directory, ipcmark_error *error);
+    int start(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     const std::string &path() const { return socket; }
 

@@ -4,10 +4,8 @@
 
 #include "shared/cpp/environment.hpp"
 #include "shared/cpp/options.hpp"
-#include "shared/cpp/within.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -20,8 +18,6 @@
 namespace ucx {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t MOST_ADDRESS_BYTES = 4096;
 constexpr int TRIES = 1000;
@@ -199,9 +195,9 @@ int Connection::set_receivers(ipcmark_error *error) {
     return result == IPCMARK_DONE ? set_receiver(MESSAGE, receiver, receivers_argument, error) : result;
 }
 
-// Makes progress while the check returns "in progress", with a time limit.
-template <typename Check> ucs_status_t Connection::await_status(Check check) const {
-    const auto deadline = Clock::now() + ipcmark::CONNECTED_WITHIN;
+// Makes progress while the check returns "in progress".
+template <typename Check>
+ucs_status_t Connection::await_status(const ipcmark::Deadline &deadline, Check check) const {
     ucs_status_t status = UCS_INPROGRESS;
     for (uint64_t n = 1; (status = check()) == UCS_INPROGRESS; n++) {
         progress();
@@ -209,16 +205,16 @@ template <typename Check> ucs_status_t Connection::await_status(Check check) con
             continue;
         if (flow.is_peer_closed())
             return UCS_ERR_CONNECTION_RESET;
-        if (Clock::now() > deadline)
+        if (deadline.has_passed())
             return UCS_ERR_TIMED_OUT;
     }
     return status;
 }
 
-int Connection::await_request(ucs_status_ptr_t request, ipcmark_error *error) const {
+int Connection::await_request(ucs_status_ptr_t request, const ipcmark::Deadline &deadline, ipcmark_error *error) const {
     ucs_status_t status = UCS_PTR_STATUS(request);
     if (UCS_PTR_IS_PTR(request)) {
-        status = await_status([&] { return ucp_request_check_status(request); });
+        status = await_status(deadline, [&] { return ucp_request_check_status(request); });
         if (status != UCS_OK)
             ucp_request_cancel(worker, request);
         ucp_request_free(request);
@@ -226,20 +222,20 @@ int Connection::await_request(ucs_status_ptr_t request, ipcmark_error *error) co
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "exchange", "a first message of UCX", status);
 }
 
-int Connection::send_greeting(const Way &way, ipcmark_error *error) const {
+int Connection::send_greeting(const Way &way, const ipcmark::Deadline &deadline, ipcmark_error *error) const {
     const ucp_request_param_t plain{};
     const char out = 'h';
     return await_request(way.is_active ? ucp_am_send_nbx(endpoint, GREETING, nullptr, 0, &out, 1, &plain)
                                        : ucp_tag_send_nbx(endpoint, &out, 1, GREETING, &plain),
-                         error);
+                         deadline, error);
 }
 
-int Connection::receive_greeting(const Way &way, ipcmark_error *error) const {
+int Connection::receive_greeting(const Way &way, const ipcmark::Deadline &deadline, ipcmark_error *error) const {
     const ucp_request_param_t plain{};
     char in = 0;
     if (!way.is_active)
-        return await_request(ucp_tag_recv_nbx(worker, &in, 1, GREETING, WHOLE_TAG, &plain), error);
-    const auto status = await_status([&] { return is_greeted ? UCS_OK : UCS_INPROGRESS; });
+        return await_request(ucp_tag_recv_nbx(worker, &in, 1, GREETING, WHOLE_TAG, &plain), deadline, error);
+    const auto status = await_status(deadline, [&] { return is_greeted ? UCS_OK : UCS_INPROGRESS; });
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "exchange", "a first message of UCX", status);
 }
 
@@ -257,6 +253,7 @@ int Connection::check_layers(const Way &way, ipcmark_session *session, ipcmark_e
 }
 
 int Connection::open(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const ipcmark::Deadline deadline(settings);
     const bool leads = settings.role == IPCMARK_LEADER;
     const auto parts = layers(way, settings);
     prepare_library();
@@ -273,7 +270,7 @@ int Connection::open(const Way &way, const ipcmark_settings &settings, ipcmark_s
         result = session->meet(session, error);
     for (const bool sends : {leads, !leads})
         if (result == IPCMARK_DONE)
-            result = sends ? send_greeting(way, error) : receive_greeting(way, error);
+            result = sends ? send_greeting(way, deadline, error) : receive_greeting(way, deadline, error);
     return result == IPCMARK_DONE ? check_layers(way, session, error) : result;
 }
 

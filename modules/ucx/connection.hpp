@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shared/cpp/flow_control.hpp"
+#include "shared/cpp/within.hpp"
 
 #include <ipcmark/transport.h>
 
@@ -61,10 +62,10 @@ class Connection {
     int exchange(const Way &way, ipcmark_session *session, ipcmark_error *error);
     int set_receiver(unsigned kind, ucp_am_recv_callback_t callback, void *argument, ipcmark_error *error) const;
     int set_receivers(ipcmark_error *error);
-    int send_greeting(const Way &way, ipcmark_error *error) const;
-    int receive_greeting(const Way &way, ipcmark_error *error) const;
-    template <typename Check> ucs_status_t await_status(Check check) const;
-    int await_request(ucs_status_ptr_t request, ipcmark_error *error) const;
+    int send_greeting(const Way &way, const ipcmark::Deadline &deadline, ipcmark_error *error) const;
+    int receive_greeting(const Way &way, const ipcmark::Deadline &deadline, ipcmark_error *error) const;
+    template <typename Check> ucs_status_t await_status(const ipcmark::Deadline &deadline, Check check) const;
+    int await_request(ucs_status_ptr_t request, const ipcmark::Deadline &deadline, ipcmark_error *error) const;
     int check_layers(const Way &way, ipcmark_session *session, ipcmark_error *error) const;
 
     ucp_context_h context = nullptr;

@@ -12,8 +12,7 @@
 enum {
     QUEUE_BYTES = 64 << 20, /* The byte limit of a queue. */
     MOST_MESSAGES = 1000,   /* ZeroMQ's own default. */
-    LONGEST_SLEEP_MS = 100,
-    SUBSCRIBED_WITHIN_MS = 8000 /* Even on a busy machine; a session ends after ten seconds. */
+    LONGEST_SLEEP_MS = 100
 };
 
 int zeromq_fail(struct ipcmark_error *error, const char *operation, const char *object) {
@@ -164,9 +163,11 @@ static int connect_end(struct end *self, const struct kind *kind, struct ipcmark
 
 /* A subscription begins with a byte 1, an unsubscription with a byte 0. A message published before a follower's
  * subscription has arrived would not reach it. */
-static int await_subscriptions(struct end *self, uint32_t followers, struct ipcmark_error *error) {
+static int await_subscriptions(struct end *self, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
+    const uint64_t limit_ms = settings->connect_ns / 1000000;
+    const uint32_t followers = settings->subscribers;
     uint32_t subscribed = 0;
-    for (int waited_ms = 0; subscribed < followers && waited_ms < SUBSCRIBED_WITHIN_MS;) {
+    for (uint64_t waited_ms = 0; subscribed < followers && waited_ms < limit_ms;) {
         unsigned char first = 0;
         const int len = zmq_recv(self->outgoing, &first, 1, 0);
         if (len > 0 && first == 0) {
@@ -182,8 +183,8 @@ static int await_subscriptions(struct end *self, uint32_t followers, struct ipcm
     if (subscribed == followers)
         return IPCMARK_DONE;
     char cause[96];
-    snprintf(cause, sizeof cause, "%u of %u followers have subscribed within %d s", subscribed, followers,
-             SUBSCRIBED_WITHIN_MS / 1000);
+    snprintf(cause, sizeof cause, "%u of %u followers have subscribed within %g s", subscribed, followers,
+             (double)settings->connect_ns / 1e9);
     return ipcmark_fail(error, "open", "a ZeroMQ publisher", cause, NULL);
 }
 
@@ -198,6 +199,6 @@ int zeromq_set_up(struct end *self, const struct kind *kind, const struct ipcmar
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE && leads && kind->there.leader == ZMQ_XPUB)
-        result = await_subscriptions(self, settings->subscribers, error);
+        result = await_subscriptions(self, settings, error);
     return result;
 }

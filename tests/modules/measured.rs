@@ -11,6 +11,7 @@ use super::{
 
 ipcmark_harness::tests![
     a_right_module_is_measured_with_its_version_and_configuration,
+    a_module_is_told_the_time_to_connect,
     a_module_of_a_later_header_is_measured,
     a_module_under_tmp_is_measured_though_the_sandbox_hides_it,
     modules_lie_in_directories_of_the_environment,
@@ -34,6 +35,15 @@ fn a_right_module_is_measured_with_its_version_and_configuration() {
         assert_eq!(trial["session"]["configuration"]["buffer"], "64 KiB");
         assert_eq!(trial["times_ns"]["count"], 500);
     }
+}
+
+/// Four fifths of the timeout.
+fn a_module_is_told_the_time_to_connect() {
+    let module = module("notes_limit", "limit");
+    let (output, cases) = run(&module, &["-t", "test-transport", "-s", "64", "--timeout", "5m"]);
+    assert!(output.status.success(), "{cases:#?}");
+    let trial = &cases[0]["measurement"]["round_trips"]["trials"][0];
+    assert_eq!(trial["session"]["configuration"]["connect_ns"], "240000000000");
 }
 
 fn a_module_of_a_later_header_is_measured() {

@@ -124,7 +124,7 @@ fn incomplete(name: &str) -> Error {
 }
 
 /// The texts of the settings, NUL-terminated.
-struct Texts {
+pub(crate) struct Texts {
     name: CString,
     directory: CString,
     address: Option<CString>,
@@ -134,7 +134,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(settings: &Settings) -> Result<Self, Error> {
+    pub(crate) fn of(settings: &Settings) -> Result<Self, Error> {
         let texts = options(&settings.options)?;
         let address = |(key, value): &(CString, CString)| c::Setting {
             key: key.as_ptr(),
@@ -149,7 +149,7 @@ impl Texts {
         })
     }
 
-    fn settings(&self, settings: &Settings) -> c::Settings {
+    pub(crate) fn settings(&self, settings: &Settings) -> c::Settings {
         let (role, follower) = match settings.role {
             Role::Leader => (c::LEADER, 0),
             Role::Follower(number) => (c::FOLLOWER, number),
@@ -166,6 +166,7 @@ impl Texts {
             name: self.name.as_ptr(),
             directory: self.directory.as_ptr(),
             address: self.address.as_ref().map_or(ptr::null(), |address| address.as_ptr()),
+            connect_ns: u64::try_from(settings.connect_within.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 }

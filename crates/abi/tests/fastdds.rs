@@ -24,8 +24,14 @@ use nix::{
     unistd::{ForkResult, Pid, fork},
 };
 
+/// The time in which endpoints find each other, even on a busy machine.
+const MEET_WITHIN: Duration = Duration::from_secs(60);
+
+/// The time after which endpoints that must not find each other give up.
+const MISS_WITHIN: Duration = Duration::from_secs(8);
+
 /// Longer than endpoints search for each other.
-const WATCHDOG: Duration = Duration::from_secs(60);
+const WATCHDOG: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(MODULE_COMMAND) {
@@ -106,7 +112,8 @@ fn openings(found: &Found) -> Vec<Opening> {
 /// Opens a leader's and a follower's endpoint in separate processes; both find each other, or neither does.
 fn expect(openings: &[Opening], leader: &str, follower: &str, meets: bool) {
     let ends = [leader, follower].map(|name| &*of(openings, name).open);
-    for (done, role) in play(ends).iter().zip(["leader", "follower"]) {
+    let within = if meets { MEET_WITHIN } else { MISS_WITHIN };
+    for (done, role) in play(ends, within).iter().zip(["leader", "follower"]) {
         assert_eq!(*done, meets, "{leader} leads, {follower} follows: the {role}");
     }
     println!("{leader} leads, {follower} follows: {}", if meets { "they meet" } else { "never" });
@@ -115,7 +122,7 @@ fn expect(openings: &[Opening], leader: &str, follower: &str, meets: bool) {
 /// Opens endpoints in processes that already have one which was never closed.
 fn abandon(openings: &[Opening], name: &str) {
     let ends = [&*of(openings, name).leave; 2];
-    assert_eq!(play(ends), [true; 2], "{name} beside ends that were left open");
+    assert_eq!(play(ends, MEET_WITHIN), [true; 2], "{name} beside ends that were left open");
     println!("{name} beside ends that were left open: it works");
 }
 
@@ -134,13 +141,13 @@ fn of<'a>(openings: &'a [Opening], name: &str) -> &'a Opening {
 }
 
 /// Runs a leader's and a follower's action, each in a separate process; returns their success.
-fn play(ends: [&Play; 2]) -> [bool; 2] {
+fn play(ends: [&Play; 2], within: Duration) -> [bool; 2] {
     let directory = std::env::temp_dir().join(format!("ipcmark-fastdds-{}", process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
     let (one, other) = UnixDatagram::pair().expect("a pair of sockets");
     let children = [
-        child(ends[0], &settings(Role::Leader, &directory), one),
-        child(ends[1], &settings(Role::Follower(0), &directory), other),
+        child(ends[0], &settings(Role::Leader, &directory, within), one),
+        child(ends[1], &settings(Role::Follower(0), &directory, within), other),
     ];
     let ended = children.map(|child| waitpid(child, None).expect("a child ends"));
     let _ = std::fs::remove_dir_all(&directory);
@@ -167,7 +174,7 @@ fn child(play: &Play, settings: &Settings, socket: UnixDatagram) -> Pid {
     }
 }
 
-fn settings(role: Role, directory: &Path) -> Settings {
+fn settings(role: Role, directory: &Path, connect_within: Duration) -> Settings {
     Settings {
         role,
         wait: Wait::Block,
@@ -176,6 +183,7 @@ fn settings(role: Role, directory: &Path) -> Settings {
         name: SessionName::new(format!("ipcmark-fastdds-{}", process::id())).unwrap(),
         directory: directory.into(),
         address: None,
+        connect_within,
         options: Default::default(),
     }
 }

@@ -28,6 +28,12 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The number of attempts to send a message of an unreliable transport until one comes back.
 const ATTEMPTS: u32 = 400;
 
+/// The time in which endpoints must find each other: half of the watchdog's, so that a library's own error is reported.
+const CONNECT_WITHIN: Duration = Duration::from_secs(90);
+
+/// The same for an endpoint whose peer may be killed while it opens: the check waits as long.
+const GIVE_UP_WITHIN: Duration = Duration::from_secs(8);
+
 /// One process's view of a check.
 pub struct Stage<'a> {
     suite: &'a Suite,
@@ -86,7 +92,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The settings for opening an endpoint.
-    fn settings(&self, payload: usize) -> Settings {
+    fn settings(&self, payload: usize, connect_within: Duration) -> Settings {
         Settings {
             role: match self.part.side {
                 Side::Leader => Role::Leader,
@@ -96,6 +102,7 @@ impl<'a> Stage<'a> {
             payload,
             subscribers: 1,
             address: None,
+            connect_within,
             name: self.part.name.clone(),
             directory: self.part.directory(),
             options: BTreeMap::new(),
@@ -104,7 +111,7 @@ impl<'a> Stage<'a> {
 
     /// Opens this process's endpoint.
     pub fn open(&mut self, payload: usize) -> Result<End, Failure> {
-        let settings = self.begin(payload);
+        let settings = self.begin(payload, CONNECT_WITHIN);
         let opened = self.suite.open(&settings, &mut self.rendezvous);
         self.opened(payload, opened)
     }
@@ -115,7 +122,7 @@ impl<'a> Stage<'a> {
         payload: usize,
         wrap: impl FnOnce(&'s mut SocketRendezvous) -> R,
     ) -> Result<(), Failure> {
-        let settings = self.begin(payload);
+        let settings = self.begin(payload, GIVE_UP_WITHIN);
         let progress = self.progress;
         let opened = self.suite.open(&settings, &mut wrap(&mut self.rendezvous));
         progress.phase(Phase::Closing);
@@ -123,10 +130,10 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn begin(&self, payload: usize) -> Settings {
+    fn begin(&self, payload: usize, connect_within: Duration) -> Settings {
         self.progress.payload(payload);
         self.progress.phase(Phase::Opening);
-        self.settings(payload)
+        self.settings(payload, connect_within)
     }
 
     fn opened(

@@ -80,6 +80,7 @@ pub struct Settings {
     pub name: *const c_char,
     pub directory: *const c_char,
     pub address: *const c_char,
+    pub connect_ns: u64,
 }
 
 pub type Send = unsafe extern "C" fn(

@@ -27,11 +27,13 @@ use std::{
     path::PathBuf,
     slice,
     sync::OnceLock,
+    time::Duration,
 };
 
 use ipcmark_transport::{
     Availability, Capabilities, Carrier, Collect, DeclaredCarrier, Endpoint, Error, Leftover,
-    OptionSpec, Rendezvous, Role, SessionName, Settings, Span, Step, Transport,
+    MAX_FRAME_BYTES, MAX_FRAME_FDS, OptionSpec, Rendezvous, Role, SessionName, Settings, Span,
+    Step, Transport,
 };
 
 use crate::{c, failure, pattern_bit, text, wait_bit, wait_of};
@@ -281,6 +283,7 @@ unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
         name: SessionName::new(read(settings.name))?,
         directory: PathBuf::from(read(settings.directory)),
         address: read(settings.address).parse().ok(),
+        connect_within: Duration::from_nanos(settings.connect_ns),
         // SAFETY: guaranteed by the caller.
         options: unsafe { read_options(settings.options, settings.option_count) },
     })
@@ -390,7 +393,7 @@ impl Rendezvous for Peers {
     }
 
     fn receive(&mut self, peer: usize) -> Result<(Vec<u8>, Vec<OwnedFd>), Error> {
-        let (mut bytes, mut fds) = (vec![0_u8; 4096], [0; 16]);
+        let (mut bytes, mut fds) = (vec![0_u8; MAX_FRAME_BYTES], [0; MAX_FRAME_FDS]);
         let (mut len, mut count) = (bytes.len(), fds.len());
         let mut error = failure::blank();
         let (at, first) = (bytes.as_mut_ptr().cast(), fds.as_mut_ptr());
@@ -409,7 +412,31 @@ impl Rendezvous for Peers {
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_transport::Wait;
+
     use super::*;
+    use crate::transport::Texts;
+
+    #[test]
+    fn settings_come_back_through_the_contract() {
+        let settings = Settings {
+            role: Role::Follower(2),
+            wait: Wait::Block,
+            payload: 64,
+            subscribers: 3,
+            name: SessionName::new("ipcmark-test").expect("it is one"),
+            directory: PathBuf::from("/nowhere"),
+            address: None,
+            connect_within: Duration::from_millis(2400),
+            options: BTreeMap::from([("depth".into(), "16".into())]),
+        };
+        let texts = Texts::of(&settings).expect("texts without NUL bytes");
+        // SAFETY: the texts, which the settings point to, live on.
+        let back = unsafe { read_settings(&texts.settings(&settings)) };
+        let back = back.expect("settings that open an end");
+        assert_eq!(back.connect_within, Duration::from_millis(2400));
+        assert_eq!(format!("{back:?}"), format!("{settings:?}"));
+    }
 
     #[test]
     fn the_contract_has_words_for_what_carries_messages() {

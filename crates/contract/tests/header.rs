@@ -83,7 +83,7 @@ fn its_layout_is_that_of_the_loader() {
         "ipcmark_option" = Setting { key, value }
         "ipcmark_settings" = Settings {
             size, role, follower, wait, payload, subscribers, option_count, options, name, directory,
-            address
+            address, connect_ns
         }
         "ipcmark_session" = Session { size, peers, send, receive, meet, note, may_lose }
         "ipcmark_transport" = Transport {

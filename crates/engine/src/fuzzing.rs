@@ -79,6 +79,7 @@ fn settings(transport: &dyn AnyTransport, opening: Opening) -> Option<Settings> 
         name: RunId::new(0).session(opening.number),
         directory: PathBuf::from("/nowhere"),
         address: None,
+        connect_within: opening.connect_within,
         options,
     })
 }
@@ -153,6 +154,7 @@ pub fn requests_of_a_session() -> Value {
         subscribers: 1,
         n_sends: false,
         options: BTreeMap::from([("depth".into(), "16".into())]),
+        connect_within: Duration::from_secs(8),
     };
     let limit = TurnLimit { number: 0, time_ns: 1_000_000, samples: 100 };
     let pass = Pass {

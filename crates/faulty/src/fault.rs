@@ -37,6 +37,8 @@ pub enum Fault {
     ClaimsToWake,
     /// Its name is invalid.
     Misnamed,
+    /// Its endpoints do not find each other. They say so at once, with the time that they were given.
+    NeverConnects,
     /// It cannot run on this machine.
     Absent,
 }

@@ -111,6 +111,10 @@ impl Transport for Faulty {
         if matches!(fault, Fault::LeavesAFile | Fault::NeedsAFile) {
             File::create(file(&name, role)).map_err(|e| Error::os("create", "a file", e))?;
         }
+        if fault == Fault::NeverConnects {
+            let cause = format!("it did not come {}", settings.deadline());
+            return Err(Error::new("find", "the other end", cause));
+        }
         let mut plain = Plain::new(self.ways(settings, peers)?, settings);
         match fault {
             Fault::UntouchedBuffers => plain.use_fresh_buffers(),

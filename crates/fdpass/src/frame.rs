@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::Error;
+use ipcmark_transport::{Error, MAX_FRAME_BYTES, MAX_FRAME_FDS};
 use nix::{
     errno::Errno,
     libc,
@@ -18,13 +18,6 @@ use nix::{
         time::TimeVal,
     },
 };
-
-/// The longest frame in bytes.
-pub const MAX_FRAME_BYTES: usize = 4096;
-
-/// The most descriptors in one frame: enough for the workers of one process, that is sixteen followers with
-/// three each and their leader.
-pub const MAX_FRAME_FDS: usize = 80;
 
 /// One byte before each frame: without it, the record of an empty frame would look like the end of the
 /// connection.

@@ -7,5 +7,5 @@
 mod frame;
 mod rendezvous;
 
-pub use frame::{FrameSocket, MAX_FRAME_BYTES, MAX_FRAME_FDS};
+pub use frame::FrameSocket;
 pub use rendezvous::SocketRendezvous;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::{Error, Rendezvous, Wait};
+use ipcmark_transport::{Deadline, Error, Rendezvous, Wait};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -23,8 +23,7 @@ use nix::{
 
 use crate::{descriptors::set_wait, random};
 
-/// How long a stranger who connects and says nothing can hold up the leader, and how long the follower tries to
-/// connect.
+/// The time that a stranger who connects and says nothing can hold up the leader.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The address at which the leader listens.
@@ -94,14 +93,18 @@ pub fn knows(stream: &OwnedFd, token: u64) -> bool {
 }
 
 /// The follower's end.
-pub fn follow<A: Address>(peers: &mut dyn Rendezvous, object: &str) -> Result<OwnedFd, Error> {
+pub fn follow<A: Address>(
+    deadline: Deadline,
+    peers: &mut dyn Rendezvous,
+    object: &str,
+) -> Result<OwnedFd, Error> {
     let (frame, _) = peers.receive(0)?;
     let (address, token) = read::<A>(&frame)
         .ok_or_else(|| Error::new("read", "the leader's address", "it is not an address"))?;
     let failed = |errno| Error::os("connect to", address.text(), errno);
     let stream = stream(&address).map_err(failed)?;
     set_wait(stream.as_fd(), Wait::Spin, object)?;
-    connect_in_time(&stream, &address).map_err(failed)?;
+    connect_in_time(&stream, &address, deadline).map_err(failed)?;
     // A new connection has room for eight bytes.
     send(stream.as_raw_fd(), &token.to_le_bytes(), MsgFlags::MSG_NOSIGNAL).map_err(failed)?;
     peers.send(0, b"connected", &[])?;
@@ -109,12 +112,16 @@ pub fn follow<A: Address>(peers: &mut dyn Rendezvous, object: &str) -> Result<Ow
 }
 
 /// Connects a socket that does not block.
-fn connect_in_time(stream: &OwnedFd, address: &impl Address) -> nix::Result<()> {
+fn connect_in_time(
+    stream: &OwnedFd,
+    address: &impl Address,
+    deadline: Deadline,
+) -> nix::Result<()> {
     match connect(stream.as_raw_fd(), address) {
         Err(Errno::EINPROGRESS) => {}
         done => return done,
     }
-    let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::ZERO);
+    let timeout = PollTimeout::try_from(deadline.left()).unwrap_or(PollTimeout::MAX);
     let mut wanted = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
     if poll(&mut wanted, timeout)? == 0 {
         return Err(Errno::ETIMEDOUT);

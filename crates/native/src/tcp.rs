@@ -54,7 +54,7 @@ impl Transport for Tcp {
             let own = SocketAddr::new(settings.own_address(), 0);
             connection::lead(SockaddrStorage::from(own), peers, OBJECT)?
         } else {
-            connection::follow::<SockaddrStorage>(peers, OBJECT)?
+            connection::follow::<SockaddrStorage>(settings.deadline(), peers, OBJECT)?
         };
         set_buffers(&stream, settings);
         let no_delay = !settings.is_set_to("no-delay", "off");

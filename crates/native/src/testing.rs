@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use ipcmark_fdpass::SocketRendezvous;
@@ -39,7 +40,17 @@ pub fn settings(wait: Wait, payload: usize) -> Settings {
     let directory: PathBuf = std::env::temp_dir().join(&name);
     let name = SessionName::new(name).expect("it is one");
     let (role, subscribers, options) = (Role::Leader, 1, BTreeMap::new());
-    Settings { role, wait, payload, subscribers, name, directory, address: None, options }
+    Settings {
+        role,
+        wait,
+        payload,
+        subscribers,
+        name,
+        directory,
+        address: None,
+        connect_within: Duration::from_secs(60),
+        options,
+    }
 }
 
 /// Opens each end in its own thread and runs `leader` and `follower` on them there.

@@ -88,7 +88,7 @@ impl Transport for Vsock {
         let fd = if settings.role.is_leader() {
             connection::lead(support::own_address(), peers, OBJECT)?
         } else {
-            connection::follow::<VsockAddr>(peers, OBJECT)?
+            connection::follow::<VsockAddr>(settings.deadline(), peers, OBJECT)?
         };
         buffer::set(fd.as_raw_fd(), settings)?;
         set_wait(fd.as_fd(), settings.wait, OBJECT)?;

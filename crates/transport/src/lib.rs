@@ -16,6 +16,7 @@
 //!   or are listed by [`Transport::leftovers`].
 
 mod buffers;
+mod deadline;
 mod definition;
 mod endpoint;
 mod error;
@@ -30,6 +31,7 @@ mod settings;
 use std::collections::BTreeMap;
 
 pub use buffers::{BUFFERS, COLD, MOST_BUFFER_BYTES};
+pub use deadline::Deadline;
 pub use definition::{
     Availability, Capabilities, Carrier, DeclaredCarrier, Definition, FanOut, MOST_ENDS, NOTICES,
     Pattern, Span, Wait,
@@ -41,7 +43,7 @@ pub use name::{RunId, SessionName};
 pub use option::{OptionSpec, number};
 pub use payload::{MAX_PAYLOAD, MIN_PAYLOAD};
 pub use plain::plain;
-pub use rendezvous::Rendezvous;
+pub use rendezvous::{MAX_FRAME_BYTES, MAX_FRAME_FDS, Rendezvous};
 pub use settings::{HYBRID_POLLS, MAX_SLEEP, Role, Settings};
 
 /// One way of moving messages between processes.
@@ -84,6 +86,9 @@ pub trait Transport: Send + Sync + 'static {
     ///
     /// It creates every buffer, fills it with zeros and touches it, so that the measured loop takes no
     /// page fault. A name in the file system exists no longer than the exchange needs it.
+    ///
+    /// If the ends must find each other by other means than `peers`, they wait no longer than
+    /// [`Settings::connect_within`].
     fn open(
         &self,
         settings: &Settings,

@@ -4,6 +4,13 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::Error;
 
+/// The longest frame in bytes.
+pub const MAX_FRAME_BYTES: usize = 4096;
+
+/// The most descriptors in one frame. The engine needs them for the workers of one process: sixteen followers with
+/// three each, and their leader.
+pub const MAX_FRAME_FDS: usize = 80;
+
 /// A channel to the other ends that exists before the transport does.
 ///
 /// The leader has one peer for each follower, numbered from 0; a follower has one, the leader, with
@@ -13,7 +20,7 @@ pub trait Rendezvous {
     /// The number of peers.
     fn peers(&self) -> usize;
 
-    /// Sends a frame of at most 4096 bytes and at most 16 descriptors to a peer. Fails where
+    /// Sends a frame of at most [`MAX_FRAME_BYTES`] and [`MAX_FRAME_FDS`] descriptors to a peer. Fails where
     /// descriptors are sent and the peer is on another host.
     fn send(&mut self, peer: usize, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Error>;
 

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionName, Wait};
+use crate::{Deadline, SessionName, Wait};
 
 /// The number of polls before a `hybrid` end sleeps: a few tens of microseconds, about the cost of a
 /// sleep and a wake-up.
@@ -58,6 +58,9 @@ pub struct Settings {
     /// The address where ends on other hosts reach this one; `None` if all ends are on this host, in
     /// which case no other host should reach it.
     pub address: Option<IpAddr>,
+    /// The time that this end may wait for the others while it opens, except in the rendezvous, which has its own
+    /// limit. It is shorter than the session's `--timeout`, so that the error of the end is the one that is reported.
+    pub connect_within: Duration,
     /// The transport's options that the user has set, by key, already checked.
     pub options: BTreeMap<String, String>,
 }
@@ -67,6 +70,11 @@ impl Settings {
     /// host.
     pub fn own_address(&self) -> IpAddr {
         self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// The deadline for finding the other ends, counted from now: an end that opens makes it once, first of all.
+    pub fn deadline(&self) -> Deadline {
+        Deadline::after(self.connect_within)
     }
 
     /// The value of an option, if it is a number.

@@ -23,6 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The time limit for the two processes to find each other, even on a busy machine. */
+enum { BARE_CONNECTS_WITHIN_S = 60 };
+
 struct bare {
     int leads;
     int spins;

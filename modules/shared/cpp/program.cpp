@@ -1,7 +1,5 @@
 #include "shared/cpp/program.hpp"
 
-#include "shared/cpp/within.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -18,7 +16,6 @@ namespace ipcmark {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds ENDS_WITHIN{2000};
@@ -126,14 +123,13 @@ int Program::spawn(int standard_output, ipcmark_error *error) {
     return ipcmark_fail_errno(error, "start", command.what.c_str(), errno, nullptr);
 }
 
-int Program::await(const char *mark, size_t times, milliseconds limit, const char *otherwise, ipcmark_error *error) {
-    const auto deadline = Clock::now() + limit;
+int Program::await(const char *mark, size_t times, const Deadline &deadline, const char *otherwise,
+                   ipcmark_error *error) {
     std::string said;
     while (count_of(said, mark) < times) {
-        const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
         pollfd ready{printed, POLLIN, 0};
-        if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0)
-            return ipcmark_fail(error, "start", command.what.c_str(), otherwise, nullptr);
+        if (deadline.has_passed() || poll(&ready, 1, static_cast<int>(deadline.left().count())) == 0)
+            return ipcmark_fail(error, "start", command.what.c_str(), deadline.missed(otherwise).c_str(), nullptr);
         char text[512];
         const ssize_t count = read(printed, text, sizeof text);
         if (count == 0)

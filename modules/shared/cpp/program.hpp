@@ -1,6 +1,8 @@
 // A program that a session needs in addition to its endpoints: a daemon, a launcher.
 #pragma once
 
+#include "shared/cpp/within.hpp"
+
 #include <ipcmark/transport.h>
 
 #include <chrono>
@@ -33,9 +35,8 @@ class Program {
 
     int start(const Command &command, ipcmark_error *error);
 
-    // Waits until it has printed `mark` that many times; `otherwise` is the cause if it does not within the limit.
-    int await(const char *mark, size_t times, std::chrono::milliseconds limit, const char *otherwise,
-              ipcmark_error *error);
+    // Waits until it has printed `mark` that many times; `otherwise` is the cause if it does not in time.
+    int await(const char *mark, size_t times, const Deadline &deadline, const char *otherwise, ipcmark_error *error);
 
     // The read end of its standard output and error, which hangs up when it has ended; -1 before start and after stop.
     int output() const { return printed; }

@@ -1,30 +1,64 @@
 // Time limits for a library that may wait forever.
 #pragma once
 
+#include <ipcmark/transport.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
-#include <cstdlib>
 #include <unistd.h>
 
 namespace ipcmark {
 
-// The time limit for a library's endpoints to find each other, even on a busy machine: less than the ten seconds after
-// which a session ends without an error from the library.
-constexpr std::chrono::seconds CONNECTED_WITHIN{8};
+// The end of a time limit. An endpoint makes one when it opens, so that all its waits for other endpoints share the
+// session's limit.
+class Deadline {
+  public:
+    using Clock = std::chrono::steady_clock;
 
-// True once the condition holds, which is checked every millisecond; false after the limit.
-template <typename Condition> bool holds_within(std::chrono::milliseconds limit, Condition holds) {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
+    explicit Deadline(const ipcmark_settings &settings) : Deadline(std::chrono::nanoseconds(settings.connect_ns)) {}
+    explicit Deadline(std::chrono::nanoseconds limit) : limit(limit), end(Clock::now() + limit) {}
+
+    bool has_passed() const { return Clock::now() > end; }
+
+    // The time that is left, for a library. Not zero, which can mean that there is no limit.
+    std::chrono::milliseconds left() const {
+        const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+        return std::max(rest, std::chrono::milliseconds(1));
+    }
+
+    // The cause of an error, with the whole limit: "it does not answer within 8 s".
+    std::string missed(const std::string &what) const {
+        char text[32];
+        std::snprintf(text, sizeof text, " within %g s", std::chrono::duration<double>(limit).count());
+        return what + text;
+    }
+
+  private:
+    std::chrono::nanoseconds limit;
+    Clock::time_point end;
+};
+
+// True once the condition holds, which is checked every millisecond; false after the deadline.
+template <typename Condition> bool holds_by(const Deadline &deadline, Condition holds) {
     while (!holds()) {
-        if (std::chrono::steady_clock::now() > deadline)
+        if (deadline.has_passed())
             return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return true;
+}
+
+// The same, after a limit from now on.
+template <typename Condition> bool holds_within(std::chrono::milliseconds limit, Condition holds) {
+    return holds_by(Deadline(limit), holds);
 }
 
 // Runs the work in its own thread; true if it ended in time. If not, the thread is abandoned with everything that the

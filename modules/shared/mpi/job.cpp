@@ -62,8 +62,9 @@ int take_over_and_close(int environment, ipcmark_error *error) {
     return result;
 }
 
-int lead(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-    if (const int result = job().launcher.start(*way.library, settings.directory, RANKS, error))
+int lead(const Way &way, const char *directory, const Deadline &deadline, ipcmark_session *session,
+         ipcmark_error *error) {
+    if (const int result = job().launcher.start(*way.library, directory, RANKS, deadline, error))
         return result;
     std::atexit(end_job);
     int life[2];
@@ -134,7 +135,7 @@ int start_library(const Way &way, bool leads, ipcmark_error *error) {
 }
 
 // Connections are made at the first message.
-int greet(ipcmark_error *error) {
+int greet(const Deadline &deadline, ipcmark_error *error) {
     MPI_Request requests[2];
     char sent = 0, received = 0;
     int code = MPI_Irecv(&received, 1, MPI_BYTE, partner(), HELLO, MPI_COMM_WORLD, &requests[0]);
@@ -145,9 +146,10 @@ int greet(ipcmark_error *error) {
         code = code == MPI_SUCCESS ? MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE) : code;
         return code != MPI_SUCCESS || done;
     };
-    if (!holds_within(CONNECTED_WITHIN, is_over)) {
+    if (!holds_by(deadline, is_over)) {
         job().is_spoiled = true;
-        return ipcmark_fail(error, "connect", "the two ranks", "no message comes through", nullptr);
+        return ipcmark_fail(error, "connect", "the two ranks", deadline.missed("no message comes through").c_str(),
+                            nullptr);
     }
     return code == MPI_SUCCESS ? IPCMARK_DONE : fail(error, "connect", code);
 }
@@ -161,16 +163,17 @@ void remove_segments(const char *name) {
 }
 
 int start(const Way &way, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    const Deadline deadline(settings);
     const bool leads = settings.role == IPCMARK_LEADER;
     job().way = &way;
     forget_launchers();
-    int result = leads ? lead(way, settings, session, error) : follow(session, error);
+    int result = leads ? lead(way, settings.directory, deadline, session, error) : follow(session, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE)
         result = start_library(way, leads, error);
     if (result == IPCMARK_DONE)
-        result = greet(error);
+        result = greet(deadline, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     job().is_spoiled = job().is_spoiled || result != IPCMARK_DONE;

@@ -21,7 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds READY_WITHIN{8000};
 constexpr milliseconds ENDS_WITHIN{2000};
 
 // Printed when a rank has written its file.
@@ -85,7 +84,8 @@ int take_over(int environment, ipcmark_error *error) {
     return IPCMARK_DONE;
 }
 
-int Launcher::start(const Library &library, const char *in, uint32_t ranks, ipcmark_error *error) {
+int Launcher::start(const Library &library, const char *in, uint32_t ranks, const Deadline &deadline,
+                    ipcmark_error *error) {
     directory = in;
     mkdir(own_files().c_str(), 0700);
     Command command{library.launcher[0], {}, library.launcher_variables, SIGTERM, library.remedy};
@@ -98,7 +98,7 @@ int Launcher::start(const Library &library, const char *in, uint32_t ranks, ipcm
     if (result == IPCMARK_DONE)
         result = program.start(command, error);
     if (result == IPCMARK_DONE)
-        result = program.await(MARK, ranks, READY_WITHIN, "it does not start the ranks", error);
+        result = program.await(MARK, ranks, deadline, "it does not start the ranks", error);
     unlink((directory + "/hold").c_str());
     if (result != IPCMARK_DONE)
         stop();

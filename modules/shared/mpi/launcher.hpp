@@ -17,7 +17,8 @@ int take_over(int environment, ipcmark_error *error);
 class Launcher {
   public:
     // Starts it and waits until every rank has its file in `directory`.
-    int start(const Library &library, const char *directory, uint32_t ranks, ipcmark_error *error);
+    int start(const Library &library, const char *directory, uint32_t ranks, const Deadline &deadline,
+              ipcmark_error *error);
 
     // Opens the file of a rank for reading and removes its name. -1 with errno.
     int environment(uint32_t rank) const;

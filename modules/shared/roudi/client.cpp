@@ -17,13 +17,14 @@ constexpr std::chrono::seconds CLOSED_WITHIN{2};
 
 } // namespace
 
-int Client::open(const Pool &pool, uint64_t depth, const ipcmark_settings &settings, ipcmark_session *session,
-                 ipcmark_error *error) {
+int Client::open(const Pool &pool, uint64_t depth, const ipcmark_settings &settings, const Deadline &deadline,
+                 ipcmark_session *session, ipcmark_error *error) {
     leads = settings.role == IPCMARK_LEADER;
     name = registration_name(settings.name, leads, settings.follower);
     if (const int result = connect(depth, session, error))
         return result;
-    if (const int result = leads ? start_daemon(pool, settings, session, error) : await_daemon(session, error))
+    if (const int result =
+            leads ? start_daemon(pool, settings.directory, deadline, session, error) : await_daemon(session, error))
         return result;
     const std::string chunks = std::to_string(pool.count) + " chunks of " + std::to_string(pool.size) + " bytes";
     session->note(session, "pool", chunks.c_str());
@@ -40,10 +41,10 @@ int Client::connect(uint64_t depth, ipcmark_session *session, ipcmark_error *err
     return IPCMARK_DONE;
 }
 
-int Client::start_daemon(const Pool &pool, const ipcmark_settings &settings, ipcmark_session *session,
+int Client::start_daemon(const Pool &pool, const char *directory, const Deadline &deadline, ipcmark_session *session,
                          ipcmark_error *error) {
     daemon = std::make_unique<Daemon>();
-    if (const int result = daemon->start(pool, settings.directory, error))
+    if (const int result = daemon->start(pool, directory, deadline, error))
         return result;
     lifeline = daemon->lifeline();
     for (uint32_t peer = 0; peer < peers; peer++)

@@ -18,8 +18,8 @@ class Client {
 
     // Starts the daemon with one pool, or waits until the leader has started it. From then on at most `depth` messages
     // are unreleased between this endpoint and each other one.
-    int open(const Pool &pool, uint64_t depth, const ipcmark_settings &settings, ipcmark_session *session,
-             ipcmark_error *error);
+    int open(const Pool &pool, uint64_t depth, const ipcmark_settings &settings, const Deadline &deadline,
+             ipcmark_session *session, ipcmark_error *error);
 
     // Registers this process and runs `body`, which makes the objects that the daemon owns. If the daemon dies
     // meanwhile, the body is abandoned, and the result is PEER_GONE or FAILED.
@@ -58,7 +58,7 @@ class Client {
 
   private:
     int connect(uint64_t depth, ipcmark_session *session, ipcmark_error *error);
-    int start_daemon(const Pool &pool, const ipcmark_settings &settings, ipcmark_session *session,
+    int start_daemon(const Pool &pool, const char *directory, const Deadline &deadline, ipcmark_session *session,
                      ipcmark_error *error);
     int await_daemon(ipcmark_session *session, ipcmark_error *error);
     int fail_to_enter(const std::string &reason, ipcmark_error *error) const;

@@ -31,8 +31,6 @@ constexpr size_t MANAGEMENT_BYTES = 72u << 20;
 // The bytes before the payload in a chunk.
 constexpr size_t CHUNK_HEAD = 64;
 
-constexpr milliseconds READY_WITHIN{10000};
-
 // True if a process holds the daemon's lock; `holder` is its PID, or 0 if the system does not report it.
 bool is_running(pid_t *holder) {
     const int fd = open(LOCK, O_RDONLY | O_CLOEXEC);
@@ -81,7 +79,7 @@ int check_group(ipcmark_error *error) {
 
 } // namespace
 
-int Daemon::start(const Pool &pool, const char *directory, ipcmark_error *error) {
+int Daemon::start(const Pool &pool, const char *directory, const Deadline &deadline, ipcmark_error *error) {
     pid_t holder = 0;
     if (is_running(&holder))
         return fail_running(holder, error);
@@ -95,7 +93,7 @@ int Daemon::start(const Pool &pool, const char *directory, ipcmark_error *error)
         return ipcmark_fail_errno(error, "write", config.c_str(), errno, nullptr);
     int result = program.start(command_with(config), error);
     if (result == IPCMARK_DONE)
-        result = program.await("RouDi is ready for clients", 1, READY_WITHIN, "it does not get ready", error);
+        result = program.await("RouDi is ready for clients", 1, deadline, "it does not get ready", error);
     unlink(config.c_str());
     if (result == IPCMARK_DONE)
         watcher = std::thread([this] { watch(); });

@@ -19,7 +19,7 @@ struct Pool {
 class Daemon {
   public:
     // Starts it with one pool and waits until it is ready for applications.
-    int start(const Pool &pool, const char *directory, ipcmark_error *error);
+    int start(const Pool &pool, const char *directory, const Deadline &deadline, ipcmark_error *error);
 
     // True if it has ended, which it never does by itself.
     bool is_gone() const { return gone.load(std::memory_order_relaxed); }

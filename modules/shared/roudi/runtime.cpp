@@ -64,10 +64,9 @@ void run(const std::shared_ptr<Call> &call, const std::function<void()> &body) {
     current_call = nullptr;
 }
 
-bool call_daemon_within(std::chrono::milliseconds limit, std::function<void()> body) {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
+bool call_daemon_by(const Deadline &deadline, std::function<void()> body) {
     std::string reason;
-    return call_daemon(std::move(body), [deadline] { return std::chrono::steady_clock::now() < deadline; }, reason);
+    return call_daemon(std::move(body), [&] { return !deadline.has_passed(); }, reason);
 }
 
 // Registration -----------------------------------------------------------------------------------
@@ -117,13 +116,13 @@ void register_runtime(const std::string &name) {
     PoshRuntime::initRuntime(RuntimeName_t(iox::cxx::TruncateToCapacity, name.c_str()));
 }
 
-bool open_runtime(const std::string &name) {
-    return call_daemon_within(std::chrono::seconds(8), [name] { register_runtime(name); });
+bool open_runtime(const std::string &name, const Deadline &deadline) {
+    return call_daemon_by(deadline, [name] { register_runtime(name); });
 }
 
 bool close_runtime() {
     auto *runtime = std::exchange(Runtime::current, nullptr);
-    return call_daemon_within(std::chrono::seconds(2), [runtime] {
+    return call_daemon_by(Deadline(std::chrono::seconds(2)), [runtime] {
         delete runtime;
         // The segments of this daemon are unmapped; those of the next one have other addresses.
         iox::rp::BaseRelativePointer::unregisterAll();

@@ -4,7 +4,8 @@
 // calls run in a separate thread, which is abandoned if they do not return.
 #pragma once
 
-#include <chrono>
+#include "shared/cpp/within.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,8 +20,8 @@ bool call_daemon(std::function<void()> body, const std::function<bool()> &is_wan
 // Registers this process under a unique name. Must be called in the body of call_daemon.
 void register_runtime(const std::string &name);
 
-// The same, in a call of eight seconds at most. False if the daemon did not answer.
-bool open_runtime(const std::string &name);
+// The same, in a call of its own. False if the daemon did not answer in time.
+bool open_runtime(const std::string &name, const Deadline &deadline);
 
 // Removes the registration, so that the process can register again, even with another daemon. False if the daemon did
 // not answer within two seconds.

@@ -9,11 +9,11 @@ use std::{
     os::unix::{ffi::OsStringExt, net},
     path::PathBuf,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use hyper_util::rt::TokioIo;
-use ipcmark_transport::{Error, Rendezvous, Settings, Step, Wait};
+use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step, Wait};
 use tokio::{
     net::UnixStream,
     runtime::{Builder, Runtime},
@@ -42,12 +42,11 @@ const SHORT_SLEEP: Duration = Duration::from_millis(100);
 /// one to the next.
 const POLLS: u32 = 4;
 
-/// The time limit for the endpoints to find each other, even on a busy machine: a session ends after ten seconds.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
-
 /// The runtime, in the thread of the endpoint, and its knowledge of the socket.
 pub struct Connection {
     pub progress: Progress,
+    /// The end of the time for the endpoints to find each other.
+    pub deadline: Deadline,
     runtime: Runtime,
     patience: Patience,
     most_bytes: usize,
@@ -88,7 +87,11 @@ pub fn noted(settings: &Settings) -> BTreeMap<String, String> {
 // Set-up ------------------------------------------------------------------------------------------
 
 impl Connection {
-    fn new(socket: net::UnixStream, settings: &Settings) -> Result<(Self, Wire), Error> {
+    fn new(
+        socket: net::UnixStream,
+        settings: &Settings,
+        deadline: Deadline,
+    ) -> Result<(Self, Wire), Error> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Error::os("start", "a runtime of tokio", e))?;
         let socket = {
@@ -99,6 +102,7 @@ impl Connection {
         let wire = Wire::new(socket, settings.role.is_leader());
         let connection = Self {
             progress: wire.progress(),
+            deadline,
             runtime,
             patience: Patience::Opening,
             most_bytes: rpc::most_bytes(settings.payload),
@@ -111,12 +115,13 @@ impl Connection {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<(Self, Client), Error> {
+        let deadline = settings.deadline();
         let (path, _) = peers.receive(0)?;
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
         let socket = net::UnixStream::connect(&path)
             .map_err(|e| Error::os("connect to", path.display().to_string(), e))?;
         peers.meet()?;
-        let (connection, wire) = Self::new(socket, settings)?;
+        let (connection, wire) = Self::new(socket, settings, deadline)?;
         let client = connection.complete(open_channel(wire, connection.most_bytes))?;
         Ok((connection, client))
     }
@@ -126,11 +131,12 @@ impl Connection {
         settings: &Settings,
         peers: &mut dyn Rendezvous,
     ) -> Result<(Self, Arrivals), Error> {
+        let deadline = settings.deadline();
         let listener = Listener::new(settings)?;
         peers.send(0, listener.path.as_os_str().as_encoded_bytes(), &[])?;
         // After this the leader is connected, and accepting does not wait for a missing one.
         peers.meet()?;
-        let (connection, wire) = Self::new(listener.accept()?, settings)?;
+        let (connection, wire) = Self::new(listener.accept()?, settings, deadline)?;
         let (streams, stream_arrivals) = mpsc::channel(1);
         let (calls, call_arrivals) = mpsc::channel(1);
         let service = Exchange { streams, calls, most_bytes: connection.most_bytes };
@@ -151,16 +157,16 @@ impl Connection {
 
     /// For set-up: waits until it is done, with a time limit.
     pub fn complete<T>(&self, work: impl Future<Output = Result<T, Status>>) -> Result<T, Error> {
-        match self.runtime.block_on(async { timeout(CONNECTED_WITHIN, work).await }) {
+        match self.runtime.block_on(async { timeout(self.deadline.left(), work).await }) {
             Ok(done) => done.map_err(|status| self.ended(&status)),
-            Err(_) => Err(late()),
+            Err(_) => Err(late(self.deadline)),
         }
     }
 }
 
 #[cold]
-fn late() -> Error {
-    Error::new("exchange", OBJECT, "the other end was not there in time")
+fn late(deadline: Deadline) -> Error {
+    Error::new("exchange", OBJECT, format!("the other end did not come {deadline}"))
 }
 
 /// As in tonic's example of a Unix socket, but it connects only once: a closed end does not come back.
@@ -181,13 +187,13 @@ async fn open_channel(wire: Wire, most_bytes: usize) -> Result<Client, Status> {
 pub fn greet<E: ipcmark_transport::Endpoint>(
     end: &mut E,
     leads: bool,
+    deadline: Deadline,
     publish: impl Fn(&mut E) -> Result<Step, Error>,
 ) -> Result<(), Error> {
-    let deadline = Instant::now() + CONNECTED_WITHIN;
     for sends in [leads, !leads] {
         while (if sends { publish(end)? } else { end.take()? }) == Step::WouldBlock {
-            if Instant::now() > deadline {
-                return Err(late());
+            if deadline.has_passed() {
+                return Err(late(deadline));
             }
         }
     }

@@ -64,6 +64,7 @@ impl<P: Port> End<P> {
         let leads = settings.role.is_leader();
         let (connection, port) =
             if leads { P::lead(settings, peers)? } else { P::follow(settings, peers)? };
+        let deadline = connection.deadline;
         let mut end = Self {
             port,
             taken: Bytes::new(),
@@ -73,7 +74,7 @@ impl<P: Port> End<P> {
             connection,
             configuration: connection::noted(settings),
         };
-        connection::greet(&mut end, leads, |end| end.send(|_| Message::default()))?;
+        connection::greet(&mut end, leads, deadline, |end| end.send(|_| Message::default()))?;
         end.connection.settle(settings);
         peers.meet()?;
         Ok(end)

@@ -6,10 +6,10 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use ipcmark_transport::{Error, Rendezvous, Settings, Step, Wait as Waiting};
+use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step, Wait as Waiting};
 use zenoh::{
     Wait,
     bytes::ZBytes,
@@ -22,7 +22,7 @@ use zenoh::{
 use crate::{
     flow::FlowControl,
     options,
-    session::{self, CONNECTED_WITHIN, Link, OpenSession, failed},
+    session::{self, Link, OpenSession, failed},
 };
 
 /// The longest sleep: the other end may be gone.
@@ -37,6 +37,8 @@ pub struct Connection {
     is_gone: Arc<AtomicBool>,
     sleeps: bool,
     payload: usize,
+    /// The end of the time for the endpoints to find each other.
+    deadline: Deadline,
     _session: OpenSession,
 }
 
@@ -49,9 +51,10 @@ impl Connection {
         peers: &mut dyn Rendezvous,
         prepare: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(Self, T), Error> {
+        let deadline = settings.deadline();
         let leads = settings.role.is_leader();
         let flow = FlowControl::open(leads, options::depth(link, settings), peers)?;
-        let (session, prepared) = session::open(link, settings, peers, prepare)?;
+        let (session, prepared) = session::open(link, settings, deadline, peers, prepare)?;
         let (out, back) = if leads { ("there", "back") } else { ("back", "there") };
         let key = |direction: &str| format!("{}/{direction}", &*settings.name);
         let subscriber = session.0.declare_subscriber(key(back)).wait();
@@ -63,7 +66,7 @@ impl Connection {
             .express(options::is_express(settings))
             .wait()
             .map_err(failed("declare", "a publisher of zenoh"))?;
-        await_match(&publisher)?;
+        await_match(&publisher, deadline)?;
         let is_gone = watch(&publisher)?;
         peers.meet()?;
         let connection = Self {
@@ -73,6 +76,7 @@ impl Connection {
             is_gone,
             sleeps: settings.wait == Waiting::Block,
             payload: settings.payload,
+            deadline,
             _session: session,
         };
         Ok((connection, prepared))
@@ -121,7 +125,7 @@ impl Connection {
     /// Sends a message that does not count, and returns the other endpoint's, if it arrives.
     pub fn greet(&self, greeting: ZBytes) -> Result<Option<Sample>, Error> {
         self.publisher.put(greeting).wait().map_err(failed("publish", "a message of zenoh"))?;
-        let sample = self.subscriber.recv_timeout(CONNECTED_WITHIN);
+        let sample = self.subscriber.recv_timeout(self.deadline.left());
         sample.map_err(failed("receive", "a message of zenoh"))
     }
 }
@@ -133,12 +137,11 @@ fn too_long(sample: &Sample) -> Error {
 }
 
 /// Waits until the library knows the other endpoint's subscriber: messages published before do not reach it.
-fn await_match(publisher: &Publisher<'_>) -> Result<(), Error> {
+fn await_match(publisher: &Publisher<'_>, deadline: Deadline) -> Result<(), Error> {
     let fail = failed("look for", "the subscriber of the other end");
-    let deadline = Instant::now() + CONNECTED_WITHIN;
     while !publisher.matching_status().wait().map_err(&fail)?.matching() {
-        if Instant::now() > deadline {
-            let cause = format!("it was not found within {} s", CONNECTED_WITHIN.as_secs());
+        if deadline.has_passed() {
+            let cause = format!("it was not found {deadline}");
             return Err(Error::new("find", "the subscriber of the other end", cause));
         }
         thread::sleep(Duration::from_millis(1));

@@ -4,10 +4,9 @@ use std::{
     fmt::Display,
     net::{Ipv4Addr, TcpListener},
     sync::Arc,
-    time::Duration,
 };
 
-use ipcmark_transport::{Error, Rendezvous, Settings};
+use ipcmark_transport::{Deadline, Error, Rendezvous, Settings};
 use zenoh::{Config, Session, Wait, shm::ShmClientStorage};
 
 /// The carrier of a session's frames.
@@ -20,9 +19,6 @@ pub enum Link {
     /// A Unix domain stream socket, which carries a message's position in shared memory.
     Shm,
 }
-
-/// The time limit of a follower to connect, even on a busy machine: a session ends after ten seconds.
-pub const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
 
 /// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
@@ -50,29 +46,35 @@ impl Drop for OpenSession {
 pub fn open<T>(
     link: Link,
     settings: &Settings,
+    deadline: Deadline,
     peers: &mut dyn Rendezvous,
     prepare: impl FnOnce() -> Result<T, Error>,
 ) -> Result<(OpenSession, T), Error> {
     if settings.role.is_leader() {
-        let (endpoint, session) = listen(link, settings)?;
+        let (endpoint, session) = listen(link, settings, deadline)?;
         let prepared = prepare()?;
         peers.send(0, endpoint.as_bytes(), &[])?;
         return Ok((session, prepared));
     }
     let (endpoint, _) = peers.receive(0)?;
-    let session = start(link, config(link, None, Some(&told(link, endpoint)?))?)?;
+    let endpoint = told(link, endpoint)?;
+    let session = start(link, config(link, None, Some(&endpoint), deadline)?)?;
     Ok((session, prepare()?))
 }
 
 /// The number of attempts to find a port that nobody takes before the library listens at it.
 const PORTS: u32 = 5;
 
-fn listen(link: Link, settings: &Settings) -> Result<(String, OpenSession), Error> {
+fn listen(
+    link: Link,
+    settings: &Settings,
+    deadline: Deadline,
+) -> Result<(String, OpenSession), Error> {
     let mut tries = if link == Link::Tcp { PORTS } else { 1 };
     loop {
         let endpoint = endpoint(link, settings)?;
         tries -= 1;
-        match start(link, config(link, Some(&endpoint), None)?) {
+        match start(link, config(link, Some(&endpoint), None, deadline)?) {
             Err(_) if tries > 0 => {}
             session => return Ok((endpoint, session?)),
         }
@@ -132,14 +134,19 @@ fn told(link: Link, endpoint: Vec<u8>) -> Result<String, Error> {
 }
 
 /// Peer to peer, only over the given endpoint: without discovery of others, and without announcing them.
-fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Config, Error> {
+fn config(
+    link: Link,
+    listen: Option<&str>,
+    connect: Option<&str>,
+    deadline: Deadline,
+) -> Result<Config, Error> {
     let protocol = if link == Link::Tcp { "tcp" } else { "unixsock-stream" };
     let mut config = Config::default();
     let list = |word: Option<&str>| match word {
         Some(word) => format!("[\"{word}\"]"),
         None => "[]".to_owned(),
     };
-    let timeout = CONNECTED_WITHIN.as_millis().to_string();
+    let timeout = deadline.left().as_millis().to_string();
     let (shares, mode) = match link {
         Link::Shm => ("true", "\"init\""),
         Link::Unix | Link::Tcp => ("false", "\"lazy\""),

@@ -9,6 +9,7 @@ use std::{
     ptr,
     sync::atomic::{AtomicU64, Ordering},
     thread,
+    time::Duration,
 };
 
 use ipcmark_fdpass::FrameSocket;
@@ -138,6 +139,7 @@ fn settings(role: Role) -> Settings {
         name: RunId::new(std::process::id()).session(1),
         directory: std::env::temp_dir(),
         address: None,
+        connect_within: Duration::from_secs(60),
         options: Default::default(),
     }
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use ipcmark_machine::placement::Pinning;
 
 use super::followers::FollowerSource;
-use crate::wire::Counting;
+use crate::wire::{CONNECT_TIMES, Counting};
 
 /// The options by which a run measures its plan; the defaults measure in a sandbox, pinned, with a timeout of 10 s.
 pub struct RunOptions {
@@ -29,6 +29,14 @@ pub struct RunOptions {
     pub timeout: Duration,
 }
 
+impl RunOptions {
+    /// The time in which the endpoints must find each other: four fifths of the timeout, so that the library's own
+    /// error arrives before the case is overdue.
+    pub(crate) fn connect_within(&self) -> Duration {
+        (self.timeout / 5 * 4).clamp(*CONNECT_TIMES.start(), *CONNECT_TIMES.end())
+    }
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
@@ -42,5 +50,20 @@ impl Default for RunOptions {
             counting: Counting::Nothing,
             timeout: Duration::from_secs(10),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_reports_before_its_case_is_overdue() {
+        let within = |timeout| RunOptions { timeout, ..RunOptions::default() }.connect_within();
+        assert_eq!(within(Duration::from_secs(10)), Duration::from_secs(8));
+        assert_eq!(within(Duration::from_secs(300)), Duration::from_secs(240));
+        // What a follower accepts.
+        assert_eq!(within(Duration::from_millis(1)), Duration::from_millis(1));
+        assert_eq!(within(Duration::MAX), Duration::from_secs(3600));
     }
 }

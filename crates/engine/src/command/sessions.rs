@@ -143,7 +143,9 @@ impl<'a> Sessions<'a> {
     ) -> Result<Opening, Error> {
         let (payload, subscribers) = (slot.payload, self.subscribers);
         let number = self.opened.get() + 1;
-        let opening = Opening { number, wait, payload, subscribers, n_sends, options };
+        let connect_within = self.options.connect_within();
+        let opening =
+            Opening { number, wait, payload, subscribers, n_sends, options, connect_within };
         self.opened.set(opening.numbers().end - 1);
         if let Some(directory) = &self.directory {
             opening.numbers().try_for_each(|number| directory.open_session(number))?;

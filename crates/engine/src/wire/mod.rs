@@ -16,6 +16,6 @@ pub(crate) use orders::{COMMAND_FD, FOLLOWER_THREAD};
 pub use orders::{Counting, Isolation, KeeperReport, Order, PathOptions, WorkerSpec};
 pub(crate) use reports::*;
 pub use requests::Length;
-pub(crate) use requests::{Opening, Pass, Reply, Request};
+pub(crate) use requests::{CONNECT_TIMES, Opening, Pass, Reply, Request};
 pub use text::PlainText;
 pub use trace::{MOST_RECORDED, Trace};

@@ -1,6 +1,10 @@
 //! The requests to the workers, and their replies.
 
-use std::{collections::BTreeMap, ops::Range, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ops::{Range, RangeInclusive},
+    time::Duration,
+};
 
 use ipcmark_results::{Load, Touch};
 use ipcmark_transport::{Pattern, Role, Wait};
@@ -94,7 +98,14 @@ pub(crate) struct Opening {
     pub n_sends: bool,
     /// The user's options for the transport, by key.
     pub options: BTreeMap<String, String>,
+    /// The time that the endpoint may wait for the others, among [`CONNECT_TIMES`].
+    pub connect_within: Duration,
 }
+
+/// The possible times in which endpoints must find each other. Libraries count in milliseconds, and take 0 as no
+/// limit.
+pub(crate) const CONNECT_TIMES: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(3600);
 
 impl Opening {
     /// The range of its session numbers.

@@ -9,7 +9,7 @@ use ipcmark_transport::{
 };
 
 use super::{context::WorkerContext, cycling};
-use crate::wire::{Isolation, Opening, Pass, PathOptions};
+use crate::wire::{CONNECT_TIMES, Isolation, Opening, Pass, PathOptions};
 
 /// The settings of a case, and those of its endpoints in this process if they differ: if the leader sends to each
 /// follower through a separate endpoint, the leader has all of them and a follower its own.
@@ -66,6 +66,7 @@ impl WorkerContext {
             name: self.session.run.session(opening.number),
             directory,
             address: self.address,
+            connect_within: opening.connect_within,
             options,
         })
     }
@@ -106,6 +107,10 @@ pub(crate) fn check_opening(
     }
     if !capabilities.waits.contains(&opening.wait) {
         return Err(refused(definition, format!("that waits by {}", opening.wait)));
+    }
+    if !CONNECT_TIMES.contains(&opening.connect_within) {
+        let limit = opening.connect_within.as_secs_f64();
+        return Err(refused(definition, format!("that waits {limit} s for the others")));
     }
     Ok(())
 }
@@ -167,4 +172,41 @@ pub(crate) fn check_pass(
         return Ok(());
     };
     Err(Error::new("measure", format!("{}", definition.name), fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{borrow::Cow, time::Duration};
+
+    use ipcmark_transport::{Capabilities, DeclaredCarrier, Wait};
+
+    use super::*;
+
+    fn definition() -> Definition {
+        Definition {
+            name: "pigeons".into(),
+            family: "test".into(),
+            summary: "letters".into(),
+            carrier: DeclaredCarrier::Unstated,
+            options: Cow::Borrowed(&[]),
+            capabilities: Capabilities::usual(),
+        }
+    }
+
+    #[test]
+    fn a_leader_does_not_choose_an_endless_wait() {
+        let check = |connect_within| {
+            let (wait, options) = (Wait::Spin, BTreeMap::new());
+            let (number, payload, subscribers, n_sends) = (1, 64, 1, false);
+            let opening =
+                Opening { number, wait, payload, subscribers, n_sends, options, connect_within };
+            check_opening(&definition(), Role::Follower(0), &opening).map_err(|e| e.to_string())
+        };
+        assert_eq!(check(Duration::from_secs(8)), Ok(()));
+        for refused in [Duration::ZERO, Duration::from_secs(3601), Duration::MAX] {
+            let error = check(refused).expect_err("no endpoint waits so long");
+            let said = format!("that waits {} s for the others", refused.as_secs_f64());
+            assert!(error.contains(&said), "{error}");
+        }
+    }
 }

@@ -172,6 +172,9 @@ pub const SCENARIOS: &[Scenario] = &[
         &["cannot wind the clockwork: the key is missing, said the follower while opening"]),
     process("fails-measuring", Follower, Take(MEASURING), Fail,
         &["cannot wind the clockwork: the key is missing, said the follower while measuring"]),
+    // Four fifths of the timeout, which is 300 s here.
+    failed("never-connects", Fault::NeverConnects,
+        &["cannot find the other end: it did not come within 240 s, said the ", "while opening"]),
     process("panics-opening", Follower, Open, Panic,
         &["the follower exited with status 101 while opening", "the clockwork burst"]),
     process("panics-measuring", Leader, Take(MEASURING), Panic,

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
     rc::Rc,
+    time::Duration,
 };
 
 use ipcmark_transport::{BUFFERS, Role, SessionName, Wait};
@@ -83,6 +84,7 @@ fn settings(payload: usize) -> Settings {
         payload,
         subscribers: 1,
         address: None,
+        connect_within: Duration::from_secs(60),
         name: SessionName::new("test").unwrap(),
         directory: PathBuf::new(),
         options: BTreeMap::new(),

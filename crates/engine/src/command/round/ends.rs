@@ -36,7 +36,7 @@ const WARM_UP: u32 = u32::MAX;
 const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 
 /// The number of sessions that open or close their endpoints at once. Their work on the processors is still
-/// sequential, and each endpoint must find its peer within its library's timeout.
+/// sequential, and each endpoint must find its peer within the session's timeout.
 const AT_ONCE: usize = 4;
 
 impl<'a> Round<'_, 'a> {
