@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps objects in the system.
-const LIBRARIES: [&str; 21] = [
+const LIBRARIES: [&str; 22] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -39,6 +39,7 @@ const LIBRARIES: [&str; 21] = [
     "mpi-mpich",
     "zenoh-unix",
     "zenoh-shm",
+    "zenoh-query",
     "ucx-shm",
     "dbus-daemon",
     "grpc-cpp-stream",

@@ -116,6 +116,7 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("alephzero-pubsub", "depth=9", "under way", "9 messages"),
         ("zenoh-unix", "depth=9", "messages under way", "9"),
         ("zenoh-unix", "express=off", "express", "off"),
+        ("zenoh-query", "express=off", "express", "off"),
         ("ucx-shm", "memory=sysv", "lanes", "sysv/memory"),
         ("ucx-shm", "rndv-thresh=1000", "protocols", "..1000..<rndv>"),
         ("ucx-am-shm", "memory=sysv", "lanes", "sysv/memory"),

@@ -4,11 +4,14 @@ use std::{
     fmt::Display,
     net::{Ipv4Addr, TcpListener},
     sync::Arc,
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use ipcmark_transport::{Error, Rendezvous, Settings};
-use zenoh::{Config, Session, Wait, shm::ShmClientStorage};
+use zenoh::{
+    Config, Session, Wait, bytes::ZBytes, matching::MatchingStatus, shm::ShmClientStorage,
+};
 
 /// The carrier of a session's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,9 @@ pub enum Link {
 
 /// The time limit of a follower to connect, even on a busy machine: a session ends after ten seconds.
 pub const CONNECTED_WITHIN: Duration = Duration::from_secs(8);
+
+/// The longest sleep of a receiver: the other end may be gone.
+pub const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
@@ -166,6 +172,30 @@ fn config(link: Link, listen: Option<&str>, connect: Option<&str>) -> Result<Con
         config.insert_json5(key, value).map_err(failed("configure", "a session of zenoh"))?;
     }
     Ok(config)
+}
+
+/// Waits until the library knows what receives this endpoint's messages: messages sent before do not reach it.
+pub fn await_match(
+    receiver: &'static str,
+    status: impl Fn() -> zenoh::Result<MatchingStatus>,
+) -> Result<(), Error> {
+    let fail = failed("look for", receiver);
+    let deadline = Instant::now() + CONNECTED_WITHIN;
+    while !status().map_err(&fail)?.matching() {
+        if Instant::now() > deadline {
+            let cause = format!("it was not found within {} s", CONNECTED_WITHIN.as_secs());
+            return Err(Error::new("find", receiver, cause));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// The error for a message that is longer than the payload of the settings.
+#[cold]
+pub fn too_long(message: &ZBytes) -> Error {
+    let cause = format!("it has {} bytes, more than was agreed", message.len());
+    Error::new("receive", "a message of zenoh", cause)
 }
 
 #[cfg(test)]

@@ -64,6 +64,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("pyzmq", Wait::Block),
     ("zenoh-unix", Wait::Spin),
     ("zenoh-unix", Wait::Block),
+    ("zenoh-query", Wait::Spin),
+    ("zenoh-query", Wait::Block),
     ("ucx-shm", Wait::Spin),
     ("ucx-shm", Wait::Block),
     ("ucx-am-shm", Wait::Spin),
