@@ -250,6 +250,7 @@ fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
             "grpc-cpp-stream",
             "python-shared-memory",
             "grpc-tonic-stream",
+            "varlink",
             "aeron-ipc",
         ],
         |row| {

@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps objects in the system.
-const LIBRARIES: [&str; 22] = [
+const LIBRARIES: [&str; 23] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -45,6 +45,7 @@ const LIBRARIES: [&str; 22] = [
     "grpc-cpp-stream",
     "python-shared-memory",
     "grpc-tonic-stream",
+    "varlink",
     "redis-pubsub",
     "nanomsg-ipc",
     "aeron-ipc",

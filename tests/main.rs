@@ -51,6 +51,7 @@ mod terminals;
 mod torture;
 mod ucx;
 mod uring;
+mod varlink;
 mod xdp;
 mod zenoh;
 
@@ -109,6 +110,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("torture", torture::tests()),
         ("ucx", ucx::tests()),
         ("uring", uring::tests()),
+        ("varlink", varlink::tests()),
         ("xdp", xdp::tests()),
         ("zenoh", zenoh::tests()),
     ]

@@ -48,6 +48,7 @@ catalogue![
     "python",
     "grpc",
     "tonic",
+    "varlink",
     "redis",
     "nanomsg",
     "aeron",

@@ -74,6 +74,8 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("grpc-cpp-stream", Wait::Block),
     ("grpc-tonic-stream", Wait::Spin),
     ("grpc-tonic-stream", Wait::Block),
+    ("varlink", Wait::Spin),
+    ("varlink", Wait::Block),
     ("redis-pubsub", Wait::Spin),
     ("redis-pubsub", Wait::Block),
     ("nanomsg-ipc", Wait::Spin),
