@@ -25,7 +25,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps objects in the system.
-const LIBRARIES: [&str; 23] = [
+const LIBRARIES: [&str; 24] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -41,6 +41,7 @@ const LIBRARIES: [&str; 23] = [
     "zenoh-shm",
     "zenoh-query",
     "ucx-shm",
+    "libfabric-shm",
     "dbus-daemon",
     "grpc-cpp-stream",
     "python-shared-memory",

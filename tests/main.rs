@@ -26,6 +26,7 @@ mod history;
 mod inherited;
 mod leftovers;
 mod lent;
+mod libfabric;
 mod libraries;
 mod limits;
 mod live;
@@ -86,6 +87,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("inherited", inherited::tests()),
         ("leftovers", leftovers::tests()),
         ("lent", lent::tests()),
+        ("libfabric", libfabric::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
         ("live", live::tests()),

@@ -120,6 +120,7 @@ fn what_is_set_shows_in_the_library() -> Verdict {
         ("ucx-shm", "memory=sysv", "lanes", "sysv/memory"),
         ("ucx-shm", "rndv-thresh=1000", "protocols", "..1000..<rndv>"),
         ("ucx-am-shm", "memory=sysv", "lanes", "sysv/memory"),
+        ("libfabric-shm", "cma=off", "CMA", "off"),
         ("aeron-ipc", "driver=embedded", "driver", "embedded"),
         ("aeron-ipc", "term-length=1M", "term-length", "1048576"),
         ("aeron-udp", "threading=dedicated", "threading", "dedicated"),

@@ -44,6 +44,7 @@ catalogue![
     "openmpi",
     "mpich",
     "ucx",
+    "libfabric",
     "dbus",
     "python",
     "grpc",

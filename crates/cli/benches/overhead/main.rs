@@ -70,6 +70,7 @@ const PROGRAMS: &[(&str, Wait)] = &[
     ("ucx-shm", Wait::Block),
     ("ucx-am-shm", Wait::Spin),
     ("ucx-am-shm", Wait::Block),
+    ("libfabric-shm", Wait::Spin),
     ("grpc-cpp-stream", Wait::Spin),
     ("grpc-cpp-stream", Wait::Block),
     ("grpc-tonic-stream", Wait::Spin),
