@@ -72,6 +72,7 @@ lint:
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml --check
 	$(CARGO) fmt --manifest-path modules/zenoh/Cargo.toml --check
 	$(CARGO) fmt --manifest-path modules/tonic/Cargo.toml --check
+	$(CARGO) fmt --manifest-path modules/varlink/Cargo.toml --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	@$(CARGO) run --quiet --locked --package ipcmark-imports
 	@sh scripts/lint-c.sh $(abspath $(MODULE_DIR)) $(MODULE_BUILD)
@@ -82,6 +83,7 @@ format:
 	$(CARGO) fmt --manifest-path modules/iceoryx2/Cargo.toml
 	$(CARGO) fmt --manifest-path modules/zenoh/Cargo.toml
 	$(CARGO) fmt --manifest-path modules/tonic/Cargo.toml
+	$(CARGO) fmt --manifest-path modules/varlink/Cargo.toml
 	@sh scripts/lint-c.sh --fix
 
 # A browser to test the report, and network tools to test runs by hand, where the system offers them.

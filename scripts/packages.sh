@@ -85,6 +85,7 @@ fill_modules() {
     materials modules/iceoryx2/Cargo.toml iceoryx2
     materials modules/zenoh/Cargo.toml zenoh
     materials modules/tonic/Cargo.toml tonic
+    materials modules/varlink/Cargo.toml varlink
 }
 
 # Generates debian/changelog and the two debian/*.copyright.

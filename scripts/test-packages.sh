@@ -70,7 +70,7 @@ debian() {
 
     step 'the modules, without a library'
     install '--no-install-recommends /root/ipcmark-modules_*.deb'
-    measures '-t boost,iceoryx2,zenoh,tonic,aeron' 18
+    measures '-t boost,iceoryx2,zenoh,tonic,varlink,aeron' 22
     lists zeromq-ipc 'apt install libzmq5'
 
     step 'the modules, with one library'
@@ -82,7 +82,7 @@ debian() {
     step 'the modules, with every library'
     inside 'apt-get purge -y -qq ipcmark-modules >/dev/null'
     install '--install-recommends /root/ipcmark-modules_*.deb'
-    measures '-t zeromq,nng,boost,iceoryx,iceoryx2,zenoh,fastdds,cyclonedds,ucx,dbus,python,grpc,tonic,redis,nanomsg,aeron,capnproto,lcm' 77
+    measures '-t zeromq,nng,boost,iceoryx,iceoryx2,zenoh,fastdds,cyclonedds,ucx,libfabric,dbus,python,grpc,tonic,varlink,redis,nanomsg,aeron,capnproto,lcm' 82
 
     step 'nothing is left when they are removed'
     inside 'apt-get purge -y -qq --autoremove -o APT::AutoRemove::RecommendsImportant=false "ipcmark*" >/dev/null'

@@ -48,7 +48,7 @@ const NAMED: &str = "fifo,uds-dgram,posix-mq,sysv-mq,sysv-shm,shm-ring,mmap-file
 const FAST_DDS: [&str; 2] = ["fastdds-shm", "fastdds-loan"];
 
 /// Rows of libraries that make files under names of their own.
-const LIBRARIES: [&str; 15] = [
+const LIBRARIES: [&str; 16] = [
     "fastdds-shm",
     "fastdds-loan",
     "cyclonedds",
@@ -60,6 +60,7 @@ const LIBRARIES: [&str; 15] = [
     "alephzero-pubsub",
     "boost-mq",
     "ucx-shm",
+    "libfabric-shm",
     "mpi-openmpi",
     "grpc-cpp-stream",
     "python-shared-memory",
@@ -234,9 +235,11 @@ fn a_worker_of_a_library_killed_at_any_name_leaves_nothing() -> Verdict {
             "zenoh-unix",
             "zenoh-shm",
             "ucx-shm",
+            "libfabric-shm",
             "grpc-cpp-stream",
             "python-shared-memory",
             "grpc-tonic-stream",
+            "varlink",
             "aeron-ipc",
         ],
         |row| {

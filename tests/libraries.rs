@@ -26,7 +26,7 @@ ipcmark_harness::tests![
 ];
 
 /// One transport of each library that keeps objects in the system.
-const LIBRARIES: [&str; 21] = [
+const LIBRARIES: [&str; 24] = [
     "iceoryx-cpp",
     "iceoryx2",
     "cpp-ipc-channel",
@@ -40,11 +40,14 @@ const LIBRARIES: [&str; 21] = [
     "mpi-mpich",
     "zenoh-unix",
     "zenoh-shm",
+    "zenoh-query",
     "ucx-shm",
+    "libfabric-shm",
     "dbus-daemon",
     "grpc-cpp-stream",
     "python-shared-memory",
     "grpc-tonic-stream",
+    "varlink",
     "redis-pubsub",
     "nanomsg-ipc",
     "aeron-ipc",

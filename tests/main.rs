@@ -26,6 +26,7 @@ mod history;
 mod inherited;
 mod leftovers;
 mod lent;
+mod libfabric;
 mod libraries;
 mod limits;
 mod live;
@@ -51,6 +52,7 @@ mod terminals;
 mod torture;
 mod ucx;
 mod uring;
+mod varlink;
 mod xdp;
 mod zenoh;
 
@@ -85,6 +87,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("inherited", inherited::tests()),
         ("leftovers", leftovers::tests()),
         ("lent", lent::tests()),
+        ("libfabric", libfabric::tests()),
         ("libraries", libraries::tests()),
         ("limits", limits::tests()),
         ("live", live::tests()),
@@ -109,6 +112,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("torture", torture::tests()),
         ("ucx", ucx::tests()),
         ("uring", uring::tests()),
+        ("varlink", varlink::tests()),
         ("xdp", xdp::tests()),
         ("zenoh", zenoh::tests()),
     ]

@@ -1,8 +1,8 @@
 # A module that is a crate, built by Cargo.
 #
-# ipcmark_crate(NAME RUST version BARE transport)
+# ipcmark_crate(NAME RUST version BARE transport...)
 #
-# Builds the crate of the current folder, and its program bare-TRANSPORT. Its dependencies come from the registry: if
+# Builds the crate of the current folder, and its programs bare-TRANSPORT. Its dependencies come from the registry: if
 # they can neither be fetched nor are already there, or the compiler is older than the version, only the other modules
 # are built.
 find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
@@ -58,7 +58,7 @@ function(ipcmark_fetch name folder fetched)
 endfunction()
 
 function(ipcmark_crate name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "RUST;BARE" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "RUST" "BARE")
     ipcmark_call_cargo("${CMAKE_CURRENT_SOURCE_DIR}")
     ipcmark_fetch(${name} "${CMAKE_CURRENT_SOURCE_DIR}" fetched)
     if(NOT fetched)
@@ -71,9 +71,11 @@ function(ipcmark_crate name)
         return()
     endif()
     ipcmark_cargo(module-${name} --lib libipcmark_${name}.so "${IPCMARK_MODULE_DIR}/${name}.so" ALL)
-    set(bare bare-${arg_BARE})
-    ipcmark_cargo(${bare} --bin=${bare} ${bare} "${PROJECT_BINARY_DIR}/bare/${bare}")
-    add_dependencies(bare ${bare})
+    list(TRANSFORM arg_BARE PREPEND bare-)
+    foreach(bare IN LISTS arg_BARE)
+        ipcmark_cargo(${bare} --bin=${bare} ${bare} "${PROJECT_BINARY_DIR}/bare/${bare}")
+        add_dependencies(bare ${bare})
+    endforeach()
     set_property(GLOBAL APPEND PROPERTY IPCMARK_BUILT ${name})
 endfunction()
 

@@ -3,11 +3,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     future::{Future, poll_fn},
     io,
-    os::unix::{ffi::OsStringExt, net},
-    path::PathBuf,
+    os::unix::net,
     task::{Context, Poll},
     time::Duration,
 };
@@ -29,6 +27,7 @@ use tower::service_fn;
 
 use crate::{
     rpc::{self, CallArrival, Client, Exchange, StreamArrival},
+    unix_socket,
     wire::{Progress, Wire},
 };
 
@@ -116,12 +115,7 @@ impl Connection {
         peers: &mut dyn Rendezvous,
     ) -> Result<(Self, Client), Error> {
         let deadline = settings.deadline();
-        let (path, _) = peers.receive(0)?;
-        let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-        let socket = net::UnixStream::connect(&path)
-            .map_err(|e| Error::os("connect to", path.display().to_string(), e))?;
-        peers.meet()?;
-        let (connection, wire) = Self::new(socket, settings, deadline)?;
+        let (connection, wire) = Self::new(unix_socket::connect(peers)?, settings, deadline)?;
         let client = connection.complete(open_channel(wire, connection.most_bytes))?;
         Ok((connection, client))
     }
@@ -132,11 +126,8 @@ impl Connection {
         peers: &mut dyn Rendezvous,
     ) -> Result<(Self, Arrivals), Error> {
         let deadline = settings.deadline();
-        let listener = Listener::new(settings)?;
-        peers.send(0, listener.path.as_os_str().as_encoded_bytes(), &[])?;
-        // After this the leader is connected, and accepting does not wait for a missing one.
-        peers.meet()?;
-        let (connection, wire) = Self::new(listener.accept()?, settings, deadline)?;
+        let socket = unix_socket::accept(settings, "tonic", peers)?;
+        let (connection, wire) = Self::new(socket, settings, deadline)?;
         let (streams, stream_arrivals) = mpsc::channel(1);
         let (calls, call_arrivals) = mpsc::channel(1);
         let service = Exchange { streams, calls, most_bytes: connection.most_bytes };
@@ -198,35 +189,6 @@ pub fn greet<E: ipcmark_transport::Endpoint>(
         }
     }
     end.release()
-}
-
-/// A socket whose path is removed once the leader is connected.
-struct Listener {
-    socket: net::UnixListener,
-    path: PathBuf,
-}
-
-impl Listener {
-    /// Nobody else knows the name, and only this user can access the directory.
-    fn new(settings: &Settings) -> Result<Self, Error> {
-        let path = settings.directory.join(format!("{}.tonic", settings.name));
-        let fail = |e| Error::os("listen at", path.display().to_string(), e);
-        let socket = net::UnixListener::bind(&path).map_err(fail)?;
-        Ok(Self { socket, path })
-    }
-
-    fn accept(&self) -> Result<net::UnixStream, Error> {
-        let accepted = self.socket.set_nonblocking(true).and_then(|()| self.socket.accept());
-        let fail = |e| Error::os("accept at", self.path.display().to_string(), e);
-        accepted.map(|(socket, _)| socket).map_err(fail)
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // It may already be removed with the directory.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 // The hot path ------------------------------------------------------------------------------------

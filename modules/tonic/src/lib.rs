@@ -14,6 +14,8 @@ mod room;
 mod rpc;
 mod stream;
 mod unary;
+#[path = "../../shared/rust/unix_socket.rs"]
+mod unix_socket;
 mod wire;
 
 use std::{borrow::Cow, marker::PhantomData};

@@ -1,12 +1,11 @@
 //! A publisher and a subscriber of an endpoint, matched with those of the other one.
 
 use std::{
+    mem,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
-    time::Duration,
 };
 
 use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step, Wait as Waiting};
@@ -22,11 +21,9 @@ use zenoh::{
 use crate::{
     flow::FlowControl,
     options,
-    session::{self, Link, OpenSession, failed},
+    port::Port,
+    session::{self, LONGEST_SLEEP, Link, OpenSession, failed},
 };
-
-/// The longest sleep: the other end may be gone.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// The connection over the library: its ports are dropped before their session.
 pub struct Connection {
@@ -66,7 +63,9 @@ impl Connection {
             .express(options::is_express(settings))
             .wait()
             .map_err(failed("declare", "a publisher of zenoh"))?;
-        await_match(&publisher, deadline)?;
+        session::await_match("the subscriber of the other end", deadline, || {
+            publisher.matching_status().wait()
+        })?;
         let is_gone = watch(&publisher)?;
         peers.meet()?;
         let connection = Self {
@@ -107,7 +106,9 @@ impl Connection {
             false => self.subscriber.try_recv(),
         };
         match received.map_err(failed("receive", "a message of zenoh"))? {
-            Some(sample) if sample.payload().len() > self.payload => Err(too_long(&sample)),
+            Some(sample) if sample.payload().len() > self.payload => {
+                Err(session::too_long(sample.payload()))
+            }
             None if self.is_gone.load(Ordering::Relaxed) => self.last(),
             received => Ok(received),
         }
@@ -130,23 +131,27 @@ impl Connection {
     }
 }
 
-#[cold]
-fn too_long(sample: &Sample) -> Error {
-    let cause = format!("it has {} bytes, more than was agreed", sample.payload().len());
-    Error::new("receive", "a message of zenoh", cause)
-}
-
-/// Waits until the library knows the other endpoint's subscriber: messages published before do not reach it.
-fn await_match(publisher: &Publisher<'_>, deadline: Deadline) -> Result<(), Error> {
-    let fail = failed("look for", "the subscriber of the other end");
-    while !publisher.matching_status().wait().map_err(&fail)?.matching() {
-        if deadline.has_passed() {
-            let cause = format!("it was not found {deadline}");
-            return Err(Error::new("find", "the subscriber of the other end", cause));
-        }
-        thread::sleep(Duration::from_millis(1));
+impl Port for Connection {
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        self.flow.has_room()
     }
-    Ok(())
+
+    #[inline]
+    fn send(&mut self, message: ZBytes) -> Result<Step, Error> {
+        Connection::send(self, message)
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Option<ZBytes>, Error> {
+        let received = Connection::receive(self)?;
+        Ok(received.map(|mut sample| mem::take(sample.payload_mut())))
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        self.flow.count_released();
+    }
 }
 
 /// Records that the other endpoint's subscriber is gone: undeclared, closed or dead with its process.

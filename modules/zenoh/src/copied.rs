@@ -3,59 +3,58 @@
 use std::{collections::BTreeMap, mem};
 
 use bytes::{Bytes, BytesMut};
-use ipcmark_transport::{Endpoint, Error, Rendezvous, Settings, Step};
-use zenoh::{bytes::ZBytes, sample::Sample};
+use ipcmark_transport::{Endpoint, Error, Settings, Step};
+use zenoh::bytes::ZBytes;
 
-use crate::{connection::Connection, options, session::Link};
+use crate::port::Port;
 
 /// One endpoint.
-pub struct CopiedEnd {
+pub struct CopiedEnd<P> {
     /// The taken message.
-    taken: Option<Sample>,
+    taken: ZBytes,
     /// A message that arrived in several parts, reassembled.
     whole: Vec<u8>,
     is_in_parts: bool,
     /// Room for the message on loan. The library holds a reference to it while it copies it into its queue.
     room: BytesMut,
     room_len: usize,
-    connection: Connection,
+    port: P,
     configuration: BTreeMap<String, String>,
 }
 
-impl CopiedEnd {
+impl<P: Port> CopiedEnd<P> {
+    /// Opens it, with the port that `connect` opens.
     pub fn open(
-        link: Link,
         settings: &Settings,
-        peers: &mut dyn Rendezvous,
+        configuration: BTreeMap<String, String>,
+        connect: impl FnOnce() -> Result<P, Error>,
     ) -> Result<Self, Error> {
         // Written with non-zero bytes, so that every page is present.
         let (room, mut whole) = (vec![1; settings.payload], vec![1; settings.payload]);
         whole.clear();
-        let (connection, ()) = Connection::open(link, settings, peers, || Ok(()))?;
         Ok(Self {
-            taken: None,
+            taken: ZBytes::default(),
             whole,
             is_in_parts: false,
             room: BytesMut::from(Bytes::from(room)),
             room_len: 0,
-            connection,
-            configuration: options::noted(link, settings),
+            port: connect()?,
+            configuration,
         })
     }
 
     /// Reassembles a message that the library split for its batches, as a program must that reads it as one slice.
     #[inline]
-    fn settle(&mut self, sample: &Sample) {
-        let payload = sample.payload();
-        self.is_in_parts = payload.slices().nth(1).is_some();
+    fn settle(&mut self) {
+        self.is_in_parts = self.taken.slices().nth(1).is_some();
         if self.is_in_parts {
             self.whole.clear();
-            payload.slices().for_each(|part| self.whole.extend_from_slice(part));
+            self.taken.slices().for_each(|part| self.whole.extend_from_slice(part));
         }
     }
 }
 
-impl Endpoint for CopiedEnd {
+impl<P: Port> Endpoint for CopiedEnd<P> {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.room_len = len;
@@ -69,11 +68,11 @@ impl Endpoint for CopiedEnd {
 
     #[inline]
     fn publish(&mut self) -> Result<Step, Error> {
-        if !self.connection.flow().has_room() {
+        if !self.port.has_room() {
             return Ok(Step::WouldBlock);
         }
         let room = mem::take(&mut self.room).freeze();
-        let sent = self.connection.send(ZBytes::from(room.slice(..self.room_len)));
+        let sent = self.port.send(ZBytes::from(room.slice(..self.room_len)));
         // The library has released it, unless it sends it later: then it keeps its own reference.
         self.room = room.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         sent
@@ -81,27 +80,23 @@ impl Endpoint for CopiedEnd {
 
     #[inline]
     fn take(&mut self) -> Result<Step, Error> {
-        let Some(sample) = self.connection.receive()? else {
+        let Some(message) = self.port.receive()? else {
             return Ok(Step::WouldBlock);
         };
-        self.settle(&sample);
-        self.taken = Some(sample);
+        self.taken = message;
+        self.settle();
         Ok(Step::Done)
     }
 
     #[inline]
     fn message(&self) -> &[u8] {
-        match (&self.taken, self.is_in_parts) {
-            (_, true) => &self.whole,
-            (Some(sample), false) => sample.payload().slices().next().unwrap_or(&[]),
-            (None, false) => &[],
-        }
+        if self.is_in_parts { &self.whole } else { self.taken.slices().next().unwrap_or(&[]) }
     }
 
     #[inline]
     fn release(&mut self) -> Result<(), Error> {
-        self.taken = None;
-        self.connection.flow().count_released();
+        self.taken = ZBytes::default();
+        self.port.release();
         Ok(())
     }
 

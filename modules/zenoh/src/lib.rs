@@ -1,19 +1,22 @@
 //! `zenoh-unix`, `zenoh-tcp`, `zenoh-shm`: messages published by one peer and subscribed to by the other, without a
-//! router.
+//! router. `zenoh-query`: messages as queries of one peer, which the other one replies to.
 //!
 //! - Mechanism: a session of the library in each process, connected directly; a publisher and a subscriber on each
-//!   side, one key expression for each direction.
+//!   side, one key expression for each direction. For `zenoh-query` a querier and a queryable.
 //! - Kernel objects: a stream socket; the library's threads, which sleep in `epoll_wait` and on condition variables;
 //!   `zenoh-shm` also segments of shared memory under names of the library's own.
 //! - Copies a message: none for `zenoh-shm`. Else into a batch of the library, into the kernel, out of it; one more if
 //!   it was split into batches of 64 KiB.
 //! - Blocks: the receiver on a condition variable that one of the library's threads signals, 100 ms at most.
 //! - Limits: unreleased messages are bounded in addition to the library, because its own bound closes the connection.
+//!   Queries and replies alternate.
 
 mod connection;
 mod copied;
 mod flow;
 mod options;
+mod port;
+mod query;
 mod session;
 mod shm;
 #[path = "../../shared/rust/space.rs"]
@@ -26,7 +29,9 @@ use ipcmark_transport::{
     SessionName, Settings, Transport,
 };
 
+use connection::Connection;
 use copied::CopiedEnd;
+use query::QueryPort;
 use session::Link;
 use shm::ShmEnd;
 
@@ -37,14 +42,43 @@ pub struct Copied {
 }
 
 impl Transport for Copied {
-    type Endpoint = CopiedEnd;
+    type Endpoint = CopiedEnd<Connection>;
 
     fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<CopiedEnd, Error> {
-        CopiedEnd::open(self.link, settings, peers)
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<CopiedEnd<Connection>, Error> {
+        CopiedEnd::open(settings, options::noted(self.link, settings), || {
+            let (connection, ()) = Connection::open(self.link, settings, peers, || Ok(()))?;
+            Ok(connection)
+        })
+    }
+}
+
+/// Messages as queries and replies.
+pub struct Queries {
+    definition: Definition,
+}
+
+impl Transport for Queries {
+    type Endpoint = CopiedEnd<QueryPort>;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<CopiedEnd<QueryPort>, Error> {
+        let configuration = options::noted_of_queries(settings);
+        CopiedEnd::open(settings, configuration, || QueryPort::open(settings, peers))
     }
 }
 
@@ -91,6 +125,17 @@ fn shared() -> Definition {
     definition
 }
 
+fn queries() -> Definition {
+    let mut definition = describe(
+        "zenoh-query",
+        "queries of zenoh and their replies over a Unix domain socket, threads of the library each side",
+        Carrier::Kernel,
+    );
+    definition.options = Cow::Borrowed(&options::QUERY);
+    definition.capabilities.alternating = true;
+    definition
+}
+
 /// Passes the transports to `collect`.
 pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
     vec![
@@ -111,6 +156,7 @@ pub fn transports<C: Collect>(collect: &mut C) -> Vec<C::Item> {
             link: Link::Tcp,
         }),
         collect.item(Shared { definition: shared() }),
+        collect.item(Queries { definition: queries() }),
     ]
 }
 

@@ -16,6 +16,9 @@ pub static COPIED: [OptionSpec; 2] = [EXPRESS, depth_spec("what 8 MiB hold, from
 /// The options of the row in shared memory.
 pub static SHARED: [OptionSpec; 2] = [EXPRESS, depth_spec("what 1 MiB holds, from 3 to 64")];
 
+/// The options of the row of queries.
+pub static QUERY: [OptionSpec; 1] = [EXPRESS];
+
 const EXPRESS: OptionSpec = OptionSpec::new(
     "express",
     "on|off",
@@ -46,12 +49,21 @@ pub fn is_express(settings: &Settings) -> bool {
 
 /// The settings of the library, for the result.
 pub fn noted(link: Link, settings: &Settings) -> BTreeMap<String, String> {
-    let entry = |(key, value): (&str, String)| (key.to_owned(), value);
-    [
-        ("congestion control", "block".into()),
-        ("express", if is_express(settings) { "on" } else { "off" }.into()),
-        ("messages under way", depth(link, settings).to_string()),
-    ]
-    .map(entry)
-    .into()
+    let mut noted = noted_for_all(settings);
+    noted.insert("messages under way".into(), depth(link, settings).to_string());
+    noted
+}
+
+/// The settings of the library for the row of queries.
+pub fn noted_of_queries(settings: &Settings) -> BTreeMap<String, String> {
+    let mut noted = noted_for_all(settings);
+    noted.insert("consolidation".into(), "none".into());
+    noted
+}
+
+fn noted_for_all(settings: &Settings) -> BTreeMap<String, String> {
+    let entry = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    [("congestion control", "block"), ("express", if is_express(settings) { "on" } else { "off" })]
+        .map(entry)
+        .into()
 }

@@ -4,10 +4,14 @@ use std::{
     fmt::Display,
     net::{Ipv4Addr, TcpListener},
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 use ipcmark_transport::{Deadline, Error, Rendezvous, Settings};
-use zenoh::{Config, Session, Wait, shm::ShmClientStorage};
+use zenoh::{
+    Config, Session, Wait, bytes::ZBytes, matching::MatchingStatus, shm::ShmClientStorage,
+};
 
 /// The carrier of a session's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,9 @@ pub enum Link {
     /// A Unix domain stream socket, which carries a message's position in shared memory.
     Shm,
 }
+
+/// The longest sleep of a receiver: the other end may be gone.
+pub const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
@@ -173,6 +180,30 @@ fn config(
         config.insert_json5(key, value).map_err(failed("configure", "a session of zenoh"))?;
     }
     Ok(config)
+}
+
+/// Waits until the library knows what receives this endpoint's messages: messages sent before do not reach it.
+pub fn await_match(
+    receiver: &'static str,
+    deadline: Deadline,
+    status: impl Fn() -> zenoh::Result<MatchingStatus>,
+) -> Result<(), Error> {
+    let fail = failed("look for", receiver);
+    while !status().map_err(&fail)?.matching() {
+        if deadline.has_passed() {
+            let cause = format!("it was not found {deadline}");
+            return Err(Error::new("find", receiver, cause));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// The error for a message that is longer than the payload of the settings.
+#[cold]
+pub fn too_long(message: &ZBytes) -> Error {
+    let cause = format!("it has {} bytes, more than was agreed", message.len());
+    Error::new("receive", "a message of zenoh", cause)
 }
 
 #[cfg(test)]

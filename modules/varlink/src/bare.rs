@@ -1,0 +1,114 @@
+//! A bare program of calls of Varlink by zlink, the baseline for `varlink`. The process that was started first is the
+//! follower: it listens.
+
+#[path = "../../shared/rust/bare.rs"]
+mod bare;
+#[expect(dead_code, reason = "the set-up of the row needs the rest")]
+mod message;
+
+use std::{
+    fs,
+    future::{Future, poll_fn},
+    os::unix::net::{UnixListener, UnixStream},
+    pin::pin,
+    task::Poll,
+};
+
+use bare::{Asked, Failure};
+use message::{Exchanged, Method};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::yield_now,
+};
+use zlink::{Call, Reply, tokio::unix};
+
+fn main() -> Result<(), Failure> {
+    let asked = Asked::read()?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    if let Some(path) = &asked.told {
+        let mut end = End::of(UnixStream::connect(path)?, &runtime, &asked)?;
+        bare::pin(asked.leader_cpu);
+        return lead(&runtime, &mut end, &asked);
+    }
+    let directory = std::env::temp_dir().join(bare::name());
+    fs::create_dir(&directory)?;
+    let path = directory.join("varlink");
+    let listener = UnixListener::bind(&path)?;
+    let mut leader = asked.start_other(&path.display().to_string())?;
+    let mut end = End::of(listener.accept()?.0, &runtime, &asked)?;
+    bare::pin(asked.follower_cpu);
+    follow(&runtime, &mut end, asked.all_round_trips())?;
+    leader.wait()?;
+    Ok(fs::remove_dir_all(&directory)?)
+}
+
+struct End {
+    connection: unix::Connection,
+    room: Vec<u8>,
+    text: String,
+    message: Vec<u8>,
+    spins: bool,
+}
+
+impl End {
+    fn of(socket: UnixStream, runtime: &Runtime, asked: &Asked) -> Result<Self, Failure> {
+        let _context = runtime.enter();
+        let connection = unix::Connection::new(unix::Stream::try_from(socket)?);
+        let (room, message) = (vec![1; asked.payload], vec![1; asked.payload]);
+        Ok(Self { connection, room, text: String::new(), message, spins: asked.spins })
+    }
+
+    fn write(&mut self, number: u64) {
+        bare::write(&mut self.room, number);
+        message::encode(&self.room, &mut self.text);
+    }
+
+    fn read(message: &mut [u8], text: &str) -> Result<u64, Failure> {
+        let len = message::decode(text, message)?;
+        bare::read(&message[..len], message.len())
+    }
+}
+
+/// Waits for work of the library, sleeping or not.
+async fn wait<T>(work: impl Future<Output = T>, spins: bool) -> T {
+    if !spins {
+        return work.await;
+    }
+    let mut work = pin!(work);
+    loop {
+        if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+            return done;
+        }
+        yield_now().await;
+    }
+}
+
+fn lead(runtime: &Runtime, end: &mut End, asked: &Asked) -> Result<(), Failure> {
+    asked.time(|n| {
+        end.write(n);
+        let call = Call::new(Method::Exchange { payload: &end.text });
+        let answer = runtime.block_on(async {
+            wait(end.connection.send_call(&call, Vec::new()), end.spins).await?;
+            let receiving = end.connection.receive_reply::<Exchanged<'_>, ()>();
+            let reply = wait(receiving, end.spins).await?.0.map_err(|()| "an error")?;
+            End::read(&mut end.message, reply.parameters().ok_or("an empty reply")?.payload)
+        })?;
+        assert_eq!(answer, n);
+        Ok(())
+    })
+}
+
+fn follow(runtime: &Runtime, end: &mut End, count: usize) -> Result<(), Failure> {
+    runtime.block_on(async {
+        for _ in 0..count {
+            let receiving = end.connection.receive_call::<Method<'_>>();
+            let (call, _) = wait(receiving, end.spins).await?;
+            let Method::Exchange { payload } = call.method();
+            let number = End::read(&mut end.message, payload)?;
+            end.write(number);
+            let reply = Reply::from(Exchanged { payload: &end.text });
+            wait(end.connection.send_reply(&reply, Vec::new()), end.spins).await?;
+        }
+        Ok(())
+    })
+}
