@@ -7,8 +7,8 @@
 # are built.
 find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
 
-# One target of the crate, copied to its destination. Cargo records which files it was made from. All crates are built in
-# one folder, so that a dependency of several is compiled once.
+# One target of the crate, copied to its destination. Cargo records which files it was made from. One folder for all
+# crates, so that a dependency of several is compiled once.
 function(ipcmark_cargo target option made copy)
     set(folder "${PROJECT_BINARY_DIR}/crates")
     set(built "${folder}/${IPCMARK_CARGO_PROFILE}")
