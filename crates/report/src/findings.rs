@@ -42,8 +42,8 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
 fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     let groups = groups(result);
     let sleeps = |group: &&Group| {
-        let Key { pattern, wait, load, .. } = group.key;
-        pattern == Pattern::OneWay && wait != Wait::Spin && load == Load::Closed
+        let Key { pattern, wait, .. } = group.key;
+        pattern == Pattern::OneWay && wait != Wait::Spin
     };
     let found = groups.iter().filter(sleeps).filter_map(|asleep| {
         let answer = noted(asleep).or_else(|| estimated(asleep, &groups))?;
@@ -52,14 +52,15 @@ fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     found.collect()
 }
 
-/// The wake-ups that the kernel recorded, and the rest of the way.
+/// The wake-ups that the kernel recorded, and the rest of the way; in an open loop the way also has the lateness.
 fn noted(asleep: &Group) -> Option<String> {
     let known: Vec<(&Row, [f64; 2])> =
         asleep.rows.iter().filter_map(|row| Some((row, row.wake_up_ns()?))).collect();
     let half = range_of(known.iter().map(|(_, [p50, _])| *p50))?;
     let most = range_of(known.iter().map(|(_, [_, p99])| *p99))?;
     let left = |(row, [p50, _]): &(&Row, [f64; 2])| Some(row.percentile(0.5)?.value - p50);
-    let left = range_of(known.iter().filter_map(left).filter(|ns| *ns > 0.0));
+    let is_whole = |ns: &f64| *ns > 0.0 && !asleep.key.load.is_open();
+    let left = range_of(known.iter().filter_map(left).filter(is_whole));
     let left = left.map_or_else(String::new, |left| {
         format!("; it leaves {left} of the way for the send call until then and for reading")
     });
@@ -86,7 +87,8 @@ fn range(least_ns: f64, greatest_ns: f64) -> String {
 /// An estimate of the wake-up: the difference between both waits.
 fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
     let key = Key { wait: Wait::Spin, ..asleep.key };
-    let awake = groups.iter().find(|group| group.key == key && asleep.key.wait == Wait::Block)?;
+    let is_meant = asleep.key.wait == Wait::Block && asleep.key.load == Load::Closed;
+    let awake = groups.iter().find(|group| is_meant && group.key == key)?;
     let mut added: Vec<f64> =
         awake.rows.iter().filter_map(|row| added_by_sleep(row, asleep)).collect();
     added.sort_by(f64::total_cmp);

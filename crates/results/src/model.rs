@@ -81,10 +81,9 @@ impl RunResult {
 
     /// The time in the blocks of all its rows and references.
     pub fn blocks_ns(&self) -> u64 {
-        let trials = self.cases.iter().flat_map(|case| case.trials()).map(|trial| &trial.blocks);
-        let references = self.rounds.iter().map(|round| &round.blocks);
-        let all = trials.chain(references).flat_map(|blocks| &blocks.elapsed_ns);
-        all.fold(0, |sum: u64, elapsed_ns| sum.saturating_add(*elapsed_ns))
+        let trials = self.cases.iter().flat_map(|case| case.trials()).map(Trial::blocks_ns);
+        let references = self.rounds.iter().map(|round| round.blocks.all_ns());
+        trials.chain(references).fold(0, u64::saturating_add)
     }
 
     /// The case with this identity.

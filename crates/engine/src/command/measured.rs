@@ -18,7 +18,7 @@ use crate::wire::{
     ThreadCosts, Traffic, WorkingSetReport,
 };
 
-/// A shorter wait consists of falling asleep and waking up.
+/// Waits that are shorter all together are too short to tell.
 const SHORTEST_IDLE: Duration = Duration::from_millis(20);
 
 /// The reports of a row's workers.

@@ -1,4 +1,4 @@
-//! The receiver of messages one way, whose wake-ups the command has the kernel note while a turn runs.
+//! The receiver of messages one way, whose wake-ups the kernel notes, and the command reads after each turn.
 
 use hdrhistogram::Histogram;
 use ipcmark_machine::{placement::Placement, wakeups::WakeUps};
@@ -23,17 +23,18 @@ pub(super) enum Receiver {
 pub(crate) type KnownWakeUps = Result<Histogram<u64>, String>;
 
 impl Receiver {
-    /// That of a session whose ends are open.
+    /// That of a session whose ends are open, which sends about so many messages in a turn.
     pub(super) fn of(
         session: &Session<'_>,
         pattern: Pattern,
         wait: Wait,
         placement: &Placement,
+        messages: u64,
     ) -> Self {
         if pattern != Pattern::OneWay || wait == Wait::Spin {
             return Self::Awake;
         }
-        match watched(session, placement) {
+        match watched(session, placement, messages) {
             Ok(wake_ups) => Self::Watched(Box::new((wake_ups, ipcmark_results::new_histogram()))),
             Err(error) => Self::Unknown(error.to_string()),
         }
@@ -41,10 +42,8 @@ impl Receiver {
 
     /// A turn begins.
     pub(super) fn start(&mut self) {
-        if let Self::Watched(watched) = self
-            && let Err(error) = watched.0.start()
-        {
-            *self = Self::Unknown(error.to_string());
+        if let Self::Watched(watched) = self {
+            watched.0.start();
         }
     }
 
@@ -67,12 +66,12 @@ impl Receiver {
     }
 }
 
-fn watched(session: &Session<'_>, placement: &Placement) -> Result<WakeUps, Error> {
+fn watched(session: &Session<'_>, placement: &Placement, messages: u64) -> Result<WakeUps, Error> {
     let thread = session.keeper_of_followers().and_then(|keeper| {
         ipcmark_machine::wakeups::oldest_thread(keeper, FOLLOWER_THREAD.to_str().ok()?)
     });
     let Some(thread) = thread else {
         return Err(Error::new("trace", "wake-ups", "another command started the receiver"));
     };
-    WakeUps::of(thread, &placement.cpus().collect::<Vec<_>>())
+    WakeUps::of(thread, &placement.cpus().collect::<Vec<_>>(), messages)
 }

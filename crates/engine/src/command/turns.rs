@@ -74,6 +74,13 @@ impl Turns {
         Self { count: 1, done: 0, samples, time_ns: time_ns as u64, round_trip_ns }
     }
 
+    /// About how many messages a turn has.
+    pub(super) fn messages(&self, load: Load) -> u64 {
+        let apart_ns = load.gap_ns().unwrap_or(self.round_trip_ns).max(1.0);
+        let each = self.samples.div_ceil(u64::from(self.count.max(1)));
+        each.min((self.time_ns as f64 / apart_ns) as u64)
+    }
+
     /// The turn of this row at index `time` of the round's `times`, if it has one, and its expected duration: rows
     /// with fewer turns have them evenly spread.
     pub(super) fn next(&mut self, time: u32, times: u32) -> Option<(TurnLimit, Duration)> {
@@ -100,10 +107,23 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_results::Arrivals;
+
     use super::*;
 
     /// The length of a turn of round trips.
     const TURN: Duration = Duration::from_millis(5);
+
+    #[test]
+    fn a_turn_has_as_many_messages_as_its_time_or_its_count_allows() {
+        let second = Length::Time(Duration::from_secs(1));
+        assert_eq!(Turns::of(second, 50_000.0, TURN, Load::Closed).messages(Load::Closed), 100);
+        let paced = Load::Rate { per_second: 10_000, arrivals: Arrivals::Fixed };
+        assert_eq!(Turns::of(second, 50_000.0, TURN, paced).messages(paced), 10_000);
+        let count = Length::RoundTrips(1000);
+        assert_eq!(Turns::of(count, 50_000.0, TURN, paced).messages(paced), 1000);
+        assert_eq!(Turns::of(count, 50_000.0, TURN, Load::Closed).messages(Load::Closed), 50);
+    }
 
     fn limits(mut turns: Turns, times: u32) -> Vec<Option<TurnLimit>> {
         (0..times).map(|time| turns.next(time, times).map(|(limit, _)| limit)).collect()

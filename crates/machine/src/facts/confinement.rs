@@ -20,11 +20,6 @@ pub(super) const FACTS: &[Fact] = &[
         examine: examine_ptrace,
     },
     Fact {
-        name: "performance counters",
-        source: "/proc/sys/kernel/perf_event_paranoid",
-        examine: examine_counters,
-    },
-    Fact {
         name: "io_uring",
         source: "/proc/sys/kernel/io_uring_disabled",
         examine: examine_io_uring,
@@ -33,11 +28,6 @@ pub(super) const FACTS: &[Fact] = &[
 
 fn status(system: &System, key: &str) -> Option<u64> {
     system.files.field("proc/self/status", key)?.parse().ok()
-}
-
-fn is_root(system: &System) -> bool {
-    let ids = system.files.field("proc/self/status", "Uid");
-    ids.is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"))
 }
 
 fn examine_seccomp(system: &System) -> Option<Examined> {
@@ -86,7 +76,7 @@ fn examine_namespaces(system: &System) -> Option<Examined> {
          of queues and of shared memory count",
     )
     .remedy(command, "a larger surface for attacks on the kernel; or run ipcmark as root");
-    Some(Examined::harmless(value).with((!is_root(system)).then_some(effect)))
+    Some(Examined::harmless(value).with((!system.is_root()).then_some(effect)))
 }
 
 fn examine_ptrace(system: &System) -> Option<Examined> {
@@ -97,24 +87,13 @@ fn examine_ptrace(system: &System) -> Option<Examined> {
         "transports that copy from one process's memory to another's are refused, or fall back to something slower",
     )
     .remedy("sudo sysctl kernel.yama.ptrace_scope=0", "programs of one user can read each other's memory");
-    let does_harm = scope > 0 && !is_root(system);
+    let does_harm = scope > 0 && !system.is_root();
     Some(Examined::harmless(scope.to_string()).with(does_harm.then_some(effect)))
-}
-
-/// ipcmark does not need them; users need them to find out why a row is slow.
-fn examine_counters(system: &System) -> Option<Examined> {
-    let level = system.files.text("proc/sys/kernel/perf_event_paranoid")?;
-    let level: i64 = level.parse().ok()?;
-    Some(Examined::harmless(match level {
-        ..=1 => format!("level {level}: for users, the kernel's work included"),
-        2 => format!("level {level}: for users, without the kernel's work"),
-        _ => format!("level {level}: for root only"),
-    }))
 }
 
 fn examine_io_uring(system: &System) -> Option<Examined> {
     let level = system.sysctl("kernel.io_uring_disabled")?;
-    let is_refused = level == 2 || (level == 1 && !is_root(system));
+    let is_refused = level == 2 || (level == 1 && !system.is_root());
     let effect = Effect::new(
         Weight::Note,
         &[Question::Spinning, Question::Sleeping],

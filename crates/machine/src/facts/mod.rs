@@ -16,6 +16,7 @@ mod quantity;
 mod queues;
 mod system;
 mod time;
+mod tracing;
 
 pub use fact::{Effect, Examined, Fact, Finding, Question, Remedy, Weight};
 pub use identity::{Facts, governor};
@@ -33,6 +34,7 @@ pub fn all() -> impl Iterator<Item = &'static Fact> {
         memory::FACTS,
         cgroups::FACTS,
         confinement::FACTS,
+        tracing::FACTS,
         limits::FACTS,
         queues::FACTS,
         activity::FACTS,

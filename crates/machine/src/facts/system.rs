@@ -4,14 +4,15 @@ use ipcmark_transport::Error;
 use nix::sys::statvfs::statvfs;
 
 use crate::{
-    clock,
+    clock, counters,
     files::Files,
     hypervisor,
     topology::{self, Cpu},
+    wakeups,
 };
 
 /// The sources of facts: files, and values that Linux returns by system calls only.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct System {
     /// Its files.
     pub files: Files,
@@ -25,6 +26,10 @@ pub struct System {
     pub clock_reading_ns: f64,
     /// The bytes that `/dev/shm` can still take.
     pub shared_memory_bytes: Option<u64>,
+    /// The error of the processor's counters, if they cannot be used; `None` if nobody tried.
+    pub counters: Option<Result<(), Error>>,
+    /// The error of the kernel's tracepoints, if they cannot be used; `None` if nobody tried.
+    pub tracepoints: Option<Result<(), Error>>,
 }
 
 impl System {
@@ -42,6 +47,8 @@ impl System {
             clock_step_ns: clock::step_ns(),
             clock_reading_ns: clock::reading_cost_ns(),
             shared_memory_bytes: room.map(|room| room.blocks_available() * room.fragment_size()),
+            counters: Some(counters::check()),
+            tracepoints: Some(wakeups::check()),
         })
     }
 
@@ -61,6 +68,12 @@ impl System {
     /// The numbers of its processors, ascending.
     pub fn ids(&self) -> Vec<u32> {
         self.cpus.iter().map(|cpu| cpu.id).collect()
+    }
+
+    /// True if this process has the rights of root, in its user namespace.
+    pub(super) fn is_root(&self) -> bool {
+        let ids = self.files.field("proc/self/status", "Uid");
+        ids.is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"))
     }
 
     /// The number in a file below `/proc/sys`, by its name with dots.

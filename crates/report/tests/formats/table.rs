@@ -165,10 +165,20 @@ fn an_open_loop_looks_like_this() {
     trial.session.turns_ns = 1_100_000_000;
     let [leader, follower] = &mut trial.session.processes[..] else { panic!("there are two") };
     (leader.cpu_ns, follower.cpu_ns) = (330_000_000, 220_000_000);
-    let text = table(&run(vec![one]), 400);
+    let open_loop = one;
+    let text = table(&run(vec![open_loop.clone()]), 400);
     let title =
         "latency · 64 B · 10,000/s at random · block   response from the intended time in µs";
     assert!(text.contains(title), "{text}");
+    let mut result = run(vec![open_loop.clone()]);
+    let (elapsed_ns, setup_ns, turns_ns) = (2_000_000_000, 500_000_000, 1_200_000_000);
+    result.time = Some(RunTime { elapsed_ns, setup_ns, turns_ns });
+    let head = "2.00 s: 50.0 % in measured blocks, 10.0 % around them, 25.0 % to open";
+    assert!(
+        table(&result, 140).contains(head),
+        "times of messages overlap: {}",
+        table(&result, 140)
+    );
     let cells = row(&text, "pipe").join(" ");
     // The mean is not halved. 550 ms of CPU in 1,100 ms are half a core, and 2.5 % were late.
     for words in ["pipe 79.6 81.2", " 0.500 9,900 2 %"] {
@@ -252,6 +262,12 @@ fn wake_ups_that_the_kernel_noted_stand_in_the_place_of_the_estimate() {
     let found = "a wake-up took 9.00 µs (p50), 18.0 µs (p99), by the kernel's tracepoints in 1 row; it leaves 6.00 µs";
     assert!(text.contains(found) && !text.contains("estimate"), "{text}");
     let fifo = of("fifo", Wait::Block, 17_000, Some(12_000));
+    let mut paced = pipe.clone();
+    paced.identity.load = Load::Rate { per_second: 1_000, arrivals: Arrivals::Fixed };
+    let text = table(&run(vec![paced]), 400);
+    let found =
+        "a wake-up took 9.00 µs (p50), 18.0 µs (p99), by the kernel's tracepoints in 1 row\n";
+    assert!(text.contains(found), "a way at a rate has the lateness too: {text}");
     let text = table(&run(vec![spins, pipe, fifo]), 400);
     let found =
         "a wake-up took 9.00 µs to 12.0 µs (p50), 18.0 µs to 24.0 µs (p99), by the kernel's";

@@ -31,6 +31,11 @@ impl Blocks {
         self.turn.len()
     }
 
+    /// The times of all their events together.
+    pub(super) fn all_ns(&self) -> u64 {
+        self.elapsed_ns.iter().copied().fold(0, u64::saturating_add)
+    }
+
     /// True if there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.turn.is_empty()

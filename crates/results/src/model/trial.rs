@@ -66,6 +66,11 @@ pub struct Answers {
 }
 
 impl Trial {
+    /// The time in its blocks. In an open loop the times of messages overlap, and its blocks are its whole schedule.
+    pub(super) fn blocks_ns(&self) -> u64 {
+        self.offered.as_ref().map_or_else(|| self.blocks.all_ns(), |offered| offered.elapsed_ns)
+    }
+
     /// CPU time of all processes per message.
     pub fn cpu_ns_per_message(&self) -> f64 {
         self.cpu_ns() / self.session.messages.max(1) as f64

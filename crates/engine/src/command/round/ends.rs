@@ -180,19 +180,18 @@ impl<'a> Round<'_, 'a> {
             self.beside_others(open.member, WARM_UP, FIRST_BLOCKS, |session| session.begin(&pass))
         });
         let warmed_up = self.settle(&open, warmed_up)?;
-        if warmed_up.is_ok() {
-            let (wait, placement) = (self.wait, &self.placements[0]);
-            open.receiver = Receiver::of(self.session(open.member)?, slot.pattern, wait, placement);
-        }
-        Ok(outcome.or_noted(open.row, warmed_up).map(|round_trip_ns| {
-            open.turns = match self.sessions.options.counting {
-                Counting::Nothing => {
-                    Turns::of(length, round_trip_ns, self.turn(slot.pattern), slot.load)
-                }
-                Counting::Calls | Counting::Cycles => Turns::one(length, round_trip_ns),
-            };
-            open
-        }))
+        let Some(round_trip_ns) = outcome.or_noted(open.row, warmed_up) else { return Ok(None) };
+        open.turns = match self.sessions.options.counting {
+            Counting::Nothing => {
+                Turns::of(length, round_trip_ns, self.turn(slot.pattern), slot.load)
+            }
+            Counting::Calls | Counting::Cycles => Turns::one(length, round_trip_ns),
+        };
+        let (wait, placement, messages) =
+            (self.wait, &self.placements[0], open.turns.messages(slot.load));
+        let session = self.session(open.member)?;
+        open.receiver = Receiver::of(session, slot.pattern, wait, placement, messages);
+        Ok(Some(open))
     }
 
     /// The length of a turn, if a round trip is much shorter.

@@ -1,5 +1,7 @@
 //! Causes of harm, each one change of a quiet machine.
 
+use ipcmark_transport::Error;
+
 use super::{
     super::{Question, System, Weight},
     machine::Machine,
@@ -13,6 +15,10 @@ pub(super) struct Cause {
     pub(super) question: Question,
     /// A part of the remedy; empty if there is no command.
     pub(super) remedy: &'static str,
+}
+
+fn refused(cause: &str) -> Option<Result<(), Error>> {
+    Some(Err(Error::new("open", "an event", cause)))
 }
 
 pub(super) fn causes() -> Vec<Cause> {
@@ -232,6 +238,27 @@ pub(super) fn causes() -> Vec<Cause> {
             Note,
             Large,
             "ptrace_scope=0",
+        ),
+        cause(
+            changed(|system| system.counters = refused("No such file or directory (os error 2)")),
+            "performance counters",
+            Note,
+            Spinning,
+            "",
+        ),
+        cause(
+            changed(|system| system.counters = refused("Permission denied (os error 13)")),
+            "performance counters",
+            Note,
+            Sleeping,
+            "--cap-add PERFMON",
+        ),
+        cause(
+            changed(|system| system.tracepoints = refused("Operation not permitted (os error 1)")),
+            "tracepoints",
+            Note,
+            Sleeping,
+            "sudo ipcmark",
         ),
         cause(
             with("proc/sys/kernel/io_uring_disabled", "1\n"),

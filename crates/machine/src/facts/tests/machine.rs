@@ -100,6 +100,8 @@ impl Machine {
             clock_step_ns: 1,
             clock_reading_ns: 20.0,
             shared_memory_bytes: None,
+            counters: None,
+            tracepoints: None,
         };
         Self { directory, system }
     }
@@ -109,6 +111,7 @@ impl Machine {
             (4..8).map(|id| Cpu { id, package: 0, core: i64::from(id), cache: "0-7".into() });
         let mut machine = Self::empty(cpus.collect());
         machine.system.shared_memory_bytes = Some(16 << 30);
+        (machine.system.counters, machine.system.tracepoints) = (Some(Ok(())), Some(Ok(())));
         QUIET.iter().for_each(|(path, text)| machine.write(path, text));
         for id in 4..8 {
             let base = format!("sys/devices/system/cpu/cpu{id}");

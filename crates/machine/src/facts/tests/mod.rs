@@ -5,6 +5,8 @@ mod machine;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use ipcmark_transport::Error;
+
 use self::{
     causes::{Cause, causes},
     machine::Machine,
@@ -12,7 +14,7 @@ use self::{
 use super::{Finding, System, all, findings};
 
 /// Facts without a cause of harm: they only inform.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 11] = [
     "processor",
     "kernel",
     "load",
@@ -23,7 +25,6 @@ const HARMLESS: [&str; 12] = [
     "real-time throttling",
     "reserved huge pages",
     "no_new_privs",
-    "performance counters",
     "real-time priority",
 ];
 
@@ -135,6 +136,8 @@ fn values_say_what_is_there() {
         ("isolated processors", "6-7"),
         ("C-states", "POLL 0 µs, C6 off"),
         ("boot options", "isolcpus=6-7"),
+        ("performance counters", "level 2: for users, without the kernel's work"),
+        ("tracepoints", "usable"),
         ("preemption model", "dynamic; which is in force only root can see"),
         ("memory", "32 GiB, 16 GiB available"),
         ("transparent huge pages", "madvise, defrag madvise"),
@@ -191,6 +194,33 @@ fn taskset_is_no_remedy_for_a_choice() {
     };
     assert!(remedy("4").is_some());
     assert_eq!(remedy("4-7"), None);
+}
+
+#[test]
+fn what_refuses_the_counters_decides_what_helps() {
+    let remedy = |level: &str, cause: &str| {
+        let mut machine = Machine::with(&[("proc/sys/kernel/perf_event_paranoid", level)]);
+        let error = Error::new("count", "cycles", cause).remedy("ask the host");
+        machine.system.counters = Some(Err(error));
+        let effect = machine.harmful().remove(0).effect.unwrap();
+        (effect.sentence.contains("ask the host"), effect.remedy.map(|remedy| remedy.command))
+    };
+    let (_, command) = remedy("4\n", "Permission denied (os error 13)");
+    assert!(command.unwrap().contains("perf_event_paranoid=2"));
+    assert_eq!(remedy("2\n", "No such file or directory (os error 2)"), (true, None));
+}
+
+#[test]
+fn root_needs_another_remedy_for_tracepoints_than_a_user() {
+    let remedy = |cause: &str| {
+        let root = "Name:\tx\nUid:\t0\t0\t0\t0\nNoNewPrivs:\t0\nSeccomp:\t0\n";
+        let mut machine = Machine::with(&[("proc/self/status", root)]);
+        machine.system.tracepoints = Some(Err(Error::new("trace", "wake-ups", cause)));
+        machine.harmful().remove(0).effect.unwrap().remedy
+    };
+    let in_container = remedy("this process is in a PID namespace of its own").unwrap();
+    assert!(in_container.command.contains("--pid host"), "{in_container:?}");
+    assert_eq!(remedy("No such device (os error 19)"), None, "the kernel has none");
 }
 
 #[test]

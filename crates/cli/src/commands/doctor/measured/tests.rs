@@ -56,6 +56,8 @@ fn system(hypervisor: Option<&str>) -> System {
         clock_step_ns: 1,
         clock_reading_ns: 20.0,
         shared_memory_bytes: None,
+        counters: None,
+        tracepoints: None,
     }
 }
 
