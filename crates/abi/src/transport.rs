@@ -186,3 +186,34 @@ fn terminated_path(path: &Path) -> Result<CString, Error> {
 fn terminated(text: impl Into<Vec<u8>>) -> Result<CString, Error> {
     CString::new(text).map_err(|e| Error::new("pass", "a text to a module", e))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+    use ipcmark_contract::export;
+    use ipcmark_transport::{SessionName, Wait};
+
+    use super::*;
+
+    #[test]
+    fn settings_come_back_through_the_contract() {
+        let settings = Settings {
+            role: Role::Follower(2),
+            wait: Wait::Block,
+            payload: 64,
+            subscribers: 3,
+            name: SessionName::new("ipcmark-test").expect("it is one"),
+            directory: PathBuf::from("/nowhere"),
+            address: None,
+            connect_within: Duration::from_millis(2400),
+            options: BTreeMap::from([("depth".into(), "16".into())]),
+        };
+        let texts = Texts::of(&settings).expect("texts without NUL bytes");
+        // SAFETY: the texts, which the settings point to, live on.
+        let back = unsafe { export::read_settings(&texts.settings(&settings)) };
+        let back = back.expect("settings that open an end");
+        assert_eq!(back.connect_within, Duration::from_millis(2400));
+        assert_eq!(format!("{back:?}"), format!("{settings:?}"));
+    }
+}

@@ -266,9 +266,14 @@ fn write_down<E: Endpoint>(end: &E, session: *mut c::Session) {
     }
 }
 
+/// The settings of the contract in Rust.
+///
+/// # Errors
+/// If the wait or the name is none.
+///
 /// # Safety
 /// The settings and everything they point to are valid, as the contract says.
-unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
+pub unsafe fn read_settings(settings: &c::Settings) -> Result<Settings, Error> {
     // SAFETY: guaranteed by the caller.
     let read = |text| unsafe { text::read(text) }.unwrap_or_default();
     Ok(Settings {
@@ -412,31 +417,7 @@ impl Rendezvous for Peers {
 
 #[cfg(test)]
 mod tests {
-    use ipcmark_transport::Wait;
-
     use super::*;
-    use crate::transport::Texts;
-
-    #[test]
-    fn settings_come_back_through_the_contract() {
-        let settings = Settings {
-            role: Role::Follower(2),
-            wait: Wait::Block,
-            payload: 64,
-            subscribers: 3,
-            name: SessionName::new("ipcmark-test").expect("it is one"),
-            directory: PathBuf::from("/nowhere"),
-            address: None,
-            connect_within: Duration::from_millis(2400),
-            options: BTreeMap::from([("depth".into(), "16".into())]),
-        };
-        let texts = Texts::of(&settings).expect("texts without NUL bytes");
-        // SAFETY: the texts, which the settings point to, live on.
-        let back = unsafe { read_settings(&texts.settings(&settings)) };
-        let back = back.expect("settings that open an end");
-        assert_eq!(back.connect_within, Duration::from_millis(2400));
-        assert_eq!(format!("{back:?}"), format!("{settings:?}"));
-    }
 
     #[test]
     fn the_contract_has_words_for_what_carries_messages() {
