@@ -19,17 +19,17 @@ use crate::support::{
 };
 
 ipcmark_harness::tests![
-    a_result_is_there_once,
+    a_result_is_stored_once,
     a_result_comes_back_whole,
     a_run_adds_itself,
     runs_are_listed_with_their_labels,
     a_change_is_named_and_few_runs_are_not_enough,
     machines_are_series_of_their_own,
     sides_are_compared_as_compare_does,
-    what_means_nothing_is_refused,
-    what_is_no_history_is_refused,
+    unknown_words_are_rejected,
+    files_that_are_not_histories_are_rejected,
     a_history_of_another_form_is_refused,
-    a_stranger_s_file_is_refused,
+    a_file_of_another_user_is_rejected,
     a_locked_file_is_waited_for_and_then_refused,
 ];
 
@@ -88,7 +88,7 @@ fn refused(file: &Path, words: &str, said: &str) {
     assert!(stderr.contains(&file.display().to_string()) && stderr.contains("; "), "{stderr}");
 }
 
-fn a_result_is_there_once() {
+fn a_result_is_stored_once() {
     let scene = Scene::new();
     assert!(scene.add(1, 1.0, "").stderr.contains("added"));
     assert!(scene.add(1, 1.0, "").stderr.contains("is in the history already"));
@@ -227,7 +227,7 @@ fn sides_are_compared_as_compare_does() {
     assert!(few.contains("cannot tell: 1 run of the base and 3"), "{few}");
 }
 
-fn what_means_nothing_is_refused() {
+fn unknown_words_are_rejected() {
     let scene = Scene::new();
     scene.add(1, 1.0, "--commit aaaa");
     for (words, said) in [
@@ -245,7 +245,7 @@ fn what_means_nothing_is_refused() {
     assert!(unknown.exits(2).stderr.contains("neither XDG_DATA_HOME nor HOME"));
 }
 
-fn what_is_no_history_is_refused() {
+fn files_that_are_not_histories_are_rejected() {
     let place = tempfile::tempdir().unwrap();
     let file = |name: &str| place.path().join(name);
     refused(&file("none"), "list", "there is none yet; `ipcmark history add");
@@ -292,7 +292,7 @@ fn a_history_of_another_form_is_refused() {
     refused(&scene.file(), "list", "its tables are not those that ipcmark makes");
 }
 
-fn a_stranger_s_file_is_refused() -> Verdict {
+fn a_file_of_another_user_is_rejected() -> Verdict {
     if !is_root() {
         return Verdict::Skipped("only root can make a file of another user".into());
     }

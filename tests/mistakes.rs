@@ -6,7 +6,7 @@ use crate::support::{Ended, IPCMARK, end, ipcmark, outcome, run};
 
 ipcmark_harness::tests![
     transports_that_are_unknown_bring_the_nearest,
-    sizes_that_are_none,
+    invalid_sizes,
     words_that_are_unknown_bring_the_known,
     numbers_that_make_no_sense,
     flags_that_contradict_each_other,
@@ -48,7 +48,7 @@ fn transports_that_are_unknown_bring_the_nearest() {
     refused("run -t [a", &["'[a' is no glob"]);
 }
 
-fn sizes_that_are_none() {
+fn invalid_sizes() {
     for (size, reason) in [
         ("0", "0 is too small: a message holds at least 16 bytes"),
         ("8", "8 is too small: a message holds at least 16 bytes"),

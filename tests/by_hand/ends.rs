@@ -13,7 +13,7 @@ use crate::support::{
 ipcmark_harness::tests![
     a_killed_follower_costs_one_row_and_another_takes_its_place,
     a_killed_leader_leaves_nothing,
-    two_leaders_at_one_socket_are_told_apart,
+    a_second_leader_at_the_same_socket_is_rejected,
 ];
 
 fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
@@ -61,7 +61,7 @@ fn a_killed_leader_leaves_nothing() {
     follower.end().exits(0);
 }
 
-fn two_leaders_at_one_socket_are_told_apart() {
+fn a_second_leader_at_the_same_socket_is_rejected() {
     let place = Place::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let first = Running::start(&mut place.here(words));

@@ -16,10 +16,10 @@ ipcmark_harness::tests![
     further_ranks_are_further_followers,
     every_rank_ends_with_the_status_of_the_result,
     between_two_networks_it_is_tcp,
-    who_does_not_come_is_named,
+    a_missing_rank_is_named,
     the_death_of_a_rank_ends_all,
-    a_binding_is_replaced_unless_it_is_to_be_kept,
-    what_cannot_be_is_refused,
+    a_binding_is_replaced_unless_keep_binding_is_given,
+    impossible_ranks_are_rejected,
 ];
 
 const ROWS: &str = "-w block -s 64 -n 50 --trials 1 --timeout 1m --format json";
@@ -103,7 +103,7 @@ fn between_two_networks_it_is_tcp() -> Verdict {
     Verdict::Holds
 }
 
-fn who_does_not_come_is_named() {
+fn a_missing_rank_is_named() {
     let place = tempfile::tempdir().unwrap();
     let leader = end(&mut rank(0, 3, place.path(), "-t pipe --meet-within 1s")).exits(2);
     assert!(leader.stderr.contains("rank 1, 2 of 3 did not come in time"), "{}", leader.stderr);
@@ -141,7 +141,7 @@ fn the_death_of_a_rank_ends_all() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
-fn a_binding_is_replaced_unless_it_is_to_be_kept() -> Verdict {
+fn a_binding_is_replaced_unless_keep_binding_is_given() -> Verdict {
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         return Verdict::Skipped("there is one processor".into());
     }
@@ -158,7 +158,7 @@ fn a_binding_is_replaced_unless_it_is_to_be_kept() -> Verdict {
     Verdict::Holds
 }
 
-fn what_cannot_be_is_refused() {
+fn impossible_ranks_are_rejected() {
     let place = tempfile::tempdir().unwrap();
     let refused = |command: &mut Command| end(command).exits(2).stderr;
     let without = refused(&mut ipcmark("rank -t pipe"));

@@ -16,8 +16,8 @@ ipcmark_harness::tests![
     several_followers_come_one_by_one,
     a_follower_that_only_listens_answers_nothing_that_is_timed,
     publishers_are_followers_too,
-    where_nobody_would_answer_nothing_is_measured,
-    a_follower_for_ever_serves_run_after_run,
+    a_run_with_only_silent_followers_is_rejected,
+    a_follower_with_forever_serves_several_runs,
 ];
 
 fn everything_of_the_system_is_measured_by_hand() {
@@ -119,7 +119,7 @@ fn publishers_are_followers_too() -> Verdict {
     Verdict::Holds
 }
 
-fn where_nobody_would_answer_nothing_is_measured() {
+fn a_run_with_only_silent_followers_is_rejected() {
     let (place, address) = (Place::new(), free_address());
     let follower = Running::start(&mut place.at("follower --silent", &address));
     let leader = end(&mut place.at("leader -t tcp -s 64 -n 50 --trials 1", &address)).exits(1);
@@ -128,7 +128,7 @@ fn where_nobody_would_answer_nothing_is_measured() {
     follower.end().exits(1);
 }
 
-fn a_follower_for_ever_serves_run_after_run() {
+fn a_follower_with_forever_serves_several_runs() {
     let place = Place::new();
     let follower = Running::start(&mut place.here("follower --forever"));
     for wait in ["spin", "block"] {

@@ -10,12 +10,12 @@ use crate::support::{
 };
 
 ipcmark_harness::tests![
-    over_tcp_only_what_crosses_hosts_is_measured,
+    over_tcp_only_transports_that_cross_hosts_are_measured,
     a_stream_crosses_hosts_and_one_way_does_not,
     two_networks_with_delay_and_loss
 ];
 
-fn over_tcp_only_what_crosses_hosts_is_measured() {
+fn over_tcp_only_transports_that_cross_hosts_are_measured() {
     let (place, address) = (Place::new(), free_address());
     let follower = Running::start(&mut place.at("follower", &address));
     let words =

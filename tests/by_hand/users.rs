@@ -20,8 +20,8 @@ use crate::support::{
 ipcmark_harness::tests![
     a_leader_of_another_user_is_served_only_if_allowed,
     a_follower_of_another_user_is_accepted_only_if_allowed,
-    the_socket_has_its_permissions_whatever_the_umask_is,
-    a_leader_without_a_thread_says_so,
+    the_permissions_of_the_socket_do_not_depend_on_the_umask,
+    a_leader_that_cannot_start_a_thread_says_so,
     a_live_socket_of_another_service_stays,
 ];
 
@@ -82,7 +82,7 @@ fn a_follower_of_another_user_is_accepted_only_if_allowed() -> Verdict {
 }
 
 /// Regression: they followed the umask: with `umask 0`, which the documentation recommended, everybody could connect.
-fn the_socket_has_its_permissions_whatever_the_umask_is() {
+fn the_permissions_of_the_socket_do_not_depend_on_the_umask() {
     for mask in [0o000, 0o077, 0o777] {
         for (flags, mode) in [("", 0o600), (" --allow-user root", 0o666)] {
             let place = Place::new();
@@ -98,7 +98,7 @@ fn the_socket_has_its_permissions_whatever_the_umask_is() {
 }
 
 /// Regression: it panicked, or stayed alive and served nobody.
-fn a_leader_without_a_thread_says_so() -> Verdict {
+fn a_leader_that_cannot_start_a_thread_says_so() -> Verdict {
     if let Some(verdict) = lacking() {
         return verdict;
     }
