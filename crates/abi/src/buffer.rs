@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_begins_with_a_page_and_holds_what_it_must() {
+    fn a_buffer_is_page_aligned_zeroed_and_large_enough() {
         for (len, pages) in [(16, 1), (4096, 1), (4097, 2), (4 << 20, 1024)] {
             let mut buffer = Buffer::new(len);
             assert_eq!(buffer.address().addr() % 4096, 0);

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_is_read_and_no_name_stands_twice() {
+    fn every_description_parses_and_names_are_unique() {
         let entries = entries();
         let names = || entries.iter().flat_map(|(_, entry)| &entry.transports).map(|t| &t.name);
         assert!(names().count() > 0);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_may_offer_anything() {
+    fn an_unknown_module_may_offer_any_transport() {
         let wanted = ["zeromq-tcp".to_owned(), "pipe".to_owned()];
         assert!(may_offer("zeromq", &wanted) && may_offer("mine", &wanted));
         assert!(!may_offer("nng", &wanted) && !may_offer("zeromq", &[]));

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_carries_messages_can_follow_from_their_size() {
+    fn the_declared_carrier_can_depend_on_the_message_size() {
         let carrier = |more: &str| {
             let text = format!("name = 'a'\nsummary = 'b'\nwaits = ['spin']\n{more}");
             toml::from_str::<Description>(&text).unwrap().carrier()

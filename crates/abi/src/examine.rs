@@ -131,7 +131,7 @@ mod tests {
 
     /// Found by fuzzing: a transport without a name was listed.
     #[test]
-    fn an_answer_that_no_module_may_give_is_left_out() {
+    fn an_invalid_answer_of_a_module_is_ignored() {
         let offer = |family: &str, fields: serde_json::Value| {
             let mut transport = json!({"name": "a", "summary": "", "waits": ["spin"]});
             transport.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
