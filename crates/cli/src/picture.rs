@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_passed_over_and_one_that_draws_nothing_is_named() {
+    fn a_missing_program_is_skipped_and_a_failing_one_is_reported() {
         let none = Painter { name: "ipcmark-no-such-program", words: |_, _| Vec::new() };
         let nothing = Path::new("/nowhere/at/all.png");
         assert!(drawn(&none, nothing, nothing).is_none());

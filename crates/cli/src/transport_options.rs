@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_refused_with_what_can() {
+    fn an_unknown_option_brings_the_known_ones() {
         for (word, reason) in [
             ("tcp", "write --set TRANSPORT.KEY=VALUE"),
             ("tcp.=1", "write --set"),

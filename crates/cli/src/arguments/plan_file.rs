@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_overrides_its_key_and_what_says_the_same() {
+    fn a_flag_overrides_its_key_and_equivalent_keys() {
         let given = |flag: &str| ["round_trips", "no_pin", "sizes"].contains(&flag);
         let overridden = |key| is_overridden(key, &given);
         for key in ["round-trips", "duration", "no-pin", "cpus", "sizes"] {

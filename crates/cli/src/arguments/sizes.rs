@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused_with_the_reason() {
+    fn invalid_sizes_are_rejected_with_the_reason() {
         for (text, reason) in [
             ("0", "too small"),
             ("8", "at least 16"),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_writer_left_that_has_ended_is_read() {
+    fn data_of_a_writer_that_has_exited_is_read() {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"text").unwrap();
         drop(writer);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_without_a_writer_is_given_up() {
+    fn reading_a_fifo_without_a_writer_ends_with_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("fifo");
         mkfifo(&path, Mode::S_IRWXU).unwrap();

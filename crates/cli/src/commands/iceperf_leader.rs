@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_polls_there_polls_whatever_the_others_do() {
+    fn transports_that_poll_in_iceperf_poll_here() {
         let waits = |line: &str| {
             let words = std::iter::once("x").chain(line.split_whitespace());
             let line = Line::try_parse_from(words).unwrap().line;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_has_not_is_refused_with_what_it_has() {
+    fn an_unknown_technology_or_benchmark_brings_the_known_ones() {
         let refused = words("-t pipes").unwrap_err().to_string();
         assert!(refused.contains("posix-message-queue"), "{refused}");
         let refused = words("-b throughput").unwrap_err().to_string();

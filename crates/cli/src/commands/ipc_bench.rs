@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mechanism_is_a_transport_that_there_is() {
+    fn every_mechanism_is_an_existing_transport() {
         let registry = ipcmark_registry::native();
         for mechanism in Mechanism::value_variants() {
             let name = mechanism.transport();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn mistakes_are_rejected_with_the_reason() {
         for (line, reason) in [
             ("domains", "domain"),
             ("domain -s 8", "at least 16"),

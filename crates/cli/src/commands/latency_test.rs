@@ -170,7 +170,7 @@ impl LatencyTest {
 
     /// The equivalent for `ipcmark run`, or for `ipcmark leader`.
     pub(super) fn translated(&self) -> Result<Translation, String> {
-        self.refuse_what_makes_no_sense()?;
+        self.reject_contradictions()?;
         let (row, told) = self.row();
         let mut translation = Translation::new(
             &[
@@ -210,7 +210,7 @@ impl LatencyTest {
         self.file.as_ref().map_or_else(|| "fastdds".to_owned(), joined)
     }
 
-    fn refuse_what_makes_no_sense(&self) -> Result<(), String> {
+    fn reject_contradictions(&self) -> Result<(), String> {
         let shares = self.data_sharing == Some(Switch::On) || self.data_loans;
         let is_in_memory = shares || self.shared_memory == Some(Switch::On);
         match self {

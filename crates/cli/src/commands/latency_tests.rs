@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn mistakes_are_rejected_with_the_reason() {
         for (line, reason) in [
             ("--security", "--interprocess"),
             ("-n 0", "0 is not in"),

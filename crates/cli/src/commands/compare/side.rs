@@ -50,7 +50,7 @@ impl Side {
     }
 
     /// True if it names a transport that cannot be measured.
-    pub(super) fn lacks_what_it_names(&self) -> bool {
+    pub(super) fn lacks_named_transports(&self) -> bool {
         let named = |session: usize| {
             self.request.selection.by_name.contains(&self.plan.sessions[session].transport)
         };

@@ -109,7 +109,7 @@ fn conclude(
     if interrupts.signal().is_some() {
         return interrupts.exit_status();
     }
-    let is_lacking = has_failed(change) || sides.iter().any(Side::lacks_what_it_names);
+    let is_lacking = has_failed(change) || sides.iter().any(Side::lacks_named_transports);
     if is_lacking { ExitCode::FAILURE } else { shown }
 }
 

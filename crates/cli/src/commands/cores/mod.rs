@@ -65,7 +65,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
             format!("{} · {}{wait}", through.transport, through.size)
         }
     };
-    say_how_long(&pairs, missing, each + through.as_ref().map_or(Duration::ZERO, |_| SESSION));
+    announce_duration(&pairs, missing, each + through.as_ref().map_or(Duration::ZERO, |_| SESSION));
     let cells = measure(&pairs, through.as_ref(), each, &interrupts);
     if interrupts.signal().is_some() {
         return Ok(interrupts.exit_status());
@@ -106,7 +106,7 @@ fn wanted(usable: Vec<Cpu>, list: Option<&str>) -> Result<Vec<Cpu>, String> {
     Ok(usable.into_iter().filter(|cpu| named.contains(&cpu.id)).collect())
 }
 
-fn say_how_long(pairs: &[Pair], missing: usize, each: Duration) {
+fn announce_duration(pairs: &[Pair], missing: usize, each: Duration) {
     let time = each * pairs.len() as u32;
     if time < Duration::from_secs(5) {
         return;

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_processors_each_kind_of_pair_is_seen() {
+    fn every_kind_of_pair_is_chosen_among_many_processors() {
         let (pairs, left) = choose(&machine(128, 4), false, 1);
         assert_eq!((pairs.len(), set(&pairs).len(), left), (256, 256, 128 * 127 / 2 - 256));
         let of = |relation| pairs.iter().filter(|pair| pair.relation == relation).count();

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_effect_on_a_question_counts_and_names_its_causes() {
+    fn the_verdict_on_a_question_is_its_most_severe_effect() {
         let verdict = Verdict::of(&[
             finding("distances", Weight::Reservation, &[Question::Spinning, Question::Tails]),
             finding("halting", Weight::Reservation, &[Question::Sleeping, Question::Tails]),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_the_same_causes_stand_together_and_many_causes_are_counted() {
+    fn questions_with_the_same_causes_share_a_line() {
         let of =
             |name| finding(name, Weight::Reservation, &[Question::Spinning, Question::Sleeping]);
         let verdict = Verdict::of(&["a", "b", "c", "d", "e"].map(of));

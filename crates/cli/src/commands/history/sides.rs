@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_or_several_things_is_said() {
+    fn unknown_and_ambiguous_words_are_rejected() {
         for (word, said) in [
             ("abcd1", "write commit:abcd1 or label:abcd1"),
             ("abcd", "several commits: abcd1, abcd2"),

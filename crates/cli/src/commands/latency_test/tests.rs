@@ -105,7 +105,7 @@ fn every_setting_is_one_that_the_row_has() {
 }
 
 #[test]
-fn mistakes_are_said() {
+fn mistakes_are_rejected_with_the_reason() {
     for (line, reason) in [
         ("", "ROLE"),
         ("all", "[possible values: both, publisher, subscriber]"),

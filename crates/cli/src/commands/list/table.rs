@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_without_its_library_says_so_once() {
+    fn a_missing_library_is_reported_once_per_family() {
         let text = shown([here(None), missing("there is none"), missing("there is none")]);
         assert!(text.starts_with("1 of 3 transports can run here\n\nos: 1 of 1 can run here\n"));
         assert!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reasons_stand_at_their_rows() {
+    fn two_reasons_of_one_family_are_shown_at_their_rows() {
         let text = shown([here(None), missing("one"), missing("two")]);
         assert!(
             text.contains("\n      why:     one\n      install: apt install it\n  ✗ c"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_bears_its_version_and_no_line_is_too_long() {
+    fn a_family_shows_its_version_and_lines_fit_the_width() {
         let text = shown([here(None), here(Some("4.3.4")), missing("gone")]);
         assert!(text.contains("lib 4.3.4: 1 of 2 can run here"), "{text}");
         assert!(text.contains("messages up to 4096 B"));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_version_stands_above_what_can_run_here() {
+    fn a_long_version_has_its_own_line() {
         let narrow = Terminal { width: 20, ..PLAIN };
         let version = here(Some("libsomething.so.0.35.0"));
         let text = shown_on(narrow, [here(None), version, missing("gone")]);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn paint_changes_no_line() {
+    fn colour_changes_no_line() {
         let definition = definition("a", "os");
         let rows = [Row { definition: &definition, availability: here(None) }];
         let painted = table(&rows, Terminal { color: true, ..PLAIN });

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launcher_says_it_in_its_own_words() {
+    fn the_variables_of_every_launcher_are_read() {
         for (variables, wanted) in [
             (
                 "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 PMIX_NAMESPACE=a/b@1",
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_a_sentence() {
+    fn impossible_ranks_are_rejected_with_the_reason() {
         for (variables, number, count, wanted) in [
             ("", None, None, "no launcher has said"),
             ("JOB_COMPLETION_INDEX=1", None, None, "Kubernetes does not say how many"),

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_rank_leaves_is_read_again() {
+    fn a_location_reads_back_as_written() {
         let here = Whereabouts::here();
         assert_eq!(Whereabouts::of_line(&here.line()), here);
         assert!(here.is_beside(&here));

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_again_and_what_is_none_is_left_out() {
+    fn orders_read_back_as_written_and_invalid_lines_are_ignored() {
         let orders =
             [Order { pair: (0, 3), is_beside: true }, Order { pair: (1, 2), is_beside: false }];
         let text: String = orders.iter().map(Order::line).collect();
