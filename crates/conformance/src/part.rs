@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_reads_back_as_what_it_was_written_from() {
+    fn a_part_reads_back_as_written() {
         let part = Part {
             transport: "pipe".into(),
             wait: Wait::Hybrid,

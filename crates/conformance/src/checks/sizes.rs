@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_and_the_largest_are_always_among_them() {
+    fn the_smallest_and_the_largest_length_are_always_included() {
         for payload in [16, 17, 64, 1 << 20, 4 << 20] {
             let lengths = lengths(payload);
             assert_eq!((lengths[0], *lengths.last().unwrap()), (16, payload));

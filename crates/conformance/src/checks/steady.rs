@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_allocation_is_too_much_and_so_is_a_buffer_never_touched() {
+    fn an_allocation_and_an_untouched_buffer_are_detected() {
         nothing_happened(0, pages_forgiven() / 2).unwrap();
         assert!(nothing_happened(1, 0).is_err());
         assert!(nothing_happened(0, 256).is_err());
