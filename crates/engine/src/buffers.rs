@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_refused_where_all_processes_together_have_no_room_for_them() {
+    fn buffers_that_do_not_fit_into_memory_for_all_processes_are_refused() {
         assert_eq!(bytes(16, 1 << 20, 4, 128 << 20), Ok(128 << 20));
         let why = bytes(16, 1 << 20, 4, (128 << 20) - 1).unwrap_err();
         assert!(why.contains("take 128 MiB, and 127 MiB are left"), "{why}");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_the_application_s_is_not_changed() {
+    fn memory_of_the_transport_is_not_cycled() {
         let capacity = OptionSpec::new("capacity", "64..1M", "", "");
         let why = obstacle(&definition(vec![capacity]), Pattern::Latency).unwrap();
         assert!(why.contains("--set ring.capacity=64..1M"), "{why}");

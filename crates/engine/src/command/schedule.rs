@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_still_to_be_measured_is_in_a_round() {
+    fn a_round_contains_only_rows_still_to_be_measured() {
         let mut plan = plan(4);
         for row in plan.rows.iter_mut().filter(|row| row.slot.payload != 64) {
             row.verdict = Some(Outcome::Unsupported { reason: "it is too large".into() });

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_transport_lacks_is_said_with_what_it_has() {
+    fn the_reason_names_the_missing_and_the_available_capabilities() {
         let capabilities = capabilities();
         let slot = |pattern, payload, load| Slot { pattern, payload, touch: Touch::All, load };
         let reason = |pattern, payload, wait| {

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_run_is_cleaned_up_after_and_every_name_is_told() {
+    fn clean_removes_leftovers_of_a_dead_run_and_lists_every_name() {
         let run = run(0xa5a5_0000);
         let (stray, directory) = (path("/dev/shm", run, "-7-memory"), path("/tmp", run, ""));
         fs::create_dir_all(directory.join("7")).unwrap();
@@ -178,7 +178,7 @@ mod tests {
 
     /// A FIFO named `lock` in another user's directory once made `clean` hang, and a link was followed.
     #[test]
-    fn strangers_in_tmp_are_neither_opened_nor_followed() {
+    fn foreign_objects_in_tmp_are_neither_opened_nor_followed() {
         let runs = [1, 2, 3].map(|n| run(0x3c3c_0000 + n));
         let [fifo, link, theirs] = runs.map(|run| path("/tmp", run, ""));
         mkfifo(&fifo, Mode::S_IRWXU).unwrap();

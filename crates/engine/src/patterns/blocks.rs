@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_met_exactly_and_blocks_of_both_kinds_alternate() {
+    fn the_number_of_samples_is_exact_and_both_kinds_of_blocks_alternate() {
         // A block of 0.5 ms holds 5000 round trips, more than its slots.
         let (blocks, samples) =
             turns(&mut Scripted::new(100), &[samples(10_000), samples(3)], &[]).finish();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_go_where_their_probes_agree() {
+    fn samples_are_grouped_by_agreeing_probes() {
         let [near, far] = [70.0, 400.0].map(Distance::RoundTrip);
         // Sampled, clock-free, sampled: near, mixed, far. Then both kinds again, one of them with processors apart.
         let probes = [near, near, far, far, far, far, far, Distance::Apart, Distance::Apart];

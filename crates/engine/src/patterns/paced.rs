@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_ends_whatever_the_rate() {
+    fn a_turn_of_limited_time_ends_at_any_rate() {
         let limit = TurnLimit { number: 0, time_ns: 20_000_000, samples: u64::MAX };
         let (offered, samples, _) = turn(100_000_000, limit);
         assert_eq!(samples, offered.sent);

@@ -370,7 +370,7 @@ mod tests {
     /// The messages of two probes came late, when both were over: the second was taken for the call of a third, and
     /// the follower waited for that probe while the leader waited for the follower to fall asleep.
     #[test]
-    fn a_follower_that_is_called_too_often_does_not_wait_for_ever() {
+    fn a_follower_called_too_often_does_not_wait_forever() {
         let (mut leader, mut follower) = pages();
         for _ in 0..2 {
             assert_eq!(leader.measure(), Distance::Apart);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn apart_is_as_long_as_a_probe_is_waited_for() {
+    fn apart_takes_the_longest_wait_for_a_probe() {
         assert_eq!(Distance::RoundTrip(72.5).ns(), 72.5);
         assert_eq!(Distance::Apart.ns(), 200_000.0);
     }

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_free_block_that_meets_a_bad_moment_ends_early_and_says_how_many_it_had() {
+    fn a_disturbed_clock_free_block_ends_early_with_its_count() {
         let block = clock_free(1_000_000, wait(LONGEST_BLOCK / 200)).unwrap();
         assert!(
             block.round_trips < 1_000_000 && block.round_trips.is_multiple_of(ROUND_TRIPS_A_LOOK)
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_given_up_after_the_patience_and_not_before() {
+    fn a_missing_message_is_given_up_after_the_loss_timeout_and_not_before() {
         for wait in [Wait::Spin, Wait::Block] {
             let mut patience = Patience::new(wait);
             let never = || Ok(Step::WouldBlock);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_not_expected_tells_what_the_transport_does() {
+    fn an_unexpected_message_shows_the_fault_of_the_transport() {
         let expected = Head { seq: 5, flags: FROM_FOLLOWER };
         for (seq, flags, words) in [
             (4, FROM_FOLLOWER, "duplicates or reorders"),

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_the_queue_and_what_empties_it_does_not_count() {
+    fn filling_and_draining_of_the_queue_are_not_counted() {
         let seen = marks(&[100, 110, 120, 140, 160, 180, 200, 201, 202]);
         let times: Vec<u64> = counting(&seen, 200).iter().map(|(_, mark)| mark.at_ns).collect();
         assert_eq!(times, [140, 160, 180, 200]);

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_of_an_unreliable_transport_is_asked_by_a_frame() {
+    fn a_follower_of_an_unreliable_transport_sleeps_on_a_frame() {
         let (report, flags) = led(1, false, Span::Process, |mut leader| {
             for goes_on in [true, false] {
                 while !leader.asks() {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_does_not_belong_is_named() {
+    fn an_unexpected_frame_is_quoted_in_the_error() {
         let (report, _) = led(1, true, Span::Process, |leader| {
             leader.0.send(0, b"good morning", &[]).unwrap();
         });
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_that_is_gone_is_a_symptom() {
+    fn a_dead_follower_is_a_symptom() {
         let (report, _) = led(1, true, Span::Process, |leader| leader.0.socket(0).close());
         assert!(report.unwrap_err().is_peer_gone());
     }

@@ -58,7 +58,7 @@ mod tests {
     };
 
     #[test]
-    fn sockets_with_a_port_speak_over_the_network_and_others_do_not() {
+    fn sockets_with_a_port_use_the_network_and_others_do_not() {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let listener = TcpListener::bind("[::1]:0").or_else(|_| TcpListener::bind("127.0.0.1:0"));
         let listener = listener.unwrap();

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_of_the_network_is_found() {
+    fn a_network_socket_is_found() {
         let _socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         assert!(has_network_socket(&descriptors::all()));
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_only_says_where_messages_lie_is_no_evidence() {
+    fn memory_that_only_describes_messages_is_no_evidence() {
         let line = "7f00-8f00 rw-s 00000000 00:01 42    /memfd:ipcmark-notices (deleted)";
         assert!(ours(&mapping(line).unwrap()));
     }

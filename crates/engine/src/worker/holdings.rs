@@ -105,7 +105,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_opened_later_is_seen_as_the_system_has_it() {
+    fn channels_opened_later_are_read_back_from_the_system() {
         let early = UnixStream::pair().unwrap();
         let before = Before::now();
         let unix = UnixStream::pair().unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_queue_is_left_out() {
+    fn files_that_are_not_queues_are_left_out() {
         let file = fs::File::open("/proc/self/exe").unwrap();
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
         assert_eq!(channel(fd, "/program"), None);

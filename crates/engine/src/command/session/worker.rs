@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_leader_says_how_far_it_is() {
+    fn only_the_leader_reports_progress() {
         for (role, may) in [(Role::Leader, true), (Role::Follower(1), false)] {
             let (mut worker, end) = worker(role, LIMIT);
             worker.ask(&Request::Close).unwrap();
@@ -144,7 +144,7 @@ mod tests {
 
     /// Without a write timeout, the command slept until the worker read.
     #[test]
-    fn a_worker_that_does_not_read_is_not_written_to_for_ever() {
+    fn writing_to_a_worker_that_does_not_read_times_out() {
         let (mut worker, _end) = worker(Role::Follower(0), Duration::from_millis(20));
         while worker.ask(&Request::Look).is_ok() {}
     }

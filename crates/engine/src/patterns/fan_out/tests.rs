@@ -107,7 +107,7 @@ fn all_answers_are_taken_before_any_is_read() {
 }
 
 #[test]
-fn an_end_that_holds_one_message_is_done_with_it_before_the_next() {
+fn an_endpoint_that_holds_one_message_handles_it_before_the_next() {
     assert_eq!(order::<OneByOne>(), "take 0, read 0, take 1, read 1, take 2, read 2");
 }
 
