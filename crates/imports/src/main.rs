@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_sources_is_found() {
+    fn a_folder_without_sources_is_an_error() {
         assert_eq!(findings(&Graph::default()).len(), 1);
     }
 }
