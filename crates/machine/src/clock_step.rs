@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_differences_do_no_harm() {
+    fn odd_differences_do_not_change_the_step() {
         for step in [10.0, 41.667] {
             let mut differences = differences(step, 5_000);
             let known = clock_step(&differences).unwrap();

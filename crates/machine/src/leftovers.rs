@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_begins_with_whole_words() {
+    fn a_session_name_matches_whole_words_only() {
         let begins = |name: &str| begins_with(OsStr::new(name), "ipcmark-01234567-1");
         assert!(begins("ipcmark-01234567-1") && begins("ipcmark-01234567-1-memory"));
         assert!(begins("ipcmark-01234567-1__IPC"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_loses_its_names_in_every_place_and_its_neighbour_keeps_them() {
+    fn names_of_a_session_are_removed_everywhere_and_those_of_another_stay() {
         let session = format!("ipcmark-named-{}", Pid::this());
         let neighbour = Path::new("/dev/shm").join(format!("{session}1"));
         let (memory, directory) = (
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_once_nobody_has_it_open() {
+    fn an_open_file_is_removed_only_after_it_is_closed() {
         let path = file("open");
         let open = File::create(&path).unwrap();
         let leftover = [Leftover::File(path.to_path_buf())];
@@ -220,7 +220,7 @@ mod tests {
 
     /// Only root can create objects of another user.
     #[test]
-    fn what_somebody_else_owns_stays() {
+    fn objects_of_another_user_stay() {
         if !geteuid().is_root() {
             return;
         }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_queue_goes_by_its_name() {
+    fn a_message_queue_is_removed_by_its_name() {
         let name = format!("/ipcmark-leftovers-{}", Pid::this());
         let flags = MQ_OFlag::O_CREAT | MQ_OFlag::O_EXCL | MQ_OFlag::O_RDWR;
         let leftover = [Leftover::MessageQueue(name.clone())];
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn system_v_objects_go_by_their_keys() {
+    fn system_v_objects_are_removed_by_their_keys() {
         let key = 0x6900_0000 | Pid::this().as_raw();
         let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
         let leftovers = [Leftover::SystemVQueue(key), Leftover::SystemVSegment(key)];

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_strangers_are_no_owners() {
+    fn invalid_texts_are_no_owners() {
         for text in
             ["", "1", "1.2", "1.-2.3", "1.0.3", "a.b.c", "1.2.99999999999999999999", "1.2.x"]
         {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_carries_the_mark_ends() {
+    fn only_processes_with_the_mark_end() {
         let (mark, other) = (Mark::new(), Mark::new());
         let mut theirs = sleeper(mark.text());
         let mut others = sleeper(other.text());
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_a_dead_command_end_and_are_named() {
+    fn processes_of_a_dead_command_end_and_are_listed() {
         let dead = Owner { start: u64::MAX, ..Owner::this() };
         let mut orphan = sleeper(&format!("{dead}.0"));
         let mut living = sleeper(Mark::new().text());

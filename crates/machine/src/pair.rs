@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_threads_hand_over_as_often_as_asked_for() {
+    fn sleeping_threads_hand_over_the_requested_number_of_times() {
         let (first, last) = cpus();
         for pair in [(first, last), (first, first)] {
             let times = hand_overs(pair, Duration::from_secs(60), 100).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_late_follower_overwrites_is_asked_again() {
+    fn a_number_overwritten_by_a_late_follower_is_written_again() {
         let line = Line::default();
         assert_eq!(line.next_odd(), 1);
         line.number.store(1, Ordering::Relaxed);

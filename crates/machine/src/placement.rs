@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_and_the_warning_of_pairs_speak_of_all() {
+    fn the_description_and_the_warning_of_pairs_cover_all_of_them() {
         let two = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "0")];
         let placed = placed_pairs(&automatic_pairs(&two, 2, 2), 2);
         assert_eq!(placed.len(), 2);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_checked() {
+    fn requested_processors_are_checked() {
         let cpus = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "1")];
         assert_eq!(given(&[1, 0], &cpus, 1).unwrap().leader, Some(1));
         assert!(given(&[1], &cpus, 1).unwrap_err().to_string().contains("2 processors are needed"));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_goes_and_every_entry_is_told() {
+    fn a_tree_is_removed_and_every_entry_listed() {
         let (path, place) = scene("tree");
         fs::create_dir_all(path.join("run/7")).unwrap();
         File::create(path.join("run/7/data")).unwrap();
@@ -338,7 +338,7 @@ mod tests {
 
     /// Only root can create objects of another user.
     #[test]
-    fn what_somebody_else_owns_stays() {
+    fn files_of_another_user_stay() {
         if !geteuid().is_root() {
             return;
         }
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_too_deep_stays() {
+    fn directories_that_are_too_deep_stay() {
         let (path, place) = scene("deep");
         let deep: PathBuf = (0..MOST_DEPTH + 2).map(|_| "d").collect();
         fs::create_dir_all(path.join(&deep)).unwrap();
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_had_once_and_a_removed_directory_has_no_name() {
+    fn a_lock_is_exclusive_and_a_removed_directory_has_no_name() {
         let (path, place) = scene("lock");
         fs::create_dir(path.join("run")).unwrap();
         let [one, other] = [0, 1].map(|_| place.below(OsStr::new("run")).unwrap());

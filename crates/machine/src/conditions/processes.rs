@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_comes_is_counted_from_its_start_and_one_that_goes_is_left_out() {
+    fn new_processes_are_counted_from_their_start_and_exited_ones_left_out() {
         let earlier = Processes::tree(std::process::id() as i32);
         let shell = Shell::start("while :; do :; done");
         let pid = shell.pid();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_like_fields_do_no_harm() {
+    fn process_names_that_look_like_fields_are_parsed() {
         let text = "7 (a) R 1 (b c) S 3 7 7 0 -1 4194560 11 0 2 0 13 14 0 0 20 0 1 0 99 0 0";
         let stat = stat(7, text).unwrap();
         assert_eq!(

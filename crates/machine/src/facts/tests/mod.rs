@@ -38,7 +38,7 @@ fn comes_with(fact: &str) -> &'static str {
 }
 
 #[test]
-fn nothing_does_harm_on_a_quiet_machine() {
+fn a_quiet_machine_has_no_harmful_fact() {
     let harmful = Machine::quiet().harmful();
     assert!(harmful.is_empty(), "{harmful:#?}");
 }
@@ -82,7 +82,7 @@ fn names_are_unique() {
 }
 
 #[test]
-fn what_the_system_does_not_tell_is_left_out() {
+fn facts_without_a_source_are_left_out() {
     let found: Vec<&str> =
         findings(&Machine::empty(vec![]).system).iter().map(|fact| fact.name).collect();
     // All other facts need files.
@@ -126,7 +126,7 @@ fn check_short(machine: &Machine) {
 }
 
 #[test]
-fn values_say_what_is_there() {
+fn values_are_those_of_the_machine() {
     let machine = Machine::quiet();
     for (name, value) in [
         ("processor", "Test Processor"),
@@ -169,7 +169,7 @@ fn controllers_of_version_1_limit_as_well() {
 }
 
 #[test]
-fn a_low_hard_limit_is_told_from_a_low_soft_one() {
+fn the_remedy_of_a_low_limit_depends_on_the_hard_limit() {
     let price = |machine: Machine| {
         let mut harmful = machine.harmful();
         harmful.remove(0).effect.unwrap().remedy.unwrap().price
