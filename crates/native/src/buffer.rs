@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_buffers_are_used_one_after_the_other() {
+    fn the_set_number_of_buffers_is_used_in_turn() {
         for count in [2, 3, 64] {
             let (mut used, mut spares) = (Buffer::new(64), spares(&count.to_string()));
             let mut next = || {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_change_its_buffers_has_the_option_and_nobody_else() {
+    fn only_transports_that_cycle_buffers_have_the_option() {
         let all = transports(&mut Cycling);
         assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
         assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 11);

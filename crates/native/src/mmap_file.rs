@@ -109,7 +109,7 @@ mod tests {
     use crate::testing::Left;
 
     #[test]
-    fn a_file_that_had_a_name_has_lost_it() {
+    fn an_unlinked_file_has_no_name() {
         let name = format!("ipcmark-test-{}-file", std::process::id());
         let _left = Left(path(&name));
         let file = unlinked(&path(&name)).unwrap();

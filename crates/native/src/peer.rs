@@ -85,7 +85,7 @@ mod tests {
     use crate::testing::queue::dead_process;
 
     #[test]
-    fn an_address_reads_back_as_what_it_was_written_from() {
+    fn an_address_reads_back_as_it_was_written() {
         let own = Address::own();
         let read = Address::from_bytes(&own.to_bytes()).unwrap();
         assert_eq!((read.pid, read.tid, read.namespace), (own.pid, own.tid, own.namespace));

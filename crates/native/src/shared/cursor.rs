@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_committed_is_available_and_what_is_consumed_is_room() {
+    fn commits_become_available_and_consumed_bytes_become_room() {
         let shared = Indices::default();
         let (mut writer, mut reader) = (Writer::new(128), Reader::new(128));
         assert_eq!(reader.available(&shared).unwrap(), 0);
@@ -177,7 +177,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn neither_end_touches_what_is_the_others() {
+    fn neither_end_touches_bytes_of_the_other() {
         loom::model(|| {
             let shared = Arc::new(Shared::default());
             let other = Arc::clone(&shared);

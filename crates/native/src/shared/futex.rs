@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleeper_sees_every_piece_of_news() {
+    fn a_sleeper_sees_every_update() {
         const UPDATES: u64 = if cfg!(miri) { 100 } else { 2000 };
         let (bell, update) = (Bell::default(), AtomicU64::new(0));
         let (back, seen) = (Bell::default(), AtomicU64::new(0));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_that_nobody_ends_ends_by_itself() {
+    fn a_sleep_ends_without_a_wake_up() {
         let bell = Bell::default();
         bell.sleep(|| Ok(true)).unwrap();
         assert_eq!(bell.asleep.load(Ordering::Relaxed), 0);

@@ -53,7 +53,7 @@ mod tests {
     use crate::testing::Left;
 
     #[test]
-    fn the_name_is_gone_as_soon_as_the_memory_is_there() {
+    fn the_name_is_removed_as_soon_as_the_memory_exists() {
         let name = format!("ipcmark-test-{}-posix", std::process::id());
         let path = Path::new("/dev/shm").join(format!("{name}-memory"));
         let _left = Left(path.clone());
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_has_is_refused() {
+    fn a_name_in_use_is_refused() {
         let name = format!("ipcmark-test-{}-taken", std::process::id());
         let path = Path::new("/dev/shm").join(format!("{name}-memory"));
         let _left = Left(path.clone());

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_not_taken() {
+    fn invalid_parts_are_rejected() {
         let mut assembly = Assembly { limit: 100, message: 0, received: 0, total: 0 };
         let good = Head { message: 0, index: 0, total: 64 };
         assert!(!assembly.accept(good, HEAD + 63), "cut short");

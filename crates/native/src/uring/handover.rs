@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ring_of_the_other_end_is_refused() {
+    fn a_descriptor_that_is_not_the_peers_ring_is_refused() {
         if lacks(support::probe(&[])) {
             return;
         }

@@ -66,7 +66,7 @@ fn check(leader: fn(&mut End<'_>), follower: fn(&mut End<'_>)) {
 }
 
 #[test]
-fn to_and_fro_neither_end_touches_what_is_the_others() {
+fn ping_pong_never_touches_bytes_of_the_other_end() {
     check(
         |end| (1..=2).for_each(|n| (end.send(n), end.receive(n + 10)).1),
         |end| (1..=2).for_each(|n| (end.receive(n), end.send(n + 10)).1),
@@ -74,7 +74,7 @@ fn to_and_fro_neither_end_touches_what_is_the_others() {
 }
 
 #[test]
-fn one_way_neither_end_touches_what_is_the_others() {
+fn one_way_messages_never_touch_bytes_of_the_other_end() {
     check(
         |end| (1..=3).for_each(|n| end.send(n)),
         |end| {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_answer_gives_the_room_of_the_question_back() {
+fn an_answer_releases_the_room_of_the_question() {
     let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
     let (mut leader, mut follower) = (Ledger::new(64, true), Ledger::new(64, false));
     let wraps = if cfg!(miri) { 100 } else { 70_000 };
@@ -24,7 +24,7 @@ fn an_answer_gives_the_room_of_the_question_back() {
 }
 
 #[test]
-fn without_an_answer_the_room_comes_back_once() {
+fn without_an_answer_the_room_is_released_once() {
     let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
     let (mut sender, mut receiver) = (Ledger::new(64, true), Ledger::new(64, false));
     sender.publish(&one, 16, true);
@@ -82,7 +82,7 @@ fn some_word(plain: &Plain, mut random: impl FnMut(u16) -> u16) -> Word {
 }
 
 #[test]
-fn what_is_expected_changes_nothing_that_is_said_or_refused() {
+fn the_prediction_changes_no_word_and_no_check() {
     let mut state = 1_u64;
     let mut random = |below: u16| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
