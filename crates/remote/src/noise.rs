@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_had_a_part_in_the_keys_has_a_proof() {
+    fn a_proof_needs_the_keys_of_the_handshake() {
         let (mut follower, mut leader, first) = keys();
         let (mut other, ..) = keys();
         let own = proof(&mut follower).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_is_seen() {
+    fn a_changed_byte_is_an_error() {
         let (one, other) = streams();
         let mut other = EncryptedStream::new(other, keys().1).unwrap();
         (&one).write_all(&framed(&[9; 20])).unwrap();

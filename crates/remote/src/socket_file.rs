@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_has_its_permissions_and_goes_with_the_listener() {
+    fn the_file_has_its_permissions_and_is_removed_with_the_listener() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         for mode in [0o600, 0o666] {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_dead_process_left_is_replaced() {
+    fn only_the_socket_of_a_dead_process_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         drop(UnixListener::bind(&path).unwrap());
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_stays() {
+    fn files_that_are_not_sockets_stay() {
         let directory = tempfile::tempdir().unwrap();
         let [file, link, socket] =
             ["file", "link", "socket"].map(|name| directory.path().join(name));

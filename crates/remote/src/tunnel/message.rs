@@ -110,7 +110,7 @@ mod tests {
         }
 
         #[test]
-        fn a_message_cut_short_or_changed_harms_nobody(
+        fn a_truncated_or_changed_message_does_not_panic(
             message in any_message(), cut in any::<prop::sample::Index>(), byte in any::<u8>()
         ) {
             let mut bytes = message.encode();

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_on_a_descriptor_arrives_at_the_other_end() {
+    fn bytes_sent_on_a_descriptor_arrive_at_the_other_end() {
         let (here, there) = tunnel();
         let (mut near, far) = UnixStream::pair().unwrap();
         let (packets, far_packets) = FrameSocket::pair().unwrap();
@@ -297,7 +297,7 @@ mod tests {
 
     /// All data written before a channel is closed arrives, even with a slow reader.
     #[test]
-    fn what_a_slow_reader_has_not_read_yet_outlives_the_channel() {
+    fn unread_data_of_a_slow_reader_outlives_the_channel() {
         let (here, there) = tunnel();
         let (mut near, far) = UnixStream::pair().unwrap();
         here.send(b"order", &[far.as_fd()]).unwrap();
