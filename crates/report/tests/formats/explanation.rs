@@ -58,7 +58,7 @@ fn instructions_and_cycles_stand_beside_each_end() {
 }
 
 #[test]
-fn what_was_not_counted_is_not_shown_and_its_reason_is() {
+fn missing_counts_are_replaced_by_their_reason() {
     let [table, document, page] = shown(None, &["there are <no> counters"]);
     for text in [&table, &page] {
         assert!(!text.contains("instructions in"), "{text}");

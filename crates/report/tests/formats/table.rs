@@ -82,7 +82,7 @@ findings
 }
 
 #[test]
-fn the_head_says_what_the_run_spent_its_time_on() {
+fn the_head_shows_the_parts_of_the_run_time() {
     let mut result = run(vec![case("pipe", 64, Wait::Block, 1_000)]);
     let elapsed = &mut first(&mut result.cases[0]).blocks.elapsed_ns;
     let count = elapsed.len() as u64;
@@ -131,7 +131,7 @@ fn figures_are_those_of_the_result() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_a_dash() {
+fn a_missing_figure_is_a_dash() {
     let mut one = case("pipe", 64, Wait::Spin, 2_000);
     let trial = first(&mut one);
     trial.by_distance.clear();
@@ -141,7 +141,7 @@ fn what_cannot_be_measured_is_a_dash() {
 }
 
 #[test]
-fn a_row_that_cannot_be_says_so() {
+fn an_unsupported_row_shows_its_reason() {
     let mut one = case("pipe", 64, Wait::Spin, 2_000);
     first(&mut one).by_distance[0].floor_multiple = Some(0.31);
     let text = table(&run(vec![one]), 100);
@@ -219,7 +219,7 @@ fn one_way_looks_like_this() {
 }
 
 #[test]
-fn what_a_sleeping_receiver_adds_is_an_estimate() {
+fn the_wake_up_of_a_sleeping_receiver_is_marked_as_an_estimate() {
     let of = |name, wait, ns| {
         let mut one = case(name, 64, wait, ns);
         one.identity.pattern = Pattern::OneWay;
@@ -237,7 +237,7 @@ fn what_a_sleeping_receiver_adds_is_an_estimate() {
 }
 
 #[test]
-fn wake_ups_that_the_kernel_noted_stand_in_the_place_of_the_estimate() {
+fn recorded_wake_ups_replace_the_estimate() {
     let of = |name, wait, ns, wake_up: Option<u64>| {
         let mut one = case(name, 64, wait, ns);
         one.identity.pattern = Pattern::OneWay;
@@ -275,7 +275,7 @@ fn tie() -> RunResult {
 }
 
 #[test]
-fn rows_that_are_not_told_apart_share_a_rank() {
+fn indistinguishable_rows_share_a_rank() {
     let text = table(&tie(), 120);
     let ranks = ["memfd", "shm-ring", "pipe"].map(|name| row(&text, name)[1].to_string());
     assert_eq!(ranks, ["1=", "1=", "3"], "{text}");
@@ -283,7 +283,7 @@ fn rows_that_are_not_told_apart_share_a_rank() {
 }
 
 #[test]
-fn findings_name_ties_and_what_the_machine_did() {
+fn findings_list_ties_and_the_states_of_the_machine() {
     for text in [table(&tie(), 120), markdown(&tie())] {
         let findings = &text[position(&text, "findings")..];
         assert!(
@@ -301,7 +301,7 @@ fn findings_name_ties_and_what_the_machine_did() {
 }
 
 #[test]
-fn a_row_that_fell_back_says_so() {
+fn a_row_that_fell_back_is_marked() {
     let mut one = case("fast", 64, Wait::Spin, 2_000);
     let carrier = &mut first(&mut one).session.carrier;
     (carrier.declared, carrier.found) = (Some(Carrier::SharedMemory), Carrier::Network);
@@ -314,7 +314,7 @@ fn a_row_that_fell_back_says_so() {
 }
 
 #[test]
-fn a_row_that_should_have_slept_and_did_not_says_so() {
+fn a_row_that_never_slept_is_marked() {
     let sleepless = |wait| {
         let mut one = case("eager", 64, wait, 2_000);
         for process in &mut first(&mut one).session.processes {
@@ -368,7 +368,7 @@ fn groups_follow_payload_touch_and_wait() {
 }
 
 #[test]
-fn what_does_not_travel_between_processes_stands_apart_and_says_so() {
+fn rows_within_one_process_have_their_own_group_and_label() {
     let mut cases: Vec<_> = [64, 4_096].map(|bytes| case("null", bytes, Wait::Spin, 8)).into();
     for case in &mut cases {
         (case.identity.span, case.identity.touch) = (Span::None, Touch::Head);
@@ -437,7 +437,7 @@ fn an_incomplete_result_says_so() {
 }
 
 #[test]
-fn markdown_takes_no_text_for_a_mark() {
+fn markdown_escapes_text() {
     let reason = "a|b <script> `x` *y*\n# z";
     let failed = unmeasured(case("pipe", 64, Wait::Spin, 1), Status::Failed, reason);
     let text = markdown(&run(vec![failed]));
@@ -445,7 +445,7 @@ fn markdown_takes_no_text_for_a_mark() {
 }
 
 #[test]
-fn colour_is_only_there_where_it_is_asked_for() {
+fn colour_is_used_only_on_request() {
     let result = whole_run();
     let painted = painted(&result);
     assert!(painted.contains("\x1b[1mlatency") && painted.contains("\x1b[31mfailed\x1b[0m"));
