@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn the_elasticity_stays_within_what_a_row_can_do() {
+    fn the_elasticity_is_between_zero_and_one() {
         assert_eq!(elasticity(&[blocks(1.5)]), 1.0);
         assert_eq!(elasticity(&[blocks(-0.5)]), 0.0);
     }
 
     #[test]
-    fn what_differs_between_sessions_only_is_left_to_the_intervals() {
+    fn differences_between_sessions_do_not_change_the_elasticity() {
         let session =
             |probe: f64| vec![Block { mean_ns: probe, before_ns: probe, after_ns: probe }; 50];
         assert_eq!(elasticity(&[session(100.0), session(120.0), session(140.0)]), 0.0);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_equal_variances_share_what_was_measured() {
+    fn sets_of_equal_variances_share_their_degrees_of_freedom() {
         let sets: Vec<Vec<f64>> =
             (0..20).map(|at| vec![0.01, -0.01, 0.001 * f64::from(at)]).collect();
         let freedom = |most: f64| {

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_divided_and_says_so() {
+    fn a_chain_of_ties_is_divided_and_marked() {
         let times = [
             ("first", trials(1.00, 0.01, 0)),
             ("middle", trials(1.01, 0.01, 1)),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_two_trials_in_common_are_not_told_apart() {
+    fn rows_without_two_common_trials_share_a_rank() {
         let times = [
             ("b", vec![Some(1.0), Some(1.0), None, None]),
             ("a", vec![None, Some(9.0), Some(9.0), Some(9.0)]),

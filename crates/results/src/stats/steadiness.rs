@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_what_stands_out() {
+    fn a_deviating_start_is_found() {
         let mut batches = [1.0, 1.1, 0.9, 1.0].repeat(5);
         assert_eq!(start(&batches), 0);
         batches[..3].fill(5.0);

@@ -35,7 +35,7 @@ fn changes(trend: &Trend) -> Vec<(usize, Verdict)> {
 }
 
 #[test]
-fn a_change_is_named_where_three_runs_stand_on_both_sides() {
+fn a_change_needs_three_runs_on_both_sides() {
     let found = trend_of(&runs(&[1.0, 1.0, 1.0, 1.1, 1.1, 1.1]), &[]);
     assert_eq!((changes(&found), found.missing), (vec![(3, Verdict::Slower)], 0));
     let ratio = found.changes[0].comparison.ratio.unwrap();
@@ -56,7 +56,7 @@ fn several_changes_are_found_in_their_order() {
 }
 
 #[test]
-fn what_is_the_same_within_two_percent_is_no_change() {
+fn differences_within_two_percent_are_no_change() {
     let found = trend_of(&runs(&[[1.0; 8], [1.005; 8]].concat()), &[]);
     assert_eq!((changes(&found), found.missing), (vec![], 0));
 }

@@ -46,7 +46,7 @@ fn rows_of_one_mechanism_share_a_rank() {
 }
 
 #[test]
-fn rows_a_tenth_apart_are_told_apart() {
+fn rows_that_differ_by_a_tenth_have_different_ranks() {
     let mut noise = Noise::new(22);
     for (count, least) in [(3, 0.9), (5, 0.99)] {
         let rate = rate(&format!("10 % apart, {count} trials"), 500, |_| {
