@@ -20,27 +20,27 @@ use nix::unistd::getuid;
 
 use crate::{
     arguments::{
-        by_hand::{FollowerArguments, LeaderPlace},
+        by_hand::{FollowerArguments, LeaderLocation},
         run::RunArguments,
     },
-    definition::Outcome,
+    definition::CommandOutcome,
     interrupts::Interrupts,
-    measurement::{self, Leader},
+    measurement::{self, ByHandLeader},
     output, registry, transport_options,
 };
 
 /// Waits for the followers and measures.
-pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
+pub(crate) fn lead(place: &LeaderLocation, run: &RunArguments) -> CommandOutcome {
     lead_within(place, run, None)
 }
 
 /// The same, with a limit on the time that the followers have to connect.
 pub(crate) fn lead_within(
-    place: &LeaderPlace,
+    place: &LeaderLocation,
     run: &RunArguments,
     patience: Option<Duration>,
-) -> Outcome {
-    let leader = Leader { address: address_of(place)?, patience, is_told: true };
+) -> CommandOutcome {
+    let leader = ByHandLeader { address: address_of(place)?, patience, is_told: true };
     let transports = registry::look(&run.module, &run.named())?;
     let ended = measurement::measure(run, Some(&leader), &transports);
     leave();
@@ -48,17 +48,20 @@ pub(crate) fn lead_within(
 }
 
 /// The address at which this leader listens.
-pub(crate) fn address_of(place: &LeaderPlace) -> Result<LeaderAddress, String> {
+pub(crate) fn address_of(place: &LeaderLocation) -> Result<LeaderAddress, String> {
     leader_address(&place.socket, &place.allow_user, &place.listen, &place.secret)
 }
 
 /// Serves one leader, or one after another.
-pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
+pub(crate) fn follow(arguments: &FollowerArguments) -> CommandOutcome {
     follow_telling(arguments, &|_| {})
 }
 
 /// The same; `served` is called with the transport of each session.
-pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str)) -> Outcome {
+pub(crate) fn follow_telling(
+    arguments: &FollowerArguments,
+    served: &dyn Fn(&str),
+) -> CommandOutcome {
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let ended = |result: Result<Served, Error>| ending(result, arguments.forever, &interrupts);
     let status = with_follower(arguments, served, &interrupts.readable, &|follower| loop {

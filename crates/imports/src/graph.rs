@@ -13,7 +13,7 @@ pub struct Graph {
 
 /// Files that import each other, with the imports among them.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Circle {
+pub struct ImportCycle {
     imports: Vec<(String, String, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Graph {
     }
 
     /// The cycles, each with all files that reach each other.
-    pub fn circles(&self) -> Vec<Circle> {
+    pub fn circles(&self) -> Vec<ImportCycle> {
         let mut done = BTreeSet::new();
         let mut circles = Vec::new();
         for file in self.edges.keys() {
@@ -82,7 +82,7 @@ impl Graph {
         reached
     }
 
-    fn circle(&self, members: &BTreeSet<&str>) -> Circle {
+    fn circle(&self, members: &BTreeSet<&str>) -> ImportCycle {
         let mut imports = Vec::new();
         for &from in members {
             for (to, names) in self.edges.get(from).into_iter().flatten() {
@@ -92,7 +92,7 @@ impl Graph {
                 }
             }
         }
-        Circle { imports }
+        ImportCycle { imports }
     }
 }
 
@@ -103,7 +103,7 @@ impl fmt::Display for Graph {
     }
 }
 
-impl fmt::Display for Circle {
+impl fmt::Display for ImportCycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files: BTreeSet<&String> = self.imports.iter().map(|(from, ..)| from).collect();
         write!(

@@ -8,7 +8,7 @@ mod sources;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
-use graph::{Circle, Graph};
+use graph::{Graph, ImportCycle};
 use sources::Sources;
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn findings(graph: &Graph) -> Vec<String> {
     if graph.is_empty() {
         return vec!["no file imports another: this is not the root of the repository".into()];
     }
-    graph.circles().iter().map(Circle::to_string).collect()
+    graph.circles().iter().map(ImportCycle::to_string).collect()
 }
 
 #[cfg(test)]

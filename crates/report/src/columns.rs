@@ -1,6 +1,6 @@
 //! The columns of a table for people: their labels and cells.
 
-use ipcmark_results::{Figure, Group, Key, Load, Pattern, Row};
+use ipcmark_results::{Figure, Group, GroupKey, Load, Pattern, Row};
 
 use crate::{
     plain::words,
@@ -34,7 +34,7 @@ impl Scale {
     }
 
     /// The scale for these times of a group. A response includes waiting, so half of it would mean nothing.
-    pub fn of_times(key: &Key, round_trips_ns: impl Iterator<Item = f64>) -> Self {
+    pub fn of_times(key: &GroupKey, round_trips_ns: impl Iterator<Item = f64>) -> Self {
         let (factor, what) = match (key.pattern, key.load) {
             (Pattern::OneWay, load) if load.is_open() => (1.0, "one way from the intended time"),
             (_, load) if load.is_open() => (1.0, "response from the intended time"),

@@ -1,7 +1,7 @@
 //! The composition of the time of a row's messages, for people and for programs.
 
 use ipcmark_results::{
-    CallsPerMessage, Explanation, Explanations, Part, PartKind, SideCalls, SideWork,
+    CallsPerMessage, Explanation, Explanations, PartKind, SideCalls, SideWork, TimePart,
 };
 use serde_json::{Value, json};
 
@@ -92,11 +92,11 @@ fn one(page: &mut Page, explanation: &Explanation) {
 
 /// The longest of the times that have a bar.
 fn longest(explanation: &Explanation) -> f64 {
-    let parts = explanation.parts.iter().map(Part::time_ns);
+    let parts = explanation.parts.iter().map(TimePart::time_ns);
     parts.chain([explanation.rest_ns()]).fold(f64::MIN_POSITIVE, f64::max)
 }
 
-fn line(part: &Part, bar: &dyn Fn(f64) -> String) -> String {
+fn line(part: &TimePart, bar: &dyn Fn(f64) -> String) -> String {
     let (words, each) = (words(part.kind), duration(part.each_ns));
     let (count, time_ns) = (format!("{:.2}", part.count), part.time_ns());
     format!("  {words:<WORDS$} {count:>7} {each:>9} {:>9}  {}", time(time_ns), bar(time_ns))
@@ -172,8 +172,8 @@ pub fn explanation_json(all: &Explanations) -> String {
 fn row(explanation: &Explanation) -> Value {
     let identity = &explanation.row.case.identity;
     let interval = explanation.hop.interval.map(|bounds| json!([bounds.low, bounds.high]));
-    let part = |part: &Part| {
-        let Part { kind, count, each_ns } = *part;
+    let part = |part: &TimePart| {
+        let TimePart { kind, count, each_ns } = *part;
         json!({ "part": word(kind), "count": count, "each_ns": each_ns, "time_ns": part.time_ns() })
     };
     let call = |call: &CallsPerMessage| json!({ "name": call.name, "done": call.done, "failed": call.failed, "bytes": call.bytes });

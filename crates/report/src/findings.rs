@@ -1,7 +1,7 @@
 //! Findings: the answers of a run, in a few lines.
 
 use ipcmark_results::{
-    Best, Figure, Group, Key, Load, Pattern, Row, RunResult, Wait, best, groups,
+    Best, Figure, Group, GroupKey, Load, Pattern, Row, RunResult, Wait, best, groups,
 };
 
 use crate::{
@@ -42,7 +42,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
 fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     let groups = groups(result);
     let sleeps = |group: &&Group| {
-        let Key { pattern, wait, load, .. } = group.key;
+        let GroupKey { pattern, wait, load, .. } = group.key;
         pattern == Pattern::OneWay && wait != Wait::Spin && load == Load::Closed
     };
     let found = groups.iter().filter(sleeps).filter_map(|asleep| {
@@ -85,7 +85,7 @@ fn range(least_ns: f64, greatest_ns: f64) -> String {
 
 /// An estimate of the wake-up: the difference between both waits.
 fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
-    let key = Key { wait: Wait::Spin, ..asleep.key };
+    let key = GroupKey { wait: Wait::Spin, ..asleep.key };
     let awake = groups.iter().find(|group| group.key == key && asleep.key.wait == Wait::Block)?;
     let mut added: Vec<f64> =
         awake.rows.iter().filter_map(|row| added_by_sleep(row, asleep)).collect();

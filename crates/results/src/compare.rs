@@ -24,7 +24,7 @@ pub struct Change<'a> {
     /// The rows that both sides have, by group.
     pub groups: Vec<PairedGroup<'a>>,
     /// The rows that are not measured on both sides.
-    pub lone: Vec<Lone<'a>>,
+    pub lone: Vec<UnpairedRow<'a>>,
 }
 
 /// The rows of a group that both sides have.
@@ -53,7 +53,7 @@ pub struct RowPair<'a> {
 
 /// A row that is not measured on both sides.
 #[derive(Clone, Copy, Debug)]
-pub struct Lone<'a> {
+pub struct UnpairedRow<'a> {
     /// The row.
     pub identity: &'a Identity,
     /// The row's presence in the base.
@@ -180,8 +180,8 @@ fn rows<'a>(
     base: &[&'a RunResult],
     new: &[&'a RunResult],
     compare: impl Fn(&Matched<'a>) -> Compared,
-) -> (Vec<PairedGroup<'a>>, Vec<Lone<'a>>) {
-    let (mut groups, mut lone): (Vec<PairedGroup>, Vec<Lone>) = Default::default();
+) -> (Vec<PairedGroup<'a>>, Vec<UnpairedRow<'a>>) {
+    let (mut groups, mut lone): (Vec<PairedGroup>, Vec<UnpairedRow>) = Default::default();
     for (key, row) in matched(base, new) {
         match (row.base.measured(), row.new.measured()) {
             (Some(base), Some(new)) => {
@@ -226,11 +226,11 @@ impl<'a> Cases<'a> {
     }
 }
 
-fn alone<'a>(row: &Matched<'a>) -> Option<Lone<'a>> {
+fn alone<'a>(row: &Matched<'a>) -> Option<UnpairedRow<'a>> {
     let of = |side: &Cases<'a>| side.first().map(|row| row.case).or(side.unmeasured);
     let case = of(&row.base).or_else(|| of(&row.new))?;
     let (base, new) = (row.base.presence(), row.new.presence());
-    Some(Lone { identity: &case.identity, base, new })
+    Some(UnpairedRow { identity: &case.identity, base, new })
 }
 
 impl PairedGroup<'_> {

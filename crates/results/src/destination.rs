@@ -33,7 +33,7 @@ pub(crate) struct Destination {
 
 /// The kind of object at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Nothing,
     File,
     Directory,
@@ -62,14 +62,14 @@ impl Destination {
         &self.name
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ObjectKind {
         match self.found.as_ref().map(file_type) {
-            _ if self.is_descriptor => Kind::Stream,
-            None => Kind::Nothing,
-            Some(SFlag::S_IFREG) => Kind::File,
-            Some(SFlag::S_IFDIR) => Kind::Directory,
-            Some(SFlag::S_IFSOCK) => Kind::Socket,
-            Some(_) => Kind::Stream,
+            _ if self.is_descriptor => ObjectKind::Stream,
+            None => ObjectKind::Nothing,
+            Some(SFlag::S_IFREG) => ObjectKind::File,
+            Some(SFlag::S_IFDIR) => ObjectKind::Directory,
+            Some(SFlag::S_IFSOCK) => ObjectKind::Socket,
+            Some(_) => ObjectKind::Stream,
         }
     }
 

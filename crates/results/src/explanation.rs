@@ -18,7 +18,7 @@ const LEAST: f64 = 0.005;
 
 /// Costs on this machine, each measured alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Charges {
+pub struct UnitCosts {
     /// A system call that does nothing, in nanoseconds.
     pub call_ns: f64,
     /// A copy of the payload, in nanoseconds.
@@ -42,7 +42,7 @@ pub enum PartKind {
 
 /// A part of a message's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct TimePart {
     /// The kind of the part.
     pub kind: PartKind,
     /// The number of these that a message needs.
@@ -51,7 +51,7 @@ pub struct Part {
     pub each_ns: f64,
 }
 
-impl Part {
+impl TimePart {
     /// The share of the message's time, in nanoseconds.
     pub fn time_ns(&self) -> f64 {
         self.count * self.each_ns
@@ -117,7 +117,7 @@ pub struct Explanation<'a> {
     /// One way: half of its round trip.
     pub hop: Figure,
     /// The parts that could be counted and whose cost is known.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
     /// Sleeps per message beyond that of the receiver that must be woken; the rest includes their cost.
     pub further_sleeps: f64,
     /// The calls of each end; empty if they were not counted.
@@ -129,7 +129,7 @@ pub struct Explanation<'a> {
 impl Explanation<'_> {
     /// The time that the parts leave over; below 0 if they overlap in time.
     pub fn rest_ns(&self) -> f64 {
-        self.hop.value - self.parts.iter().map(Part::time_ns).sum::<f64>()
+        self.hop.value - self.parts.iter().map(TimePart::time_ns).sum::<f64>()
     }
 }
 
@@ -150,7 +150,7 @@ pub struct Explanations<'a> {
 pub fn explain<'a>(
     row: Row<'a>,
     counted: CountedTrials<'_>,
-    charges: Charges,
+    charges: UnitCosts,
 ) -> Option<Explanation<'a>> {
     let row = if row.location().is_some() { row } else { row.overall() };
     let hop = half(row.location()?);
@@ -183,8 +183,8 @@ pub fn explain<'a>(
     Some(Explanation { row, hop, parts, further_sleeps: sleeps - wake_ups, sides, work })
 }
 
-fn part(kind: PartKind, count: f64, each_ns: f64) -> Part {
-    Part { kind, count, each_ns }
+fn part(kind: PartKind, count: f64, each_ns: f64) -> TimePart {
+    TimePart { kind, count, each_ns }
 }
 
 fn half(figure: Figure) -> Figure {
@@ -210,7 +210,7 @@ fn sleeps(row: &Row) -> f64 {
 
 /// The payload written, carried over and read, without the line that announces it. With a bare exchange of the payload
 /// as reference, its time; else one copy at each end.
-fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: Charges) -> f64 {
+fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: UnitCosts) -> f64 {
     let spins = row.case.identity.wait == Wait::Spin;
     let bare_ns = row.reference_multiple().filter(|_| spins).map(|multiple| hop.value / multiple);
     match (bare_ns, line_ns) {

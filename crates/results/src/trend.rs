@@ -12,7 +12,7 @@ use crate::{
 
 /// One run of a trend.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct TrendRun<'a> {
     /// The label by which runs are grouped: a commit, a version, or the run itself.
     pub label: &'a str,
     /// The run, with only this row among its cases.
@@ -45,7 +45,7 @@ pub struct Point {
 }
 
 /// The trend of one row over these runs, in the order of their time.
-pub fn trend(moments: &[Moment]) -> Trend {
+pub fn trend(moments: &[TrendRun]) -> Trend {
     let distance = most_common_distance(moments);
     let groups = grouped(moments);
     let figure = |at: usize| distance.row(moments[at].run).and_then(|row| row.location());
@@ -59,7 +59,7 @@ pub fn trend(moments: &[Moment]) -> Trend {
 }
 
 /// The indices of the runs of each label, in the order in which the labels first occur.
-fn grouped(moments: &[Moment]) -> Vec<Vec<usize>> {
+fn grouped(moments: &[TrendRun]) -> Vec<Vec<usize>> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, moment) in moments.iter().enumerate() {
@@ -72,7 +72,7 @@ fn grouped(moments: &[Moment]) -> Vec<Vec<usize>> {
     groups
 }
 
-fn point(moments: &[Moment], distance: &CommonDistance, runs: Vec<usize>) -> Point {
+fn point(moments: &[TrendRun], distance: &TrendDistance, runs: Vec<usize>) -> Point {
     let of = |row: &dyn Fn(&RunResult) -> Option<Figure>| -> Vec<Figure> {
         runs.iter().filter_map(|at| row(moments[*at].run)).collect()
     };
@@ -100,11 +100,11 @@ fn own_row(run: &RunResult) -> Option<Row<'_>> {
 /// The distance that most runs have; of several, the one that maximizes its smallest share of blocks in any run. Bare
 /// round trips at it differ by no more than two round trips of one distance.
 #[derive(Default)]
-struct CommonDistance {
+struct TrendDistance {
     floor_ns: Option<f64>,
 }
 
-impl CommonDistance {
+impl TrendDistance {
     /// The row of a run at this distance; none if the run does not have it. A row that was not probed is returned
     /// unchanged.
     fn row<'a>(&self, run: &'a RunResult) -> Option<Row<'a>> {
@@ -127,7 +127,7 @@ fn place(run: &RunResult, floor_ns: f64) -> Option<u32> {
     (ratio <= ONE_DISTANCE.ln() / 2.0).then_some(at as u32)
 }
 
-fn most_common_distance(moments: &[Moment]) -> CommonDistance {
+fn most_common_distance(moments: &[TrendRun]) -> TrendDistance {
     let all = moments.iter().filter_map(|moment| moment.run.distances.as_ref());
     let mut floors: Vec<f64> =
         all.flat_map(|distances| &distances.all).map(|at| at.floor_round_trip_ns).collect();
@@ -138,12 +138,12 @@ fn most_common_distance(moments: &[Moment]) -> CommonDistance {
         let [one, other] = [*a, *b].map(|floor_ns| shares(moments, floor_ns));
         one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(b.total_cmp(a))
     });
-    CommonDistance { floor_ns: best }
+    TrendDistance { floor_ns: best }
 }
 
 /// The number of runs that have a distance, and its smallest share of blocks in any of them.
-fn shares(moments: &[Moment], floor_ns: f64) -> (usize, f64) {
-    let share = |moment: &Moment| {
+fn shares(moments: &[TrendRun], floor_ns: f64) -> (usize, f64) {
+    let share = |moment: &TrendRun| {
         let at = place(moment.run, floor_ns)?;
         Some(moment.run.distances.as_ref()?.all[at as usize].share)
     };

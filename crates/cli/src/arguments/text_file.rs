@@ -43,7 +43,7 @@ fn read_most(path: &Path, most: u64) -> io::Result<String> {
     let kind = file.metadata()?.file_type();
     let text = match () {
         () if kind.is_file() => read_bounded(file, most),
-        () if kind.is_fifo() => read_bounded(Pipe::new(file), most),
+        () if kind.is_fifo() => read_bounded(InputPipe::new(file), most),
         () if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
         () => Err(Error::new(ErrorKind::InvalidInput, "it is a device, not a file or a pipe")),
     }?;
@@ -63,14 +63,14 @@ fn read_bounded(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A pipe that is read until its writers close it, or until a deadline.
-struct Pipe {
+struct InputPipe {
     file: File,
     until: Instant,
     /// True once a writer was seen: before that, an empty read is not the end.
     has_begun: bool,
 }
 
-impl Pipe {
+impl InputPipe {
     fn new(file: File) -> Self {
         Self { file, until: Instant::now() + PATIENCE, has_begun: false }
     }
@@ -92,7 +92,7 @@ impl Pipe {
     }
 }
 
-impl Read for Pipe {
+impl Read for InputPipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.file.read(buffer) {

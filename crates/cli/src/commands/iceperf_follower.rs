@@ -9,7 +9,7 @@ use ipcmark_report::iceperf_banner;
 use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -21,7 +21,7 @@ struct IceperfFollower {
     follower: FollowerArguments,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let line: IceperfFollower = invocation.arguments()?;
     let known = RefCell::new(BTreeSet::new());
     by_hand::follow_telling(&line.follower, &|transport| {
@@ -32,7 +32,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     })
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "iceperf-follower",
     summary: "iceperf's follower in another terminal",
     guide: Guide {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     arguments::sizes::Sizes,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement,
     translation::Translation,
@@ -144,12 +144,12 @@ fn one_size(text: &str) -> Result<usize, String> {
     }
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments = invocation.arguments::<IpcBench>()?.translated().arguments()?;
     measurement::measure_here(&arguments)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "ipc-bench",
     summary: "IPC-Bench's command line: one mechanism or all, shown as IPC-Bench shows it",
     guide: Guide {
@@ -173,13 +173,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         line: IpcBench,
     }
 
     fn words(line: &str) -> Result<String, clap::Error> {
-        let line = Line::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
+        let line =
+            CommandLine::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
         Ok(line.line.translated().words.join(" "))
     }
 

@@ -9,12 +9,12 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
     arguments::{
-        by_hand::{FollowerArguments, LeaderPlace},
+        by_hand::{FollowerArguments, LeaderLocation},
         run::RunArguments,
         sizes::Sizes,
     },
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement, output,
     translation::Translation,
@@ -26,7 +26,7 @@ pub(super) struct LatencyTest {
     /// Ends that run here: both, in one process unless an option asks for what only passes between
     /// processes, or one of them, with the other in another terminal or on another host
     #[arg(value_enum)]
-    role: Role,
+    role: NodeRole,
 
     /// Resend lost messages, or not [default: besteffort]
     #[arg(short, long, value_enum)]
@@ -82,7 +82,7 @@ pub(super) struct LatencyTest {
     echo: bool,
 
     #[command(flatten)]
-    place: LeaderPlace,
+    place: LeaderLocation,
 
     /// Address of a publisher on another host, for a subscriber; --secret is needed
     #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
@@ -96,7 +96,7 @@ pub(super) struct LatencyTest {
 
 /// The first word of LatencyTest's command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Role {
+enum NodeRole {
     /// Both ends, measured by one command
     Both,
     /// The end that measures
@@ -132,7 +132,7 @@ impl Switch {
 }
 
 /// A row and its settings.
-type Row = (&'static str, Vec<(&'static str, &'static str)>);
+type RowSettings = (&'static str, Vec<(&'static str, &'static str)>);
 
 impl LatencyTest {
     /// The equivalent of a subscriber for `ipcmark follower`. The publisher sends it the rest.
@@ -193,7 +193,7 @@ impl LatencyTest {
     /// The reason why the ends run in two processes, where LatencyTest runs them in one.
     fn note(&self) -> Option<String> {
         let (row, _) = self.row();
-        (self.role == Role::Both && row != INTRA).then(|| {
+        (self.role == NodeRole::Both && row != INTRA).then(|| {
             format!(
                 "the options ask for what only passes between processes: the ends run in two, as \
                  {row}, and not in one, as {INTRA}"
@@ -232,7 +232,7 @@ impl LatencyTest {
     }
 
     /// The row that has the features that the options need.
-    fn row(&self) -> Row {
+    fn row(&self) -> RowSettings {
         let memory = self.shared_memory.map(|switch| ("shared-memory", switch.word()));
         let with = |told: &[(&'static str, &'static str)]| {
             told.iter().copied().chain(memory).collect::<Vec<_>>()
@@ -247,7 +247,7 @@ impl LatencyTest {
             (false, _, Some(Switch::Off)) => ("fastdds-udp", vec![]),
             (false, _, Some(Switch::On)) => ("fastdds-shm", vec![]),
             (false, Some(Switch::Off), None) => ("fastdds", with(&[("data-sharing", "off")])),
-            (false, None, None) if self.role == Role::Both => (INTRA, vec![]),
+            (false, None, None) if self.role == NodeRole::Both => (INTRA, vec![]),
             (false, None, None) => ("fastdds", vec![]),
         }
     }
@@ -274,7 +274,7 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 const INTRA: &str = "fastdds-intra";
 
 /// Measures with both ends in this command.
-pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
+pub(super) fn measure_here(line: &LatencyTest) -> CommandOutcome {
     let arguments = line.translated()?.arguments()?;
     if let Some(note) = line.note() {
         output::say(note);
@@ -282,20 +282,20 @@ pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
     measurement::measure_here(&arguments)
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let line: LatencyTest = invocation.arguments()?;
     match line.role {
-        Role::Both => measure_here(&line),
-        Role::Publisher => {
+        NodeRole::Both => measure_here(&line),
+        NodeRole::Publisher => {
             let terms = line.terms(line.reliability.or(Some(Reliability::Besteffort)));
             let arguments = line.translated()?.arguments()?;
             by_hand::lead(&line.place, &RunArguments { terms: Some(terms), ..arguments })
         }
-        Role::Subscriber => by_hand::follow(&line.follower()),
+        NodeRole::Subscriber => by_hand::follow(&line.follower()),
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "latency-test",
     summary: "The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it",
     guide: Guide {

@@ -25,10 +25,10 @@ mod schema;
 mod show;
 mod sweep;
 
-use crate::definition::Definition;
+use crate::definition::CommandDefinition;
 
 /// Every command, in the order of the help.
-pub(crate) const COMMANDS: &[Definition] = &[
+pub(crate) const COMMANDS: &[CommandDefinition] = &[
     run::DEFINITION,
     leader::DEFINITION,
     follower::DEFINITION,

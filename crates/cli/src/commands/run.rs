@@ -4,17 +4,17 @@ use clap::Args;
 
 use crate::{
     arguments::{plan_file, run::RunArguments},
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: RunArguments = plan_file::arguments(invocation)?;
     measurement::measure_here(&arguments)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "run",
     summary: "Measure; without arguments, everything available, in two or three minutes",
     guide: Guide {

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipcmark_report::{Standing, standing};
+use ipcmark_report::{CurrentRanking, standing};
 use ipcmark_results::{Identity, RunResult, place};
 use ipcmark_transport::Error;
 
@@ -30,17 +30,17 @@ pub(crate) struct Live {
     /// The number of trials that each row had at the last check.
     trials: BTreeMap<String, usize>,
     view: View,
-    drawn: Pause,
-    placed: Pause,
+    drawn: RateLimit,
+    placed: RateLimit,
 }
 
 /// A rate limit for something expensive.
-struct Pause {
+struct RateLimit {
     last: Option<Instant>,
     cost: Duration,
 }
 
-impl Pause {
+impl RateLimit {
     fn new() -> Self {
         Self { last: None, cost: Duration::ZERO }
     }
@@ -75,7 +75,7 @@ impl Live {
         let screen = Screen::take().map_err(|e| Error::scarce("draw", "the live view", e))?;
         let mut view = View::default();
         view.is_ascii = output::terminal().ascii;
-        let (drawn, placed) = (Pause::new(), Pause::new());
+        let (drawn, placed) = (RateLimit::new(), RateLimit::new());
         Ok(Self { screen, began: Instant::now(), trials: BTreeMap::new(), view, drawn, placed })
     }
 
@@ -120,7 +120,7 @@ impl Live {
     }
 
     /// The standing of the row's group in the result, placed at its distances as at the end.
-    fn standing(&self, result: &RunResult, identity: &Identity) -> Option<Standing> {
+    fn standing(&self, result: &RunResult, identity: &Identity) -> Option<CurrentRanking> {
         let mut placed = result.clone();
         place(&mut placed, &BTreeMap::new()).ok()?;
         standing(&placed, identity, self.screen.columns())

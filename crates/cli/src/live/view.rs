@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ipcmark_report::{Samples, Standing, duration};
+use ipcmark_report::{CurrentRanking, RowSamples, duration};
 use ipcmark_results::{RunResult, Status};
 use ratatui::{
     Frame,
@@ -47,7 +47,7 @@ pub(super) struct View {
     /// The last probe of the distance.
     pub now: Option<f64>,
     /// The group of the row measured last.
-    pub standing: Option<Standing>,
+    pub standing: Option<CurrentRanking>,
     measured: usize,
     failed: usize,
     planned: u64,
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    fn samples(&self) -> Option<&Samples> {
+    fn samples(&self) -> Option<&RowSamples> {
         self.standing.as_ref()?.samples.as_ref()
     }
 
@@ -105,7 +105,7 @@ impl View {
         vec![run.bold(), what, distance]
     }
 
-    fn ranking(&self, frame: &mut Frame, standing: &Standing, area: Rect) {
+    fn ranking(&self, frame: &mut Frame, standing: &CurrentRanking, area: Rect) {
         let [title, table] =
             Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
         let line = self.text(&format!("{}   {}", standing.title, standing.caption));
@@ -129,7 +129,7 @@ impl View {
         frame.render_widget(Table::new(rows, widths).column_spacing(1), table);
     }
 
-    fn histogram(&self, frame: &mut Frame, samples: &Samples, area: Rect) {
+    fn histogram(&self, frame: &mut Frame, samples: &RowSamples, area: Rect) {
         let parts = [Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
         let [title, bars, ends] = Layout::vertical(parts).areas(area);
         frame.render_widget(Line::from(self.text(&samples.title)).bold(), title);
@@ -143,7 +143,7 @@ impl View {
 }
 
 /// The width of the longest name.
-fn name_width(standing: &Standing) -> u16 {
+fn name_width(standing: &CurrentRanking) -> u16 {
     let widths = standing.rows.iter().map(|[_, name, ..]| name.chars().count());
     widths.max().unwrap_or(0).clamp(10, 60) as u16
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Change, Difference, Identity, Key, PairedGroup, RowPair, stats::Interval};
+use ipcmark_results::{
+    Change, Difference, GroupKey, Identity, PairedGroup, RowPair, stats::Interval,
+};
 use textwrap::core::display_width;
 
 use super::{ComparedSides, counts, needed, why};
@@ -153,7 +155,7 @@ fn columns(change: &Change, group: &PairedGroup) -> Vec<Vec<String>> {
 /// The transport; if its settings differ between the sides, they are in the head instead.
 fn name(pair: &RowPair) -> String {
     let (base, new) = (&pair.base.case.identity, &pair.new.case.identity);
-    match (base.options == new.options, Key::of(base).payload) {
+    match (base.options == new.options, GroupKey::of(base).payload) {
         (true, _) => names::row(&pair.base),
         (false, Some(_)) => plain(&base.transport),
         (false, None) => format!("{} {}", plain(&base.transport), size(base.payload_bytes)),

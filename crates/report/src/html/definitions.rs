@@ -6,7 +6,7 @@ use crate::columns::COLUMNS;
 
 /// A word and its meaning.
 #[derive(Serialize)]
-pub struct Definition {
+pub struct GlossaryEntry {
     /// The key by which hints refer to it; part of an `id`.
     pub key: String,
     /// The word as it is shown.
@@ -89,13 +89,13 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Every definition, in the order of the list.
-pub fn all() -> Vec<Definition> {
+pub fn all() -> Vec<GlossaryEntry> {
     let words = WORDS.iter().map(|(word, meaning)| definition(word, meaning));
     words.chain(COLUMNS.iter().map(|column| definition(column.label, column.meaning))).collect()
 }
 
-fn definition(word: &'static str, meaning: &'static str) -> Definition {
-    Definition { key: key(word), word, meaning }
+fn definition(word: &'static str, meaning: &'static str) -> GlossaryEntry {
+    GlossaryEntry { key: key(word), word, meaning }
 }
 
 /// The form of a word in an `id`: `p99.9` is `p99-9`, `× floor` is `x-floor`.

@@ -2,7 +2,7 @@
 
 use ipcmark_report::{Terminal, explanation_json, explanation_page, explanation_table};
 use ipcmark_results::{
-    Charges, CountedTrials, Explanations, Outcome, ProcessorRecord, Trial, Wait, explain, groups,
+    CountedTrials, Explanations, Outcome, ProcessorRecord, Trial, UnitCosts, Wait, explain, groups,
 };
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ fn shown(trial: Option<&Trial>, remarks: &[&str]) -> [String; 3] {
     assert!(matches!(result.cases[0].outcome, Outcome::Ok { .. }));
     let groups = groups(&result);
     let counted = CountedTrials { calls: None, work: trial };
-    let charges = Charges { call_ns: 100.0, copy_ns: 10.0 };
+    let charges = UnitCosts { call_ns: 100.0, copy_ns: 10.0 };
     let all = Explanations {
         rows: vec![explain(groups[0].rows[0], counted, charges).unwrap()],
         failures: Vec::new(),

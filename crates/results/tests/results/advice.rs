@@ -24,8 +24,8 @@ fn row(transport: &str, wait: Wait, p50: u64, cores: f64) -> Case {
     }
 }
 
-fn question(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> Question {
-    Question {
+fn question(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> AdviceQuestion {
+    AdviceQuestion {
         payload: 64,
         pattern: Pattern::Latency,
         load: Load::Rate { per_second: 1000, arrivals: Arrivals::Fixed },
@@ -115,7 +115,7 @@ fn a_row_that_does_not_keep_up_is_no_answer() {
 #[test]
 fn rows_of_another_kind_and_those_that_are_not_wanted_do_not_count() {
     let result = rows();
-    let other = Question { payload: 128, ..question(None, None) };
+    let other = AdviceQuestion { payload: 128, ..question(None, None) };
     let advice = advise(&result, &other, |_| true);
     assert!(advice.choice.is_none() && advice.short.is_empty());
     let advice =

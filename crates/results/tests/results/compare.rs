@@ -169,7 +169,8 @@ fn a_row_in_several_settings_is_found_by_them() {
     let new = [numbered(2, two)];
     let change = compared(&base, &new);
     assert_eq!(only(&change).new.case.identity, identity("pipe"));
-    let [Lone { identity, base: Presence::Absent, new: Presence::Measured }] = change.lone[..]
+    let [UnpairedRow { identity, base: Presence::Absent, new: Presence::Measured }] =
+        change.lone[..]
     else {
         panic!("{:?}", change.lone)
     };

@@ -26,7 +26,8 @@ fn trend_of(runs: &[RunResult], labels: &[&str]) -> Trend {
         (label.map_or(run.run.id.clone(), String::from), run.clone())
     };
     let labelled: Vec<(String, RunResult)> = runs.iter().enumerate().map(moment).collect();
-    let moments: Vec<Moment> = labelled.iter().map(|(label, run)| Moment { label, run }).collect();
+    let moments: Vec<TrendRun> =
+        labelled.iter().map(|(label, run)| TrendRun { label, run }).collect();
     trend(&moments)
 }
 

@@ -13,7 +13,7 @@ pub(super) use self::{arguments::FormatWord, shown::show};
 
 use self::arguments::{CompareArguments, shared_flags};
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -22,7 +22,7 @@ fn flags(command: Command) -> Command {
     CompareArguments::augment_args(command).args(shared_flags())
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: CompareArguments = invocation.arguments()?;
     match arguments.run {
         true => turns::compare(&arguments, invocation),
@@ -30,7 +30,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "compare",
     summary: "Compare results, or two plans measured in turns: what changed, with confidence",
     guide: Guide {

@@ -17,12 +17,12 @@ use ipcmark_report::{
 
 use self::{
     arguments::{CoresArguments, FormatWord, flags},
-    pairs::{Pair, choose},
-    through::Through,
+    pairs::{ProcessorPair, choose},
+    through::TransportMeasurement,
 };
 use crate::{
-    definition::{Definition, Invocation, Outcome},
-    distances::Division,
+    definition::{CommandDefinition, CommandOutcome, Invocation},
+    distances::DistanceShares,
     guide::Guide,
     interrupts::Interrupts,
     measurement::exports,
@@ -32,7 +32,7 @@ use crate::{
 /// The time that a session takes per pair in addition to its measurement.
 const SESSION: Duration = Duration::from_millis(700);
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: CoresArguments = invocation.arguments()?;
     exports::check_paths(&arguments.svg.iter().collect::<Vec<_>>())?;
     let transports = registry::look(&arguments.module, arguments.transport.as_slice())?;
@@ -48,7 +48,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
         ));
     };
     let each = arguments.each(pairs.len());
-    let through = arguments.transport.clone().map(|transport| Through {
+    let through = arguments.transport.clone().map(|transport| TransportMeasurement {
         transport,
         size: arguments.size.clone(),
         wait: arguments.wait.clone(),
@@ -106,7 +106,7 @@ fn wanted(usable: Vec<Cpu>, list: Option<&str>) -> Result<Vec<Cpu>, String> {
     Ok(usable.into_iter().filter(|cpu| named.contains(&cpu.id)).collect())
 }
 
-fn announce_duration(pairs: &[Pair], missing: usize, each: Duration) {
+fn announce_duration(pairs: &[ProcessorPair], missing: usize, each: Duration) {
     let time = each * pairs.len() as u32;
     if time < Duration::from_secs(5) {
         return;
@@ -121,8 +121,8 @@ fn announce_duration(pairs: &[Pair], missing: usize, each: Duration) {
 
 /// Measures one pair after another, until the user interrupts.
 fn measure(
-    pairs: &[Pair],
-    through: Option<&Through>,
+    pairs: &[ProcessorPair],
+    through: Option<&TransportMeasurement>,
     duration: Duration,
     interrupts: &Interrupts,
 ) -> BTreeMap<(u32, u32), MatrixCell> {
@@ -145,7 +145,7 @@ fn measure(
 /// A pair's distances over a bare cache line, and their shares of the time.
 fn line(cpus: (u32, u32), duration: Duration) -> Result<Vec<MatrixPart>, String> {
     let probes = pair::probes(cpus, duration).map_err(|error| error.to_string())?;
-    let distances = Division::of(&probes).distances.into_iter();
+    let distances = DistanceShares::of(&probes).distances.into_iter();
     let parts = distances.map(|distance| MatrixPart {
         time_ns: (!distance.apart).then_some(distance.floor_ns),
         share: distance.share_of_probes,
@@ -191,7 +191,7 @@ fn show(matrix: &Matrix, json: &dyn Fn() -> String, arguments: &CoresArguments) 
     ExitCode::from(u8::from(!(shown && drawn && known)))
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "cores",
     summary: "Map the distances between processors, by a bare cache line or any transport",
     guide: Guide {

@@ -8,7 +8,7 @@ use ipcmark_machine::{
 use ipcmark_report::duration;
 
 use super::examination::Examination;
-use crate::distances::{Division, percent};
+use crate::distances::{DistanceShares, percent};
 
 /// A measured fact.
 struct Measured {
@@ -98,13 +98,13 @@ fn examine_distances(examination: &Examination, system: &System) -> Option<Exami
     Some(Examined::harmless(value).with(effect))
 }
 
-fn apart(division: &Division) -> Option<Effect> {
+fn apart(division: &DistanceShares) -> Option<Effect> {
     let sentence = "for a part of the time one of the two processors does not run, for the host or another program has \
                     it: a round trip then takes a time slice; ipcmark keeps these blocks out of the ranking";
     lost(division.apart(), APART, &[Question::Spinning, Question::Tails], sentence)
 }
 
-fn several(division: &Division) -> Option<Effect> {
+fn several(division: &DistanceShares) -> Option<Effect> {
     let near = division.distances.iter().filter(|distance| !distance.apart);
     let floors: Vec<f64> = near.map(|distance| distance.floor_ns).collect();
     let factor = floors.last()? / floors.first()?;

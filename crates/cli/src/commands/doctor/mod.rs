@@ -19,7 +19,7 @@ use ipcmark_machine::{
 use self::diagnosis::Diagnosis;
 use crate::{
     arguments::values,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -58,7 +58,7 @@ fn flags(command: clap::Command) -> clap::Command {
     DoctorArguments::augment_args(command)
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: DoctorArguments = invocation.arguments()?;
     if arguments.duration < SHORTEST {
         let why = "--duration must be at least 100ms: distances and hiccups last for milliseconds";
@@ -74,7 +74,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {
+fn diagnose(arguments: &DoctorArguments, system: System) -> CommandOutcome {
     let diagnosis = Diagnosis::of(&system, arguments.duration);
     let text = match arguments.format {
         DoctorFormat::Table => {
@@ -92,7 +92,7 @@ fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {
     })
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "doctor",
     summary: "Is this machine fit to measure on? Its distances, hiccups and settings, with remedies",
     guide: Guide {

@@ -63,11 +63,11 @@ pub(super) enum Action {
     /// Add results
     Add(AddArguments),
     /// List the runs: date, machine, commit, versions, rows
-    List(ListArguments),
+    List(HistoryListArguments),
     /// Show the development of rows over the runs
     Trend(TrendArguments),
     /// Compare the runs of two commits, versions, machines or labels
-    Compare(CompareArguments),
+    Compare(HistoryCompareArguments),
 }
 
 #[derive(Args)]
@@ -92,10 +92,10 @@ pub(super) struct AddArguments {
 
 #[derive(Args)]
 #[command(after_help = LISTED)]
-pub(super) struct ListArguments {
+pub(super) struct HistoryListArguments {
     /// How the runs are shown on standard output
     #[arg(long, value_enum, default_value = "table")]
-    pub format: Shown,
+    pub format: HistoryFormatWord,
 }
 
 #[derive(Args)]
@@ -119,12 +119,12 @@ pub(super) struct TrendArguments {
 
     /// How the trends are shown on standard output
     #[arg(long, value_enum, default_value = "table")]
-    pub format: Shown,
+    pub format: HistoryFormatWord,
 }
 
 #[derive(Args)]
 #[command(after_help = COMPARED)]
-pub(super) struct CompareArguments {
+pub(super) struct HistoryCompareArguments {
     /// The runs of the base
     #[arg(value_name = "A", add = complete::sides_of_history())]
     pub base: String,
@@ -140,7 +140,7 @@ pub(super) struct CompareArguments {
 
 /// Words of `--format`.
 #[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Shown {
+pub(super) enum HistoryFormatWord {
     /// Tables for a terminal
     Table,
     /// For programs

@@ -14,12 +14,12 @@ use std::{
 
 use self::arguments::{Action, HistoryArguments, flags};
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     history, output,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: HistoryArguments = invocation.arguments()?;
     let file: PathBuf = history::path(arguments.file.as_deref())?;
     Ok(done(&arguments.action, &file).unwrap_or_else(output::failed))
@@ -34,7 +34,7 @@ fn done(action: &Action, file: &Path) -> Result<ExitCode, String> {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "history",
     summary: "Keep results in a file; list them, and show what changed over time",
     guide: Guide {

@@ -4,7 +4,7 @@ use std::env;
 
 /// This process's position in its job.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rank {
+pub(super) struct JobRank {
     /// Its number, from 0.
     pub number: u32,
     /// The number of ranks.
@@ -41,7 +41,7 @@ const LAUNCHERS: &[Launcher] = &[
     Launcher { name: "Kubernetes", rank: "JOB_COMPLETION_INDEX", count: &[], job: &[] },
 ];
 
-impl Rank {
+impl JobRank {
     /// The rank from the command line, or else from the launcher.
     pub(super) fn find(number: Option<u32>, count: Option<u32>) -> Result<Self, String> {
         Self::among(number, count, &|name| env::var(name).ok())
@@ -105,15 +105,15 @@ mod tests {
 
     use super::*;
 
-    fn found(variables: &str, number: Option<u32>, count: Option<u32>) -> Result<Rank, String> {
+    fn found(variables: &str, number: Option<u32>, count: Option<u32>) -> Result<JobRank, String> {
         let split = |pair: &str| pair.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
         let all: BTreeMap<String, String> =
             variables.split_whitespace().filter_map(split).collect();
-        Rank::among(number, count, &|name| all.get(name).cloned())
+        JobRank::among(number, count, &|name| all.get(name).cloned())
     }
 
-    fn rank(number: u32, count: u32, job: Option<&str>) -> Result<Rank, String> {
-        Ok(Rank { number, count, job: job.map(Into::into) })
+    fn rank(number: u32, count: u32, job: Option<&str>) -> Result<JobRank, String> {
+        Ok(JobRank { number, count, job: job.map(Into::into) })
     }
 
     #[test]

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const LONGEST: u64 = 4096;
 
 /// The directory, and the deadline for the others.
-pub(super) struct Meeting<'a> {
+pub(super) struct RankRendezvous<'a> {
     directory: PathBuf,
     deadline: Instant,
     /// True once waiting must stop.
@@ -36,7 +36,7 @@ pub(super) enum Missing {
     Interrupted,
 }
 
-impl<'a> Meeting<'a> {
+impl<'a> RankRendezvous<'a> {
     /// Creates the directory.
     pub(super) fn open(
         directory: PathBuf,
@@ -141,9 +141,9 @@ impl<'a> Meeting<'a> {
         &self,
         time: Duration,
         is_stopped: &'b (dyn Fn() -> bool + Sync),
-    ) -> Meeting<'b> {
+    ) -> RankRendezvous<'b> {
         let directory = self.directory.clone();
-        Meeting { directory, deadline: Instant::now() + time, is_stopped }
+        RankRendezvous { directory, deadline: Instant::now() + time, is_stopped }
     }
 
     /// True once the deadline has passed.
@@ -201,7 +201,7 @@ mod tests {
     fn a_file_that_is_no_plain_one_is_not_read() {
         let place = tempfile::tempdir().unwrap();
         let never = || false;
-        let meeting = Meeting::open(place.path().join("m"), Duration::ZERO, &never).unwrap();
+        let meeting = RankRendezvous::open(place.path().join("m"), Duration::ZERO, &never).unwrap();
         meeting.put("plain", "text").unwrap();
         assert_eq!(meeting.bytes("plain", 4), Ok(b"text".to_vec()));
         assert!(meeting.bytes("plain", 3).unwrap_err().contains("larger than 3 bytes"));

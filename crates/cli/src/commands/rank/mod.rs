@@ -19,18 +19,18 @@ use clap::Args;
 use ipcmark_machine::{pin, topology};
 use ipcmark_transport::Pattern;
 
-use self::{arguments::RankArguments, launcher::Rank};
+use self::{arguments::RankArguments, launcher::JobRank};
 use crate::{
     arguments::plan_file,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     interrupts::Interrupts,
     output,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let mut arguments: RankArguments = plan_file::arguments(invocation)?;
-    let rank = Rank::find(arguments.rank, arguments.ranks)?;
+    let rank = JobRank::find(arguments.rank, arguments.ranks)?;
     // A pair has one follower; otherwise all ranks but the first follow.
     let followers = if arguments.all_pairs { 1 } else { rank.count - 1 };
     let run = &mut arguments.run;
@@ -59,7 +59,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &Rank) -> String {
+fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &JobRank) -> String {
     let followers = rank.count - 1;
     if arguments.all_pairs {
         return format!(
@@ -73,7 +73,7 @@ fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &R
 }
 
 /// The rendezvous directory.
-fn directory(arguments: &RankArguments, rank: &Rank) -> Result<PathBuf, String> {
+fn directory(arguments: &RankArguments, rank: &JobRank) -> Result<PathBuf, String> {
     if let Some(directory) = &arguments.rendezvous {
         return path::absolute(directory)
             .map_err(|e| format!("cannot use --rendezvous {}: {e}", directory.display()));
@@ -88,7 +88,7 @@ fn directory(arguments: &RankArguments, rank: &Rank) -> Result<PathBuf, String> 
 
 /// Widens this process's binding: the leader places both ends of a row on one host, and needs
 /// processors to choose from.
-fn widen(rank: &Rank) {
+fn widen(rank: &JobRank) {
     match pin::widen() {
         Ok(Some([before, after])) => output::say(format_args!(
             "rank {}: bound to cpu {} by the launcher, now to {}, for ipcmark places both ends; --keep-binding keeps it",
@@ -101,7 +101,7 @@ fn widen(rank: &Rank) {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rank",
     summary: "Measure under a launcher: the same command on every rank, of which the first leads",
     guide: Guide {

@@ -9,14 +9,14 @@ use std::{
 
 use super::{
     arguments::RankArguments,
-    launcher::Rank,
-    meeting::{Meeting, Missing},
+    launcher::JobRank,
+    meeting::{Missing, RankRendezvous},
     status::{EXIT_TIMEOUT, dismiss, ended, gather, here, leave, told},
-    whereabouts::{Whereabouts, leader, listen, reaches},
+    whereabouts::{RankHost, leader, listen, reaches},
 };
 use crate::{
-    arguments::by_hand::FollowerArguments, by_hand, definition::Outcome, interrupts::Interrupts,
-    output,
+    arguments::by_hand::FollowerArguments, by_hand, definition::CommandOutcome,
+    interrupts::Interrupts, output,
 };
 
 /// The interval at which a follower checks for rank 0's messages.
@@ -25,28 +25,28 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Waits for the others, and measures.
 pub(super) fn lead(
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     directory: PathBuf,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     let is_stopped = || interrupts.signal().is_some();
-    let meeting = Meeting::open(directory, arguments.meet_within, &is_stopped)?;
+    let meeting = RankRendezvous::open(directory, arguments.meet_within, &is_stopped)?;
     let outcome = meet_and_lead(&meeting, arguments, rank, interrupts);
     dismiss(&meeting, rank.count, &outcome, &[]);
     outcome
 }
 
 fn meet_and_lead(
-    meeting: &Meeting<'_>,
+    meeting: &RankRendezvous<'_>,
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     let Some(lines) = gather(meeting, rank.count)? else {
         return Ok(interrupts.exit_status());
     };
-    let own = Whereabouts::here();
-    let are_beside = lines.iter().all(|line| Whereabouts::of_line(line).is_beside(&own));
+    let own = RankHost::here();
+    let are_beside = lines.iter().all(|line| RankHost::of_line(line).is_beside(&own));
     let place = listen(meeting, are_beside, arguments.address.as_deref())?;
     by_hand::lead_within(&place, &arguments.run, Some(arguments.meet_within))
 }
@@ -54,13 +54,13 @@ fn meet_and_lead(
 /// Serves rank 0.
 pub(super) fn follow(
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     directory: PathBuf,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     let is_stopped = || interrupts.signal().is_some();
-    let meeting = Meeting::join(directory, arguments.meet_within, &is_stopped)?;
-    meeting.put(&here(rank.number), &Whereabouts::here().line())?;
+    let meeting = RankRendezvous::join(directory, arguments.meet_within, &is_stopped)?;
+    meeting.put(&here(rank.number), &RankHost::here().line())?;
     // This rank waits longer than rank 0, so rank 0 stops waiting for the others first.
     let patience = arguments.meet_within + EXIT_TIMEOUT;
     let patient = meeting.within(patience);
@@ -103,7 +103,7 @@ pub(super) fn follow(
 }
 
 /// Ends this process if rank 0 has ended or is silent, and no session has begun.
-fn leave_with(meeting: &Meeting<'_>, rank: &Rank, is_served: &AtomicBool) {
+fn leave_with(meeting: &RankRendezvous<'_>, rank: &JobRank, is_served: &AtomicBool) {
     let waits = || !is_served.load(Ordering::Relaxed);
     while waits() {
         match told(meeting) {

@@ -2,8 +2,8 @@
 
 use std::{process, process::ExitCode, time::Duration};
 
-use super::meeting::{Meeting, Missing};
-use crate::{definition::Outcome, output};
+use super::meeting::{Missing, RankRendezvous};
+use crate::{definition::CommandOutcome, output};
 
 /// The time that the ranks wait for each other's last message.
 pub(super) const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,7 +22,10 @@ pub(super) fn left(rank: u32) -> String {
 }
 
 /// Waits for all other ranks and returns each rank's location. None if the user interrupts.
-pub(super) fn gather(meeting: &Meeting<'_>, count: u32) -> Result<Option<Vec<String>>, String> {
+pub(super) fn gather(
+    meeting: &RankRendezvous<'_>,
+    count: u32,
+) -> Result<Option<Vec<String>>, String> {
     let mut lines = Vec::new();
     let mut missing = Vec::new();
     for number in 1..count {
@@ -40,7 +43,12 @@ pub(super) fn gather(meeting: &Meeting<'_>, count: u32) -> Result<Option<Vec<Str
 
 /// Publishes rank 0's status, waits until all ranks that joined and are alive have read it, and removes the
 /// rendezvous directory.
-pub(super) fn dismiss(meeting: &Meeting<'_>, count: u32, outcome: &Outcome, gone: &[u32]) {
+pub(super) fn dismiss(
+    meeting: &RankRendezvous<'_>,
+    count: u32,
+    outcome: &CommandOutcome,
+    gone: &[u32],
+) {
     let status = match outcome {
         Ok(status) if *status == ExitCode::SUCCESS => 0,
         Ok(_) => 1,
@@ -55,13 +63,13 @@ pub(super) fn dismiss(meeting: &Meeting<'_>, count: u32, outcome: &Outcome, gone
 }
 
 /// The overall status, if rank 0 has published it.
-pub(super) fn told(meeting: &Meeting<'_>) -> Option<u8> {
+pub(super) fn told(meeting: &RankRendezvous<'_>) -> Option<u8> {
     meeting.read(STATUS)?.parse().ok()
 }
 
 /// Exits with the overall status, once rank 0 has published it. If rank 0 never does, this rank removes the
 /// rendezvous directory.
-pub(super) fn ended(meeting: &Meeting<'_>, rank: u32, why: &str) -> ExitCode {
+pub(super) fn ended(meeting: &RankRendezvous<'_>, rank: u32, why: &str) -> ExitCode {
     match meeting.get(STATUS).map(|status| status.parse::<u8>()) {
         Ok(Ok(status)) => {
             let _ = meeting.put(&left(rank), "");
@@ -76,7 +84,7 @@ pub(super) fn ended(meeting: &Meeting<'_>, rank: u32, why: &str) -> ExitCode {
 }
 
 /// Reports that this rank has left, and ends this process at once.
-pub(super) fn leave(meeting: &Meeting<'_>, rank: u32, status: u8) -> ! {
+pub(super) fn leave(meeting: &RankRendezvous<'_>, rank: u32, status: u8) -> ! {
     let _ = meeting.put(&left(rank), "");
     process::exit(status.into())
 }

@@ -9,8 +9,8 @@ use std::{
 
 use ipcmark_report::plain;
 
-use super::meeting::Meeting;
-use crate::arguments::by_hand::{FollowerArguments, LeaderPlace};
+use super::meeting::RankRendezvous;
+use crate::arguments::by_hand::{FollowerArguments, LeaderLocation};
 
 /// The files that a leader writes for its followers: its address, and the secret for followers on
 /// other machines.
@@ -25,14 +25,14 @@ const LONGEST_NAME: usize = 64;
 
 /// The machine and the network namespace of a rank, and its host name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Whereabouts {
+pub(super) struct RankHost {
     /// The boot id: it identifies one boot of one machine.
     pub machine: String,
     network: String,
     pub host: String,
 }
 
-impl Whereabouts {
+impl RankHost {
     /// The location of this process.
     pub(super) fn here() -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -63,14 +63,14 @@ impl Whereabouts {
 /// Chooses where a leader listens, and publishes it. Followers on the same host and network use a socket,
 /// which needs no secret.
 pub(super) fn listen(
-    meeting: &Meeting<'_>,
+    meeting: &RankRendezvous<'_>,
     are_beside: bool,
     address: Option<&str>,
-) -> Result<LeaderPlace, String> {
+) -> Result<LeaderLocation, String> {
     if are_beside {
         let socket = meeting.path(SOCKET);
         meeting.put(LEADER, SOCKET)?;
-        return Ok(LeaderPlace { socket: Some(socket), ..LeaderPlace::default() });
+        return Ok(LeaderLocation { socket: Some(socket), ..LeaderLocation::default() });
     }
     let port = free_port().map_err(|e| format!("cannot find a free port: {e}"))?;
     let host = match address {
@@ -81,22 +81,22 @@ pub(super) fn listen(
     };
     meeting.put(SECRET, &secret().map_err(|e| format!("cannot make a secret: {e}"))?)?;
     meeting.put(LEADER, &format!("{host}:{port}"))?;
-    Ok(LeaderPlace {
+    Ok(LeaderLocation {
         listen: Some(format!("0.0.0.0:{port}")),
         secret: Some(meeting.path(SECRET)),
-        ..LeaderPlace::default()
+        ..LeaderLocation::default()
     })
 }
 
 /// The address that the leader has published, if it has.
-pub(super) fn leader(meeting: &Meeting<'_>) -> Option<String> {
+pub(super) fn leader(meeting: &RankRendezvous<'_>) -> Option<String> {
     meeting.read(LEADER)
 }
 
 /// A follower that connects to the leader's published address.
 pub(super) fn reaches(
     leader: String,
-    meeting: &Meeting<'_>,
+    meeting: &RankRendezvous<'_>,
     mut follower: FollowerArguments,
 ) -> FollowerArguments {
     if leader == SOCKET {
@@ -130,13 +130,13 @@ mod tests {
 
     #[test]
     fn a_location_reads_back_as_written() {
-        let here = Whereabouts::here();
-        assert_eq!(Whereabouts::of_line(&here.line()), here);
+        let here = RankHost::here();
+        assert_eq!(RankHost::of_line(&here.line()), here);
         assert!(here.is_beside(&here));
-        let elsewhere = Whereabouts { network: "1".into(), ..here.clone() };
+        let elsewhere = RankHost { network: "1".into(), ..here.clone() };
         assert!(!here.is_beside(&elsewhere));
-        let odd = Whereabouts::of_line(&format!("a b \x1b[2J{}", "x".repeat(1_000)));
+        let odd = RankHost::of_line(&format!("a b \x1b[2J{}", "x".repeat(1_000)));
         assert!(!odd.host.contains('\x1b') && odd.host.chars().count() <= LONGEST_NAME);
-        assert_eq!(Whereabouts::of_line("").host, "");
+        assert_eq!(RankHost::of_line("").host, "");
     }
 }

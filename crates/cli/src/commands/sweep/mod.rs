@@ -11,22 +11,22 @@ use ipcmark_report::{SweepShown, sweep_table};
 
 use self::{
     arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
-    walk::{Walk, limit_in_words},
+    walk::{SweepState, limit_in_words},
 };
 use crate::{
     arguments::{
         of_run::{given, is_given},
         run::RunArguments,
     },
-    definition::{Definition, Failure, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation, Rejection},
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{self, Recorder, exports},
+    measurement::{self, ResultRecorder, exports},
     output, registry,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: SweepArguments = invocation.arguments()?;
     refuse_contradictions(&arguments, invocation)?;
     let words = given(&shared_flags(), invocation.flags);
@@ -35,13 +35,13 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     all.live.then(live::check).transpose()?;
     let transports = registry::look(&all.module, &all.named())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-    let mut walk = Walk {
+    let mut walk = SweepState {
         over: arguments.over,
         given: words,
         transports: &transports,
         interrupts: &interrupts,
         result: None,
-        recorder: Recorder::new(None),
+        recorder: ResultRecorder::new(None),
     };
     let done = swept(&arguments, &all, &mut walk)?;
     Ok(transports.status(done))
@@ -64,14 +64,15 @@ fn refuse_contradictions(
 fn swept(
     arguments: &SweepArguments,
     all: &RunArguments,
-    walk: &mut Walk<'_>,
-) -> Result<ExitCode, Failure> {
+    walk: &mut SweepState<'_>,
+) -> Result<ExitCode, Rejection> {
     let usual: Vec<String> = arguments.over.usual().iter().map(|word| (*word).into()).collect();
     let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
     // Checks all points before the first is measured.
     let requests = points.iter().map(|point| walk.request(point, &[]));
-    let requests = requests.collect::<Result<Vec<_>, Failure>>()?;
-    walk.recorder = Recorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
+    let requests = requests.collect::<Result<Vec<_>, Rejection>>()?;
+    walk.recorder =
+        ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
     for (number, (_, request)) in requests.iter().enumerate() {
         walk.recorder.begin_part(number, requests.len());
@@ -108,11 +109,11 @@ fn swept(
 }
 
 /// Writes the result so far; if that fails, prints the error and returns false.
-fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
+fn write(all: &RunArguments, walk: &SweepState<'_>) -> bool {
     walk.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sweep",
     summary: "Walk over rates, pauses, payloads, followers or pairs, and find the highest rate that holds",
     guide: Guide {

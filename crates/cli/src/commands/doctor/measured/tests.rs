@@ -7,7 +7,7 @@ use ipcmark_machine::{
     topology::Relation,
 };
 
-use super::{super::examination::Pair, *};
+use super::{super::examination::MeasuredPair, *};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -42,10 +42,10 @@ fn hiccups(cpu: u32) -> Hiccups {
 }
 
 /// A pair with these probes: times and their counts.
-fn pair(probes: &[(f64, usize)]) -> Pair {
+fn pair(probes: &[(f64, usize)]) -> MeasuredPair {
     let probes: Vec<f64> = probes.iter().flat_map(|(ns, count)| vec![*ns; *count]).collect();
-    let division = Division::of(&probes);
-    Pair { cpus: (0, 1), relation: Relation::Cache, probes: probes.len(), division }
+    let division = DistanceShares::of(&probes);
+    MeasuredPair { cpus: (0, 1), relation: Relation::Cache, probes: probes.len(), division }
 }
 
 fn system(hypervisor: Option<&str>) -> System {

@@ -4,13 +4,13 @@ use std::{process::ExitCode, thread, time::Duration};
 
 use super::{
     super::{
-        launcher::Rank,
+        launcher::JobRank,
         status::{EXIT_TIMEOUT, ended, left, told},
     },
-    halt::Cause,
+    halt::HaltCause,
     leader::slot,
-    pair::{Order, Work},
-    pulse::Pulse,
+    pair::{PairContext, PairOrder},
+    pulse::Heartbeat,
 };
 use crate::output;
 
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const REMOVALS: u32 = 20;
 
 /// Serves until the end and returns rank 0's status.
-pub(super) fn serve(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
+pub(super) fn serve(work: &PairContext<'_>, rank: &JobRank, pulse: &Heartbeat<'_>) -> ExitCode {
     let _ = pulse.watched.set(vec![(0, "which leads".into())]);
     for number in 0.. {
         let Some(orders) = next(work, number) else { break };
@@ -42,25 +42,25 @@ pub(super) fn serve(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode
 }
 
 /// Waits for the orders of a slot; None if there will be no more.
-fn next(work: &Work<'_>, number: usize) -> Option<Vec<Order>> {
+fn next(work: &PairContext<'_>, number: usize) -> Option<Vec<PairOrder>> {
     loop {
         if work.halt.is_set() || told(work.meeting).is_some() {
             return None;
         }
         if let Some(text) = work.meeting.read(&slot(number)) {
-            return Some(Order::all(&text));
+            return Some(PairOrder::all(&text));
         }
         thread::sleep(LOOK);
     }
 }
 
-fn end(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
+fn end(work: &PairContext<'_>, rank: &JobRank, pulse: &Heartbeat<'_>) -> ExitCode {
     match work.halt.cause() {
-        Some(Cause::Signal) => {
+        Some(HaltCause::Signal) => {
             let _ = work.meeting.put(&left(rank.number), "");
             pulse.interrupts.exit_status()
         }
-        Some(Cause::Deserted(why)) => {
+        Some(HaltCause::Deserted(why)) => {
             clear_up(work);
             output::failed(why)
         }
@@ -74,7 +74,7 @@ fn end(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
 }
 
 /// Removes the rendezvous directory in place of rank 0; other ranks that still run notice that.
-fn clear_up(work: &Work<'_>) {
+fn clear_up(work: &PairContext<'_>) {
     for _ in 0..REMOVALS {
         work.meeting.remove();
         if !work.meeting.is_there() {

@@ -16,25 +16,26 @@ use std::{
     thread,
 };
 
-use self::{halt::Halt, pair::Work, pulse::Pulse};
+use self::{halt::Halt, pair::PairContext, pulse::Heartbeat};
 use super::{
     arguments::RankArguments,
-    launcher::Rank,
-    meeting::Meeting,
+    launcher::JobRank,
+    meeting::RankRendezvous,
     status::{EXIT_TIMEOUT, dismiss, here},
-    whereabouts::Whereabouts,
+    whereabouts::RankHost,
 };
 use crate::{
-    definition::Outcome, interrupts::Interrupts, measurement::refuse_several_at_once, registry,
+    definition::CommandOutcome, interrupts::Interrupts, measurement::refuse_several_at_once,
+    registry,
 };
 
 /// Takes part in the rounds.
 pub(super) fn run(
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     directory: PathBuf,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     refuse_several_at_once(&arguments.run)?;
     if arguments.run.live {
         return Err("--live draws one run, and --all-pairs is several".to_owned().into());
@@ -46,11 +47,11 @@ pub(super) fn run(
     let is_halted = || halt.is_set() || interrupts.signal().is_some();
     let patience = arguments.meet_within;
     let meeting = match rank.number {
-        0 => Meeting::open(directory, patience, &is_halted)?,
-        _ => Meeting::join(directory, patience, &is_halted)?,
+        0 => RankRendezvous::open(directory, patience, &is_halted)?,
+        _ => RankRendezvous::join(directory, patience, &is_halted)?,
     };
-    let work = Work { meeting: &meeting, arguments, transports: &transports, halt: &halt };
-    let pulse = Pulse {
+    let work = PairContext { meeting: &meeting, arguments, transports: &transports, halt: &halt };
+    let pulse = Heartbeat {
         meeting: &meeting,
         rank: rank.number,
         patience,
@@ -65,7 +66,7 @@ pub(super) fn run(
         let outcome = begun.map_err(Into::into).and_then(|()| match rank.number {
             0 => leader::lead(&work, rank, &pulse),
             _ => {
-                meeting.put(&here(rank.number), &Whereabouts::here().line())?;
+                meeting.put(&here(rank.number), &RankHost::here().line())?;
                 Ok(member::serve(&work, rank, &pulse))
             }
         });

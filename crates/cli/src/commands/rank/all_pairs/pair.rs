@@ -14,8 +14,8 @@ use ipcmark_results::{RunResult, parse, write_atomically};
 use super::{
     super::{
         arguments::RankArguments,
-        meeting::{Meeting, Missing},
-        rounds::Pair,
+        meeting::{Missing, RankRendezvous},
+        rounds::RankPair,
         whereabouts::{leader, listen, reaches},
     },
     halt::Halt,
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
-    measurement::{Leader, RunRequest, measure_pair},
+    measurement::{ByHandLeader, RunRequest, measure_pair},
     registry::Transports,
 };
 
@@ -34,8 +34,8 @@ const LARGEST: u64 = 1 << 28;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The context of a rank's part in a pair.
-pub(super) struct Work<'a> {
-    pub meeting: &'a Meeting<'a>,
+pub(super) struct PairContext<'a> {
+    pub meeting: &'a RankRendezvous<'a>,
     pub arguments: &'a RankArguments,
     pub transports: &'a Transports,
     pub halt: &'a Halt,
@@ -43,13 +43,13 @@ pub(super) struct Work<'a> {
 
 /// An order to measure a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Order {
-    pub pair: Pair,
+pub(super) struct PairOrder {
+    pub pair: RankPair,
     /// True if both are on one machine and in one network.
     pub is_beside: bool,
 }
 
-impl Order {
+impl PairOrder {
     /// The order as a line of a file.
     pub(super) fn line(&self) -> String {
         let (leader, follower) = self.pair;
@@ -99,28 +99,28 @@ pub(super) fn request(
     Ok((request, left))
 }
 
-impl Work<'_> {
+impl PairContext<'_> {
     /// The run between two ranks, and the transports that are left out.
     pub(super) fn request(&self) -> Result<(RunRequest, Vec<String>), String> {
         request(self.arguments, self.transports)
     }
 
     /// Leads a pair and reports its end to rank 0.
-    pub(super) fn lead(&self, order: &Order) -> Result<(), String> {
+    pub(super) fn lead(&self, order: &PairOrder) -> Result<(), String> {
         let ended = self.led(order);
         self.meeting.put(&order.led(), &ended.err().unwrap_or_default())
     }
 
     /// Leads a pair. The result so far is in a file.
-    fn led(&self, order: &Order) -> Result<(), String> {
+    fn led(&self, order: &PairOrder) -> Result<(), String> {
         let path = self.meeting.path(&order.result());
         let is_halted = || self.halt.is_set();
         let place = self.meeting.path(&order.place());
         let patience = self.arguments.meet_within;
-        let meeting = Meeting::open(place, patience, &is_halted)?;
+        let meeting = RankRendezvous::open(place, patience, &is_halted)?;
         let measured = || {
             let listens = listen(&meeting, order.is_beside, self.arguments.address.as_deref())?;
-            let leader = Leader {
+            let leader = ByHandLeader {
                 address: by_hand::address_of(&listens)?,
                 patience: Some(patience),
                 is_told: false,
@@ -140,18 +140,18 @@ impl Work<'_> {
     }
 
     /// Follows in a pair.
-    pub(super) fn follow(&self, order: &Order) -> Result<(), String> {
+    pub(super) fn follow(&self, order: &PairOrder) -> Result<(), String> {
         let ended = self.followed(order);
         self.meeting.put(&order.followed(), &ended.err().unwrap_or_default())
     }
 
-    fn followed(&self, order: &Order) -> Result<(), String> {
+    fn followed(&self, order: &PairOrder) -> Result<(), String> {
         // A leader that failed has left no directory to meet in.
         let is_ended = || self.halt.is_set() || self.meeting.has(&order.led());
         let place = self.meeting.path(&order.place());
         let patience = self.arguments.meet_within;
         let late = format!("rank {} did not say where it is", order.pair.0);
-        let meeting = Meeting::join(place, patience, &is_ended).map_err(|_| late.clone())?;
+        let meeting = RankRendezvous::join(place, patience, &is_ended).map_err(|_| late.clone())?;
         let found = match meeting.until(LOOK, &|| leader(&meeting)) {
             Ok(found) => found,
             Err(Missing::Interrupted) => return Ok(()),
@@ -175,7 +175,7 @@ impl Work<'_> {
     }
 
     /// The result of a pair, if there is one, and the reason why it is incomplete, if it is.
-    pub(super) fn found(&self, order: &Order) -> (Option<RunResult>, Option<String>) {
+    pub(super) fn found(&self, order: &PairOrder) -> (Option<RunResult>, Option<String>) {
         let name = order.result();
         let bytes = match self.meeting.has(&name) {
             true => self.meeting.bytes(&name, LARGEST),
@@ -193,7 +193,7 @@ impl Work<'_> {
     }
 
     /// The reason why a pair ended early, as reported by its leader and its follower.
-    fn reason(&self, order: &Order) -> Option<String> {
+    fn reason(&self, order: &PairOrder) -> Option<String> {
         let said = |name: String| self.meeting.read(&name).filter(|why| !why.is_empty());
         let words: Vec<String> =
             [said(order.led()), said(order.followed())].into_iter().flatten().collect();
@@ -207,10 +207,12 @@ mod tests {
 
     #[test]
     fn orders_read_back_as_written_and_invalid_lines_are_ignored() {
-        let orders =
-            [Order { pair: (0, 3), is_beside: true }, Order { pair: (1, 2), is_beside: false }];
-        let text: String = orders.iter().map(Order::line).collect();
-        assert_eq!(Order::all(&text), orders);
-        assert_eq!(Order::all("1 2\nx 2 1\n\n1 2 1 3\n"), []);
+        let orders = [
+            PairOrder { pair: (0, 3), is_beside: true },
+            PairOrder { pair: (1, 2), is_beside: false },
+        ];
+        let text: String = orders.iter().map(PairOrder::line).collect();
+        assert_eq!(PairOrder::all(&text), orders);
+        assert_eq!(PairOrder::all("1 2\nx 2 1\n\n1 2 1 3\n"), []);
     }
 }

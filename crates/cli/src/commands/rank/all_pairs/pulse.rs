@@ -16,10 +16,10 @@ use std::{
 
 use super::{
     super::{
-        meeting::Meeting,
+        meeting::RankRendezvous,
         status::{left, told},
     },
-    halt::{Cause, Halt},
+    halt::{Halt, HaltCause},
 };
 use crate::interrupts::Interrupts;
 
@@ -40,8 +40,8 @@ fn alive(rank: u32) -> String {
 }
 
 /// The context of a rank's thread that counts and watches others.
-pub(super) struct Pulse<'a> {
-    pub meeting: &'a Meeting<'a>,
+pub(super) struct Heartbeat<'a> {
+    pub meeting: &'a RankRendezvous<'a>,
     pub rank: u32,
     /// A rank is considered dead if its counter does not change for this long.
     pub patience: Duration,
@@ -54,15 +54,15 @@ pub(super) struct Pulse<'a> {
 }
 
 /// The last counter of a rank, and the time since when it has this value.
-struct Heard {
+struct LastCounter {
     number: Option<String>,
     since: Instant,
 }
 
-impl Pulse<'_> {
+impl Heartbeat<'_> {
     /// Counts and watches until `is_over`. Rank 0 goes on counting while it ends the job.
     pub(super) fn run(&self) {
-        let mut heard: BTreeMap<u32, Heard> = BTreeMap::new();
+        let mut heard: BTreeMap<u32, LastCounter> = BTreeMap::new();
         let (every, mut number, mut next) = (self.every(), 0_u64, Instant::now());
         while !self.is_over.load(Ordering::Relaxed) {
             let now = Instant::now();
@@ -90,7 +90,7 @@ impl Pulse<'_> {
 
     /// A rank that counts after rank 0 is gone would keep the directory from being removed.
     fn is_deserted(&self) -> bool {
-        matches!(self.halt.cause(), Some(Cause::Deserted(_)))
+        matches!(self.halt.cause(), Some(HaltCause::Deserted(_)))
     }
 
     fn count(&self, number: u64) -> std::io::Result<()> {
@@ -103,25 +103,25 @@ impl Pulse<'_> {
     }
 
     /// Checks for what ends the job.
-    fn look(&self, heard: &mut BTreeMap<u32, Heard>) {
+    fn look(&self, heard: &mut BTreeMap<u32, LastCounter>) {
         if self.interrupts.signal().is_some() {
-            self.halt.set(Cause::Signal);
+            self.halt.set(HaltCause::Signal);
         } else if self.rank != 0 && told(self.meeting).is_some() {
             // The job is over: a silent rank has left regularly.
         } else if self.rank != 0 && self.meeting.has(STOP) {
-            self.halt.set(Cause::Ordered);
+            self.halt.set(HaltCause::Ordered);
         } else if self.rank != 0 && !self.meeting.is_there() {
-            self.halt.set(Cause::Deserted("rank 0 has ended without a result".into()));
+            self.halt.set(HaltCause::Deserted("rank 0 has ended without a result".into()));
         } else if let Some((ranks, why)) = self.silent(heard) {
             self.halt.set(match self.rank {
-                0 => Cause::Died(ranks, why),
-                _ => Cause::Deserted(why),
+                0 => HaltCause::Died(ranks, why),
+                _ => HaltCause::Deserted(why),
             });
         }
     }
 
     /// The watched ranks that are gone, and a sentence about them.
-    fn silent(&self, heard: &mut BTreeMap<u32, Heard>) -> Option<(Vec<u32>, String)> {
+    fn silent(&self, heard: &mut BTreeMap<u32, LastCounter>) -> Option<(Vec<u32>, String)> {
         let (mut ranks, mut sentences) = (Vec::new(), Vec::new());
         for (rank, name) in self.watched.get().into_iter().flatten() {
             if let Some(what) = self.gone(*rank, heard) {
@@ -132,15 +132,15 @@ impl Pulse<'_> {
         (!ranks.is_empty()).then(|| (ranks, sentences.join(", and ")))
     }
 
-    fn gone(&self, rank: u32, heard: &mut BTreeMap<u32, Heard>) -> Option<String> {
+    fn gone(&self, rank: u32, heard: &mut BTreeMap<u32, LastCounter>) -> Option<String> {
         if self.meeting.has(&left(rank)) {
             return Some("has left before the end".into());
         }
         let number = self.meeting.read(&alive(rank));
         let now = Instant::now();
-        let last = heard.entry(rank).or_insert(Heard { number: None, since: now });
+        let last = heard.entry(rank).or_insert(LastCounter { number: None, since: now });
         if number.is_some() && number != last.number {
-            *last = Heard { number, since: now };
+            *last = LastCounter { number, since: now };
         }
         let silence = now - last.since;
         let sentence =
