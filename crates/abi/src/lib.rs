@@ -2,11 +2,10 @@
 //!
 //! A module is loaded in workers only, never in the command. To examine one, the command starts its
 //! own executable again with the word [`MODULE_COMMAND`]; the executable must call [`serve`] when it
-//! finds that word. The result, [`Found`], is passed to every process started later.
+//! finds that word. The result, [`ExaminedModules`], is passed to every process started later.
 //!
 //! A module can be written in any language; in Rust, [`mod@export`] implements the contract for it.
 
-mod asked;
 mod buffer;
 pub mod c;
 mod catalogue;
@@ -14,6 +13,7 @@ mod description;
 mod discovery;
 mod end;
 mod examine;
+mod examined;
 pub mod export;
 mod failure;
 mod found;
@@ -30,8 +30,8 @@ mod supervision;
 mod text;
 mod transport;
 
-pub use end::ModuleEnd;
-pub use found::Found;
+pub use end::ModuleEndpoint;
+pub use found::ExaminedModules;
 pub use list::modules;
 pub use serve::serve;
 pub use transport::Module;

@@ -40,7 +40,7 @@ pub(crate) fn lead_within(
     run: &RunArguments,
     patience: Option<Duration>,
 ) -> CommandOutcome {
-    let leader = ByHandLeader { address: address_of(place)?, patience, is_told: true };
+    let leader = ByHandLeader { address: address_of(place)?, patience, is_announced: true };
     let transports = registry::look(&run.module, &run.named())?;
     let ended = measurement::measure(run, Some(&leader), &transports);
     leave();
@@ -54,11 +54,11 @@ pub(crate) fn address_of(place: &LeaderLocation) -> Result<LeaderAddress, String
 
 /// Serves one leader, or one after another.
 pub(crate) fn follow(arguments: &FollowerArguments) -> CommandOutcome {
-    follow_telling(arguments, &|_| {})
+    follow_and_report(arguments, &|_| {})
 }
 
 /// The same; `served` is called with the transport of each session.
-pub(crate) fn follow_telling(
+pub(crate) fn follow_and_report(
     arguments: &FollowerArguments,
     served: &dyn Fn(&str),
 ) -> CommandOutcome {

@@ -15,15 +15,15 @@ const PAGE: usize = 4096;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u8; ALIGNMENT]);
+struct AlignedBytes([u8; ALIGNMENT]);
 
 /// Zeroed, aligned bytes whose pages are all in memory already.
-pub struct Buffer(Vec<Line>);
+pub struct Buffer(Vec<AlignedBytes>);
 
 impl Buffer {
     /// Makes a buffer of at least `len` bytes.
     pub fn new(len: usize) -> Self {
-        let mut buffer = Self(vec![Line([0; ALIGNMENT]); len.div_ceil(ALIGNMENT)]);
+        let mut buffer = Self(vec![AlignedBytes([0; ALIGNMENT]); len.div_ceil(ALIGNMENT)]);
         for byte in buffer.iter_mut().step_by(PAGE) {
             // SAFETY: `byte` is a valid reference. The write is volatile because the compiler may
             // replace allocating and zeroing by memory that is mapped at its first use only.

@@ -25,7 +25,7 @@ use crate::{descriptors::set_wait, random};
 
 /// How long a stranger who connects and says nothing can hold up the leader, and how long the follower tries to
 /// connect.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The address at which the leader listens.
 pub trait Address: SockaddrLike + Sized {
@@ -86,7 +86,7 @@ pub fn knows(stream: &OwnedFd, token: u64) -> bool {
     };
     let mut answer = [0; 8];
     let mut hear = || -> std::io::Result<()> {
-        wait_at_most(PATIENCE)?;
+        wait_at_most(TOKEN_TIMEOUT)?;
         File::from(stream.try_clone()?).read_exact(&mut answer)?;
         Ok(wait_at_most(Duration::ZERO)?)
     };
@@ -114,7 +114,7 @@ fn connect_in_time(stream: &OwnedFd, address: &impl Address) -> nix::Result<()> 
         Err(Errno::EINPROGRESS) => {}
         done => return done,
     }
-    let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::ZERO);
+    let timeout = PollTimeout::try_from(TOKEN_TIMEOUT).unwrap_or(PollTimeout::ZERO);
     let mut wanted = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
     if poll(&mut wanted, timeout)? == 0 {
         return Err(Errno::ETIMEDOUT);

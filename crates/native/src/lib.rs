@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     /// Collects the name of each transport, its `CYCLES`, and true if it has the option.
-    struct Cycling;
+    struct CyclingOptions;
 
-    impl Collect for Cycling {
+    impl Collect for CyclingOptions {
         type Item = (String, bool, bool);
 
         fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn only_transports_that_cycle_buffers_have_the_option() {
-        let all = transports(&mut Cycling);
+        let all = transports(&mut CyclingOptions);
         assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
         assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 11);
     }

@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn a_connection_without_the_token_is_rejected() {
         let (listener, address) = listener(&own()).unwrap();
-        let mut stranger = connect(&address);
-        stranger.write_all(&7_u64.to_le_bytes()).unwrap();
+        let mut unknown = connect(&address);
+        unknown.write_all(&7_u64.to_le_bytes()).unwrap();
         assert!(!knows(&accept(&listener).unwrap(), 8));
 
         let mut follower = connect(&address);

@@ -64,7 +64,7 @@ fn sentences(shown: &AdviceShown) -> Vec<(&'static str, String)> {
             sentences.push(("use", format!("{}: {why}{among}", name(choice))));
             sentences.push(("figures", figures(question, choice)));
             if !advice.ties.is_empty() {
-                sentences.push(("no worse", not_told_apart(&advice.ties)));
+                sentences.push(("no worse", indistinguishable(&advice.ties)));
             }
         }
     }
@@ -135,7 +135,7 @@ fn price(question: &AdviceQuestion, candidate: &Candidate) -> String {
     }
 }
 
-fn not_told_apart(ties: &[Candidate]) -> String {
+fn indistinguishable(ties: &[Candidate]) -> String {
     let names = ties.iter().map(|tie| names::transport(&tie.row.case.identity)).collect();
     format!("the trials do not tell apart from it: {}", some(names))
 }

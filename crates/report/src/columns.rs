@@ -245,7 +245,7 @@ pub const COLUMNS: &[Column] = &[
 
 impl Column {
     /// True if the column is informative for these groups.
-    pub fn is_of_use(&self, groups: &[Group]) -> bool {
+    pub fn is_informative(&self, groups: &[Group]) -> bool {
         let mut rows = groups.iter().flat_map(|group| &group.rows);
         match self.label {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),

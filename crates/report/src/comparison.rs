@@ -54,8 +54,8 @@ fn counts(change: &Change) -> [usize; 4] {
 }
 
 /// The reason why a row is not compared; rows that failed come first.
-fn why(lone: &UnpairedRow) -> (bool, String) {
-    let (base, new) = (presence(&lone.base), presence(&lone.new));
+fn why(unpaired: &UnpairedRow) -> (bool, String) {
+    let (base, new) = (presence(&unpaired.base), presence(&unpaired.new));
     let words = match (&base, &new) {
         (None, None) => String::new(),
         (None, Some(new)) => format!("measured in the base; in the new side {new}"),

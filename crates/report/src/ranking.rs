@@ -34,7 +34,11 @@ pub struct RowSamples {
 
 /// The current state of the group of this row in a placed result, with this number of bars; none if the row was not
 /// measured.
-pub fn standing(result: &RunResult, identity: &Identity, bars: usize) -> Option<CurrentRanking> {
+pub fn current_ranking(
+    result: &RunResult,
+    identity: &Identity,
+    bars: usize,
+) -> Option<CurrentRanking> {
     let groups = groups(result);
     let has = |group: &&Group| group.rows.iter().any(|row| row.case.identity == *identity);
     let group = groups.iter().find(has)?;

@@ -150,7 +150,7 @@ pub struct Explanations<'a> {
 pub fn explain<'a>(
     row: Row<'a>,
     counted: CountedTrials<'_>,
-    charges: UnitCosts,
+    unit_costs: UnitCosts,
 ) -> Option<Explanation<'a>> {
     let row = if row.location().is_some() { row } else { row.overall() };
     let hop = half(row.location()?);
@@ -164,7 +164,7 @@ pub fn explain<'a>(
     // The bare hand-over includes the line.
     let lines = if wake_up.is_some() { (1.0 - wake_ups).max(0.0) } else { 1.0 };
     parts.extend(line_ns.map(|each_ns| part(PartKind::Line, lines, each_ns)));
-    parts.push(part(PartKind::Payload, 1.0, payload_ns(&row, hop, line_ns, charges)));
+    parts.push(part(PartKind::Payload, 1.0, payload_ns(&row, hop, line_ns, unit_costs)));
     if !sides.is_empty() {
         let of_all = |figure: fn(&CallsPerMessage) -> f64| -> f64 {
             // Each end sends one of the two messages of a round trip.
@@ -175,8 +175,8 @@ pub fn explain<'a>(
         let in_wake_ups = if wake_up.is_some() { 2.0 * wake_ups } else { 0.0 };
         let calls = (of_all(|calls| calls.done) - in_wake_ups).max(0.0);
         let copies = of_all(|calls| calls.bytes) / row.case.identity.payload_bytes.max(1) as f64;
-        parts.push(part(PartKind::Calls, calls, charges.call_ns));
-        parts.push(part(PartKind::Copies, copies, charges.copy_ns));
+        parts.push(part(PartKind::Calls, calls, unit_costs.call_ns));
+        parts.push(part(PartKind::Copies, copies, unit_costs.copy_ns));
     }
     parts.retain(|part| part.count >= LEAST);
     let work = of_sides(counted.work, work);
@@ -210,12 +210,12 @@ fn sleeps(row: &Row) -> f64 {
 
 /// The payload written, carried over and read, without the line that announces it. With a bare exchange of the payload
 /// as reference, its time; else one copy at each end.
-fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: UnitCosts) -> f64 {
+fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, unit_costs: UnitCosts) -> f64 {
     let spins = row.case.identity.wait == Wait::Spin;
     let bare_ns = row.reference_multiple().filter(|_| spins).map(|multiple| hop.value / multiple);
     match (bare_ns, line_ns) {
         (Some(bare_ns), Some(line_ns)) => (bare_ns - line_ns).max(0.0),
-        _ => 2.0 * charges.copy_ns,
+        _ => 2.0 * unit_costs.copy_ns,
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// The place of a file, if the file can be written.
 fn usable(path: &Path) -> io::Result<Destination> {
     let place = Destination::find(path)?;
-    place.refuse_strangers()?;
+    place.reject_foreign_owners()?;
     match place.kind() {
         ObjectKind::Directory => Err(io::ErrorKind::IsADirectory.into()),
         ObjectKind::Socket => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a socket")),

@@ -28,7 +28,7 @@ mod xdp;
 use std::process::ExitCode;
 
 use bare::Mechanism;
-use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
@@ -87,7 +87,9 @@ const PROGRAMS: &[(&str, Wait)] = &[
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&ipcmark_registry::of(&Found::inherited())),
+        Some(KEEPER_COMMAND) => {
+            ipcmark_engine::keep(&ipcmark_registry::of(&ExaminedModules::inherited()))
+        }
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
         _ => {}
     }

@@ -86,8 +86,8 @@ impl PlanFile {
 
 fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
     let given = |key: &str| is_given(&key.replace('-', "_"));
-    let rivals = CONFLICTS.iter().filter(|rivals| rivals.contains(&key)).flatten();
-    given(key) || rivals.into_iter().any(|rival| given(rival))
+    let conflicting = CONFLICTS.iter().filter(|conflicting| conflicting.contains(&key)).flatten();
+    given(key) || conflicting.into_iter().any(|rival| given(rival))
 }
 
 /// One key as flags; a key with the value `false` gives none.

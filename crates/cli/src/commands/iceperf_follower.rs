@@ -24,7 +24,7 @@ struct IceperfFollower {
 fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let line: IceperfFollower = invocation.arguments()?;
     let known = RefCell::new(BTreeSet::new());
-    by_hand::follow_telling(&line.follower, &|transport| {
+    by_hand::follow_and_report(&line.follower, &|transport| {
         if known.borrow_mut().insert(transport.to_owned()) {
             let banner = iceperf_banner(transport);
             output::announce(&format!("{banner}\nregistering with the leader\n"));

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipcmark_report::{CurrentRanking, standing};
+use ipcmark_report::{CurrentRanking, current_ranking};
 use ipcmark_results::{Identity, RunResult, place};
 use ipcmark_transport::Error;
 
@@ -99,7 +99,8 @@ impl Live {
         }
         let begun = Instant::now();
         if let Some(identity) = self.newest(result) {
-            self.view.standing = self.standing(result, &identity).or(self.view.standing.take());
+            self.view.current_ranking =
+                self.current_ranking(result, &identity).or(self.view.current_ranking.take());
             self.view.now = last_probe(result, &identity);
         }
         self.placed.done(begun);
@@ -120,10 +121,10 @@ impl Live {
     }
 
     /// The standing of the row's group in the result, placed at its distances as at the end.
-    fn standing(&self, result: &RunResult, identity: &Identity) -> Option<CurrentRanking> {
+    fn current_ranking(&self, result: &RunResult, identity: &Identity) -> Option<CurrentRanking> {
         let mut placed = result.clone();
         place(&mut placed, &BTreeMap::new()).ok()?;
-        standing(&placed, identity, self.screen.columns())
+        current_ranking(&placed, identity, self.screen.columns())
     }
 
     /// Restores the terminal.

@@ -39,7 +39,7 @@ pub(crate) struct ByHandLeader {
     /// The time within which they must connect; None waits until the user interrupts.
     pub patience: Option<Duration>,
     /// True if the user is told the address.
-    pub is_told: bool,
+    pub is_announced: bool,
 }
 
 impl ByHandLeader {
@@ -58,7 +58,7 @@ impl ByHandLeader {
     ) -> Result<Option<RemoteFollowers>, Error> {
         let awaited = if subscribers == 1 { "a follower" } else { "the followers" };
         let followers = RemoteFollowers::listen(&self.address, subscribers)?;
-        if self.is_told {
+        if self.is_announced {
             output::say(format_args!("waiting for {awaited} at {}", followers.address()));
         }
         let Some(patience) = self.patience else {

@@ -137,10 +137,10 @@ fn a_process_that_is_not_the_other_end_is_not_read() {
     let proof = Box::new(1);
     for pid in [1, 0, -1, std::process::id() as libc::pid_t] {
         let (mut one, mut other) = rendezvous();
-        let liar = Address { pid, ..Address::own() };
+        let forged = PeerId { pid, ..PeerId::own() };
         let other: &mut dyn Rendezvous = &mut other;
         let at = (&raw const *proof).expose_provenance() as u64;
-        other.send(0, &liar.to_bytes(), &[]).unwrap();
+        other.send(0, &forged.to_bytes(), &[]).unwrap();
         // The claimed number is not at this address.
         other.send(0, &[at.to_ne_bytes(), 2_u64.to_ne_bytes()].concat(), &[]).unwrap();
         assert!(introduce(&mut one, &proof).is_err(), "{pid}");

@@ -14,14 +14,14 @@ use super::{
 /// A value in its own pair of cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Default)]
-pub struct Line<T>(pub T);
+pub struct CacheLines<T>(pub T);
 
 /// The indices, as laid out in memory: each end writes one line.
 #[repr(C)]
 #[derive(Default)]
 pub struct Indices {
-    tail: Line<AtomicU64>,
-    head: Line<AtomicU64>,
+    tail: CacheLines<AtomicU64>,
+    head: CacheLines<AtomicU64>,
 }
 
 /// The end that fills the room.

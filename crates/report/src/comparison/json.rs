@@ -28,7 +28,7 @@ pub fn comparison_json(sides: &ComparedSides) -> String {
             "setting": found.setting, "base": found.base, "new": found.new,
         })).collect::<Vec<_>>(),
         "rows": change.pairs().map(|pair| row(change, pair)).collect::<Vec<_>>(),
-        "not_compared": change.lone.iter().map(lone).collect::<Vec<_>>(),
+        "not_compared": change.unpaired.iter().map(unpaired).collect::<Vec<_>>(),
         "slower": slower,
         "faster": faster,
         "same": same,
@@ -87,10 +87,10 @@ fn side(identity: &Identity, location_ns: Option<f64>) -> Value {
     json!(RowSide { location_ns, options, library_version: library_version.as_deref(), placement })
 }
 
-fn lone(lone: &UnpairedRow) -> Value {
-    let mut row = identity(lone.identity);
-    row["base"] = presence(&lone.base);
-    row["new"] = presence(&lone.new);
+fn unpaired(unpaired: &UnpairedRow) -> Value {
+    let mut row = identity(unpaired.identity);
+    row["base"] = presence(&unpaired.base);
+    row["new"] = presence(&unpaired.new);
     row
 }
 

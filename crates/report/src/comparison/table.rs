@@ -38,7 +38,7 @@ pub fn comparison_table(sides: &ComparedSides, terminal: Terminal) -> String {
     let (mut page, change) = (Page::of(terminal), sides.change);
     head(&mut page, sides);
     groups(&mut page, change);
-    lone(&mut page, change);
+    unpaired(&mut page, change);
     page.line("", "");
     let slower = counts(change)[0] > 0;
     page.wrapped(if slower { RED } else { BOLD }, "", &summary(change));
@@ -173,10 +173,10 @@ fn needs(change: &Change, pair: &RowPair) -> String {
     needed.map_or_else(String::new, |needed| format!("{} {unit}", count(needed as u64)))
 }
 
-fn lone(page: &mut Page, change: &Change) {
+fn unpaired(page: &mut Page, change: &Change) {
     let mut lines: BTreeMap<(bool, String), Vec<&Identity>> = BTreeMap::new();
-    for lone in &change.lone {
-        lines.entry(why(lone)).or_default().push(lone.identity);
+    for unpaired in &change.unpaired {
+        lines.entry(why(unpaired)).or_default().push(unpaired.identity);
     }
     if !lines.is_empty() {
         page.line("", "");

@@ -55,15 +55,15 @@ pub fn changes(base: &RunResult, file: usize, new: &RunResult) -> Changes {
     let change = compare_runs(&[base], &[new]);
     let titles = Titles::of(base);
     let names = |side: fn(&UnpairedRow) -> bool| {
-        let lone = change.lone.iter().filter(|lone| side(lone));
-        lone.map(|lone| names::alone(lone.identity)).collect()
+        let unpaired = change.unpaired.iter().filter(|unpaired| side(unpaired));
+        unpaired.map(|unpaired| names::alone(unpaired.identity)).collect()
     };
     Changes {
         file,
         reasons: change.obstacles.iter().map(obstacles::sentence).collect(),
         groups: change.groups.iter().map(|group| changed_group(group, &titles)).collect(),
-        gone: names(|lone| matches!(lone.base, Presence::Measured)),
-        added: names(|lone| matches!(lone.new, Presence::Measured)),
+        gone: names(|unpaired| matches!(unpaired.base, Presence::Measured)),
+        added: names(|unpaired| matches!(unpaired.new, Presence::Measured)),
     }
 }
 

@@ -25,9 +25,9 @@ fn shown(trial: Option<&Trial>, remarks: &[&str]) -> [String; 3] {
     assert!(matches!(result.cases[0].outcome, Outcome::Ok { .. }));
     let groups = groups(&result);
     let counted = CountedTrials { calls: None, work: trial };
-    let charges = UnitCosts { call_ns: 100.0, copy_ns: 10.0 };
+    let unit_costs = UnitCosts { call_ns: 100.0, copy_ns: 10.0 };
     let all = Explanations {
-        rows: vec![explain(groups[0].rows[0], counted, charges).unwrap()],
+        rows: vec![explain(groups[0].rows[0], counted, unit_costs).unwrap()],
         failures: Vec::new(),
         remarks: remarks.iter().map(|remark| (*remark).into()).collect(),
     };

@@ -70,7 +70,7 @@ impl Comparison {
     pub fn of_runs(first: &[f64], second: &[f64]) -> Self {
         let runs = first.len().min(second.len());
         if runs < LEAST_RUNS {
-            return Self::untold(first, second, runs);
+            return Self::undecided(first, second, runs);
         }
         let difference = MeanDifference::of(first, second);
         let interval = |confidence| Some(difference.interval(confidence));
@@ -80,7 +80,7 @@ impl Comparison {
 
     /// The ratio of two times by the logarithms of their locations in trials or runs that do not allow a verdict: too
     /// few, or not made alike. The verdict is always `CannotTell`.
-    pub fn untold(first: &[f64], second: &[f64], runs: usize) -> Self {
+    pub fn undecided(first: &[f64], second: &[f64], runs: usize) -> Self {
         let has_interval = first.len().min(second.len()) > 1;
         let ratio = has_interval
             .then(|| MeanDifference::of(first, second).interval(CONFIDENCE).exp())

@@ -170,9 +170,9 @@ fn a_row_in_several_settings_is_found_by_them() {
     let change = compared(&base, &new);
     assert_eq!(only(&change).new.case.identity, identity("pipe"));
     let [UnpairedRow { identity, base: Presence::Absent, new: Presence::Measured }] =
-        change.lone[..]
+        change.unpaired[..]
     else {
-        panic!("{:?}", change.lone)
+        panic!("{:?}", change.unpaired)
     };
     assert_eq!(*identity, defaults());
 }
@@ -190,10 +190,10 @@ fn rows_of_one_side_and_failed_rows_are_listed_separately() {
     let new = [numbered(3, vec![failed("fails"), case("both", &[1]), case("added", &[1])])];
     let change = compared(&base, &new);
     assert_eq!(only(&change).base.case.identity.transport, "both");
-    let lone: Vec<String> = change
-        .lone
+    let unpaired: Vec<String> = change
+        .unpaired
         .iter()
-        .map(|lone| {
+        .map(|unpaired| {
             let word = |presence: &Presence| {
                 match presence {
                     Presence::Measured => "measured",
@@ -202,10 +202,18 @@ fn rows_of_one_side_and_failed_rows_are_listed_separately() {
                 }
                 .to_owned()
             };
-            format!("{} {} {}", lone.identity.transport, word(&lone.base), word(&lone.new))
+            format!(
+                "{} {} {}",
+                unpaired.identity.transport,
+                word(&unpaired.base),
+                word(&unpaired.new)
+            )
         })
         .collect();
-    assert_eq!(lone, ["added absent measured", "fails measured it hung", "gone measured absent"]);
+    assert_eq!(
+        unpaired,
+        ["added absent measured", "fails measured it hung", "gone measured absent"]
+    );
     // One of three files has a failed trial: the row has failed.
     let later = [numbered(4, vec![case("both", &[1])]), numbered(5, vec![failed("both")])];
     assert_eq!(compared(&base, &later).pairs().count(), 0);

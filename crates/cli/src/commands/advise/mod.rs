@@ -54,11 +54,11 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let transports = registry::look(&run.module, &run.named())?;
     let lengths = ["budget", "trials", "precision", "duration", "round_trips"];
     let is_length_given = lengths.iter().any(|flag| is_given(invocation.flags, flag));
-    let asked =
+    let parsed =
         ParsedQuestion { arguments, question, run, is_length_given, transports: &transports };
-    let done = match &asked.arguments.from {
-        Some(path) => asked.read(path)?,
-        None => asked.measure()?,
+    let done = match &parsed.arguments.from {
+        Some(path) => parsed.read(path)?,
+        None => parsed.measure()?,
     };
     Ok(transports.status(done))
 }

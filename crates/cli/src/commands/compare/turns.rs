@@ -118,7 +118,7 @@ fn has_failed(change: &Change) -> bool {
         Presence::Unmeasured(case) => case.status() == Status::Failed,
         _ => false,
     };
-    change.lone.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
+    change.unpaired.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
 }
 
 /// The results of both sides, one per trial; those with the same index are a pair.
@@ -249,7 +249,7 @@ impl<'a> PairedMeasurement<'a> {
         for side in order {
             plans[side].first_trial = self.next;
             let PlanSide { transports, request, name, .. } = &self.sides[side];
-            transports.hand_on();
+            transports.export_to_children();
             self.observer.begin(self.next, name);
             let (options, interrupt) = (&request.options, &self.interrupts.readable);
             let registry = &transports.registry;

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod pairs;
-mod through;
+mod transport_measurement;
 
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
@@ -18,7 +18,7 @@ use ipcmark_report::{
 use self::{
     arguments::{CoresArguments, FormatWord, flags},
     pairs::{ProcessorPair, choose},
-    through::TransportMeasurement,
+    transport_measurement::TransportMeasurement,
 };
 use crate::{
     definition::{CommandDefinition, CommandOutcome, Invocation},
@@ -48,7 +48,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
         ));
     };
     let each = arguments.each(pairs.len());
-    let through = arguments.transport.clone().map(|transport| TransportMeasurement {
+    let transport_measurement = arguments.transport.clone().map(|transport| TransportMeasurement {
         transport,
         size: arguments.size.clone(),
         wait: arguments.wait.clone(),
@@ -57,16 +57,23 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
         interrupts: &interrupts,
     });
     // Checks the command line before the first pair is measured.
-    let what = match &through {
+    let what = match &transport_measurement {
         None => "a bare cache line".into(),
-        Some(through) => {
-            through.request(first.cpus)?;
-            let wait = through.wait.as_deref().map_or(String::new(), |wait| format!(" · {wait}"));
-            format!("{} · {}{wait}", through.transport, through.size)
+        Some(transport_measurement) => {
+            transport_measurement.request(first.cpus)?;
+            let wait = transport_measurement
+                .wait
+                .as_deref()
+                .map_or(String::new(), |wait| format!(" · {wait}"));
+            format!("{} · {}{wait}", transport_measurement.transport, transport_measurement.size)
         }
     };
-    announce_duration(&pairs, missing, each + through.as_ref().map_or(Duration::ZERO, |_| SESSION));
-    let cells = measure(&pairs, through.as_ref(), each, &interrupts);
+    announce_duration(
+        &pairs,
+        missing,
+        each + transport_measurement.as_ref().map_or(Duration::ZERO, |_| SESSION),
+    );
+    let cells = measure(&pairs, transport_measurement.as_ref(), each, &interrupts);
     if interrupts.signal().is_some() {
         return Ok(interrupts.exit_status());
     }
@@ -122,7 +129,7 @@ fn announce_duration(pairs: &[ProcessorPair], missing: usize, each: Duration) {
 /// Measures one pair after another, until the user interrupts.
 fn measure(
     pairs: &[ProcessorPair],
-    through: Option<&TransportMeasurement>,
+    transport_measurement: Option<&TransportMeasurement>,
     duration: Duration,
     interrupts: &Interrupts,
 ) -> BTreeMap<(u32, u32), MatrixCell> {
@@ -131,9 +138,9 @@ fn measure(
         if interrupts.signal().is_some() {
             break;
         }
-        let found = match through {
+        let found = match transport_measurement {
             None => line(pair.cpus, duration),
-            Some(through) => through.measure(pair.cpus),
+            Some(transport_measurement) => transport_measurement.measure(pair.cpus),
         };
         let (parts, reason) = found.map_or_else(|why| (Vec::new(), Some(why)), |all| (all, None));
         let relation = pair.relation.to_string();

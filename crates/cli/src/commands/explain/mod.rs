@@ -69,7 +69,7 @@ fn measured(
     transports: &Transports,
     interrupts: &Interrupts,
 ) -> Result<ExitCode, Error> {
-    let charges = UnitCosts { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
+    let unit_costs = UnitCosts { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
     let run = |pass: &RunRequest| {
         recorded(pass, &transports.registry, interrupts, ResultRecorder::new(None))
     };
@@ -88,7 +88,7 @@ fn measured(
         CountedTrials { calls, work }
     };
     let all = Explanations {
-        rows: rows.filter_map(|row| explain(*row, explained(row), charges)).collect(),
+        rows: rows.filter_map(|row| explain(*row, explained(row), unit_costs)).collect(),
         failures: notes::failures(&timed, &called),
         remarks: notes::remarks(available, worked.as_ref()),
     };

@@ -121,9 +121,9 @@ struct SeriesRun<'a> {
 }
 
 fn shown(row: &str, machine: String, members: &[SeriesRun]) -> TrendShown {
-    let moments: Vec<TrendRun> =
+    let trend_runs: Vec<TrendRun> =
         members.iter().map(|member| TrendRun { label: &member.label, run: &member.run }).collect();
-    let trend = ipcmark_results::trend(&moments);
+    let trend = ipcmark_results::trend(&trend_runs);
     let names = trend.points.iter().map(|point| point_name(&members[point.runs[0]])).collect();
     TrendShown { row: row.into(), machine, trend, names }
 }

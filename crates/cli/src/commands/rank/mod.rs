@@ -4,11 +4,11 @@
 mod all_pairs;
 mod arguments;
 mod launcher;
-mod meeting;
+mod rank_host;
+mod rendezvous;
 mod rounds;
 mod star;
 mod status;
-mod whereabouts;
 
 use std::{
     env,

@@ -10,9 +10,9 @@ use std::{
 use super::{
     arguments::RankArguments,
     launcher::JobRank,
-    meeting::{Missing, RankRendezvous},
-    status::{EXIT_TIMEOUT, dismiss, ended, gather, here, leave, told},
-    whereabouts::{RankHost, leader, listen, reaches},
+    rank_host::{RankHost, leader, listen, reaches},
+    rendezvous::{Missing, RankRendezvous},
+    status::{EXIT_TIMEOUT, end_job, ended, gather, here, leave, overall_status},
 };
 use crate::{
     arguments::by_hand::FollowerArguments, by_hand, definition::CommandOutcome,
@@ -30,24 +30,24 @@ pub(super) fn lead(
     interrupts: &Interrupts,
 ) -> CommandOutcome {
     let is_stopped = || interrupts.signal().is_some();
-    let meeting = RankRendezvous::open(directory, arguments.meet_within, &is_stopped)?;
-    let outcome = meet_and_lead(&meeting, arguments, rank, interrupts);
-    dismiss(&meeting, rank.count, &outcome, &[]);
+    let rendezvous = RankRendezvous::open(directory, arguments.meet_within, &is_stopped)?;
+    let outcome = meet_and_lead(&rendezvous, arguments, rank, interrupts);
+    end_job(&rendezvous, rank.count, &outcome, &[]);
     outcome
 }
 
 fn meet_and_lead(
-    meeting: &RankRendezvous<'_>,
+    rendezvous: &RankRendezvous<'_>,
     arguments: &RankArguments,
     rank: &JobRank,
     interrupts: &Interrupts,
 ) -> CommandOutcome {
-    let Some(lines) = gather(meeting, rank.count)? else {
+    let Some(lines) = gather(rendezvous, rank.count)? else {
         return Ok(interrupts.exit_status());
     };
     let own = RankHost::here();
     let are_beside = lines.iter().all(|line| RankHost::of_line(line).is_beside(&own));
-    let place = listen(meeting, are_beside, arguments.address.as_deref())?;
+    let place = listen(rendezvous, are_beside, arguments.address.as_deref())?;
     by_hand::lead_within(&place, &arguments.run, Some(arguments.meet_within))
 }
 
@@ -59,14 +59,14 @@ pub(super) fn follow(
     interrupts: &Interrupts,
 ) -> CommandOutcome {
     let is_stopped = || interrupts.signal().is_some();
-    let meeting = RankRendezvous::join(directory, arguments.meet_within, &is_stopped)?;
-    meeting.put(&here(rank.number), &RankHost::here().line())?;
+    let rendezvous = RankRendezvous::join(directory, arguments.meet_within, &is_stopped)?;
+    rendezvous.put(&here(rank.number), &RankHost::here().line())?;
     // This rank waits longer than rank 0, so rank 0 stops waiting for the others first.
     let patience = arguments.meet_within + EXIT_TIMEOUT;
-    let patient = meeting.within(patience);
-    let said = || match told(&meeting) {
+    let patient = rendezvous.within(patience);
+    let said = || match overall_status(&rendezvous) {
         Some(status) => Some(Err(status)),
-        None => leader(&meeting).map(Ok),
+        None => leader(&rendezvous).map(Ok),
     };
     let leader = match patient.until(LOOK, &said) {
         Ok(Ok(leader)) => leader,
@@ -75,45 +75,45 @@ pub(super) fn follow(
                 "rank {}: rank 0 has ended before it led: see what it says",
                 rank.number
             ));
-            leave(&meeting, rank.number, status)
+            leave(&rendezvous, rank.number, status)
         }
         Err(Missing::Interrupted) => return Ok(interrupts.exit_status()),
         Err(Missing::Late) => {
             let why = "rank 0 did not say in time where it is: see what it says";
-            return Ok(ended(&meeting.within(Duration::ZERO), rank.number, why));
+            return Ok(ended(&rendezvous.within(Duration::ZERO), rank.number, why));
         }
     };
-    let follower = reaches(leader, &meeting, FollowerArguments::plain(&arguments.run.module));
+    let follower = reaches(leader, &rendezvous, FollowerArguments::plain(&arguments.run.module));
     let is_served = AtomicBool::new(false);
     thread::scope(|scope| {
-        let (is_served, watched) = (&is_served, meeting.within(patience));
+        let (is_served, watched) = (&is_served, rendezvous.within(patience));
         // Without this thread, a leader that ends before it has served any follower would be
         // awaited for ever.
         scope.spawn(move || leave_with(&watched, rank, is_served));
         let outcome =
-            by_hand::follow_telling(&follower, &|_| is_served.store(true, Ordering::Relaxed));
+            by_hand::follow_and_report(&follower, &|_| is_served.store(true, Ordering::Relaxed));
         is_served.store(true, Ordering::Relaxed);
         outcome
     })?;
     if interrupts.signal().is_some() {
-        leave(&meeting, rank.number, 128 + interrupts.signal().unwrap_or_default());
+        leave(&rendezvous, rank.number, 128 + interrupts.signal().unwrap_or_default());
     }
     let why = "rank 0 has ended without a result";
-    Ok(ended(&meeting.within(EXIT_TIMEOUT), rank.number, why))
+    Ok(ended(&rendezvous.within(EXIT_TIMEOUT), rank.number, why))
 }
 
 /// Ends this process if rank 0 has ended or is silent, and no session has begun.
-fn leave_with(meeting: &RankRendezvous<'_>, rank: &JobRank, is_served: &AtomicBool) {
+fn leave_with(rendezvous: &RankRendezvous<'_>, rank: &JobRank, is_served: &AtomicBool) {
     let waits = || !is_served.load(Ordering::Relaxed);
     while waits() {
-        match told(meeting) {
-            Some(status) if waits() => leave(meeting, rank.number, status),
-            None if waits() && meeting.is_over() => {
+        match overall_status(rendezvous) {
+            Some(status) if waits() => leave(rendezvous, rank.number, status),
+            None if waits() && rendezvous.is_over() => {
                 output::say(format_args!(
                     "rank {}: the leader was not reached in time",
                     rank.number
                 ));
-                leave(meeting, rank.number, 1)
+                leave(rendezvous, rank.number, 1)
             }
             _ => thread::sleep(LOOK),
         }

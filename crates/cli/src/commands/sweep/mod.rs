@@ -3,7 +3,7 @@
 
 mod arguments;
 mod knee;
-mod walk;
+mod state;
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use ipcmark_report::{SweepShown, sweep_table};
 
 use self::{
     arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
-    walk::{SweepState, limit_in_words},
+    state::{SweepState, limit_in_words},
 };
 use crate::{
     arguments::{
@@ -35,7 +35,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     all.live.then(live::check).transpose()?;
     let transports = registry::look(&all.module, &all.named())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-    let mut walk = SweepState {
+    let mut state = SweepState {
         over: arguments.over,
         given: words,
         transports: &transports,
@@ -43,7 +43,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
         result: None,
         recorder: ResultRecorder::new(None),
     };
-    let done = swept(&arguments, &all, &mut walk)?;
+    let done = swept(&arguments, &all, &mut state)?;
     Ok(transports.status(done))
 }
 
@@ -64,33 +64,33 @@ fn refuse_contradictions(
 fn swept(
     arguments: &SweepArguments,
     all: &RunArguments,
-    walk: &mut SweepState<'_>,
+    state: &mut SweepState<'_>,
 ) -> Result<ExitCode, Rejection> {
     let usual: Vec<String> = arguments.over.usual().iter().map(|word| (*word).into()).collect();
     let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
     // Checks all points before the first is measured.
-    let requests = points.iter().map(|point| walk.request(point, &[]));
+    let requests = points.iter().map(|point| state.request(point, &[]));
     let requests = requests.collect::<Result<Vec<_>, Rejection>>()?;
-    walk.recorder =
+    state.recorder =
         ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
     for (number, (_, request)) in requests.iter().enumerate() {
-        walk.recorder.begin_part(number, requests.len());
+        state.recorder.begin_part(number, requests.len());
         if by_name.is_empty() {
             by_name.clone_from(&request.selection.by_name);
         }
-        if walk.measure(request).map_err(|error| error.to_string())?.is_none() {
+        if state.measure(request).map_err(|error| error.to_string())?.is_none() {
             break;
         }
-        write(all, walk);
+        write(all, state);
     }
     // The number of steps to the knees is unknown.
-    walk.recorder.begin_part(0, 1);
+    state.recorder.begin_part(0, 1);
     let limit = arguments.p99_below;
-    let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| walk.knees(limit))?;
-    walk.recorder.clear();
-    let written = write(all, walk);
-    let Some(result) = &walk.result else { return Ok(walk.interrupts.exit_status()) };
+    let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| state.knees(limit))?;
+    state.recorder.clear();
+    let written = write(all, state);
+    let Some(result) = &state.result else { return Ok(state.interrupts.exit_status()) };
     let shown = match arguments.format {
         FormatWord::Json => output::print(&ipcmark_results::to_json(result)),
         FormatWord::Table => {
@@ -100,17 +100,17 @@ fn swept(
         }
     };
     let exported = exports::write(&all.export, result);
-    if walk.interrupts.signal().is_some() {
-        return Ok(walk.interrupts.exit_status());
+    if state.interrupts.signal().is_some() {
+        return Ok(state.interrupts.exit_status());
     }
-    let names = by_name.iter().map(|at| walk.transports.registry[*at].definition().name.as_ref());
+    let names = by_name.iter().map(|at| state.transports.registry[*at].definition().name.as_ref());
     let measured = measurement::all_measured(result, &names.collect::<Vec<_>>());
     Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
 }
 
 /// Writes the result so far; if that fails, prints the error and returns false.
-fn write(all: &RunArguments, walk: &SweepState<'_>) -> bool {
-    walk.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
+fn write(all: &RunArguments, state: &SweepState<'_>) -> bool {
+    state.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
 }
 
 pub(super) const DEFINITION: CommandDefinition = CommandDefinition {

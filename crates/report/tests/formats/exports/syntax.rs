@@ -149,7 +149,7 @@ proptest! {
         let text = comparison_junit(&sides);
         prop_assert!(is_xml(&text), "{text:?}");
         let cases = test_cases(&text);
-        prop_assert_eq!(cases.len(), change.pairs().count() + change.lone.len());
+        prop_assert_eq!(cases.len(), change.pairs().count() + change.unpaired.len());
         for ((_, outcome), pair) in cases.iter().zip(change.pairs()) {
             let expected = match pair.comparison.verdict {
                 Verdict::Slower => Some("failure".to_string()),

@@ -8,14 +8,14 @@ use ipcmark_results::RunResult;
 use super::{
     super::{
         launcher::JobRank,
+        rank_host::RankHost,
         rounds::slots,
         status::{EXIT_TIMEOUT, gather},
-        whereabouts::RankHost,
     },
     gathered::GatheredResults,
     halt::{Halt, HaltCause},
+    heartbeat::{Heartbeat, STOP},
     pair::{PairContext, PairOrder},
-    pulse::{Heartbeat, STOP},
 };
 use crate::{
     definition::CommandOutcome,
@@ -30,21 +30,21 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) fn lead(
     work: &PairContext<'_>,
     rank: &JobRank,
-    pulse: &Heartbeat<'_>,
+    heartbeat: &Heartbeat<'_>,
 ) -> CommandOutcome {
     let (request, left) = work.request()?;
     let registry = &work.transports.registry;
     let plan = Plan::new(registry, &request.plan);
     let several = rank.count > 2 || measurement::has_several_rows(&plan);
     exports::check(&work.arguments.run, several)?;
-    let Some(lines) = gather(work.meeting, rank.count)? else {
-        return Ok(pulse.interrupts.exit_status());
+    let Some(lines) = gather(work.rendezvous, rank.count)? else {
+        return Ok(heartbeat.interrupts.exit_status());
     };
     let places: Vec<RankHost> = std::iter::once(RankHost::here())
         .chain(lines.iter().map(|line| RankHost::of_line(line)))
         .collect();
     let others = (1..).zip(&places[1..]).map(|(rank, place)| (rank, place.host.clone()));
-    let _ = pulse.watched.set(others.collect());
+    let _ = heartbeat.watched.set(others.collect());
     let planned = ipcmark_engine::unmeasured(
         registry,
         &plan,
@@ -58,7 +58,7 @@ pub(super) fn lead(
     let mut result = gathered.finish(&reason(work.halt));
     result.notes.extend(left_out(&left));
     result.notes.extend(ended_early(work.halt));
-    let status = conclude(work, &request, &result, pulse);
+    let status = conclude(work, &request, &result, heartbeat);
     Ok(work.transports.status(status))
 }
 
@@ -67,13 +67,14 @@ fn conclude(
     work: &PairContext<'_>,
     request: &RunRequest,
     result: &RunResult,
-    pulse: &Heartbeat<'_>,
+    heartbeat: &Heartbeat<'_>,
 ) -> ExitCode {
     if let Some(HaltCause::Died(_, why)) = work.halt.cause() {
         output::say(format_args!("{why}; what was measured before is kept"));
     }
     let (run, registry) = (&work.arguments.run, &work.transports.registry);
-    let status = measurement::conclude(run, &request.selection, registry, result, pulse.interrupts);
+    let status =
+        measurement::conclude(run, &request.selection, registry, result, heartbeat.interrupts);
     // A pair whose leader died can have every row, but fewer trials than planned.
     match status == ExitCode::SUCCESS && !result.complete {
         true => ExitCode::FAILURE,
@@ -125,7 +126,7 @@ fn measure(work: &PairContext<'_>, places: &[RankHost], gathered: &mut GatheredR
     for (number, slot) in slots(&machines).into_iter().enumerate() {
         let orders: Vec<PairOrder> = slot.into_iter().map(order).collect();
         let text: String = orders.iter().map(PairOrder::line).collect();
-        if work.halt.is_set() || work.meeting.put(&self::slot(number), &text).is_err() {
+        if work.halt.is_set() || work.rendezvous.put(&self::slot(number), &text).is_err() {
             return;
         }
         measure_slot(work, &orders);
@@ -154,23 +155,24 @@ fn measure_slot(work: &PairContext<'_>, orders: &[PairOrder]) {
     }
     let is_done = || {
         let done = |order: &PairOrder| {
-            work.meeting.has(&order.led()) && work.meeting.has(&order.followed())
+            work.rendezvous.has(&order.led()) && work.rendezvous.has(&order.followed())
         };
         orders.iter().all(done).then_some(())
     };
     // Waits until they are done or a rank dies: the time that a pair takes is unknown.
     let forever = Duration::from_secs(u64::from(u32::MAX));
-    if work.meeting.within(forever).until(LOOK, &is_done).is_ok() {
+    if work.rendezvous.within(forever).until(LOOK, &is_done).is_ok() {
         return;
     }
-    let _ = work.meeting.put(STOP, "");
+    let _ = work.rendezvous.put(STOP, "");
     wait_for_last(work, orders);
 }
 
 /// Gives the live ranks time to store their results.
 fn wait_for_last(work: &PairContext<'_>, orders: &[PairOrder]) {
     let dead = gone(work.halt);
-    let ends = |order: &PairOrder| !dead.contains(&order.pair.0) && !work.meeting.has(&order.led());
+    let ends =
+        |order: &PairOrder| !dead.contains(&order.pair.0) && !work.rendezvous.has(&order.led());
     let began = std::time::Instant::now();
     while orders.iter().any(ends) && began.elapsed() < EXIT_TIMEOUT {
         std::thread::sleep(LOOK);

@@ -2,10 +2,10 @@
 
 mod gathered;
 mod halt;
+mod heartbeat;
 mod leader;
 mod member;
 mod pair;
-mod pulse;
 
 use std::{
     path::PathBuf,
@@ -16,13 +16,13 @@ use std::{
     thread,
 };
 
-use self::{halt::Halt, pair::PairContext, pulse::Heartbeat};
+use self::{halt::Halt, heartbeat::Heartbeat, pair::PairContext};
 use super::{
     arguments::RankArguments,
     launcher::JobRank,
-    meeting::RankRendezvous,
-    status::{EXIT_TIMEOUT, dismiss, here},
-    whereabouts::RankHost,
+    rank_host::RankHost,
+    rendezvous::RankRendezvous,
+    status::{EXIT_TIMEOUT, end_job, here},
 };
 use crate::{
     definition::CommandOutcome, interrupts::Interrupts, measurement::refuse_several_at_once,
@@ -46,13 +46,14 @@ pub(super) fn run(
     let halt = Halt::new().map_err(|e| format!("cannot make a pipe: {e}"))?;
     let is_halted = || halt.is_set() || interrupts.signal().is_some();
     let patience = arguments.meet_within;
-    let meeting = match rank.number {
+    let rendezvous = match rank.number {
         0 => RankRendezvous::open(directory, patience, &is_halted)?,
         _ => RankRendezvous::join(directory, patience, &is_halted)?,
     };
-    let work = PairContext { meeting: &meeting, arguments, transports: &transports, halt: &halt };
-    let pulse = Heartbeat {
-        meeting: &meeting,
+    let work =
+        PairContext { rendezvous: &rendezvous, arguments, transports: &transports, halt: &halt };
+    let heartbeat = Heartbeat {
+        rendezvous: &rendezvous,
         rank: rank.number,
         patience,
         halt: &halt,
@@ -61,20 +62,20 @@ pub(super) fn run(
         is_over: AtomicBool::new(false),
     };
     thread::scope(|scope| {
-        let begun = pulse.begin();
-        scope.spawn(|| pulse.run());
+        let begun = heartbeat.begin();
+        scope.spawn(|| heartbeat.run());
         let outcome = begun.map_err(Into::into).and_then(|()| match rank.number {
-            0 => leader::lead(&work, rank, &pulse),
+            0 => leader::lead(&work, rank, &heartbeat),
             _ => {
-                meeting.put(&here(rank.number), &RankHost::here().line())?;
-                Ok(member::serve(&work, rank, &pulse))
+                rendezvous.put(&here(rank.number), &RankHost::here().line())?;
+                Ok(member::serve(&work, rank, &heartbeat))
             }
         });
         let gone = leader::gone(&halt);
-        pulse.is_over.store(true, Ordering::Relaxed);
+        heartbeat.is_over.store(true, Ordering::Relaxed);
         if rank.number == 0 {
             // The others must be able to read the status even if the job was halted.
-            dismiss(&meeting.apart(EXIT_TIMEOUT, &|| false), rank.count, &outcome, &gone);
+            end_job(&rendezvous.apart(EXIT_TIMEOUT, &|| false), rank.count, &outcome, &gone);
         }
         outcome
     })

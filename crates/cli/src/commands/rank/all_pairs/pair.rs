@@ -14,9 +14,9 @@ use ipcmark_results::{RunResult, parse, write_atomically};
 use super::{
     super::{
         arguments::RankArguments,
-        meeting::{Missing, RankRendezvous},
+        rank_host::{leader, listen, reaches},
+        rendezvous::{Missing, RankRendezvous},
         rounds::RankPair,
-        whereabouts::{leader, listen, reaches},
     },
     halt::Halt,
 };
@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The context of a rank's part in a pair.
 pub(super) struct PairContext<'a> {
-    pub meeting: &'a RankRendezvous<'a>,
+    pub rendezvous: &'a RankRendezvous<'a>,
     pub arguments: &'a RankArguments,
     pub transports: &'a Transports,
     pub halt: &'a Halt,
@@ -108,22 +108,22 @@ impl PairContext<'_> {
     /// Leads a pair and reports its end to rank 0.
     pub(super) fn lead(&self, order: &PairOrder) -> Result<(), String> {
         let ended = self.led(order);
-        self.meeting.put(&order.led(), &ended.err().unwrap_or_default())
+        self.rendezvous.put(&order.led(), &ended.err().unwrap_or_default())
     }
 
     /// Leads a pair. The result so far is in a file.
     fn led(&self, order: &PairOrder) -> Result<(), String> {
-        let path = self.meeting.path(&order.result());
+        let path = self.rendezvous.path(&order.result());
         let is_halted = || self.halt.is_set();
-        let place = self.meeting.path(&order.place());
+        let place = self.rendezvous.path(&order.place());
         let patience = self.arguments.meet_within;
-        let meeting = RankRendezvous::open(place, patience, &is_halted)?;
+        let rendezvous = RankRendezvous::open(place, patience, &is_halted)?;
         let measured = || {
-            let listens = listen(&meeting, order.is_beside, self.arguments.address.as_deref())?;
+            let listens = listen(&rendezvous, order.is_beside, self.arguments.address.as_deref())?;
             let leader = ByHandLeader {
                 address: by_hand::address_of(&listens)?,
                 patience: Some(patience),
-                is_told: false,
+                is_announced: false,
             };
             let (registry, stop) = (&self.transports.registry, &self.halt.readable);
             let (request, _) = self.request()?;
@@ -132,7 +132,7 @@ impl PairContext<'_> {
             })
         };
         let measured = measured();
-        meeting.remove();
+        rendezvous.remove();
         match measured? {
             Some(result) => write_atomically(&path, &result).map_err(|e| e.to_string()),
             None => Err("the job ended before it began".into()),
@@ -142,23 +142,24 @@ impl PairContext<'_> {
     /// Follows in a pair.
     pub(super) fn follow(&self, order: &PairOrder) -> Result<(), String> {
         let ended = self.followed(order);
-        self.meeting.put(&order.followed(), &ended.err().unwrap_or_default())
+        self.rendezvous.put(&order.followed(), &ended.err().unwrap_or_default())
     }
 
     fn followed(&self, order: &PairOrder) -> Result<(), String> {
         // A leader that failed has left no directory to meet in.
-        let is_ended = || self.halt.is_set() || self.meeting.has(&order.led());
-        let place = self.meeting.path(&order.place());
+        let is_ended = || self.halt.is_set() || self.rendezvous.has(&order.led());
+        let place = self.rendezvous.path(&order.place());
         let patience = self.arguments.meet_within;
         let late = format!("rank {} did not say where it is", order.pair.0);
-        let meeting = RankRendezvous::join(place, patience, &is_ended).map_err(|_| late.clone())?;
-        let found = match meeting.until(LOOK, &|| leader(&meeting)) {
+        let rendezvous =
+            RankRendezvous::join(place, patience, &is_ended).map_err(|_| late.clone())?;
+        let found = match rendezvous.until(LOOK, &|| leader(&rendezvous)) {
             Ok(found) => found,
             Err(Missing::Interrupted) => return Ok(()),
             Err(Missing::Late) => return Err(late),
         };
         let plain = FollowerArguments::plain(&self.arguments.run.module);
-        let follower = reaches(found, &meeting, plain);
+        let follower = reaches(found, &rendezvous, plain);
         let (stop, stopped) = UnixStream::pair().map_err(|e| e.to_string())?;
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -177,14 +178,14 @@ impl PairContext<'_> {
     /// The result of a pair, if there is one, and the reason why it is incomplete, if it is.
     pub(super) fn found(&self, order: &PairOrder) -> (Option<RunResult>, Option<String>) {
         let name = order.result();
-        let bytes = match self.meeting.has(&name) {
-            true => self.meeting.bytes(&name, LARGEST),
+        let bytes = match self.rendezvous.has(&name) {
+            true => self.rendezvous.bytes(&name, LARGEST),
             false => Err("there is no result".into()),
         };
         let read = bytes.and_then(|bytes| {
             parse(&bytes).map_err(|cause| format!("cannot read {name}: {cause}"))
         });
-        let _ = std::fs::remove_file(self.meeting.path(&name));
+        let _ = std::fs::remove_file(self.rendezvous.path(&name));
         let why = self.reason(order);
         match read {
             Ok(result) => (Some(result), why),
@@ -194,7 +195,7 @@ impl PairContext<'_> {
 
     /// The reason why a pair ended early, as reported by its leader and its follower.
     fn reason(&self, order: &PairOrder) -> Option<String> {
-        let said = |name: String| self.meeting.read(&name).filter(|why| !why.is_empty());
+        let said = |name: String| self.rendezvous.read(&name).filter(|why| !why.is_empty());
         let words: Vec<String> =
             [said(order.led()), said(order.followed())].into_iter().flatten().collect();
         (!words.is_empty()).then(|| words.join("; "))

@@ -9,7 +9,7 @@ use std::{
 
 use ipcmark_report::plain;
 
-use super::meeting::RankRendezvous;
+use super::rendezvous::RankRendezvous;
 use crate::arguments::by_hand::{FollowerArguments, LeaderLocation};
 
 /// The files that a leader writes for its followers: its address, and the secret for followers on
@@ -63,13 +63,13 @@ impl RankHost {
 /// Chooses where a leader listens, and publishes it. Followers on the same host and network use a socket,
 /// which needs no secret.
 pub(super) fn listen(
-    meeting: &RankRendezvous<'_>,
+    rendezvous: &RankRendezvous<'_>,
     are_beside: bool,
     address: Option<&str>,
 ) -> Result<LeaderLocation, String> {
     if are_beside {
-        let socket = meeting.path(SOCKET);
-        meeting.put(LEADER, SOCKET)?;
+        let socket = rendezvous.path(SOCKET);
+        rendezvous.put(LEADER, SOCKET)?;
         return Ok(LeaderLocation { socket: Some(socket), ..LeaderLocation::default() });
     }
     let port = free_port().map_err(|e| format!("cannot find a free port: {e}"))?;
@@ -79,31 +79,31 @@ pub(super) fn listen(
             host_name().map_err(|e| format!("cannot find the host's name: {e}; name --address"))?
         }
     };
-    meeting.put(SECRET, &secret().map_err(|e| format!("cannot make a secret: {e}"))?)?;
-    meeting.put(LEADER, &format!("{host}:{port}"))?;
+    rendezvous.put(SECRET, &secret().map_err(|e| format!("cannot make a secret: {e}"))?)?;
+    rendezvous.put(LEADER, &format!("{host}:{port}"))?;
     Ok(LeaderLocation {
         listen: Some(format!("0.0.0.0:{port}")),
-        secret: Some(meeting.path(SECRET)),
+        secret: Some(rendezvous.path(SECRET)),
         ..LeaderLocation::default()
     })
 }
 
 /// The address that the leader has published, if it has.
-pub(super) fn leader(meeting: &RankRendezvous<'_>) -> Option<String> {
-    meeting.read(LEADER)
+pub(super) fn leader(rendezvous: &RankRendezvous<'_>) -> Option<String> {
+    rendezvous.read(LEADER)
 }
 
 /// A follower that connects to the leader's published address.
 pub(super) fn reaches(
     leader: String,
-    meeting: &RankRendezvous<'_>,
+    rendezvous: &RankRendezvous<'_>,
     mut follower: FollowerArguments,
 ) -> FollowerArguments {
     if leader == SOCKET {
-        follower.socket = Some(meeting.path(SOCKET));
+        follower.socket = Some(rendezvous.path(SOCKET));
     } else {
         follower.connect = Some(leader);
-        follower.secret = Some(meeting.path(SECRET));
+        follower.secret = Some(rendezvous.path(SECRET));
     }
     follower
 }

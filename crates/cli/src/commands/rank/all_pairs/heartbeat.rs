@@ -16,8 +16,8 @@ use std::{
 
 use super::{
     super::{
-        meeting::RankRendezvous,
-        status::{left, told},
+        rendezvous::RankRendezvous,
+        status::{left, overall_status},
     },
     halt::{Halt, HaltCause},
 };
@@ -41,7 +41,7 @@ fn alive(rank: u32) -> String {
 
 /// The context of a rank's thread that counts and watches others.
 pub(super) struct Heartbeat<'a> {
-    pub meeting: &'a RankRendezvous<'a>,
+    pub rendezvous: &'a RankRendezvous<'a>,
     pub rank: u32,
     /// A rank is considered dead if its counter does not change for this long.
     pub patience: Duration,
@@ -62,7 +62,7 @@ struct LastCounter {
 impl Heartbeat<'_> {
     /// Counts and watches until `is_over`. Rank 0 goes on counting while it ends the job.
     pub(super) fn run(&self) {
-        let mut heard: BTreeMap<u32, LastCounter> = BTreeMap::new();
+        let mut counters: BTreeMap<u32, LastCounter> = BTreeMap::new();
         let (every, mut number, mut next) = (self.every(), 0_u64, Instant::now());
         while !self.is_over.load(Ordering::Relaxed) {
             let now = Instant::now();
@@ -73,7 +73,7 @@ impl Heartbeat<'_> {
                 next = now + every;
             }
             if !self.halt.is_set() {
-                self.look(&mut heard);
+                self.look(&mut counters);
             }
             thread::sleep(LOOK.min(every));
         }
@@ -95,24 +95,24 @@ impl Heartbeat<'_> {
 
     fn count(&self, number: u64) -> std::io::Result<()> {
         let name = alive(self.rank);
-        let hidden = self.meeting.path(&format!(".{name}"));
+        let hidden = self.rendezvous.path(&format!(".{name}"));
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600);
         options.open(&hidden)?.write_all(number.to_string().as_bytes())?;
-        fs::rename(&hidden, self.meeting.path(&name))
+        fs::rename(&hidden, self.rendezvous.path(&name))
     }
 
     /// Checks for what ends the job.
-    fn look(&self, heard: &mut BTreeMap<u32, LastCounter>) {
+    fn look(&self, counters: &mut BTreeMap<u32, LastCounter>) {
         if self.interrupts.signal().is_some() {
             self.halt.set(HaltCause::Signal);
-        } else if self.rank != 0 && told(self.meeting).is_some() {
+        } else if self.rank != 0 && overall_status(self.rendezvous).is_some() {
             // The job is over: a silent rank has left regularly.
-        } else if self.rank != 0 && self.meeting.has(STOP) {
+        } else if self.rank != 0 && self.rendezvous.has(STOP) {
             self.halt.set(HaltCause::Ordered);
-        } else if self.rank != 0 && !self.meeting.is_there() {
+        } else if self.rank != 0 && !self.rendezvous.is_there() {
             self.halt.set(HaltCause::Deserted("rank 0 has ended without a result".into()));
-        } else if let Some((ranks, why)) = self.silent(heard) {
+        } else if let Some((ranks, why)) = self.silent(counters) {
             self.halt.set(match self.rank {
                 0 => HaltCause::Died(ranks, why),
                 _ => HaltCause::Deserted(why),
@@ -121,10 +121,10 @@ impl Heartbeat<'_> {
     }
 
     /// The watched ranks that are gone, and a sentence about them.
-    fn silent(&self, heard: &mut BTreeMap<u32, LastCounter>) -> Option<(Vec<u32>, String)> {
+    fn silent(&self, counters: &mut BTreeMap<u32, LastCounter>) -> Option<(Vec<u32>, String)> {
         let (mut ranks, mut sentences) = (Vec::new(), Vec::new());
         for (rank, name) in self.watched.get().into_iter().flatten() {
-            if let Some(what) = self.gone(*rank, heard) {
+            if let Some(what) = self.gone(*rank, counters) {
                 ranks.push(*rank);
                 sentences.push(format!("rank {rank} ({name}) {what}"));
             }
@@ -132,13 +132,13 @@ impl Heartbeat<'_> {
         (!ranks.is_empty()).then(|| (ranks, sentences.join(", and ")))
     }
 
-    fn gone(&self, rank: u32, heard: &mut BTreeMap<u32, LastCounter>) -> Option<String> {
-        if self.meeting.has(&left(rank)) {
+    fn gone(&self, rank: u32, counters: &mut BTreeMap<u32, LastCounter>) -> Option<String> {
+        if self.rendezvous.has(&left(rank)) {
             return Some("has left before the end".into());
         }
-        let number = self.meeting.read(&alive(rank));
+        let number = self.rendezvous.read(&alive(rank));
         let now = Instant::now();
-        let last = heard.entry(rank).or_insert(LastCounter { number: None, since: now });
+        let last = counters.entry(rank).or_insert(LastCounter { number: None, since: now });
         if number.is_some() && number != last.number {
             *last = LastCounter { number, since: now };
         }
