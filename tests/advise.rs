@@ -82,7 +82,11 @@ fn a_saved_result_answers_as_the_run_did() {
         "pipe"
     );
     let other = run(&format!("advise --size 2k --from {path}")).exits(2);
-    assert!(other.stderr.contains("no row of messages of 2048 bytes"), "{}", other.stderr);
+    assert!(
+        other.stderr.contains("no row with the requested messages of 2048 bytes"),
+        "{}",
+        other.stderr
+    );
 }
 
 fn invalid_questions_are_rejected() {

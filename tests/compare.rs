@@ -70,7 +70,7 @@ fn a_result_does_not_differ_from_itself() {
     let file = files(&place, "base", &[measured()]);
     let ended = compare(&file, &file).exits(0);
     for words in
-        ["cannot tell: one run stands on both sides", "3 runs a side", "ipcmark compare --run"]
+        ["cannot tell: the same run is on both sides", "3 runs a side", "ipcmark compare --run"]
     {
         let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{words}: {}", ended.stdout);

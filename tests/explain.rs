@@ -64,7 +64,8 @@ fn shared_memory_takes_no_call() {
     assert!(row["ends"].as_array().unwrap().len() == 2, "{row}");
     assert!(row["parts"].as_array().unwrap().iter().all(|part| part["part"] != "calls"), "{row}");
     let table = run("explain shm-ring -w spin --trials 1 -d 30ms").exits(0).stdout;
-    for words in ["shm-ring (latency · 64 B", "the rest", "no system calls", "each: what one takes"]
+    for words in
+        ["shm-ring (latency · 64 B", "the rest", "no system calls", "each: the cost of one"]
     {
         assert!(table.contains(words), "{words} is not in: {table}");
     }

@@ -125,7 +125,7 @@ fn files_without_an_end_are_refused() {
     for (path, cause) in [
         (Path::new("/dev/zero"), "it is a device, not a file or a pipe"),
         (&large, "it is larger than 1 MiB"),
-        (&fifo, "it is a pipe, and nobody wrote all of it within 10 s"),
+        (&fifo, "it is a pipe whose writers did not finish within 10 s"),
     ] {
         let name = path.display();
         let plan = format!("cannot read the plan {name}: {cause}");

@@ -106,7 +106,7 @@ fn a_result_is_stored_once() {
     write(&partial);
     scene.history(&format!("add {} --label kept", path.display())).exits(0);
     let replaced = scene.add(2, 1.0, "");
-    assert!(replaced.stderr.contains("took the place"), "{}", replaced.stderr);
+    assert!(replaced.stderr.contains("replaced the incomplete result"), "{}", replaced.stderr);
     let list = scene.json("list");
     assert_eq!(list["runs"][1]["label"], "kept");
     assert_eq!(list["runs"][1]["complete"], true);

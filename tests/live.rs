@@ -101,7 +101,7 @@ fn a_terminal_of_any_size_is_drawn_on() {
 
 fn without_a_terminal_it_is_rejected() {
     let Ended { stderr, stdout, .. } = run(&format!("{RUN} --live")).exits(2);
-    assert!(stderr.contains("cannot show --live: standard error is no terminal"), "{stderr}");
+    assert!(stderr.contains("cannot show --live: standard error is not a terminal"), "{stderr}");
     assert_eq!(stdout, "");
     let mut dumb = ipcmark(&format!("{RUN} --live"));
     let dumb = end(dumb.env("TERM", "dumb"));

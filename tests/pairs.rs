@@ -215,7 +215,7 @@ fn a_library_with_one_instance_has_pairs_in_sandboxes_only() -> Verdict {
     }
     let reason = without.reason().unwrap_or_default();
     assert_eq!(without.status(), Status::Unsupported, "{reason}");
-    assert!(reason.contains("without a sandbox one pair of it"), "{reason}");
+    assert!(reason.contains("without a sandbox only one pair of it"), "{reason}");
     if is_apart {
         is_whole(&together, 2);
     }

@@ -265,10 +265,10 @@ fn mistakes_are_refused_before_anything_is_measured() {
     let letter = format!("latency-test both --file={}", file.display());
     for (words, reason) in [
         (letter.as_str(), "for '--file <FILE>': in"),
-        (letter.as_str(), "'x' is no size"),
+        (letter.as_str(), "'x' is not a size"),
         ("latency-test both --reliability=never", "reliable, besteffort"),
         ("latency-test both --security=true --data_loans", "--security encrypts"),
-        ("latency-test publisher --secret /x", "goes with the address"),
+        ("latency-test publisher --secret /x", "only for a TCP address"),
         ("iceperf-leader -t pipes", "posix-message-queue"),
         ("latency-test both -- plan.toml", "'plan.toml' is not a flag"),
         ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),

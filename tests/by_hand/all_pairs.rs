@@ -211,7 +211,7 @@ fn contradictory_flags_are_rejected() {
         ("--pairs 2", "'ipcmark run'"),
         ("--live", "--live draws one run"),
         ("-t tcp,pipe", "pipe does not cross hosts"),
-        ("-t pi*", "nothing of what was asked for crosses hosts"),
+        ("-t pi*", "none of the chosen transports crosses hosts"),
     ] {
         let refused = end(&mut rank(0, 2, place.path(), words)).exits(2).stderr;
         assert!(refused.contains(wanted), "{words}: {refused}");

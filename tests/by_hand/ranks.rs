@@ -162,7 +162,7 @@ fn impossible_ranks_are_rejected() {
     let place = tempfile::tempdir().unwrap();
     let refused = |command: &mut Command| end(command).exits(2).stderr;
     let without = refused(&mut ipcmark("rank -t pipe"));
-    assert!(without.contains("no launcher has said which rank this is"), "{without}");
+    assert!(without.contains("no launcher sets the rank of this process"), "{without}");
     let nowhere = refused(&mut ipcmark("rank --rank 0 --ranks 2 -t pipe"));
     assert!(nowhere.contains("with --rendezvous"), "{nowhere}");
     let several = refused(&mut rank(0, 2, place.path(), "-t pipe --subscribers 3"));
@@ -175,5 +175,5 @@ fn impossible_ranks_are_rejected() {
     assert!(left.contains("if no other job uses it, remove it"), "{left}");
     fs::set_permissions(&meeting, fs::Permissions::from_mode(0o777)).unwrap();
     let open = refused(&mut rank(1, 2, place.path(), "-t pipe"));
-    assert!(open.contains("others than this user have access to it"), "{open}");
+    assert!(open.contains("other users have access to it"), "{open}");
 }

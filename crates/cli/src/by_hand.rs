@@ -150,8 +150,7 @@ fn leader_address(
     }
     if secret.is_some() {
         return Err(
-            "--secret goes with the address of a leader: at a socket the system says which \
-                    user is at the other end"
+            "--secret is only for a TCP address: at a Unix socket the system identifies the peer's user"
                 .into(),
         );
     }
@@ -164,9 +163,10 @@ fn leader_address(
 }
 
 fn resolved(address: &str) -> Result<SocketAddr, String> {
-    let fault = |why: String| format!("'{address}' is no address: {why}; write it as HOST:PORT");
+    let fault =
+        |why: String| format!("'{address}' is not an address: {why}; write it as HOST:PORT");
     let mut found = address.to_socket_addrs().map_err(|error| fault(error.to_string()))?;
-    found.next().ok_or_else(|| fault("nothing is known by that name".into()))
+    found.next().ok_or_else(|| fault("the host name does not resolve".into()))
 }
 
 fn own_directory() -> PathBuf {
@@ -187,9 +187,9 @@ fn own_socket() -> Result<PathBuf, Error> {
     }
     let metadata = directory.symlink_metadata().map_err(failed)?;
     if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & 0o022 != 0 {
-        let cause = "somebody else can write to it";
+        let cause = "another user can write to it";
         return Err(Error::new("use", directory.display().to_string(), cause)
-            .remedy("name another place with --socket, for both"));
+            .remedy("choose another path with --socket, for both commands"));
     }
     Ok(directory.join("leader.sock"))
 }

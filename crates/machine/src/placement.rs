@@ -204,8 +204,8 @@ fn warning_of_pairs(chosen: &[&Cpu]) -> Option<String> {
         return warning(chosen);
     }
     Some(format!(
-        "{} processes of several pairs share {} processor(s): figures tell what the pairs take from one another in the \
-         scheduler as well as in the transport",
+        "{} processes of several pairs share {} processor(s): figures include the competition of the pairs in the \
+        scheduler as well as in the transport",
         chosen.len(),
         ids.len()
     ))
@@ -269,7 +269,7 @@ fn warning(cpus: &[&Cpu]) -> Option<String> {
     if ids.len() < cpus.len() {
         Some(format!(
             "{} processes share {} processor(s): a spinning process waits for the other's time \
-             slice to end, so spin figures tell about the scheduler, not about the transport",
+             slice to end, so spinning rows measure the scheduler, not the transport",
             cpus.len(),
             ids.len()
         ))

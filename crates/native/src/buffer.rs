@@ -67,9 +67,7 @@ impl Spares {
         if count.saturating_mul(len as u64) > 2 * MOST_BUFFER_BYTES {
             let cause =
                 format!("{count} of {len} bytes, which its system calls need, are more than 2 GiB");
-            return Err(
-                Error::new("make", "the buffers", cause).remedy("ask for fewer with --buffers")
-            );
+            return Err(Error::new("make", "the buffers", cause).remedy("use fewer with --buffers"));
         }
         let mut buffers: Vec<Buffer> = (0..count).map(|_| Buffer::new(len)).collect();
         shuffle(&mut buffers);

@@ -137,7 +137,7 @@ fn price(question: &AdviceQuestion, candidate: &Candidate) -> String {
 
 fn indistinguishable(ties: &[Candidate]) -> String {
     let names = ties.iter().map(|tie| names::transport(&tie.row.case.identity)).collect();
-    format!("the trials do not tell apart from it: {}", some(names))
+    format!("statistically tied with it: {}", some(names))
 }
 
 /// The first few names, and the number of the others.

@@ -20,7 +20,7 @@ pub fn sentences(group: &Group) -> Vec<String> {
     let sentence = |difference| match difference {
         Inequality::Queues(held) => queues(&held, name),
         Inequality::Delays { at_once, waiting } => format!(
-            "{} wait for more to send with a small message, {} send it at once (TCP_NODELAY)",
+            "{} delay small messages (Nagle), {} send them at once (TCP_NODELAY)",
             named(&waiting),
             named(&at_once)
         ),
@@ -38,5 +38,5 @@ fn queues(held: &[(usize, u64)], name: impl Fn(&usize) -> String) -> String {
             least.map(text).chain(["…".into()]).chain(most.map(text)).collect()
         }
     };
-    format!("the kernel's queues differ, as they were found: {}", shown.join(", "))
+    format!("the kernel's queues differ: {}", shown.join(", "))
 }

@@ -92,7 +92,8 @@ fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
     added.sort_by(f64::total_cmp);
     let (least, greatest) = (added.first()?, added.last()?);
     Some(format!(
-        "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} in {} rows",
+        "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} in \
+        {} rows",
         duration(added[added.len() / 2]),
         duration(*least),
         duration(*greatest),
@@ -128,7 +129,7 @@ fn fastest(best: &Best) -> String {
     if best.fastest.iter().all(|row| row.trials.len() < 2) {
         return format!("fastest in its one trial {}, {}", names::row(row), duration(least));
     }
-    format!("fastest, not told apart: {}, {}", tied(&best.fastest), range(least, greatest))
+    format!("fastest, tied: {}, {}", tied(&best.fastest), range(least, greatest))
 }
 
 /// The rows that carry the most messages.
@@ -145,7 +146,7 @@ fn busiest(best: &Best) -> String {
         [only] => {
             format!("most {}, {greatest}{}", names::row(only), uncertainty(only.location()))
         }
-        tied => format!("most, not told apart: {}, {least} to {greatest}", self::tied(tied)),
+        tied => format!("most, tied: {}, {least} to {greatest}", self::tied(tied)),
     }
 }
 

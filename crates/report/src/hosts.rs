@@ -79,8 +79,9 @@ fn sentence(map: &HostMap, outlier: &Outlier, scale: Scale) -> String {
     let name = |rank| map.ranks.get(&rank).map_or(String::new(), |place| plain(&place.to_string()));
     let time = |ns: f64| duration(ns * scale.factor());
     format!(
-        "{} – {} takes {}, {:.2} times the median of the {} pairs {}, {}: further from it than three scaled median absolute \
-         deviations, and its interval does not hold it",
+        "{} – {} takes {}, {:.2} times the median of the {} pairs {}, {}: further from it than three scaled median \
+        absolute \
+         deviations, and its interval does not contain it",
         name(leader),
         name(follower),
         time(outlier.time.value),

@@ -83,7 +83,10 @@ impl InputPipe {
         match poll(&mut wanted, left) {
             Ok(0) => Err(Error::new(
                 ErrorKind::TimedOut,
-                format!("it is a pipe, and nobody wrote all of it within {} s", PATIENCE.as_secs()),
+                format!(
+                    "it is a pipe whose writers did not finish within {} s",
+                    PATIENCE.as_secs()
+                ),
             )),
             Ok(_) => Ok(()),
             Err(Errno::EINTR) => self.wait(),
@@ -171,6 +174,6 @@ mod tests {
         let path = directory.path().join("fifo");
         mkfifo(&path, Mode::S_IRWXU).unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains("nobody wrote all of it within 10 s"), "{error}");
+        assert!(error.contains("writers did not finish within 10 s"), "{error}");
     }
 }

@@ -30,7 +30,7 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "Remove what a killed run without a sandbox left behind",
     guide: Guide {
         about: "",
-        examples: &[("ipcmark clean", "says what it has removed")],
+        examples: &[("ipcmark clean", "lists what it removed")],
         exit: "0 nothing is left; 1 something could not be removed; 2 the command line is wrong",
         see_also: &["run"],
     },

@@ -45,7 +45,7 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ("ipcmark completions bash >/etc/bash_completion.d/ipcmark", ""),
             ("ipcmark completions fish >~/.config/fish/completions/ipcmark.fish", ""),
         ],
-        exit: "0 printed; 1 it could not be; 2 the command line is wrong",
+        exit: "0 printed; 1 it could not be printed; 2 the command line is wrong",
         see_also: &["man"],
     },
     flags: CompletionArguments::augment_args,

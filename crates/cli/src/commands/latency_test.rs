@@ -195,8 +195,7 @@ impl LatencyTest {
         let (row, _) = self.row();
         (self.role == NodeRole::Both && row != INTRA).then(|| {
             format!(
-                "the options ask for what only passes between processes: the ends run in two, as \
-                 {row}, and not in one, as {INTRA}"
+                "the options need two processes: the ends run in two, as {row}, not in one, as {INTRA}"
             )
         })
     }
@@ -214,14 +213,12 @@ impl LatencyTest {
         let shares = self.data_sharing == Some(Switch::On) || self.data_loans;
         let is_in_memory = shares || self.shared_memory == Some(Switch::On);
         match self {
-            _ if !self.echo => Err("whether it answers is an option of a subscriber, in a \
-                                    terminal of its own: without an answer there is no round \
-                                    trip to time"
+            _ if !self.echo => Err("--echo is an option of a subscriber, in its own terminal: without an answer \
+            there is no round trip to time"
                 .into()),
             _ if self.security && is_in_memory => {
-                Err("--security encrypts what goes over UDP: it \
-                                                       goes with neither --data_sharing=on nor \
-                                                       --data_loans nor --shared_memory=on"
+                Err("--security encrypts messages over UDP: it cannot be combined with --data_sharing=on, \
+                --data_loans or --shared_memory=on"
                     .into())
             }
             _ if self.certs.is_some() && !self.security => {
@@ -305,7 +302,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ("ipcmark latency-test publisher -s 1000 &", ""),
             ("ipcmark latency-test subscriber", ""),
         ],
-        exit: "0 it was measured; 1 it failed or the library is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 it was measured; 1 it failed or the library is not available; 2 the command line is wrong; 128 + \
+        signal after Ctrl-C or SIGTERM",
         see_also: &["latency-tests", "run"],
     },
     flags: LatencyTest::augment_args,

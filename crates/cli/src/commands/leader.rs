@@ -38,7 +38,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
                 "for followers on other hosts",
             ),
         ],
-        exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 everything requested was measured; 1 something requested failed or is not available; 2 the command \
+        line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["follower", "run"],
     },
     flags: LeaderArguments::augment_args,

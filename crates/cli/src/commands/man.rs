@@ -106,7 +106,7 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ("ipcmark man | man -l -", "this command's page"),
             ("ipcmark man /usr/local/share/man/man1", "a page of every command"),
         ],
-        exit: "0 written; 1 they could not be; 2 the command line is wrong",
+        exit: "0 written; 1 they could not be written; 2 the command line is wrong",
         see_also: &["completions"],
     },
     flags: ManArguments::augment_args,

@@ -34,7 +34,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ("ipcmark run -t os --live", "drawn on the whole terminal while it measures"),
             ("ipcmark run examples/quick.toml --format markdown", "a plan, shown as Markdown"),
         ],
-        exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 everything requested was measured; 1 something requested failed or is not available; 2 the command \
+        line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["list", "advise", "show", "report", "doctor", "history"],
     },
     flags: RunArguments::augment_args,

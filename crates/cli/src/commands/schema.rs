@@ -22,7 +22,7 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ("ipcmark schema", "JSON Schema, draft 2020-12"),
             ("ipcmark schema >ipcmark.schema.json", ""),
         ],
-        exit: "0 printed; 1 it could not be; 2 the command line is wrong",
+        exit: "0 printed; 1 it could not be printed; 2 the command line is wrong",
         see_also: &["run", "show"],
     },
     flags: NoFlags::augment_args,

@@ -114,7 +114,7 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     guide: Guide {
         about: "",
         examples: &[
-            ("ipcmark show r.json", "the tables and findings, as the run ended with"),
+            ("ipcmark show r.json", "the tables and findings of the run"),
             ("ipcmark show r.json --format markdown", "for a page or a bug report"),
             ("ipcmark show r.json --export csv=r.csv", "every figure, for a spreadsheet"),
             ("ipcmark show r.json --row 'latency/pipe/64/*'", "only these rows"),

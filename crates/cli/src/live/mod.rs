@@ -58,7 +58,8 @@ impl RateLimit {
 /// Refuses a terminal that cannot show the view, in a sentence.
 pub(crate) fn check() -> Result<(), String> {
     if !io::stderr().is_terminal() {
-        return Err("cannot show --live: standard error is no terminal; leave --live out, or run it in a terminal".into());
+        return Err("cannot show --live: standard error is not a terminal; leave --live out, or run it in a \
+        terminal".into());
     }
     if std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
         return Err(

@@ -96,8 +96,7 @@ pub(crate) fn measure(
 
 /// Refuses `--pairs` for a leader by hand, whose followers are those that connect to it.
 pub(crate) fn refuse_several_at_once(arguments: &RunArguments) -> Result<(), String> {
-    let reason = "--pairs starts its leaders and followers itself: it goes with 'ipcmark run', and a leader by hand \
-                  has the followers that connect to it";
+    let reason = "--pairs starts its own leaders and followers: use it with 'ipcmark run', not with a leader by hand";
     if arguments.pairs > 1 { Err(reason.into()) } else { Ok(()) }
 }
 
@@ -168,7 +167,7 @@ fn silent(followers: &RemoteFollowers, request: &RunRequest) -> Result<u32, Erro
                 .remedy("start them without --silent"))
         }
         silent if silent < request.plan.subscribers => Ok(silent),
-        _ => Err(Error::new("time", "a round trip", "every follower that has come only listens")
+        _ => Err(Error::new("time", "a round trip", "every connected follower only listens")
             .remedy("start at least one without --silent, or --echo=false")),
     }
 }

@@ -183,8 +183,8 @@ impl<'a> Recorder<'a> {
         };
         let names: Vec<String> = self.restless.iter().filter_map(name).collect();
         self.result.notes.push(format!(
-            "While they waited for their turns these used more than {} % of a processor, and so were measured alone in \
-             the trials after that: {}.",
+            "These used more than {} % of a processor while they waited for their turns, and were measured alone in \
+            later trials: {}.",
             100.0 * MOST_IDLE,
             names.join(", ")
         ));

@@ -159,7 +159,8 @@ impl Runner<'_> {
         let [budget, taken] = [budget, taken].map(|time| time.as_secs_f64().round());
         let rows = self.plan.measurable();
         self.recorder.result.notes.push(format!(
-            "The run took {taken} s of a budget of {budget} s: {FEWEST_TRIALS} trials, the fewest that give an interval, \
+            "The run took {taken} s of a budget of {budget} s: {FEWEST_TRIALS} trials, the fewest that give an \
+            interval, \
              of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1."
         ));
     }
@@ -199,7 +200,7 @@ impl Runner<'_> {
         let wide = self.recorder.wider_than(half_width);
         if wide > 0 {
             self.recorder.result.notes.push(format!(
-                "{wide} of the rows did not come to ± {} % in the time that they had: give them more with --budget.",
+                "{wide} of the rows did not reach ± {} % in the available time: increase it with --budget.",
                 half_width * 100.0
             ));
         }

@@ -130,7 +130,7 @@ impl<'a> Sessions<'a> {
     pub(crate) fn refuses_pairs(&self, planned: &PlannedSession) -> Option<String> {
         let capabilities = &self.registry[planned.transport].definition().capabilities;
         let is_alone = capabilities.exclusive && !self.sandbox;
-        is_alone.then(|| "without a sandbox one pair of it is the most that can be open".into())
+        is_alone.then(|| "without a sandbox only one pair of it can be open".into())
     }
 
     /// The opening for a row's endpoints.

@@ -64,7 +64,7 @@ fn inherited() -> Result<FrameSocket, Error> {
     // SAFETY: asks about a descriptor number only.
     if unsafe { libc::fcntl(COMMAND_FD, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
         return Err(Error::last_os("find", "the command that started this process")
-            .remedy("this is a part of ipcmark that only ipcmark itself starts"));
+            .remedy("this command is internal: only ipcmark itself starts it"));
     }
     // SAFETY: the command passed this descriptor on for us alone.
     Ok(FrameSocket::from(unsafe { OwnedFd::from_raw_fd(COMMAND_FD) }))

@@ -188,7 +188,7 @@ fn unpaired(page: &mut Page, change: &Change) {
     }
 }
 
-/// `12 rows: 1 slower, 2 faster, 5 the same; 4 cannot be told`.
+/// `12 rows: 1 slower, 2 faster, 5 the same; 4 cannot tell`.
 fn summary(change: &Change) -> String {
     let [slower, faster, same, cannot_tell] = counts(change);
     let words = match change.pairs().count() {
@@ -196,7 +196,5 @@ fn summary(change: &Change) -> String {
         1 => "1 row".into(),
         rows => format!("{} rows", count(rows as u64)),
     };
-    format!(
-        "{words}: {slower} slower, {faster} faster, {same} the same; {cannot_tell} cannot be told"
-    )
+    format!("{words}: {slower} slower, {faster} faster, {same} the same; {cannot_tell} cannot tell")
 }

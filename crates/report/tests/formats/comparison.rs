@@ -63,7 +63,7 @@ not compared
   - tcp (latency · 64 B · all · spin): measured in the base; in the new side
     failed: killed by signal 9
 
-2 rows: 1 slower, 0 faster, 1 the same; 0 cannot be told
+2 rows: 1 slower, 0 faster, 1 the same; 0 cannot tell
 ";
     assert_eq!(table(&change, 80), expected);
     let narrow = table(&change, 40);

@@ -60,11 +60,11 @@ latency · 64 B · spin   ½ round trip in µs
   udp !      6.17   6.30   8.19   25.2    91.3   12.6      59.9    kernel
   ! udp: 3 of 10,000 round trips lost, 150 ms spent waiting for them
 
-½ round trip: there and back, divided by two; no clock was compared between
+½ round trip: a round trip divided by two; no clocks were compared between
 processes. CPU/msg: CPU time of all processes a message, in the unit of the
-group. rank: rows that the trials do not tell apart share one, with =. ± is half
-the 95 % interval of the mean. × floor: each block against the bare round trips
-right before and after it. –: too few samples to tell.
+group. rank: rows without a significant difference share one, marked =. ± is
+half the 95 % interval of the mean. × floor: each block divided by the bare
+round trips just before and after it. –: too few samples.
 
 failed
   - pipe: killed by signal 9
@@ -89,7 +89,8 @@ fn the_head_shows_the_parts_of_the_run_time() {
     elapsed.fill(2_000_000_000 / count);
     let (elapsed_ns, setup_ns, turns_ns) = (4_000_000_000, 1_000_000_000, 2_600_000_000);
     result.time = Some(RunTime { elapsed_ns, setup_ns, turns_ns });
-    let expected = "\n  time        4.00 s: 50.0 % in measured blocks, 15.0 % around them, 25.0 % to open and close ends\n";
+    let expected = "\n  time        4.00 s: 50.0 % in measured blocks, 15.0 % around them, 25.0 % to open and close \
+    ends\n";
     assert!(table(&result, 140).contains(expected), "{}", table(&result, 140));
     first(&mut result.cases[0]).blocks.elapsed_ns.fill(u64::MAX);
     result.time = result.time.map(|_| RunTime { elapsed_ns: u64::MAX, setup_ns, turns_ns });
@@ -174,7 +175,9 @@ fn an_open_loop_looks_like_this() {
     for words in ["pipe 79.6 81.2", " 0.500 9,900 2 %"] {
         assert!(cells.contains(words), "no {words} in {cells}");
     }
-    assert!(text.contains("late: not sent at that time") && !text.contains("½ round trip: there"));
+    assert!(
+        text.contains("late: sent after that time") && !text.contains("½ round trip: a round trip")
+    );
 }
 
 /// Two rows of a pattern, one twice as fast as the other.
@@ -286,11 +289,9 @@ fn indistinguishable_rows_share_a_rank() {
 fn findings_list_ties_and_the_states_of_the_machine() {
     for text in [table(&tie(), 120), markdown(&tie())] {
         let findings = &text[position(&text, "findings")..];
-        assert!(
-            findings.contains("fastest, not told apart: shm-ring, memfd, 500 ns to 503 ns"),
-            "{text}"
-        );
-        let machine = "2 distances: a bare cache line took 206 ns to 412 ns there and back; rows are compared at 206 ns";
+        assert!(findings.contains("fastest, tied: shm-ring, memfd, 500 ns to 503 ns"), "{text}");
+        let machine = "2 distances: a bare cache line took 206 ns to 412 ns there and back; rows are compared at 206 \
+        ns";
         assert!(
             findings.split_whitespace().collect::<Vec<_>>().join(" ").contains(machine),
             "{text}"
@@ -325,7 +326,7 @@ fn a_row_that_never_slept_is_marked() {
     for (wait, is_marked) in [(Wait::Block, true), (Wait::Spin, false), (Wait::Hybrid, false)] {
         let result = run(vec![sleepless(wait), case("pipe", 64, wait, 40_000)]);
         for text in [table(&result, 80), markdown(&result)] {
-            assert_eq!(text.contains("eager: it did not sleep in nine"), is_marked, "{text}");
+            assert_eq!(text.contains("eager: it stayed awake in nine"), is_marked, "{text}");
             assert_eq!(text.contains("eager !"), is_marked, "{text}");
             assert!(!text.contains("pipe !"), "{text}");
         }

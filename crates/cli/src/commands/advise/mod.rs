@@ -146,7 +146,7 @@ impl ParsedQuestion<'_> {
         let all = advise(&result, &self.question, |_| true);
         if all.choice.is_none() && all.short.is_empty() {
             return Err(Rejection::Refused(format!(
-                "{} has no row of messages of {} bytes as they are asked for; without --from they are measured",
+                "{} has no row with the requested messages of {} bytes; leave --from out to measure them",
                 path.display(),
                 self.question.payload
             )));
@@ -228,9 +228,12 @@ fn not_measured(result: &RunResult) -> LeftOut {
 
 pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "advise",
-    summary: "Say which transport to use for a payload, a rate and a limit of time or CPU",
+    summary: "Recommend a transport for a payload, a rate and a limit on time or CPU",
     guide: Guide {
-        about: "Measures what can answer, or reads a result, and says which transport to use, what it costs and what it cannot promise. With a limit of the CPU time, or none at all, the fastest row that meets the conditions is chosen; with a limit of the p99 alone, the cheapest. Without a limit of the CPU time rows that sleep come first, and the best that spins stands beside the choice.",
+        about: "Measures the transports that qualify, or reads a result, and recommends one, with its cost and its \
+        caveats. With a limit on CPU time, or without any limit, it chooses the fastest row that meets the \
+        conditions; with only a limit on the p99, the cheapest. Without a limit on CPU time, sleeping rows come \
+        first, and the best spinning row is shown as the alternative.",
         examples: &[
             ("ipcmark advise --size 4k", "round trips as fast as they go"),
             (
@@ -251,7 +254,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ),
             ("ipcmark advise --size 4k --from r.json", "from what has been measured"),
         ],
-        exit: "0 there is a choice; 1 nothing meets the conditions; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 a transport was chosen; 1 nothing meets the conditions; 2 the command line is wrong; 128 + signal \
+        after Ctrl-C or SIGTERM",
         see_also: &["run", "explain", "sweep"],
     },
     flags,

@@ -44,7 +44,7 @@ pub(super) fn compare(arguments: &CompareArguments, invocation: &Invocation<'_>)
     let shared = shared(&sides)?;
     for side in sides.iter().filter(|side| !side.unused.is_empty()) {
         let keys = side.unused.join(", ");
-        output::say(format_args!("not used of the plan {}: {keys}", side.name));
+        output::say(format_args!("ignored keys of the plan {}: {keys}", side.name));
     }
     let done = measured(arguments, &sides, &shared).unwrap_or_else(output::failed);
     Ok(sides.iter().fold(done, |done, side| side.transports.status(done)))
@@ -102,7 +102,8 @@ fn conclude(
 ) -> ExitCode {
     let mut notes = first.notes();
     if interrupts.signal().is_some() {
-        notes.push("Interrupted: differences that were not measured twice are not told.".into());
+        notes
+            .push("Interrupted: differences that were not measured twice are not reported.".into());
     }
     let [base, new] = sides.each_ref().map(|side| side.name.clone());
     let shown = show(&ComparedSides { change, base, new, notes }, arguments.format);

@@ -43,9 +43,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     };
     let (pairs, missing) = choose(&cpus, arguments.all, arguments.seed);
     let Some(first) = pairs.first() else {
-        return Ok(output::failed(
-            "cannot map distances: there is one processor, and no other to be far from",
-        ));
+        return Ok(output::failed("cannot map distances: there is only one processor"));
     };
     let each = arguments.each(pairs.len());
     let transport_measurement = arguments.transport.clone().map(|transport| TransportMeasurement {
@@ -91,7 +89,7 @@ const WORDS: MatrixWords = MatrixWords {
     missing: "--all measures them",
     listed: "pairs with several distances, and their shares of the time",
     more: "--format json has all of them",
-    cell: "a cell is divided as its distances share the time",
+    cell: "a cell is divided by the shares of its distances",
 };
 
 fn end(cpu: &MatrixCpu) -> MatrixEnd {
@@ -177,8 +175,8 @@ fn places(cpus: &[Cpu]) -> Vec<MatrixCpu> {
 }
 
 fn notes() -> Vec<String> {
-    let sentence = "this is a virtual machine: what the system says of its processors is what the hypervisor tells, and \
-                    where they run changes; the shares are those of this moment";
+    let sentence = "this is a virtual machine: the hypervisor reports the topology and moves the processors; the \
+    shares are a snapshot";
     let is_virtual = !matches!(hypervisor::name().as_str(), "none" | "unknown");
     is_virtual.then(|| sentence.to_owned()).into_iter().collect()
 }
@@ -202,7 +200,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "cores",
     summary: "Map the distances between processors, by a bare cache line or any transport",
     guide: Guide {
-        about: "A map of the distances between processors: what a round trip takes between each two of them, through a bare cache line or any transport. On a virtual machine the distances of a pair change several times a second: each is shown with its share.",
+        about: "The round trip time between every two processors, through a bare cache line or any transport. On a \
+        virtual machine the distances of a pair change several times a second: each is shown with its share.",
         examples: &[
             ("ipcmark cores", "all processors that this process may use"),
             ("ipcmark cores --cpus 0-3,8", "some of them"),
@@ -210,7 +209,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
             ("ipcmark cores --svg cores.svg", "also as a picture"),
             ("ipcmark cores --format json", "every pair with all its distances"),
         ],
-        exit: "0 every pair that was chosen has its time; 1 some have none, or the picture could not be written; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 every chosen pair was measured; 1 some were not, or the picture could not be written; 2 the command \
+        line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["doctor", "run"],
     },
     flags,

@@ -98,13 +98,14 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     guide: Guide {
         about: "",
         examples: &[
-            ("ipcmark doctor", "all facts, the weightiest first"),
+            ("ipcmark doctor", "all facts, the most severe first"),
             ("ipcmark doctor --cpus 2,6", "these processors, as ipcmark run --cpus 2,6 takes them"),
             ("ipcmark doctor --duration 1m", "rarer hiccups and distances"),
             ("ipcmark doctor --format issue", "a block for a bug report"),
             ("ipcmark doctor --format json", "every fact, for programs"),
         ],
-        exit: "0 fit, perhaps with reservations; 1 not fit for something, which the first line names, or the facts could not be read; 2 the command line is wrong",
+        exit: "0 fit, perhaps with reservations; 1 not fit for something, which the first line names, or the facts \
+        could not be read; 2 the command line is wrong",
         see_also: &["cores", "run"],
     },
     flags,

@@ -168,16 +168,20 @@ fn request(words: &[OsString], transports: &Transports) -> Result<RunRequest, Re
 
 pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "explain",
-    summary: "Say what a message's time is made of: calls, copies, wake-ups, cache lines, and the rest",
+    summary: "Break down the time of a message: calls, copies, wake-ups, cache lines, and the rest",
     guide: Guide {
-        about: "Measures a transport as 'ipcmark run' does, then once more while the kernel stops it at every system call and hands the call over to be counted; times of that pass are not used. Where the processor's counters are there, a third pass counts instructions and cycles; where they are not, the reason is said. What was counted is multiplied by what one of it takes here: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
+        about: "Measures a transport as 'ipcmark run' does, then once more while every system call is traced and \
+        counted; times of that pass are not used. If the processor's counters are available, a third pass counts \
+        instructions and cycles; otherwise the reason is shown. Each count is multiplied by the cost of one on this \
+        machine: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
         examples: &[
             ("ipcmark explain pipe", "64 bytes, spinning and sleeping"),
             ("ipcmark explain zeromq-ipc -s 4k -w block", ""),
             ("ipcmark explain tcp -s 1M --format json", "for programs"),
             ("ipcmark explain pipe --html pipe.html", "also as stacked bars, for a browser"),
         ],
-        exit: "0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after \
+        Ctrl-C or SIGTERM",
         see_also: &["run", "advise", "doctor"],
     },
     flags,

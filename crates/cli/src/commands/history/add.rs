@@ -26,7 +26,7 @@ fn sentence(path: &Path, added: Added, labels: &RunLabels) -> String {
     let path = path.display();
     match added {
         Added::New => format!("added {path} to the history"),
-        Added::Completed => format!("{path} took the place of the incomplete result of its run"),
+        Added::Completed => format!("{path} replaced the incomplete result of its run"),
         Added::Known if *labels == RunLabels::default() => {
             format!("{path} is in the history already")
         }

@@ -8,7 +8,7 @@ use glob::Pattern;
 use crate::{commands::compare::FormatWord, completion::values as complete};
 
 const ADDED: &str = "\
-A run is there once: its id and the hash of its content tell. To add it again sets its labels.
+A run is stored once, identified by its id and the hash of its content. Adding it again sets its labels.
 
 Examples:
   ipcmark history add r.json --commit 3f2a9c
@@ -24,7 +24,7 @@ Examples:
 Exit status: 0 shown; 1 the file could not be read; 2 the command line is wrong.";
 
 const TREND: &str = "\
-Runs that differ in machine, kernel, governor or clock source are series of their own. A change is named by the rules
+Runs that differ in machine, kernel, governor or clock source form separate series. A change is reported by the rules
 of `ipcmark compare`: three runs before it and three after it, at one distance between the processors.
 
 Examples:

@@ -54,7 +54,7 @@ fn availability(availability: &Availability) -> String {
 fn carrier(declared: DeclaredCarrier) -> String {
     let word = |carrier: Carrier| carrier.as_str().replace('-', " ");
     match declared {
-        DeclaredCarrier::Unstated => "what its library chooses; the result says what it was".into(),
+        DeclaredCarrier::Unstated => "chosen by its library; the result shows it".into(),
         DeclaredCarrier::Always(carrier) => word(carrier),
         DeclaredCarrier::BySize { up_to, small, large } => {
             format!("{} up to {up_to} bytes, {} beyond", word(small), word(large))

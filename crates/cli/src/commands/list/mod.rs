@@ -100,7 +100,7 @@ fn option(option: &OptionSpec) -> Value {
 
 pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "list",
-    summary: "Show every transport known, what it can do, and whether it can run here",
+    summary: "List every known transport, its capabilities, and if it can run here",
     guide: Guide {
         about: "",
         examples: &[

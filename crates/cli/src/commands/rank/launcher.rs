@@ -60,7 +60,7 @@ impl JobRank {
             };
         let of_launcher = launcher.map_or(Ok(None), |launcher| told(&[launcher.rank]))?;
         let Some(number) = number.or(of_launcher) else {
-            return Err("no launcher has said which rank this is: start it with mpirun or srun, or name --rank \
+            return Err("no launcher sets the rank of this process: start it with mpirun or srun, or name --rank \
                         and --ranks"
                 .into());
         };
@@ -70,7 +70,7 @@ impl JobRank {
         };
         let count = count.ok_or_else(|| {
             let name = launcher.map_or("nobody", |launcher| launcher.name);
-            format!("{name} does not say how many ranks there are: name --ranks")
+            format!("{name} does not give the number of ranks: use --ranks")
         })?;
         match (number, count) {
             (_, 0 | 1) => Err("one rank cannot measure: start at least two".into()),
@@ -88,7 +88,7 @@ impl JobRank {
 }
 
 fn parsed(name: &str, text: &str) -> Result<u32, String> {
-    text.trim().parse().map_err(|_| format!("{name} is no number: '{}'", text.escape_debug()))
+    text.trim().parse().map_err(|_| format!("{name} is not a number: '{}'", text.escape_debug()))
 }
 
 /// The job's name, with only characters that are valid in a file name.
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn impossible_ranks_are_rejected_with_the_reason() {
         for (variables, number, count, wanted) in [
-            ("", None, None, "no launcher has said"),
-            ("JOB_COMPLETION_INDEX=1", None, None, "Kubernetes does not say how many"),
-            ("PMI_RANK=x PMI_SIZE=2", None, None, "PMI_RANK is no number: 'x'"),
+            ("", None, None, "no launcher sets"),
+            ("JOB_COMPLETION_INDEX=1", None, None, "Kubernetes does not give the number"),
+            ("PMI_RANK=x PMI_SIZE=2", None, None, "PMI_RANK is not a number: 'x'"),
             ("", Some(0), Some(1), "start at least two"),
             ("", Some(2), Some(2), "they count from 0"),
             ("", Some(2), Some(99), "at most 64 followers"),

@@ -79,8 +79,8 @@ fn directory(arguments: &RankArguments, rank: &JobRank) -> Result<PathBuf, Strin
             .map_err(|e| format!("cannot use --rendezvous {}: {e}", directory.display()));
     }
     let job = rank.job.as_ref().ok_or(
-        "the launcher does not say which job this is: name a directory that all ranks see, and that is not there \
-         yet, with --rendezvous",
+        "the launcher does not identify the job: name a directory that all ranks see, and that does not exist yet, \
+        with --rendezvous",
     )?;
     let here = env::current_dir().map_err(|e| format!("cannot find the current directory: {e}"))?;
     Ok(here.join(format!(".ipcmark-{job}")))
@@ -91,7 +91,8 @@ fn directory(arguments: &RankArguments, rank: &JobRank) -> Result<PathBuf, Strin
 fn widen(rank: &JobRank) {
     match pin::widen() {
         Ok(Some([before, after])) => output::say(format_args!(
-            "rank {}: bound to cpu {} by the launcher, now to {}, for ipcmark places both ends; --keep-binding keeps it",
+            "rank {}: bound to cpu {} by the launcher, now to {}, because ipcmark places both ends; --keep-binding \
+            keeps it",
             rank.number,
             topology::list(before),
             topology::list(after)
@@ -105,8 +106,10 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rank",
     summary: "Measure under a launcher: the same command on every rank, of which the first leads",
     guide: Guide {
-        about: "Rank 0 leads and shows the result, the others follow; with more than two it is fan-out, or with --all-pairs \
-                a map of all hosts: what a round trip takes between each two of them. Which rank this is say Open MPI, MPICH, Slurm, PMIx and Kubernetes, or --rank and --ranks.",
+        about: "Rank 0 leads and shows the result, the others follow; with more than two it is fan-out, or with \
+        --all-pairs \
+                a map of the round trips between all hosts. The rank comes from Open MPI, MPICH, Slurm, PMIx or \
+                Kubernetes, or from --rank and --ranks.",
         examples: &[
             ("mpirun -n 2 ipcmark rank -t os -s 64", "both on one host: everything of the system"),
             ("mpirun -n 2 --host a,b ipcmark rank -t tcp,udp -o result.json", "between two hosts"),
@@ -120,7 +123,8 @@ pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
                 "between each two of eight hosts",
             ),
         ],
-        exit: "of every rank: 0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong, or a rank did not come; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "of every rank: 0 everything requested was measured; 1 something requested failed or is not available; \
+        2 the command line is wrong, or a rank did not come; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["leader", "follower", "run"],
     },
     flags: RankArguments::augment_args,

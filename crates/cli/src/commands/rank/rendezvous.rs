@@ -72,7 +72,7 @@ impl<'a> RankRendezvous<'a> {
         if there.is_dir() && is_ours {
             Ok(rendezvous)
         } else {
-            Err(format!("cannot meet in {named}: others than this user have access to it"))
+            Err(format!("cannot use {named} as the rendezvous: other users have access to it"))
         }
     }
 
@@ -185,7 +185,7 @@ fn own_file(path: &Path) -> io::Result<File> {
     let found = file.metadata()?;
     match found.is_file() && found.uid() == getuid().as_raw() && found.nlink() == 1 {
         true => Ok(file),
-        false => Err(io::Error::other("it is no file of this user alone")),
+        false => Err(io::Error::other("it is not a private file of this user")),
     }
 }
 

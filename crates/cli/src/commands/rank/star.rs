@@ -72,14 +72,14 @@ pub(super) fn follow(
         Ok(Ok(leader)) => leader,
         Ok(Err(status)) => {
             output::say(format_args!(
-                "rank {}: rank 0 has ended before it led: see what it says",
+                "rank {}: rank 0 has ended before it led: see its messages",
                 rank.number
             ));
             leave(&rendezvous, rank.number, status)
         }
         Err(Missing::Interrupted) => return Ok(interrupts.exit_status()),
         Err(Missing::Late) => {
-            let why = "rank 0 did not say in time where it is: see what it says";
+            let why = "rank 0 did not publish its address in time: see its messages";
             return Ok(ended(&rendezvous.within(Duration::ZERO), rank.number, why));
         }
     };

@@ -53,7 +53,7 @@ fn refuse_contradictions(
 ) -> Result<(), String> {
     let flag = arguments.over.flag();
     if is_given(invocation.flags, flag) {
-        return Err(format!("a sweep over {flag} decides it: give the values with --at"));
+        return Err(format!("the sweep sets {flag}: give the values with --at"));
     }
     if arguments.p99_below.is_some() && arguments.over != Over::Rate {
         return Err("--p99-below looks for a rate: it goes with 'ipcmark sweep rate'".into());
@@ -115,26 +115,32 @@ fn write(all: &RunArguments, state: &SweepState<'_>) -> bool {
 
 pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sweep",
-    summary: "Walk over rates, pauses, payloads, followers or pairs, and find the highest rate that holds",
+    summary: "Sweep over rates, pauses, payloads, followers or pairs, and find the highest rate that holds",
     guide: Guide {
-        about: "Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
+        about: "Measures at several values of one property and shows the curve of each row: the median and the 99th \
+        percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate \
+        at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
         examples: &[
             (
                 "ipcmark sweep rate -t pipe -w block --p99-below 100us",
                 "the highest rate that it holds",
             ),
-            ("ipcmark sweep interval -t os -w block -s 64", "what idle gaps of 1 ms to 1 s do"),
+            (
+                "ipcmark sweep interval -t os -w block -s 64",
+                "the effect of idle gaps of 1 ms to 1 s",
+            ),
             (
                 "ipcmark sweep payload -t 'shm-*' -p throughput -o r.json",
                 "how throughput grows with the payload",
             ),
             (
                 "ipcmark sweep subscribers -t pipe -w block --at 1,2,5,10",
-                "what each further reader costs",
+                "the cost of each further reader",
             ),
-            ("ipcmark sweep pairs -t os -w block -s 64", "what a row costs that is not alone"),
+            ("ipcmark sweep pairs -t os -w block -s 64", "the cost of other pairs beside a row"),
         ],
-        exit: "0 all asked for was measured; 1 a row that was asked for by name failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 everything requested was measured; 1 a row requested by name failed or is not available; 2 the \
+        command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["run", "advise", "report"],
     },
     flags,

@@ -135,7 +135,7 @@ fn values_are_those_of_the_machine() {
         ("isolated processors", "6-7"),
         ("C-states", "POLL 0 µs, C6 off"),
         ("boot options", "isolcpus=6-7"),
-        ("preemption model", "dynamic; which is in force only root can see"),
+        ("preemption model", "dynamic; only root can see the active one"),
         ("memory", "32 GiB, 16 GiB available"),
         ("transparent huge pages", "madvise, defrag madvise"),
         ("reserved huge pages", "none"),

@@ -143,8 +143,7 @@ impl Heartbeat<'_> {
             *last = LastCounter { number, since: now };
         }
         let silence = now - last.since;
-        let sentence =
-            || format!("has died: nothing was heard of it for {} s", silence.as_secs().max(1));
+        let sentence = || format!("has died: no heartbeat for {} s", silence.as_secs().max(1));
         (silence > self.patience).then(sentence)
     }
 }

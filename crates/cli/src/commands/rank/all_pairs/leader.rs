@@ -70,7 +70,7 @@ fn conclude(
     heartbeat: &Heartbeat<'_>,
 ) -> ExitCode {
     if let Some(HaltCause::Died(_, why)) = work.halt.cause() {
-        output::say(format_args!("{why}; what was measured before is kept"));
+        output::say(format_args!("{why}; earlier results are kept"));
     }
     let (run, registry) = (&work.arguments.run, &work.transports.registry);
     let status =
@@ -85,7 +85,7 @@ fn conclude(
 fn ended_early(halt: &Halt) -> Option<String> {
     let Some(HaltCause::Died(_, why)) = halt.cause() else { return None };
     Some(format!(
-        "The job ended early: {why}. What was being measured then has fewer trials, or none."
+        "The job ended early: {why}. Rows that were being measured have fewer trials, or none."
     ))
 }
 
@@ -109,7 +109,7 @@ fn reason(halt: &Halt) -> String {
 fn left_out(names: &[String]) -> Option<String> {
     let sentence = || {
         format!(
-            "Left out, for they do not cross hosts, which is what --all-pairs is about: {}.",
+            "Left out, because they do not cross hosts, which --all-pairs requires: {}.",
             names.join(", ")
         )
     };

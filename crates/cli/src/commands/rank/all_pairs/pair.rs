@@ -150,7 +150,7 @@ impl PairContext<'_> {
         let is_ended = || self.halt.is_set() || self.rendezvous.has(&order.led());
         let place = self.rendezvous.path(&order.place());
         let patience = self.arguments.meet_within;
-        let late = format!("rank {} did not say where it is", order.pair.0);
+        let late = format!("rank {} did not report its address", order.pair.0);
         let rendezvous =
             RankRendezvous::join(place, patience, &is_ended).map_err(|_| late.clone())?;
         let found = match rendezvous.until(LOOK, &|| leader(&rendezvous)) {
