@@ -8,7 +8,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{place::assert_all, two_hosts};
+use super::{run_directory::assert_all, two_hosts};
 use crate::support::{Running, Verdict, end, ipcmark, ipcmark_under, only};
 
 ipcmark_harness::tests![

@@ -22,7 +22,7 @@ use nix::sys::socket::{
 };
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use crate::support::{Running, ipcmark, processes::await_listener};
 
 ipcmark_harness::tests![
@@ -43,7 +43,7 @@ fn run(
     replies: impl Fn(Value) -> Vec<Value> + Send + Sync + 'static,
     reports: impl Fn(Value) -> Vec<Value> + Send + Sync + 'static,
 ) -> RunResult {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let behind = place.path("behind");
     let listener = seqpacket();
     bind(listener.as_raw_fd(), &UnixAddr::new(&behind).unwrap()).unwrap();

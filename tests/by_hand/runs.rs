@@ -3,7 +3,7 @@
 use ipcmark_results::Status;
 use libc::SIGTERM;
 
-use super::place::{Place, assert_all, free_address};
+use super::run_directory::{RunDirectory, assert_all, free_address};
 use crate::{
     fan_in,
     fan_out::available,
@@ -21,7 +21,7 @@ ipcmark_harness::tests![
 ];
 
 fn everything_of_the_system_is_measured_by_hand() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let follower = Running::start(&mut place.here("follower"));
     let rows = listed::of_families(&["os"]).join(",");
     let words = format!("leader -t {rows} -s 64k -n 100 --trials 1 --touch all --format json");
@@ -40,7 +40,7 @@ fn everything_of_the_system_is_measured_by_hand() {
 }
 
 fn the_order_of_starting_does_not_matter() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let leader = Running::start(&mut place.here(words));
     leader.await_words("waiting for a follower");
@@ -52,7 +52,7 @@ fn the_order_of_starting_does_not_matter() {
 
 /// With a transport that reaches all of them itself, and one with an endpoint for each.
 fn several_followers_come_one_by_one() -> Verdict {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words =
         "leader -t fastdds-shm,pipe -w block -s 64 -n 50 --trials 1 --subscribers 3 --format json";
     let leader = Running::start(&mut place.here(words));
@@ -81,7 +81,7 @@ fn several_followers_come_one_by_one() -> Verdict {
 
 /// It connects first, and is still the last of the followers.
 fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let listening = Running::start(&mut place.here("latency-test subscriber --echo=false"));
     let words =
         "leader -t fastdds-shm -w block -s 64 -n 50 --trials 1 --subscribers 2 --format json";
@@ -104,7 +104,7 @@ fn publishers_are_followers_too() -> Verdict {
         Ok(rows) => rows,
         Err(skipped) => return skipped,
     };
-    let place = Place::new();
+    let place = RunDirectory::new();
     let followers = [0, 1].map(|_| Running::start(&mut place.here("follower")));
     let words = format!("leader -t {} -w block -s 64 --publishers 2 -n 200 --trials 1", rows[0]);
     let leader = end(&mut place.here(&format!("{words} --format json"))).exits(0);
@@ -120,7 +120,7 @@ fn publishers_are_followers_too() -> Verdict {
 }
 
 fn a_run_with_only_silent_followers_is_rejected() {
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let follower = Running::start(&mut place.at("follower --silent", &address));
     let leader = end(&mut place.at("leader -t tcp -s 64 -n 50 --trials 1", &address)).exits(1);
     assert!(leader.stderr.contains("only listens"), "{}", leader.stderr);
@@ -129,7 +129,7 @@ fn a_run_with_only_silent_followers_is_rejected() {
 }
 
 fn a_follower_with_forever_serves_several_runs() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let follower = Running::start(&mut place.here("follower --forever"));
     for wait in ["spin", "block"] {
         let words = format!("leader -t pipe,tcp -w {wait} -s 64 -n 100 --trials 1 --format json");

@@ -16,7 +16,7 @@ use nix::sys::{
     socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, send, socket},
 };
 
-use super::place::{Place, assert_all, free_address};
+use super::run_directory::{RunDirectory, assert_all, free_address};
 use crate::support::{
     Running, Verdict, end,
     processes::{await_listener, await_that},
@@ -39,7 +39,7 @@ const WORDS: &str = "leader -t tcp -w block -s 64 -n 100 --trials 1 --format jso
 const MANY: usize = 1000;
 
 fn unknown_connections_to_the_socket_are_rejected() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let leader = Running::start(&mut place.here(words));
     await_listener(&place.path("socket"));
@@ -74,7 +74,7 @@ fn connected(address: &str) -> TcpStream {
 }
 
 fn unknown_connections_to_the_address_are_rejected_without_a_reply() {
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
     let silent: Vec<TcpStream> = (0..50).map(|_| connected(&address)).collect();
     // Not the beginning of a greeting, too long for one, and too short.
@@ -94,9 +94,9 @@ fn unknown_connections_to_the_address_are_rejected_without_a_reply() {
 
 /// Regression: the follower reported a closed connection, and the leader a message that could not be decrypted.
 fn a_wrong_secret_is_reported_by_both_commands() {
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
-    let other = Place::new();
+    let other = RunDirectory::new();
     other.write("secret", "another secret of many characters", 0o600);
     let wrong = end(&mut other.at("follower", &address)).exits(1);
     assert!(wrong.stderr.contains("wrong secret"), "{}", wrong.stderr);
@@ -117,7 +117,7 @@ fn message(mut stream: &TcpStream) -> Vec<u8> {
 
 /// Regression: the leader accepted its sender as the follower.
 fn a_recorded_greeting_is_no_follower() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let eavesdropper = TcpListener::bind("127.0.0.1:0").unwrap();
     let there = eavesdropper.local_addr().unwrap().to_string();
     let recorded_from = Running::start(&mut place.at("follower", &there));
@@ -158,7 +158,7 @@ fn a_follower_is_served_despite_a_thousand_silent_connections() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
     }
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
     let strangers: Vec<TcpStream> = (0..MANY).map(|_| connected(&address)).collect();
     let follower = Running::start(&mut place.at("follower", &address));
@@ -173,7 +173,7 @@ fn a_follower_is_served_despite_a_thousand_slow_connections() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
     }
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
     let mut strangers: Vec<TcpStream> = (0..MANY).map(|_| connected(&address)).collect();
     let served = AtomicBool::new(false);
@@ -208,7 +208,7 @@ fn a_follower_is_served_despite_a_thousand_connections_to_the_socket() -> Verdic
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
     }
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let leader = Running::start(&mut place.here(words));
     await_listener(&place.path("socket"));
@@ -222,7 +222,7 @@ fn a_follower_is_served_despite_a_thousand_connections_to_the_socket() -> Verdic
 
 /// Regression: without a descriptor left, the listener slept and retried, and served nobody.
 fn a_follower_is_served_when_connections_use_up_the_descriptors() {
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, 40, most).unwrap();
     let leader = Running::start(&mut place.at(WORDS, &address));

@@ -38,9 +38,9 @@ pub(crate) fn lead(place: &LeaderLocation, run: &RunArguments) -> CommandOutcome
 pub(crate) fn lead_within(
     place: &LeaderLocation,
     run: &RunArguments,
-    patience: Option<Duration>,
+    time_limit: Option<Duration>,
 ) -> CommandOutcome {
-    let leader = ByHandLeader { address: address_of(place)?, patience, is_announced: true };
+    let leader = ByHandLeader { address: address_of(place)?, time_limit, is_announced: true };
     let transports = registry::look(&run.module, &run.named())?;
     let ended = measurement::measure(run, Some(&leader), &transports);
     leave();

@@ -12,21 +12,21 @@ use nix::{
 
 use crate::{
     open_files::OpenFiles,
-    removal::{Outcome, Place},
+    removal::{RemovalDirectory, RemovalOutcome},
 };
 
 /// The directories in which names of sessions can appear.
 pub const PLACES: [&str; 4] = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
 
 /// The places that exist.
-pub fn places() -> impl Iterator<Item = Place> {
-    PLACES.iter().filter_map(|place| Place::open(Path::new(place)).ok())
+pub fn places() -> impl Iterator<Item = RemovalDirectory> {
+    PLACES.iter().filter_map(|place| RemovalDirectory::open(Path::new(place)).ok())
 }
 
 /// Removes everything in the places that this user owns and whose name begins with that of a session or a run, followed
 /// by a word boundary.
-pub fn remove_named(start: &str) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn remove_named(start: &str) -> RemovalOutcome {
+    let mut outcome = RemovalOutcome::default();
     for place in places() {
         let names = place.own_names().into_iter().filter(|name| begins_with(name, start));
         names.for_each(|name| outcome.extend(place.remove(&name)));
@@ -41,8 +41,8 @@ pub fn begins_with(name: &OsStr, start: &str) -> bool {
 }
 
 /// Removes those leftovers that this user owns and nobody uses.
-pub fn remove(leftovers: &[Leftover]) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn remove(leftovers: &[Leftover]) -> RemovalOutcome {
+    let mut outcome = RemovalOutcome::default();
     remove_files(leftovers, &mut outcome);
     for leftover in leftovers {
         match leftover {
@@ -55,7 +55,7 @@ pub fn remove(leftovers: &[Leftover]) -> Outcome {
     outcome
 }
 
-fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut Outcome) {
+fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut RemovalOutcome) {
     match removed {
         Ok(true) => outcome.removed(leftover),
         Ok(false) | Err(Errno::ENOENT | Errno::EINVAL | Errno::EIDRM | Errno::ENOSYS) => {}
@@ -64,7 +64,7 @@ fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut Outcome) 
 }
 
 /// Files must be directly in one of the places: their names come from an untrusted source, so paths are not allowed.
-fn remove_files(leftovers: &[Leftover], outcome: &mut Outcome) {
+fn remove_files(leftovers: &[Leftover], outcome: &mut RemovalOutcome) {
     let mut files: BTreeMap<&Path, Vec<&OsStr>> = BTreeMap::new();
     for leftover in leftovers {
         let Leftover::File(path) = leftover else { continue };
@@ -82,7 +82,7 @@ fn remove_files(leftovers: &[Leftover], outcome: &mut Outcome) {
     }
     let open = OpenFiles::below(&PLACES);
     for (place, names) in files {
-        let Ok(place) = Place::open(place) else { continue };
+        let Ok(place) = RemovalDirectory::open(place) else { continue };
         let own = place.own_names();
         let unused = names.into_iter().filter(|name| {
             own.iter().any(|own| own == name) && !open.contains(&place.path().join(name))
@@ -96,7 +96,7 @@ fn is_place(path: &Path) -> bool {
 }
 
 /// Another user's queue is opened for a moment at most, and stays.
-fn remove_message_queue(name: &str, leftover: &Leftover, outcome: &mut Outcome) {
+fn remove_message_queue(name: &str, leftover: &Leftover, outcome: &mut RemovalOutcome) {
     let flags = MQ_OFlag::O_RDONLY | MQ_OFlag::O_NONBLOCK | MQ_OFlag::O_CLOEXEC;
     let removed = mq_open(name, flags, Mode::empty(), None).and_then(|queue| {
         let own = fstat(queue.as_fd())?.st_uid == geteuid().as_raw();

@@ -133,8 +133,8 @@ impl RemoteFollowers {
     }
 
     /// Waits until all followers are connected; false if the time is up or the user interrupts.
-    fn complete(&self, interrupt: &UnixStream, patience: Duration) -> Result<bool, Error> {
-        let deadline = Instant::now() + patience;
+    fn complete(&self, interrupt: &UnixStream, time_limit: Duration) -> Result<bool, Error> {
+        let deadline = Instant::now() + time_limit;
         let mut connected = self.connected.borrow_mut();
         connected.retain(ConnectedFollower::is_connected);
         while connected.len() < self.count {
@@ -159,9 +159,9 @@ impl FollowerSource for RemoteFollowers {
     fn keepers(
         &self,
         interrupt: &UnixStream,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Option<Vec<FollowerKeeper>>, Error> {
-        if self.complete(interrupt, patience)? {
+        if self.complete(interrupt, time_limit)? {
             let connected = self.connected.borrow();
             return connected
                 .iter()
@@ -172,7 +172,7 @@ impl FollowerSource for RemoteFollowers {
         if is_interrupted(interrupt) {
             return Ok(None);
         }
-        let cause = format!("it is gone, and no other came within {} s", patience.as_secs_f64());
+        let cause = format!("it is gone, and no other came within {} s", time_limit.as_secs_f64());
         Err(Error::new("reach", "the follower's command", cause))
     }
 }

@@ -64,12 +64,12 @@ impl Greeter {
         Ok(Self { accepted, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The next follower that was accepted, or is accepted within `patience`.
+    /// The next follower that was accepted, or is accepted within `time_limit`.
     ///
     /// # Errors
     /// The thread has ended.
-    pub(crate) fn next(&self, patience: Duration) -> Result<Option<Accepted>, Error> {
-        match self.accepted.recv_timeout(patience) {
+    pub(crate) fn next(&self, time_limit: Duration) -> Result<Option<Accepted>, Error> {
+        match self.accepted.recv_timeout(time_limit) {
             Ok(accepted) => Ok(Some(accepted)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {

@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_RECORDED_BYTES: u64 = 64 << 20;
 
 /// The time that the program behind a pipe, as in `run <(make-plan)`, has to write everything.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads a text of at most 1 MiB from a file or a pipe.
 pub(super) fn read(path: &Path) -> io::Result<String> {
@@ -72,7 +72,7 @@ struct InputPipe {
 
 impl InputPipe {
     fn new(file: File) -> Self {
-        Self { file, until: Instant::now() + PATIENCE, has_begun: false }
+        Self { file, until: Instant::now() + READ_TIMEOUT, has_begun: false }
     }
 
     /// Waits for bytes, or until the last writer closes.
@@ -85,7 +85,7 @@ impl InputPipe {
                 ErrorKind::TimedOut,
                 format!(
                     "it is a pipe whose writers did not finish within {} s",
-                    PATIENCE.as_secs()
+                    READ_TIMEOUT.as_secs()
                 ),
             )),
             Ok(_) => Ok(()),

@@ -37,7 +37,7 @@ pub(crate) use self::request::RunRequest;
 pub(crate) struct ByHandLeader {
     pub address: LeaderAddress,
     /// The time within which they must connect; None waits until the user interrupts.
-    pub patience: Option<Duration>,
+    pub time_limit: Option<Duration>,
     /// True if the user is told the address.
     pub is_announced: bool,
 }
@@ -61,15 +61,15 @@ impl ByHandLeader {
         if self.is_announced {
             output::say(format_args!("waiting for {awaited} at {}", followers.address()));
         }
-        let Some(patience) = self.patience else {
+        let Some(time_limit) = self.time_limit else {
             return Ok(followers.gather(stop)?.then_some(followers));
         };
         let began = Instant::now();
-        match followers.gather_within(stop, patience)? {
+        match followers.gather_within(stop, time_limit)? {
             true => Ok(Some(followers)),
-            false if began.elapsed() < patience => Ok(None),
+            false if began.elapsed() < time_limit => Ok(None),
             false => {
-                let cause = format!("not all have connected within {} s", patience.as_secs());
+                let cause = format!("not all have connected within {} s", time_limit.as_secs());
                 Err(Error::new("reach", awaited, cause))
             }
         }

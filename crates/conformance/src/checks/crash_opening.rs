@@ -57,9 +57,9 @@ fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     }
     let victim = if part.scenario % 2 == 1 { Side::Follower } else { Side::Leader };
     let lives = (victim == part.side).then_some(part.scenario / 2);
-    let mortal = |inner| KillingRendezvous { inner, lives, name: &part.name };
+    let killing = |inner| KillingRendezvous { inner, lives, name: &part.name };
     // The survivor may or may not be able to open its endpoint; it must only not hang.
-    let _ = context.open_and_close_through(PAYLOAD, mortal);
+    let _ = context.open_and_close_through(PAYLOAD, killing);
     Ok(())
 }
 

@@ -165,7 +165,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Ends the workers of a failed row and, without a sandbox, removes their leftovers on the host.
-    pub(crate) fn clear_up(
+    pub(crate) fn clean_up(
         &self,
         mut session: Session<'_>,
         transport: Option<&dyn AnyTransport>,
@@ -183,7 +183,7 @@ impl<'a> Sessions<'a> {
     /// Without a sandbox: removes leftovers that the plan's libraries named themselves, once all sessions have
     /// ended. A library's thread may remove a name later than its endpoint is closed, and an interrupted run closes
     /// no endpoint.
-    pub(crate) fn clear_up_after(&self, plan: &Plan) {
+    pub(crate) fn clean_up_after(&self, plan: &Plan) {
         if self.directory.is_none() {
             return;
         }

@@ -5,7 +5,7 @@ use std::fs;
 
 use ipcmark_transport::NOTICES;
 
-use super::descriptors::{self, Descriptors};
+use super::descriptors::{self, NamedDescriptors};
 use crate::wire::Mapping;
 
 /// The name of the counters that modules keep in shared memory, apart from their library's.
@@ -36,7 +36,7 @@ fn mapping(line: &str) -> Option<Mapping> {
 }
 
 /// True if one of the open descriptors is a socket that communicates over a network interface.
-pub(super) fn has_network_socket(open: &Descriptors) -> bool {
+pub(super) fn has_network_socket(open: &NamedDescriptors) -> bool {
     open.keys().copied().any(descriptors::speaks_over_network)
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use ipcmark_results::{ChannelKind, ChannelRecord};
 
-use super::descriptors::{self, Descriptors, socket_option};
+use super::descriptors::{self, NamedDescriptors, socket_option};
 use crate::wire::Holdings;
 
 /// The file system of POSIX message queues.
@@ -26,7 +26,7 @@ impl Before {
     }
 
     /// The resources opened since, among the descriptors that are open now.
-    pub(super) fn holdings(&self, open: &Descriptors) -> Holdings {
+    pub(super) fn holdings(&self, open: &NamedDescriptors) -> Holdings {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count) as u32;
         let new = open.iter().filter(|(_, object)| !self.0.contains(*object));
         let mut channels: BTreeMap<ChannelRecord, u32> = BTreeMap::new();

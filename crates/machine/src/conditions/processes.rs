@@ -17,12 +17,12 @@ const MOST_THREADS: usize = 4_096;
 #[derive(Clone, Debug)]
 pub struct Processes {
     at_ns: u64,
-    processes: BTreeMap<Identity, Process>,
+    processes: BTreeMap<ProcessIdentity, Process>,
 }
 
 /// Identifies a process: a process number can be reused, but not within the same tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
+struct ProcessIdentity {
     pid: i32,
     started: u64,
 }
@@ -75,7 +75,7 @@ pub struct ThreadUse {
 
 /// Fields of `/proc/PID/stat`.
 struct Stat {
-    identity: Identity,
+    identity: ProcessIdentity,
     parent: i32,
     name: String,
     minor_faults: u64,
@@ -184,7 +184,7 @@ fn stat(pid: i32, text: &str) -> Option<Stat> {
     // proc(5) counts from 1, and the first field here is its third.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
-        identity: Identity { pid, started: number(22)? },
+        identity: ProcessIdentity { pid, started: number(22)? },
         parent: fields.get(1)?.parse().ok()?,
         name,
         minor_faults: number(10)?,
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn parents_in_a_circle_end() {
         let of = |pid, parent| Stat {
-            identity: Identity { pid, started: 0 },
+            identity: ProcessIdentity { pid, started: 0 },
             parent,
             name: String::new(),
             minor_faults: 0,

@@ -107,9 +107,9 @@ impl Follower<'_> {
     }
 }
 
-fn is_ready(frames: &FrameSocket, patience: Duration) -> bool {
+fn is_ready(frames: &FrameSocket, time_limit: Duration) -> bool {
     let mut wanted = [PollFd::new(frames.as_fd(), PollFlags::POLLIN)];
-    let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
-    let _ = poll(&mut wanted, patience);
+    let time_limit = PollTimeout::try_from(time_limit).unwrap_or(PollTimeout::ZERO);
+    let _ = poll(&mut wanted, time_limit);
     wanted[0].any().unwrap_or(false)
 }

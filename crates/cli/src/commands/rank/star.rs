@@ -62,13 +62,13 @@ pub(super) fn follow(
     let rendezvous = RankRendezvous::join(directory, arguments.meet_within, &is_stopped)?;
     rendezvous.put(&here(rank.number), &RankHost::here().line())?;
     // This rank waits longer than rank 0, so rank 0 stops waiting for the others first.
-    let patience = arguments.meet_within + EXIT_TIMEOUT;
-    let patient = rendezvous.within(patience);
+    let time_limit = arguments.meet_within + EXIT_TIMEOUT;
+    let limited = rendezvous.within(time_limit);
     let said = || match overall_status(&rendezvous) {
         Some(status) => Some(Err(status)),
         None => leader(&rendezvous).map(Ok),
     };
-    let leader = match patient.until(LOOK, &said) {
+    let leader = match limited.until(LOOK, &said) {
         Ok(Ok(leader)) => leader,
         Ok(Err(status)) => {
             output::say(format_args!(
@@ -86,7 +86,7 @@ pub(super) fn follow(
     let follower = reaches(leader, &rendezvous, FollowerArguments::plain(&arguments.run.module));
     let is_served = AtomicBool::new(false);
     thread::scope(|scope| {
-        let (is_served, watched) = (&is_served, rendezvous.within(patience));
+        let (is_served, watched) = (&is_served, rendezvous.within(time_limit));
         // Without this thread, a leader that ends before it has served any follower would be
         // awaited for ever.
         scope.spawn(move || leave_with(&watched, rank, is_served));

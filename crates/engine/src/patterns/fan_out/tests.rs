@@ -76,15 +76,17 @@ impl Holding for Answered {
     }
 }
 
-fn leader<G: Gathering<Answered>>(end: &mut Answered) -> Leader<'_, Answered, HeadOnly, G, true> {
-    Leader {
+fn leader<G: Gathering<Answered>>(
+    end: &mut Answered,
+) -> FanOutLeader<'_, Answered, HeadOnly, G, true> {
+    FanOutLeader {
         end,
         len: 16,
         seed: 1,
         wait: Wait::Spin,
         seq: 0,
         received: 0,
-        followers: (0..FOLLOWERS).map(|_| Follower::new()).collect(),
+        followers: (0..FOLLOWERS).map(|_| FollowerAnswers::new()).collect(),
         stamps: vec![0; FOLLOWERS],
         aside_ns: 0,
         silent: 0,

@@ -44,7 +44,7 @@ pub(super) struct Heartbeat<'a> {
     pub rendezvous: &'a RankRendezvous<'a>,
     pub rank: u32,
     /// A rank is considered dead if its counter does not change for this long.
-    pub patience: Duration,
+    pub time_limit: Duration,
     pub halt: &'a Halt,
     pub interrupts: &'a Interrupts,
     /// The ranks to watch, with their names, set once they have joined.
@@ -85,7 +85,7 @@ impl Heartbeat<'_> {
     }
 
     fn every(&self) -> Duration {
-        (self.patience / COUNTS).clamp(Duration::from_millis(10), SLOWEST)
+        (self.time_limit / COUNTS).clamp(Duration::from_millis(10), SLOWEST)
     }
 
     /// A rank that counts after rank 0 is gone would keep the directory from being removed.
@@ -144,6 +144,6 @@ impl Heartbeat<'_> {
         }
         let silence = now - last.since;
         let sentence = || format!("has died: no heartbeat for {} s", silence.as_secs().max(1));
-        (silence > self.patience).then(sentence)
+        (silence > self.time_limit).then(sentence)
     }
 }

@@ -45,17 +45,17 @@ pub(super) fn run(
     pair::request(arguments, &transports)?;
     let halt = Halt::new().map_err(|e| format!("cannot make a pipe: {e}"))?;
     let is_halted = || halt.is_set() || interrupts.signal().is_some();
-    let patience = arguments.meet_within;
+    let time_limit = arguments.meet_within;
     let rendezvous = match rank.number {
-        0 => RankRendezvous::open(directory, patience, &is_halted)?,
-        _ => RankRendezvous::join(directory, patience, &is_halted)?,
+        0 => RankRendezvous::open(directory, time_limit, &is_halted)?,
+        _ => RankRendezvous::join(directory, time_limit, &is_halted)?,
     };
     let work =
         PairContext { rendezvous: &rendezvous, arguments, transports: &transports, halt: &halt };
     let heartbeat = Heartbeat {
         rendezvous: &rendezvous,
         rank: rank.number,
-        patience,
+        time_limit,
         halt: &halt,
         interrupts,
         watched: OnceLock::new(),

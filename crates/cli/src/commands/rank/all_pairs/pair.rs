@@ -116,13 +116,13 @@ impl PairContext<'_> {
         let path = self.rendezvous.path(&order.result());
         let is_halted = || self.halt.is_set();
         let place = self.rendezvous.path(&order.place());
-        let patience = self.arguments.meet_within;
-        let rendezvous = RankRendezvous::open(place, patience, &is_halted)?;
+        let time_limit = self.arguments.meet_within;
+        let rendezvous = RankRendezvous::open(place, time_limit, &is_halted)?;
         let measured = || {
             let listens = listen(&rendezvous, order.is_beside, self.arguments.address.as_deref())?;
             let leader = ByHandLeader {
                 address: by_hand::address_of(&listens)?,
-                patience: Some(patience),
+                time_limit: Some(time_limit),
                 is_announced: false,
             };
             let (registry, stop) = (&self.transports.registry, &self.halt.readable);
@@ -149,10 +149,10 @@ impl PairContext<'_> {
         // A leader that failed has left no directory to meet in.
         let is_ended = || self.halt.is_set() || self.rendezvous.has(&order.led());
         let place = self.rendezvous.path(&order.place());
-        let patience = self.arguments.meet_within;
+        let time_limit = self.arguments.meet_within;
         let late = format!("rank {} did not report its address", order.pair.0);
         let rendezvous =
-            RankRendezvous::join(place, patience, &is_ended).map_err(|_| late.clone())?;
+            RankRendezvous::join(place, time_limit, &is_ended).map_err(|_| late.clone())?;
         let found = match rendezvous.until(LOOK, &|| leader(&rendezvous)) {
             Ok(found) => found,
             Err(Missing::Interrupted) => return Ok(()),
