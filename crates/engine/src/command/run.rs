@@ -273,7 +273,7 @@ impl Runner<'_> {
         let alone = |at: usize| sessions.runs_alone(&plan.sessions[at]) || recorder.is_restless(at);
         let rounds = schedule.rounds(plan, width, wanted, alone);
         let (mut done, mut spent) = (0, Spent::default());
-        for schedule::Round { sessions: planned, slots } in rounds {
+        for schedule::PlannedRound { sessions: planned, slots } in rounds {
             let mut round = Round::new(plan, sessions, &placements, &planned);
             for slot in slots {
                 observer.progress(&words(sessions, plan, &planned, slot), pace.progress(done));

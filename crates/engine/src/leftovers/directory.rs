@@ -59,7 +59,7 @@ impl RunDirectory {
 
     /// Creates a fresh directory for one session.
     pub(crate) fn open_session(&self, number: u64) -> Result<(), Error> {
-        self.cleaner.borrow_mut().revive()?;
+        self.cleaner.borrow_mut().restart()?;
         let name = number.to_string();
         let created = mkdirat(self.place.as_fd(), name.as_str(), Mode::S_IRWXU);
         created.map_err(|e| Error::os("create", self.path().join(name).display().to_string(), e))

@@ -27,7 +27,7 @@ use super::{
     cost_meter::CostMeter,
     message::{Head, PROBE, SLEEP, TouchPolicy, WholeMessage},
     steps::{self, ClockFree, Losses, Sampled},
-    turns::{self, Leader},
+    turns::{self, LeaderChannel},
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
 
@@ -141,7 +141,7 @@ impl Bare {
     /// The follower's part of a case.
     pub(crate) fn follow(&mut self, context: LoopContext<'_>) -> Result<FollowerReport, Error> {
         let LoopContext { peers, mut probe, .. } = context;
-        let (mut leader, mut meter) = (Leader(peers), CostMeter::default());
+        let (mut leader, mut meter) = (LeaderChannel(peers), CostMeter::default());
         let (mut number, mut before, mut traffic) = (0_u32, 0_u32, Traffic::default());
         loop {
             number = number.wrapping_add(2);

@@ -43,7 +43,7 @@ impl PatternLoops for FanIn {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = fan_out::Leader::<E, T, OneByOne, RELIABLE>::new(end, pass, &context);
+        let mut ends = fan_out::FanOutLeader::<E, T, OneByOne, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify()?;
         ends.look_at_buffers()?;
@@ -56,7 +56,7 @@ impl PatternLoops for FanIn {
         context: LoopContext<'_>,
     ) -> Result<Option<FollowerReport>, Error> {
         if context.span == Span::None {
-            return turns::Leader(context.peers).await_end().map(|()| None);
+            return turns::LeaderChannel(context.peers).await_end().map(|()| None);
         }
         let mut follower = Follower::new(end, pass, context);
         // It answers flagged messages only; otherwise it publishes.
@@ -90,7 +90,7 @@ struct Publisher {
 }
 
 struct Receiver<'a, E, T, const RELIABLE: bool> {
-    ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>,
+    ends: fan_out::FanOutLeader<'a, E, T, OneByOne, RELIABLE>,
     publishers: Vec<Publisher>,
     /// The times at which batches of this block began to arrive. Allocated and touched beforehand.
     marks: Vec<Mark>,
@@ -181,7 +181,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, RELIABLE> {
-    fn new(ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>, publishers: u32) -> Self {
+    fn new(ends: fan_out::FanOutLeader<'a, E, T, OneByOne, RELIABLE>, publishers: u32) -> Self {
         let publisher = Publisher { next: FIRST, arrived: 0, counted: 0 };
         Self {
             ends,
