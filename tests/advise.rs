@@ -6,11 +6,11 @@ use tempfile::tempdir;
 use crate::support::{assert_valid, refused, run};
 
 ipcmark_harness::tests![
-    the_choice_stands_with_its_figures,
-    what_lacks_a_need_is_left_out_with_the_reason,
-    nothing_that_meets_the_conditions_is_said,
+    the_choice_is_shown_with_its_figures,
+    transports_that_do_not_meet_a_need_are_left_out_with_the_reason,
+    a_question_without_an_answer_says_so,
     a_saved_result_answers_as_the_run_did,
-    questions_that_mean_nothing_are_refused,
+    invalid_questions_are_rejected,
     a_choice_at_a_rate_keeps_its_conditions,
 ];
 
@@ -24,7 +24,7 @@ fn names(of: &Value) -> Vec<&str> {
     all.map(|one| one["transport"].as_str().unwrap()).collect()
 }
 
-fn the_choice_stands_with_its_figures() {
+fn the_choice_is_shown_with_its_figures() {
     let said = run("advise --size 64 -t pipe,tcp --trials 3 -n 1000").exits(0).stdout;
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "what to use here for 64 B · as fast as answers come");
@@ -39,7 +39,7 @@ fn the_choice_stands_with_its_figures() {
     }
 }
 
-fn what_lacks_a_need_is_left_out_with_the_reason() {
+fn transports_that_do_not_meet_a_need_are_left_out_with_the_reason() {
     let answer = json(
         "--size 64 -t pipe,udp,tcp,shm-slot,null --needs cross-host,reliable --trials 1 -n 200",
     );
@@ -60,7 +60,7 @@ fn what_lacks_a_need_is_left_out_with_the_reason() {
     assert!(ended.stdout.contains("nothing that was measured meets"), "{}", ended.stdout);
 }
 
-fn nothing_that_meets_the_conditions_is_said() {
+fn a_question_without_an_answer_says_so() {
     let words = "advise --size 64 -t pipe,eventfd -w block --rate 2k/s --p99-below 100ns --trials 1 -d 200ms";
     let said = run(words).exits(1).stdout;
     assert!(said.contains("nothing that was measured meets the conditions"), "{said}");
@@ -82,10 +82,14 @@ fn a_saved_result_answers_as_the_run_did() {
         "pipe"
     );
     let other = run(&format!("advise --size 2k --from {path}")).exits(2);
-    assert!(other.stderr.contains("no row of messages of 2048 bytes"), "{}", other.stderr);
+    assert!(
+        other.stderr.contains("no row with the requested messages of 2048 bytes"),
+        "{}",
+        other.stderr
+    );
 }
 
-fn questions_that_mean_nothing_are_refused() {
+fn invalid_questions_are_rejected() {
     for (words, said) in [
         ("--size 64,128", "messages of one size"),
         ("--size 64 --cpu-below 10%", "--rate"),

@@ -14,7 +14,7 @@ ipcmark_harness::tests![
     every_row_takes_its_carrier,
     a_stream_loses_nothing,
     an_end_that_dies_costs_its_row,
-    what_aeron_would_refuse_is_told,
+    settings_that_aeron_rejects_are_reported,
 ];
 
 const LIBRARY: Library =
@@ -35,10 +35,11 @@ fn a_stream_loses_nothing() -> Verdict {
 }
 
 fn an_end_that_dies_costs_its_row() -> Verdict {
-    LIBRARY.holds(|rows| listed::ends_may_die(rows, &["hybrid"], &[LEADER, FOLLOWER]))
+    LIBRARY
+        .holds(|rows| listed::killed_ends_cost_their_rows(rows, &["hybrid"], &[LEADER, FOLLOWER]))
 }
 
-fn what_aeron_would_refuse_is_told() -> Verdict {
+fn settings_that_aeron_rejects_are_reported() -> Verdict {
     LIBRARY.holds(|_| {
         let ended = run("run -t aeron-ipc -s 64 --set aeron-ipc.term-length=100k").exits(2);
         let said = "term-length=102400: it is no power of two";

@@ -5,11 +5,11 @@ use ipcmark_results::{Case, Status, WorkingSet};
 use crate::support::{only, run};
 
 ipcmark_harness::tests![
-    every_row_says_which_memory_it_uses,
-    messages_go_through_as_many_buffers_as_are_asked_for,
+    every_row_reports_its_memory,
+    messages_rotate_through_the_requested_number_of_buffers,
     cold_buffers_are_more_than_the_cache_holds,
-    who_lends_its_own_memory_is_not_measured_with_other_buffers,
-    buffers_that_cannot_be_are_refused,
+    transports_that_lend_their_own_memory_reject_buffers,
+    impossible_buffers_are_rejected,
 ];
 
 fn measured(words: &str, status: i32) -> Vec<Case> {
@@ -31,7 +31,7 @@ fn has_several(set: WorkingSet) -> bool {
     set.written_buffers > 1 || !set.is_complete
 }
 
-fn every_row_says_which_memory_it_uses() {
+fn every_row_reports_its_memory() {
     for case in measured("run -t pipe,shm-slot,null -w spin -s 64,4k", 0) {
         let (set, payload) = (working_set(&case), case.identity.payload_bytes);
         let name = &case.identity.transport;
@@ -46,7 +46,7 @@ fn every_row_says_which_memory_it_uses() {
     }
 }
 
-fn messages_go_through_as_many_buffers_as_are_asked_for() {
+fn messages_rotate_through_the_requested_number_of_buffers() {
     let words = "run -t pipe,fifo,uds-*,tcp,udp,sysv-mq --buffers 5 -w spin,block -s 64,64k";
     let cases = measured(words, 0);
     assert_eq!(cases.len(), 32);
@@ -73,7 +73,7 @@ fn cold_buffers_are_more_than_the_cache_holds() {
     }
 }
 
-fn who_lends_its_own_memory_is_not_measured_with_other_buffers() {
+fn transports_that_lend_their_own_memory_reject_buffers() {
     let cases = measured("run -t shm-ring,shm-slot,pipe --buffers 4 -w spin -s 64", 1);
     for case in &cases {
         let reason = case.reason().unwrap_or_default();
@@ -87,7 +87,7 @@ fn who_lends_its_own_memory_is_not_measured_with_other_buffers() {
     assert!(cases[0].reason().unwrap().contains("copies one message"));
 }
 
-fn buffers_that_cannot_be_are_refused() {
+fn impossible_buffers_are_rejected() {
     for (words, reason) in [("0", "not from 1"), ("2M", "not from 1"), ("hot", "not one of")] {
         let ended = run(&format!("run -t pipe --buffers {words}")).exits(2);
         assert!(ended.stderr.contains(reason), "{}", ended.stderr);

@@ -17,7 +17,7 @@ ipcmark_harness::tests![
     a_stream_loses_nothing,
     one_packet_reaches_all_followers,
     an_end_that_dies_ends_the_wait_of_the_other,
-    without_a_server_the_list_says_what_to_install,
+    a_missing_server_is_reported_with_the_package_to_install,
     a_bus_that_does_not_get_ready_is_given_up_in_time,
 ];
 
@@ -61,12 +61,12 @@ fn one_packet_reaches_all_followers() -> Verdict {
 
 fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
     ALL.holds(|rows| {
-        listed::ends_may_die(rows, &["spin"], &[LEADER]);
-        listed::ends_may_die(rows, &["block"], &[FOLLOWER]);
+        listed::killed_ends_cost_their_rows(rows, &["spin"], &[LEADER]);
+        listed::killed_ends_cost_their_rows(rows, &["block"], &[FOLLOWER]);
     })
 }
 
-fn without_a_server_the_list_says_what_to_install() -> Verdict {
+fn a_missing_server_is_reported_with_the_package_to_install() -> Verdict {
     NATS.holds(|_| {
         let mut command = ipcmark("run -t nats -w spin -s 64 -n 100 --trials 1 --format json");
         let result = end(command.env("PATH", "/nowhere")).exits(1).result();

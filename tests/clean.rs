@@ -25,13 +25,13 @@ use crate::{
 };
 
 ipcmark_harness::tests![
-    ends_what_a_dead_command_left_running,
-    strangers_do_not_hold_it_up,
+    ends_processes_of_a_dead_command,
+    foreign_objects_do_not_block_it,
     asks_each_library_once,
 ];
 
 /// A process started by a module that leaves its parent, its session and its group.
-fn ends_what_a_dead_command_left_running() -> Verdict {
+fn ends_processes_of_a_dead_command() -> Verdict {
     if !is_isolated() {
         return Verdict::Skipped("a process that lives on is only seen for sure by itself".into());
     }
@@ -63,7 +63,7 @@ fn ends_what_a_dead_command_left_running() -> Verdict {
 }
 
 /// Regression: a FIFO named `lock` in another user's directory made it hang, and 400 directories took 100 s.
-fn strangers_do_not_hold_it_up() -> Verdict {
+fn foreign_objects_do_not_block_it() -> Verdict {
     if !is_root() || !is_isolated() {
         return Verdict::Skipped("only root can make what belongs to somebody else".into());
     }

@@ -16,17 +16,17 @@ use crate::{
 
 ipcmark_harness::tests![
     a_result_does_not_differ_from_itself,
-    three_files_a_side_tell,
-    what_the_files_differ_in_is_said,
+    three_files_a_side_give_a_verdict,
+    differences_between_the_files_are_listed,
     files_that_cannot_be_read_are_errors,
     files_without_a_row_in_common_are_not_compared,
     flags_of_a_run_need_one,
     two_equal_plans_take_turns,
     a_slow_module_is_found_and_confirmed,
     the_workflow_of_the_examples_compares,
-    a_row_that_fails_is_said_and_the_others_are_compared,
+    a_failed_row_is_reported_and_the_others_are_compared,
     plans_without_a_row_in_common_are_refused,
-    what_only_one_plan_has_is_said,
+    rows_of_only_one_plan_are_listed,
 ];
 
 /// The result as another run on the same machine, in which pipe takes `factor` times as long.
@@ -70,7 +70,7 @@ fn a_result_does_not_differ_from_itself() {
     let file = files(&place, "base", &[measured()]);
     let ended = compare(&file, &file).exits(0);
     for words in
-        ["cannot tell: one run stands on both sides", "3 runs a side", "ipcmark compare --run"]
+        ["cannot tell: the same run is on both sides", "3 runs a side", "ipcmark compare --run"]
     {
         let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{words}: {}", ended.stdout);
@@ -82,7 +82,7 @@ fn a_result_does_not_differ_from_itself() {
     }
 }
 
-fn three_files_a_side_tell() {
+fn three_files_a_side_give_a_verdict() {
     let (place, result) = (tempfile::tempdir().unwrap(), measured());
     let side = |first: u32, factor| [0, 1, 2].map(|at| again(&result, first + at, factor));
     let base = files(&place, "base", &side(0, 1.0));
@@ -101,7 +101,7 @@ fn three_files_a_side_tell() {
     assert!(text.contains("1.10") && !text.contains("slower\n"), "the ratio is shown: {text}");
 }
 
-fn what_the_files_differ_in_is_said() {
+fn differences_between_the_files_are_listed() {
     let (place, result) = (tempfile::tempdir().unwrap(), measured());
     let (base, mut new) = (again(&result, 1, 1.0), again(&result, 2, 1.0));
     new.cases[0].identity.options.insert("capacity".into(), "4096".into());
@@ -232,7 +232,7 @@ fn the_workflow_of_the_examples_compares() {
     ended.exits(i32::from(!holds));
 }
 
-fn a_row_that_fails_is_said_and_the_others_are_compared() {
+fn a_failed_row_is_reported_and_the_others_are_compared() {
     let place = tempfile::tempdir().unwrap();
     let plan = |name: &str| {
         let module = module(name, "compared-fails");
@@ -263,7 +263,7 @@ fn plans_without_a_row_in_common_are_refused() {
     assert!(ended.stderr.contains("cannot read the plan /no/such.toml"), "{}", ended.stderr);
 }
 
-fn what_only_one_plan_has_is_said() {
+fn rows_of_only_one_plan_are_listed() {
     let place = tempfile::tempdir().unwrap();
     let base = plan(place.path(), "a.toml", SMALL);
     let new = plan(place.path(), "b.toml", &SMALL.replace("\"pipe\"", "\"pipe,fifo\""));

@@ -14,7 +14,7 @@ ipcmark_harness::tests![
     zsh_completes_words,
     fish_completes_words,
     shells_accept_their_scripts,
-    files_on_the_line_have_their_rows,
+    rows_of_files_on_the_line_are_completed,
     a_line_that_is_wrong_completes_to_nothing,
 ];
 
@@ -158,7 +158,7 @@ fn answer(line: &[&str]) -> String {
     ended.stdout
 }
 
-fn files_on_the_line_have_their_rows() {
+fn rows_of_files_on_the_line_are_completed() {
     let place = tempfile::tempdir().unwrap();
     let [file, kept] =
         ["r.json", "h.sqlite"].map(|name| place.path().join(name).display().to_string());

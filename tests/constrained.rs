@@ -20,8 +20,8 @@ ipcmark_harness::tests![
     one_processor_is_enough,
     memory_of_256_mib_is_enough,
     buffers_that_do_not_fit_into_memory_are_refused_before_anything_is_measured,
-    what_does_not_fit_into_dev_shm_has_a_remedy,
-    what_needs_more_descriptors_has_a_remedy,
+    a_message_too_large_for_dev_shm_has_a_remedy,
+    a_shortage_of_descriptors_has_a_remedy,
     everything_together_is_bounded
 ];
 
@@ -85,7 +85,7 @@ fn buffers_that_do_not_fit_into_memory_are_refused_before_anything_is_measured()
     Verdict::Holds
 }
 
-fn what_does_not_fit_into_dev_shm_has_a_remedy() -> Verdict {
+fn a_message_too_large_for_dev_shm_has_a_remedy() -> Verdict {
     let steps = || vec![small_dev_shm(), no_namespaces()];
     if let Some(skipped) = refused("1 MiB of /dev/shm", steps()) {
         return skipped;
@@ -95,7 +95,7 @@ fn what_does_not_fit_into_dev_shm_has_a_remedy() -> Verdict {
     Verdict::Holds
 }
 
-fn what_needs_more_descriptors_has_a_remedy() -> Verdict {
+fn a_shortage_of_descriptors_has_a_remedy() -> Verdict {
     let steps = || vec![few_descriptors()];
     if let Some(skipped) = refused("64 descriptors", steps()) {
         return skipped;

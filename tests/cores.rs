@@ -10,7 +10,7 @@ use crate::support::{Verdict, refused, run};
 ipcmark_harness::tests![
     every_pair_has_its_distances,
     a_transport_takes_longer_than_a_line,
-    what_cannot_be_mapped_is_said,
+    impossible_maps_are_rejected,
 ];
 
 /// The processors that this test may use.
@@ -57,7 +57,7 @@ fn a_transport_takes_longer_than_a_line() -> Verdict {
     Verdict::Holds
 }
 
-fn what_cannot_be_mapped_is_said() {
+fn impossible_maps_are_rejected() {
     for (words, said) in [
         ("--cpus 9999", "may not use"),
         ("--cpus x", "names no processor"),

@@ -13,13 +13,13 @@ use crate::support::{
 
 ipcmark_harness::tests![
     the_exit_status_is_the_verdict,
-    what_is_measured_adds_up,
-    findings_stand_by_weight,
-    an_ordinary_user_is_served,
-    without_sys_the_rest_is_told,
+    measured_figures_are_consistent,
+    findings_are_sorted_by_weight,
+    an_ordinary_user_can_run_it,
+    without_sys_the_other_facts_are_shown,
     one_processor_is_not_fit_to_spin_on,
-    without_threads_the_facts_are_told,
-    an_issue_names_nobody,
+    without_threads_the_facts_are_shown,
+    an_issue_contains_no_host_or_user_name,
     a_table_keeps_to_the_width,
     wrong_flags_are_refused,
 ];
@@ -58,7 +58,7 @@ fn the_exit_status_is_the_verdict() {
     assert!(verdict["sentence"].as_str().unwrap().ends_with('.'));
 }
 
-fn what_is_measured_adds_up() {
+fn measured_figures_are_consistent() {
     let cpus = usable();
     let diagnosis = diagnosis(run(QUICK));
     let measured = &diagnosis["measured"];
@@ -87,7 +87,7 @@ fn what_is_measured_adds_up() {
     }
 }
 
-fn findings_stand_by_weight() {
+fn findings_are_sorted_by_weight() {
     let diagnosis = diagnosis(run(QUICK));
     let weight = |finding: &Value| match finding["effect"]["weight"].as_str() {
         Some("not-fit") => 0,
@@ -108,7 +108,7 @@ fn findings_stand_by_weight() {
 /// The words for setpriv: a user without privileges.
 const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
-fn an_ordinary_user_is_served() -> Verdict {
+fn an_ordinary_user_can_run_it() -> Verdict {
     if !is_root() {
         // All other tests have shown it.
         return Verdict::Holds;
@@ -122,7 +122,7 @@ fn an_ordinary_user_is_served() -> Verdict {
     Verdict::Holds
 }
 
-fn without_sys_the_rest_is_told() -> Verdict {
+fn without_sys_the_other_facts_are_shown() -> Verdict {
     let own = namespaces("--mount");
     let setup = "mount -t tmpfs tmpfs /sys && mount -t tmpfs tmpfs /proc/sys";
     if let Some(skipped) = lacking(&own, setup) {
@@ -157,7 +157,7 @@ fn one_processor_is_not_fit_to_spin_on() -> Verdict {
     Verdict::Holds
 }
 
-fn without_threads_the_facts_are_told() -> Verdict {
+fn without_threads_the_facts_are_shown() -> Verdict {
     // The limit does not apply to root.
     let words = [&NOBODY[..], &["prlimit", "--nproc=1"]].concat();
     if !is_root() || !works("setpriv", &[&words[..], &[IPCMARK, "--version"]].concat()) {
@@ -175,7 +175,7 @@ fn without_threads_the_facts_are_told() -> Verdict {
     Verdict::Holds
 }
 
-fn an_issue_names_nobody() -> Verdict {
+fn an_issue_contains_no_host_or_user_name() -> Verdict {
     let own = namespaces("--uts");
     let setup = "hostname secret-host-name";
     if let Some(skipped) = lacking(&own, setup) {

@@ -15,10 +15,10 @@ ipcmark_harness::tests![
     shared_memory_takes_no_call,
     its_page_stacks_the_parts_of_each_row,
     a_library_is_counted_with_its_threads,
-    instructions_and_cycles_are_counted_or_the_reason_is_said,
-    what_cannot_be_explained_is_said,
+    instructions_and_cycles_are_counted_or_the_reason_is_given,
+    impossible_explanations_are_rejected,
     a_process_that_is_traced_already_is_not_counted,
-    what_is_killed_while_it_is_counted_is_said,
+    a_process_killed_while_it_is_traced_is_reported,
 ];
 
 /// The only row of an explanation.
@@ -64,7 +64,8 @@ fn shared_memory_takes_no_call() {
     assert!(row["ends"].as_array().unwrap().len() == 2, "{row}");
     assert!(row["parts"].as_array().unwrap().iter().all(|part| part["part"] != "calls"), "{row}");
     let table = run("explain shm-ring -w spin --trials 1 -d 30ms").exits(0).stdout;
-    for words in ["shm-ring (latency · 64 B", "the rest", "no system calls", "each: what one takes"]
+    for words in
+        ["shm-ring (latency · 64 B", "the rest", "no system calls", "each: the cost of one"]
     {
         assert!(table.contains(words), "{words} is not in: {table}");
     }
@@ -100,7 +101,7 @@ fn a_library_is_counted_with_its_threads() -> Verdict {
     Verdict::Holds
 }
 
-fn instructions_and_cycles_are_counted_or_the_reason_is_said() {
+fn instructions_and_cycles_are_counted_or_the_reason_is_given() {
     let ended = run("explain pipe -w block --trials 1 -d 30ms --format json").exits(0);
     let document: Value = serde_json::from_str(&ended.stdout).unwrap();
     let remarks = document["remarks"].as_array().unwrap();
@@ -121,7 +122,7 @@ fn instructions_and_cycles_are_counted_or_the_reason_is_said() {
     }
 }
 
-fn what_cannot_be_explained_is_said() {
+fn impossible_explanations_are_rejected() {
     for (words, said) in [
         ("nope", "there is no transport 'nope'"),
         ("os", "one transport is explained at a time"),
@@ -149,7 +150,7 @@ fn a_process_that_is_traced_already_is_not_counted() -> Verdict {
 }
 
 /// Killing a worker costs its row; killing the counting process costs the counts, which are not shown.
-fn what_is_killed_while_it_is_counted_is_said() {
+fn a_process_killed_while_it_is_traced_is_reported() {
     for kills_tracer in [false, true] {
         // 1000 round trips of 256 KiB take long enough to be interrupted.
         let running =

@@ -10,11 +10,11 @@ ipcmark_harness::tests![
     a_saved_result_is_shown_as_the_run_showed_it,
     rows_are_shown_by_their_names,
     one_row_is_a_distribution_and_several_are_refused,
-    what_cannot_be_shown_is_said,
+    files_that_cannot_be_shown_are_reported,
     every_format_is_exported_as_the_file_holds_it,
     exports_of_a_plan_are_flags_each,
-    an_export_that_fails_is_said_and_the_rest_is_written,
-    what_cannot_be_exported_is_refused_before_anything_is_measured,
+    a_failed_export_is_reported_and_the_others_are_written,
+    impossible_exports_are_rejected_before_the_measurement,
     two_forms_never_share_a_file,
     a_page_is_not_shown_on_a_terminal,
 ];
@@ -62,7 +62,7 @@ fn one_row_is_a_distribution_and_several_are_refused() {
     assert!(!Path::new(&path("two")).exists());
 }
 
-fn what_cannot_be_shown_is_said() {
+fn files_that_cannot_be_shown_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     fs::write(path("no.json"), "{}").unwrap();
@@ -121,7 +121,7 @@ fn exports_of_a_plan_are_flags_each() {
     assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 2);
 }
 
-fn an_export_that_fails_is_said_and_the_rest_is_written() {
+fn a_failed_export_is_reported_and_the_others_are_written() {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("r.json");
     let mut command = ipcmark("run -t null -s 64 -n 10 --export csv=/dev/full");
@@ -139,7 +139,7 @@ fn refused(words: &str, expected: &str) {
     assert!(ended.stdout.is_empty() && said.contains(expected), "{words}: {said}");
 }
 
-fn what_cannot_be_exported_is_refused_before_anything_is_measured() {
+fn impossible_exports_are_rejected_before_the_measurement() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().display();
     refused("--export csv", "write it as FORMAT=FILE, such as csv=result.csv");

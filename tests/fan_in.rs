@@ -10,10 +10,10 @@ use crate::{
 
 ipcmark_harness::tests![
     every_message_of_every_publisher_is_counted,
-    what_publishers_lose_is_counted_and_nobody_waits_for_it,
+    lost_messages_of_publishers_are_counted_and_not_awaited,
     the_death_of_any_publisher_costs_the_row,
     a_sweep_over_publishers_is_a_curve,
-    what_cannot_have_publishers_says_why,
+    impossible_publishers_are_rejected_with_the_reason,
 ];
 
 /// The leader took everything that each publisher sent, plus the answers to its demands.
@@ -62,7 +62,7 @@ fn every_message_of_every_publisher_is_counted() -> Verdict {
     Verdict::Holds
 }
 
-fn what_publishers_lose_is_counted_and_nobody_waits_for_it() -> Verdict {
+fn lost_messages_of_publishers_are_counted_and_not_awaited() -> Verdict {
     let rows = match available(&LOSSY) {
         Ok(rows) => rows,
         Err(skipped) => return skipped,
@@ -103,7 +103,7 @@ fn a_sweep_over_publishers_is_a_curve() -> Verdict {
     Verdict::Holds
 }
 
-fn what_cannot_have_publishers_says_why() {
+fn impossible_publishers_are_rejected_with_the_reason() {
     for (words, reason) in [
         ("-p latency --publishers 3", "only for the pattern fan-in"),
         ("-p fan-in --publishers 3 --subscribers 2", "leave --subscribers out"),

@@ -20,7 +20,7 @@ ipcmark_harness::tests![
     one_publication_of_a_library_reaches_every_follower,
     one_publication_that_may_be_lost_reaches_every_follower,
     the_death_of_a_follower_of_a_library_costs_the_row,
-    what_cannot_fan_out_says_why,
+    impossible_fan_out_is_rejected_with_the_reason,
 ];
 
 /// Rows of libraries that reach several followers with one publication; DDS has its own tests.
@@ -190,7 +190,7 @@ fn the_death_of_a_follower_of_a_library_costs_the_row() -> Verdict {
     Verdict::Holds
 }
 
-fn what_cannot_fan_out_says_why() {
+fn impossible_fan_out_is_rejected_with_the_reason() {
     let reasons = |words: &str| -> Vec<String> {
         let ended = run(&format!("run {words} -s 64 -n 5 --trials 1 --format json")).exits(1);
         let cases = ended.result().cases;

@@ -23,12 +23,12 @@ ipcmark_harness::tests![
     a_killed_keeper_costs_one_row,
     a_kill_at_any_moment_costs_one_row_at_most,
     a_run_of_which_no_row_is_left_ends,
-    an_interrupted_run_keeps_what_it_has,
+    an_interrupted_run_keeps_its_results,
     an_interrupt_during_a_hang_ends_the_run,
     a_killed_command_leaves_nothing,
-    what_a_killed_command_left_can_be_cleaned,
-    what_a_run_left_that_died_whole_can_be_cleaned,
-    cleaning_leaves_a_living_run_alone,
+    clean_removes_leftovers_of_a_killed_command,
+    clean_removes_leftovers_of_a_killed_run,
+    clean_does_not_touch_a_running_run,
 ];
 
 /// Two rows that alternate; their duration is set elsewhere.
@@ -153,7 +153,7 @@ fn a_run_of_which_no_row_is_left_ends() {
     }
 }
 
-fn an_interrupted_run_keeps_what_it_has() {
+fn an_interrupted_run_keeps_its_results() {
     for (signal, code, sandbox) in
         [(SIGINT, 130, "auto"), (SIGTERM, 143, "off"), (SIGHUP, 129, "auto")]
     {
@@ -212,7 +212,7 @@ fn a_killed_command_leaves_nothing() {
     }
 }
 
-fn what_a_killed_command_left_can_be_cleaned() {
+fn clean_removes_leftovers_of_a_killed_command() {
     // Many short cases: the kill hits while endpoints open and close.
     let words = "run -t fifo,uds-*,posix-mq,sysv-*,shm-*,mmap-file -w block -s 64 -d 1ms \
                  --trials 1000 --sandbox off";
@@ -228,7 +228,7 @@ fn what_a_killed_command_left_can_be_cleaned() {
     }
 }
 
-fn what_a_run_left_that_died_whole_can_be_cleaned() {
+fn clean_removes_leftovers_of_a_killed_run() {
     let scene = Scene::start("run -t mmap-file -w block -s 64 -d 1h --sandbox off");
     scene.await_case();
     // While stopped, the command cannot continue without the others.
@@ -246,7 +246,7 @@ fn what_a_run_left_that_died_whole_can_be_cleaned() {
     assert_eq!(traces::names(&id), [""; 0]);
 }
 
-fn cleaning_leaves_a_living_run_alone() {
+fn clean_does_not_touch_a_running_run() {
     let words = "run -t mmap-file,posix-mq,sysv-mq -w block -s 64 --sandbox off";
     let (scene, leader) = Scene::held(words);
     let cleaned = run("clean").exits(0).stdout;

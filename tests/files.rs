@@ -13,9 +13,9 @@ use crate::support::{Ended, IPCMARK, Verdict, end, ipcmark, is_root, read, works
 use nix::{sys::stat::Mode, unistd::mkfifo};
 
 ipcmark_harness::tests![
-    a_stranger_s_link_is_not_followed,
-    a_link_of_one_s_own_is_followed,
-    streams_of_one_s_own_are_written_to,
+    a_link_of_another_user_is_not_followed,
+    a_link_of_the_same_user_is_followed,
+    streams_of_the_same_user_are_written_to,
     a_plan_comes_from_a_pipe,
     files_without_an_end_are_refused,
 ];
@@ -48,7 +48,7 @@ fn refused(ended: Ended, code: i32, sentence: &str) {
     assert!(said.starts_with("ipcmark: cannot") && said.contains(sentence), "{said}");
 }
 
-fn a_stranger_s_link_is_not_followed() -> Verdict {
+fn a_link_of_another_user_is_not_followed() -> Verdict {
     if !is_root() {
         return Verdict::Skipped("only root can make a link of another user".into());
     }
@@ -65,7 +65,7 @@ fn a_stranger_s_link_is_not_followed() -> Verdict {
     Verdict::Holds
 }
 
-fn a_link_of_one_s_own_is_followed() {
+fn a_link_of_the_same_user_is_followed() {
     let directory = shared();
     let (link, file) = (directory.path().join("latest.json"), directory.path().join("first.json"));
     symlink("first.json", &link).unwrap();
@@ -75,7 +75,7 @@ fn a_link_of_one_s_own_is_followed() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
 
-fn streams_of_one_s_own_are_written_to() -> Verdict {
+fn streams_of_the_same_user_are_written_to() -> Verdict {
     if !works("bash", &["-c", "true"]) {
         return Verdict::Skipped("there is no bash, which has process substitution".into());
     }
@@ -125,7 +125,7 @@ fn files_without_an_end_are_refused() {
     for (path, cause) in [
         (Path::new("/dev/zero"), "it is a device, not a file or a pipe"),
         (&large, "it is larger than 1 MiB"),
-        (&fifo, "it is a pipe, and nobody wrote all of it within 10 s"),
+        (&fifo, "it is a pipe whose writers did not finish within 10 s"),
     ] {
         let name = path.display();
         let plan = format!("cannot read the plan {name}: {cause}");

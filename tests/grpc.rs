@@ -41,5 +41,7 @@ fn several_followers_have_a_server_each() -> Verdict {
 }
 
 fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
-    LIBRARY.holds(|rows| listed::ends_may_die(rows, &["spin", "block"], &[LEADER, FOLLOWER]))
+    LIBRARY.holds(|rows| {
+        listed::killed_ends_cost_their_rows(rows, &["spin", "block"], &[LEADER, FOLLOWER])
+    })
 }

@@ -19,17 +19,17 @@ use crate::support::{
 };
 
 ipcmark_harness::tests![
-    a_result_is_there_once,
+    a_result_is_stored_once,
     a_result_comes_back_whole,
     a_run_adds_itself,
     runs_are_listed_with_their_labels,
     a_change_is_named_and_few_runs_are_not_enough,
     machines_are_series_of_their_own,
     sides_are_compared_as_compare_does,
-    what_means_nothing_is_refused,
-    what_is_no_history_is_refused,
+    unknown_words_are_rejected,
+    files_that_are_not_histories_are_rejected,
     a_history_of_another_form_is_refused,
-    a_stranger_s_file_is_refused,
+    a_file_of_another_user_is_rejected,
     a_locked_file_is_waited_for_and_then_refused,
 ];
 
@@ -41,12 +41,12 @@ fn again(result: &RunResult, number: u32, factor: f64) -> RunResult {
 }
 
 /// A history in its own directory.
-struct Scene {
+struct HistoryDirectory {
     place: TempDir,
     result: RunResult,
 }
 
-impl Scene {
+impl HistoryDirectory {
     fn new() -> Self {
         Self { place: tempfile::tempdir().unwrap(), result: measured() }
     }
@@ -88,8 +88,8 @@ fn refused(file: &Path, words: &str, said: &str) {
     assert!(stderr.contains(&file.display().to_string()) && stderr.contains("; "), "{stderr}");
 }
 
-fn a_result_is_there_once() {
-    let scene = Scene::new();
+fn a_result_is_stored_once() {
+    let scene = HistoryDirectory::new();
     assert!(scene.add(1, 1.0, "").stderr.contains("added"));
     assert!(scene.add(1, 1.0, "").stderr.contains("is in the history already"));
     assert!(scene.add(1, 1.0, "--commit abcd").stderr.contains("its labels are set"));
@@ -106,14 +106,14 @@ fn a_result_is_there_once() {
     write(&partial);
     scene.history(&format!("add {} --label kept", path.display())).exits(0);
     let replaced = scene.add(2, 1.0, "");
-    assert!(replaced.stderr.contains("took the place"), "{}", replaced.stderr);
+    assert!(replaced.stderr.contains("replaced the incomplete result"), "{}", replaced.stderr);
     let list = scene.json("list");
     assert_eq!(list["runs"][1]["label"], "kept");
     assert_eq!(list["runs"][1]["complete"], true);
 }
 
 fn a_result_comes_back_whole() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "");
     let stored = ipcmark_history::History::read(&scene.file()).unwrap().result(1).unwrap();
     assert_eq!(stored, again(&scene.result, 1, 1.0));
@@ -136,7 +136,7 @@ fn a_run_adds_itself() {
 }
 
 fn runs_are_listed_with_their_labels() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "--commit 3f2a9c --label before");
     scene.add(2, 1.0, "--commit 77aa01 --machine runner-1");
     let table = scene.history("list").exits(0).stdout;
@@ -152,7 +152,7 @@ fn runs_are_listed_with_their_labels() {
 }
 
 fn a_change_is_named_and_few_runs_are_not_enough() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     let row = "latency/pipe/64/block/round_trip";
     let trend = |words: &str| scene.json(&format!("trend --row {row} {words}"))["trends"][0].take();
     for number in 0..3 {
@@ -187,7 +187,7 @@ fn a_change_is_named_and_few_runs_are_not_enough() {
 }
 
 fn machines_are_series_of_their_own() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     for number in 0..6 {
         let machine = if number % 2 == 0 { "one" } else { "two" };
         scene.add(number, if number % 2 == 0 { 1.0 } else { 3.0 }, &format!("--machine {machine}"));
@@ -204,7 +204,7 @@ fn machines_are_series_of_their_own() {
 }
 
 fn sides_are_compared_as_compare_does() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     for number in 0..6 {
         let (factor, commit) = if number < 3 { (1.0, "aaaa1111") } else { (1.2, "bbbb2222") };
         scene.add(number, factor, &format!("--commit {commit}"));
@@ -227,8 +227,8 @@ fn sides_are_compared_as_compare_does() {
     assert!(few.contains("cannot tell: 1 run of the base and 3"), "{few}");
 }
 
-fn what_means_nothing_is_refused() {
-    let scene = Scene::new();
+fn unknown_words_are_rejected() {
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "--commit aaaa");
     for (words, said) in [
         ("trend -t nothing", "no row has that name; rows are latency/"),
@@ -245,7 +245,7 @@ fn what_means_nothing_is_refused() {
     assert!(unknown.exits(2).stderr.contains("neither XDG_DATA_HOME nor HOME"));
 }
 
-fn what_is_no_history_is_refused() {
+fn files_that_are_not_histories_are_rejected() {
     let place = tempfile::tempdir().unwrap();
     let file = |name: &str| place.path().join(name);
     refused(&file("none"), "list", "there is none yet; `ipcmark history add");
@@ -263,7 +263,7 @@ fn what_is_no_history_is_refused() {
         refused(&file("other"), words, "it is a database of another program");
     }
     // A truncated database.
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "");
     let bytes = fs::read(scene.file()).unwrap();
     fs::write(file("half"), &bytes[..bytes.len() / 2 / 4096 * 4096]).unwrap();
@@ -274,7 +274,7 @@ fn what_is_no_history_is_refused() {
 }
 
 fn a_history_of_another_form_is_refused() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "");
     let change = |text: &str| Connection::open(scene.file()).unwrap().execute_batch(text).unwrap();
     for (version, said) in [(2, "it has the form 2, and this ipcmark knows 1"), (0, "the form 0")] {
@@ -292,11 +292,11 @@ fn a_history_of_another_form_is_refused() {
     refused(&scene.file(), "list", "its tables are not those that ipcmark makes");
 }
 
-fn a_stranger_s_file_is_refused() -> Verdict {
+fn a_file_of_another_user_is_rejected() -> Verdict {
     if !is_root() {
         return Verdict::Skipped("only root can make a file of another user".into());
     }
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "");
     fs::set_permissions(scene.place.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     chown(scene.file(), Some(65534), None).unwrap();
@@ -307,7 +307,7 @@ fn a_stranger_s_file_is_refused() -> Verdict {
 }
 
 fn a_locked_file_is_waited_for_and_then_refused() {
-    let scene = Scene::new();
+    let scene = HistoryDirectory::new();
     scene.add(1, 1.0, "");
     let other = Connection::open(scene.file()).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();

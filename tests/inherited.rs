@@ -31,7 +31,7 @@ ipcmark_harness::tests![
     closed_descriptors_lose_no_result,
     workers_leave_the_working_directory,
     a_hostile_environment_changes_nothing,
-    what_bears_on_the_figures_is_noted,
+    inherited_settings_that_affect_figures_are_noted,
     a_worker_ends_first_without_memory,
 ];
 
@@ -285,7 +285,7 @@ const NOTED: [(&str, &[&str], &str); 5] = [
     ("taskset", &["--cpu-list", "CPU"], "share 1 processor"),
 ];
 
-fn what_bears_on_the_figures_is_noted() -> Verdict {
+fn inherited_settings_that_affect_figures_are_noted() -> Verdict {
     let cpu = processors()[0].to_string();
     let mut missing = Vec::new();
     for (program, its_words, note) in NOTED {

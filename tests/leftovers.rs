@@ -29,14 +29,14 @@ ipcmark_harness::tests![
     a_leader_of_fast_dds_that_lends_killed_at_any_name_leaves_nothing,
     a_follower_of_fast_dds_that_lends_killed_at_any_name_leaves_nothing,
     a_command_killed_at_any_name_leaves_nothing,
-    what_a_worker_left_with_its_run_at_any_name_is_cleaned_and_told,
-    what_a_command_left_with_its_run_at_any_name_is_cleaned_and_told,
-    what_a_leader_of_fast_dds_left_with_its_run_is_cleaned_and_told,
-    what_a_follower_of_fast_dds_left_with_its_run_is_cleaned_and_told,
-    what_a_command_with_fast_dds_left_with_its_run_is_cleaned_and_told,
-    what_a_run_of_iceoryx_left_is_cleaned_and_told,
+    clean_removes_leftovers_of_a_worker_killed_with_its_run_at_any_name,
+    clean_removes_leftovers_of_a_command_killed_with_its_run_at_any_name,
+    clean_removes_leftovers_of_a_killed_leader_of_fast_dds,
+    clean_removes_leftovers_of_a_killed_follower_of_fast_dds,
+    clean_removes_leftovers_of_a_killed_command_with_fast_dds,
+    clean_removes_leftovers_of_a_killed_run_of_iceoryx,
     a_run_that_ends_or_is_interrupted_leaves_nothing,
-    a_keeper_that_is_asked_to_end_ends_its_session_in_order,
+    a_keeper_ends_its_session_in_order_on_a_signal,
     a_daemon_ends_with_its_session_however_that_ends,
     a_result_killed_while_it_is_written_leaves_no_other_file,
 ];
@@ -260,44 +260,44 @@ fn a_command_killed_at_any_name_leaves_nothing() -> Verdict {
     Verdict::Holds
 }
 
-fn what_a_worker_left_with_its_run_at_any_name_is_cleaned_and_told() -> Verdict {
+fn clean_removes_leftovers_of_a_worker_killed_with_its_run_at_any_name() -> Verdict {
     if let Some(why) = lacking() {
         return why;
     }
-    is_cleaned_and_told(NAMED, LEADER);
-    is_cleaned_and_told(NAMED, FOLLOWER);
+    is_cleaned_and_listed(NAMED, LEADER);
+    is_cleaned_and_listed(NAMED, FOLLOWER);
     Verdict::Holds
 }
 
-fn what_a_command_left_with_its_run_at_any_name_is_cleaned_and_told() -> Verdict {
+fn clean_removes_leftovers_of_a_command_killed_with_its_run_at_any_name() -> Verdict {
     if let Some(why) = lacking() {
         return why;
     }
-    is_cleaned_and_told(NAMED, COMMAND);
+    is_cleaned_and_listed(NAMED, COMMAND);
     Verdict::Holds
 }
 
-fn what_a_leader_of_fast_dds_left_with_its_run_is_cleaned_and_told() -> Verdict {
-    with_each(&FAST_DDS[..1], |row| is_cleaned_and_told(row, LEADER))
+fn clean_removes_leftovers_of_a_killed_leader_of_fast_dds() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| is_cleaned_and_listed(row, LEADER))
 }
 
-fn what_a_follower_of_fast_dds_left_with_its_run_is_cleaned_and_told() -> Verdict {
-    with_each(&FAST_DDS[..1], |row| is_cleaned_and_told(row, FOLLOWER))
+fn clean_removes_leftovers_of_a_killed_follower_of_fast_dds() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| is_cleaned_and_listed(row, FOLLOWER))
 }
 
-fn what_a_command_with_fast_dds_left_with_its_run_is_cleaned_and_told() -> Verdict {
-    with_each(&FAST_DDS[..1], |row| is_cleaned_and_told(row, COMMAND))
+fn clean_removes_leftovers_of_a_killed_command_with_fast_dds() -> Verdict {
+    with_each(&FAST_DDS[..1], |row| is_cleaned_and_listed(row, COMMAND))
 }
 
-fn what_a_run_of_iceoryx_left_is_cleaned_and_told() -> Verdict {
+fn clean_removes_leftovers_of_a_killed_run_of_iceoryx() -> Verdict {
     with_each(&["iceoryx-cpp"], |row| {
         [LEADER, FOLLOWER, COMMAND]
             .into_iter()
-            .for_each(|process| is_cleaned_and_told(row, process));
+            .for_each(|process| is_cleaned_and_listed(row, process));
     })
 }
 
-fn is_cleaned_and_told(transports: &str, process: &str) {
+fn is_cleaned_and_listed(transports: &str, process: &str) {
     let ground = Ground::new(transports);
     ground.at_sampled_names(process, Victims::All, |moment, _| {
         let before = ground.left();
@@ -340,7 +340,7 @@ fn a_run_that_ends_or_is_interrupted_leaves_nothing() -> Verdict {
 }
 
 /// Regression: a keeper that got SIGTERM died, and left the processes started by its workers running.
-fn a_keeper_that_is_asked_to_end_ends_its_session_in_order() {
+fn a_keeper_ends_its_session_in_order_on_a_signal() {
     for (signal, name) in [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")] {
         let words = "run -t pipe,uds-stream -w block -s 64 --trials 1 --sandbox off";
         let (scene, leader) = Scene::held(words);

@@ -13,8 +13,8 @@ use crate::support::{
 
 ipcmark_harness::tests![
     every_pattern_arrives_whole_in_every_wait,
-    what_each_copies_is_what_its_calls_say,
-    what_is_set_of_them_is_used,
+    the_copies_of_each_transport_are_those_of_its_calls,
+    options_take_effect,
     a_call_that_is_refused_makes_its_transport_unavailable,
 ];
 
@@ -50,7 +50,7 @@ fn explained(words: &str, call: &str) -> (f64, f64) {
     (found["done"].as_f64().unwrap(), copies["count"].as_f64().unwrap())
 }
 
-fn what_each_copies_is_what_its_calls_say() {
+fn the_copies_of_each_transport_are_those_of_its_calls() {
     for (words, call, copies) in [
         ("cma -w spin -s 4k", "process_vm_readv", 1.0),
         ("cma -w block -s 4k", "process_vm_readv", 1.0),
@@ -64,7 +64,7 @@ fn what_each_copies_is_what_its_calls_say() {
     }
 }
 
-fn what_is_set_of_them_is_used() {
+fn options_take_effect() {
     let set = "--set cma.depth=2 --set scm-rights.receive=map --set scm-rights.send-buffer=4k \
                --set vmsplice.capacity=4k";
     let cases = measured(&format!("-t {ALL} -p latency,throughput -w all -s 16,64k -n 50 {set}"));

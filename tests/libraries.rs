@@ -19,10 +19,10 @@ ipcmark_harness::tests![
     a_killed_daemon_costs_one_row,
     killed_ends_cost_one_row_and_the_next_run_is_clean,
     two_runs_at_once_do_not_disturb_each_other,
-    a_daemon_of_somebody_else_is_left_alone,
-    a_missing_daemon_is_named,
-    a_small_dev_shm_is_named,
-    what_goes_over_tcp_is_seen_to,
+    a_daemon_of_another_process_is_left_alone,
+    a_missing_daemon_is_reported,
+    a_small_dev_shm_is_reported,
+    messages_over_tcp_have_the_carrier_network,
 ];
 
 /// One transport of each library that keeps objects in the system.
@@ -156,7 +156,7 @@ fn two_runs_at_once_do_not_disturb_each_other() -> Verdict {
     Verdict::Holds
 }
 
-fn a_daemon_of_somebody_else_is_left_alone() -> Verdict {
+fn a_daemon_of_another_process_is_left_alone() -> Verdict {
     if let Some(skipped) = missing("iceoryx-cpp") {
         return skipped;
     }
@@ -188,7 +188,7 @@ fn a_daemon_of_somebody_else_is_left_alone() -> Verdict {
     Verdict::Holds
 }
 
-fn a_missing_daemon_is_named() -> Verdict {
+fn a_missing_daemon_is_reported() -> Verdict {
     if let Some(skipped) = missing("iceoryx-cpp") {
         return skipped;
     }
@@ -202,7 +202,7 @@ fn a_missing_daemon_is_named() -> Verdict {
     Verdict::Holds
 }
 
-fn a_small_dev_shm_is_named() -> Verdict {
+fn a_small_dev_shm_is_reported() -> Verdict {
     let there: Vec<&str> = [
         "iceoryx-cpp",
         "iceoryx2",
@@ -235,7 +235,7 @@ fn a_small_dev_shm_is_named() -> Verdict {
 
 /// These libraries close a socket as soon as the other end has closed its own. A carrier check
 /// after that would wrongly report a fallback.
-fn what_goes_over_tcp_is_seen_to() -> Verdict {
+fn messages_over_tcp_have_the_carrier_network() -> Verdict {
     if let Some(why) = missing("zeromq-tcp").or_else(|| missing("nng-tcp")) {
         return why;
     }

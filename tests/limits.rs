@@ -12,16 +12,16 @@ use crate::support::{
 use ipcmark_results::{RunResult, Status};
 
 ipcmark_harness::tests![
-    few_descriptors_are_named,
-    few_processes_are_named,
+    a_shortage_of_descriptors_is_reported,
+    a_shortage_of_processes_is_reported,
     without_namespaces_everything_is_measured,
-    a_small_dev_shm_fails_what_needs_more,
+    a_small_dev_shm_fails_only_larger_rows,
     small_message_queues_carry_large_messages,
     queues_that_are_not_allowed_have_their_remedy,
     segments_that_are_not_allowed_have_their_remedy,
 ];
 
-fn few_descriptors_are_named() -> Verdict {
+fn a_shortage_of_descriptors_is_reported() -> Verdict {
     if !works("prlimit", &["--nofile=64", "true"]) {
         return Verdict::Skipped("there is no prlimit".into());
     }
@@ -45,7 +45,7 @@ fn reasons(result: &RunResult) -> String {
     result.cases.iter().filter_map(|case| case.reason()).collect::<Vec<_>>().join("\n")
 }
 
-fn few_processes_are_named() -> Verdict {
+fn a_shortage_of_processes_is_reported() -> Verdict {
     // The limit does not apply to root, and counts all processes of the user.
     let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     if !is_root() || !works("setpriv", &[&user[..], &["prlimit", "--nproc=1", "true"]].concat()) {
@@ -83,7 +83,7 @@ fn without_namespaces_everything_is_measured() -> Verdict {
     Verdict::Holds
 }
 
-fn a_small_dev_shm_fails_what_needs_more() -> Verdict {
+fn a_small_dev_shm_fails_only_larger_rows() -> Verdict {
     let own = namespaces("--mount");
     let setup = "mount -t tmpfs -o size=1m tmpfs /dev/shm";
     if let Some(skipped) = lacking(&own, setup) {

@@ -10,9 +10,9 @@ ipcmark_harness::tests![
     a_sweep_and_advice_are_drawn_too,
     a_signal_gives_the_terminal_back,
     a_locale_without_utf8_is_drawn_in_ascii,
-    a_small_terminal_is_drawn_on,
-    without_a_terminal_it_is_refused,
-    the_line_of_progress_fits_and_is_gone_after_ctrl_c,
+    a_terminal_of_any_size_is_drawn_on,
+    without_a_terminal_it_is_rejected,
+    the_progress_line_fits_and_is_erased_after_ctrl_c,
 ];
 
 /// Switches to the alternate screen, and back.
@@ -90,7 +90,7 @@ fn a_locale_without_utf8_is_drawn_in_ascii() {
     assert!(parts(&written).0.is_ascii(), "{written}");
 }
 
-fn a_small_terminal_is_drawn_on() {
+fn a_terminal_of_any_size_is_drawn_on() {
     for (columns, lines) in [(20, 3), (1, 1), (300, 100)] {
         let words = "run -t pipe,tcp -w block -s 64 -n 100 --trials 3 --live";
         let (status, written) = OnTerminal::start(ipcmark(words), columns, lines).end();
@@ -99,9 +99,9 @@ fn a_small_terminal_is_drawn_on() {
     }
 }
 
-fn without_a_terminal_it_is_refused() {
+fn without_a_terminal_it_is_rejected() {
     let Ended { stderr, stdout, .. } = run(&format!("{RUN} --live")).exits(2);
-    assert!(stderr.contains("cannot show --live: standard error is no terminal"), "{stderr}");
+    assert!(stderr.contains("cannot show --live: standard error is not a terminal"), "{stderr}");
     assert_eq!(stdout, "");
     let mut dumb = ipcmark(&format!("{RUN} --live"));
     let dumb = end(dumb.env("TERM", "dumb"));
@@ -121,7 +121,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-fn the_line_of_progress_fits_and_is_gone_after_ctrl_c() {
+fn the_progress_line_fits_and_is_erased_after_ctrl_c() {
     let words = "run -t pipe,tcp -w block -s 64 -n 50 --trials 100";
     let mut running = OnTerminal::start(ipcmark(words), 80, 30);
     running.await_text(" left, ");

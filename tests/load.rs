@@ -12,14 +12,14 @@ use crate::support::{
 
 ipcmark_harness::tests![
     a_rate_is_offered_and_accounted_for,
-    a_rate_that_nobody_holds_ends,
+    a_run_with_an_impossible_rate_ends,
     a_stalled_receiver_makes_messages_late,
     a_pause_follows_each_answer,
     each_rate_has_its_own_table,
     followers_are_paced_too,
     a_trace_is_played_through_every_pattern,
-    a_trace_that_cannot_be_played_is_said,
-    what_an_application_sent_becomes_a_trace,
+    invalid_traces_are_rejected_with_the_reason,
+    the_script_makes_traces_of_captures_and_strace,
 ];
 
 fn a_rate_is_offered_and_accounted_for() {
@@ -51,7 +51,7 @@ fn a_rate_is_offered_and_accounted_for() {
 }
 
 /// Messages not sent by the end still count, but are not waited for.
-fn a_rate_that_nobody_holds_ends() {
+fn a_run_with_an_impossible_rate_ends() {
     let words = "run -t pipe -s 64 -d 50ms --trials 1 --rate 100M/s --format json";
     let result = run(words).exits(0).result();
     for case in &result.cases {
@@ -160,7 +160,7 @@ fn a_trace_is_played_through_every_pattern() {
     assert!(table.contains("of 40 messages · spin"), "{table}");
 }
 
-fn a_trace_that_cannot_be_played_is_said() {
+fn invalid_traces_are_rejected_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace.csv");
     let said = |text: &str, flags: &str| {
@@ -184,7 +184,7 @@ fn a_trace_that_cannot_be_played_is_said() {
 }
 
 /// A capture of one UDP packet of 11 bytes and one TCP packet of 5, and the output of strace.
-fn what_an_application_sent_becomes_a_trace() {
+fn the_script_makes_traces_of_captures_and_strace() {
     let directory = tempfile::tempdir().unwrap();
     let trace = |recorded: &[u8]| {
         let path = directory.path().join("recorded");

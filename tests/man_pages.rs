@@ -10,7 +10,7 @@ use crate::support::{Verdict, end, ipcmark, run, works};
 
 ipcmark_harness::tests![
     every_command_has_a_page_that_groff_reads,
-    pages_that_cannot_be_written_are_named,
+    pages_that_cannot_be_written_are_reported,
 ];
 
 /// A program's output for a text on its standard input, and whether it accepts the text.
@@ -54,7 +54,7 @@ fn every_command_has_a_page_that_groff_reads() -> Verdict {
     Verdict::Holds
 }
 
-fn pages_that_cannot_be_written_are_named() {
+fn pages_that_cannot_be_written_are_reported() {
     let failed = run("man /proc/ipcmark").exits(1);
     assert!(failed.stderr.contains("cannot create /proc/ipcmark"), "{}", failed.stderr);
 }

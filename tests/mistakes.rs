@@ -6,7 +6,7 @@ use crate::support::{Ended, IPCMARK, end, ipcmark, outcome, run};
 
 ipcmark_harness::tests![
     transports_that_are_unknown_bring_the_nearest,
-    sizes_that_are_none,
+    invalid_sizes,
     words_that_are_unknown_bring_the_known,
     numbers_that_make_no_sense,
     flags_that_contradict_each_other,
@@ -45,19 +45,19 @@ fn transports_that_are_unknown_bring_the_nearest() {
     refused("run -t pipe,uds_stream", &["'uds_stream'", "uds-stream"]);
     refused("run -t xyzzy", &["'xyzzy'", "'ipcmark list' shows them all"]);
     refused("run -t zz*", &["'zz*'"]);
-    refused("run -t [a", &["'[a' is no glob"]);
+    refused("run -t [a", &["'[a' is not a glob"]);
 }
 
-fn sizes_that_are_none() {
+fn invalid_sizes() {
     for (size, reason) in [
         ("0", "0 is too small: a message holds at least 16 bytes"),
         ("8", "8 is too small: a message holds at least 16 bytes"),
         ("15", "15 is too small"),
-        ("-1", "'-1' is no size; write 64, 4k, 1MiB or 16..4M"),
+        ("-1", "'-1' is not a size; write 64, 4k, 1MiB or 16..4M"),
         ("5M", "5M is beyond the limit of 4 MiB"),
-        ("99999999999999999999G", "is no size"),
-        ("abc", "'abc' is no size; write 64, 4k, 1MiB or 16..4M"),
-        ("64,,128", "'' is no size"),
+        ("99999999999999999999G", "is not a size"),
+        ("abc", "'abc' is not a size; write 64, 4k, 1MiB or 16..4M"),
+        ("64,,128", "'' is not a size"),
         ("17..31", "there is no power of two from 17 to 31"),
         ("4k..64", "there is no power of two"),
     ] {
@@ -115,7 +115,7 @@ fn patterns_and_loads_that_contradict() {
 }
 
 fn options_that_cannot_be_set() {
-    refused("run --set tcp", &["'tcp' is no setting", "--set TRANSPORT.KEY=VALUE"]);
+    refused("run --set tcp", &["'tcp' is not a setting", "--set TRANSPORT.KEY=VALUE"]);
     refused("run --set tcp.colour=red", &["no option colour", "tcp.send-buffer"]);
     refused("run --set tcp.no-delay=maybe", &["'maybe' is not one of on|off"]);
     refused("run --set nowhere.depth=1", &["there is no transport 'nowhere'"]);
@@ -124,7 +124,7 @@ fn options_that_cannot_be_set() {
 fn payload_files_that_hold_none() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("payloads.csv");
-    for (text, reason) in [("16;x", "no size"), ("0", "too small"), ("", "no payload")] {
+    for (text, reason) in [("16;x", "not a size"), ("0", "too small"), ("", "no payload")] {
         fs::write(&path, text).unwrap();
         refused(&format!("run -s @{}", path.display()), &[reason, "payloads.csv"]);
     }

@@ -12,18 +12,18 @@ use crate::support::{
 };
 
 ipcmark_harness::tests![
-    every_row_takes_the_carrier_that_it_was_told,
+    every_row_uses_the_configured_carrier,
     a_stream_loses_nothing,
     two_ranks_cannot_fan_out,
-    a_missing_launcher_is_named,
-    nothing_is_left_where_a_variable_says_temporary_files_lie,
+    a_missing_launcher_is_reported,
+    nothing_is_left_in_the_directory_of_temporary_files,
     variables_of_another_launcher_do_not_count,
 ];
 
 const LIBRARY: Library =
     Library { families: &["openmpi", "mpich"], lacking: "neither Open MPI nor MPICH is there" };
 
-fn every_row_takes_the_carrier_that_it_was_told() -> Verdict {
+fn every_row_uses_the_configured_carrier() -> Verdict {
     LIBRARY.holds(|rows| {
         let before = traces::dead_segments();
         for sandbox in ["--sandbox auto", "--sandbox off"] {
@@ -51,7 +51,7 @@ fn two_ranks_cannot_fan_out() -> Verdict {
     })
 }
 
-fn a_missing_launcher_is_named() -> Verdict {
+fn a_missing_launcher_is_reported() -> Verdict {
     LIBRARY.holds(|rows| {
         let row = &rows[0];
         let mut command = ipcmark(&format!("run -t {row} -s 64 -n 5 --trials 1 --format json"));
@@ -63,7 +63,7 @@ fn a_missing_launcher_is_named() -> Verdict {
 }
 
 /// The launcher's files lie in the run's directory, whatever this process's own variable says.
-fn nothing_is_left_where_a_variable_says_temporary_files_lie() -> Verdict {
+fn nothing_is_left_in_the_directory_of_temporary_files() -> Verdict {
     LIBRARY.holds(|rows| {
         let elsewhere = tempfile::tempdir().unwrap();
         let words = "-s 64 -n 5 --trials 1 --sandbox off --format json";

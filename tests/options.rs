@@ -15,7 +15,7 @@ pub fn tests() -> Vec<Test> {
         let name = format!("every_option_works_at_both_its_ends_{}", share + 1);
         Test::new(name, move || every_option_works_at_both_its_ends(share))
     };
-    let last = Test::new("what_is_set_shows_in_the_library", what_is_set_shows_in_the_library);
+    let last = Test::new("options_take_effect_in_the_library", options_take_effect_in_the_library);
     (0..SHARES).map(share).chain([last]).collect()
 }
 
@@ -103,7 +103,7 @@ fn failure(case: &Case) -> Option<&str> {
 }
 
 /// An option without effect would be worse than none.
-fn what_is_set_shows_in_the_library() -> Verdict {
+fn options_take_effect_in_the_library() -> Verdict {
     let mut seen = 0;
     for (transport, set, key, value) in [
         ("tcp", "send-buffer=64k", "send buffer", "131072 bytes"),

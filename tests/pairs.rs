@@ -16,13 +16,13 @@ use crate::support::{
 ipcmark_harness::tests![
     every_process_of_every_pair_is_accounted_for,
     a_load_that_pauses_runs_in_every_pair,
-    streams_say_what_all_pairs_carried,
+    streams_report_the_messages_of_all_pairs,
     the_death_of_any_process_of_another_pair_costs_the_row,
     nothing_is_left_without_a_sandbox,
     pairs_are_placed_and_shared_processors_named,
     a_row_of_pairs_is_shown_again_and_is_another_row,
     plans_with_pairs_are_compared_in_turns,
-    what_cannot_have_pairs_says_why,
+    impossible_pairs_are_rejected_with_the_reason,
     a_library_with_one_instance_has_pairs_in_sandboxes_only,
 ];
 
@@ -72,7 +72,7 @@ fn a_load_that_pauses_runs_in_every_pair() {
     }
 }
 
-fn streams_say_what_all_pairs_carried() {
+fn streams_report_the_messages_of_all_pairs() {
     let words =
         "run -t pipe,uds-stream -w block -s 64 -p throughput -d 50ms --trials 1 --timeout 1m";
     let result = run(&format!("{words} --pairs 3 --format json")).exits(0).result();
@@ -188,7 +188,7 @@ fn plans_with_pairs_are_compared_in_turns() {
     assert_ne!(apart.code(), 0, "they have no row in common: {}", apart.stdout);
 }
 
-fn what_cannot_have_pairs_says_why() {
+fn impossible_pairs_are_rejected_with_the_reason() {
     for (words, said) in [
         ("run --pairs 0", "0 is not in 1..=16"),
         ("run --pairs 17", "17 is not in 1..=16"),
@@ -215,7 +215,7 @@ fn a_library_with_one_instance_has_pairs_in_sandboxes_only() -> Verdict {
     }
     let reason = without.reason().unwrap_or_default();
     assert_eq!(without.status(), Status::Unsupported, "{reason}");
-    assert!(reason.contains("without a sandbox one pair of it"), "{reason}");
+    assert!(reason.contains("without a sandbox only one pair of it"), "{reason}");
     if is_apart {
         is_whole(&together, 2);
     }

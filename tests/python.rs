@@ -25,7 +25,7 @@ fn an_end_that_dies_ends_the_wait_of_the_other() -> Verdict {
     LIBRARY.holds(|rows| {
         for row in rows {
             let waits: &[_] = if row == "python-queue" { &["block"] } else { &["spin", "block"] };
-            listed::ends_may_die(slice::from_ref(row), waits, &[LEADER, FOLLOWER]);
+            listed::killed_ends_cost_their_rows(slice::from_ref(row), waits, &[LEADER, FOLLOWER]);
         }
     })
 }

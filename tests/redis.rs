@@ -11,7 +11,7 @@ use crate::support::{
 ipcmark_harness::tests![
     a_stream_loses_nothing,
     a_follower_that_dies_ends_the_sleep_of_its_leader,
-    without_a_server_the_list_says_what_to_install,
+    a_missing_server_is_reported_with_the_package_to_install,
 ];
 
 const LIBRARY: Library =
@@ -22,10 +22,10 @@ fn a_stream_loses_nothing() -> Verdict {
 }
 
 fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
-    LIBRARY.holds(|rows| listed::ends_may_die(rows, &["block"], &[FOLLOWER]))
+    LIBRARY.holds(|rows| listed::killed_ends_cost_their_rows(rows, &["block"], &[FOLLOWER]))
 }
 
-fn without_a_server_the_list_says_what_to_install() -> Verdict {
+fn a_missing_server_is_reported_with_the_package_to_install() -> Verdict {
     LIBRARY.holds(|_| {
         let mut command =
             ipcmark("run -t redis-list,pipe -w spin -s 64 -n 100 --trials 1 --format json");

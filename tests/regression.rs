@@ -12,17 +12,17 @@ use crate::support::{end, ipcmark, read, run};
 use ipcmark_results::RunResult;
 
 ipcmark_harness::tests![
-    a_mistake_that_nobody_reads_has_its_status,
+    a_mistake_with_closed_standard_error_has_its_exit_status,
     a_result_that_cannot_be_printed_is_no_success,
-    a_file_that_becomes_full_is_named_once,
+    a_full_file_is_named_once,
     a_file_name_needs_no_unicode,
     a_plan_may_have_the_name_of_a_word,
-    a_list_in_a_plan_gives_way_to_the_flag,
-    a_name_that_is_a_family_too_means_the_transport,
+    a_flag_replaces_a_list_of_a_plan,
+    a_name_of_a_transport_and_a_family_means_the_transport,
 ];
 
 /// The message to a closed standard error made the command panic, with status 101.
-fn a_mistake_that_nobody_reads_has_its_status() {
+fn a_mistake_with_closed_standard_error_has_its_exit_status() {
     let (reader, writer) = pipe().unwrap();
     drop(reader);
     let mut command = ipcmark("run -t pip");
@@ -42,7 +42,7 @@ fn a_result_that_cannot_be_printed_is_no_success() {
 }
 
 /// The sentence contained itself.
-fn a_file_that_becomes_full_is_named_once() {
+fn a_full_file_is_named_once() {
     let ended = run("run -t null -s 64 -n 10 -o /dev/full").exits(1);
     assert_eq!(ended.stderr.matches("/dev/full").count(), 1, "{}", ended.stderr);
     assert!(ended.stdout.contains("null"), "the result is shown all the same");
@@ -72,7 +72,7 @@ fn a_plan_may_have_the_name_of_a_word() {
 
 /// A list in a plan was merged with the same flag's; a count was refused together with a plan's
 /// time.
-fn a_list_in_a_plan_gives_way_to_the_flag() {
+fn a_flag_replaces_a_list_of_a_plan() {
     let directory = tempfile::tempdir().unwrap();
     let plan = directory.path().join("plan.toml");
     let text = "transports = [\"pipe\"]\nsizes = [64]\nwaits = [\"block\"]\nduration = \"1h\"\n";
@@ -88,7 +88,7 @@ fn a_list_in_a_plan_gives_way_to_the_flag() {
 }
 
 /// `-t iceoryx2` chose the whole family, and failed because the others were unavailable.
-fn a_name_that_is_a_family_too_means_the_transport() {
+fn a_name_of_a_transport_and_a_family_means_the_transport() {
     let ended = run("run -t iceoryx2 -w spin -s 64 -n 10 --format json");
     let names: Vec<String> =
         ended.result().cases.into_iter().map(|case| case.identity.transport).collect();

@@ -19,26 +19,26 @@ use ipcmark_results::{
 ipcmark_harness::tests![
     the_table_shows_machine_and_rows,
     json_is_valid_against_the_schema,
-    the_file_is_what_json_prints,
+    the_file_equals_the_printed_json,
     csv_has_a_line_a_case,
     markdown_has_a_table,
     every_transport_of_the_system_has_plausible_figures,
     trials_repeat_every_case,
     a_count_is_met_exactly,
-    sizes_and_touch_are_as_asked_for,
+    sizes_and_touch_are_as_requested,
     a_seed_repeats_the_order,
-    without_a_sandbox_nothing_stays,
+    without_a_sandbox_nothing_is_left,
     an_ordinary_user_measures_everything,
-    processors_are_those_asked_for,
+    processors_are_the_requested_ones,
     a_placement_that_the_machine_has_is_measured_and_another_refused,
     one_processor_is_enough,
     colour_is_for_terminals,
-    a_plan_file_gives_way_to_flags,
+    flags_override_a_plan_file,
     every_example_runs_as_it_is,
     some_transports_wait_in_their_own_way,
     two_runs_at_once_both_measure,
-    a_reader_may_go_away,
-    the_list_says_what_each_can_do,
+    a_closed_standard_output_is_no_panic,
+    the_list_shows_the_capabilities_of_each_transport,
 ];
 
 fn the_table_shows_machine_and_rows() {
@@ -66,7 +66,7 @@ fn json_is_valid_against_the_schema() {
     assert_eq!(measured.count(), 4, "spin was measured, hybrid was not");
 }
 
-fn the_file_is_what_json_prints() {
+fn the_file_equals_the_printed_json() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("result.json");
     let mut command = ipcmark("run -t null -s 64 -d 10ms --format json -o");
@@ -218,7 +218,7 @@ fn a_count_is_met_exactly() {
     }
 }
 
-fn sizes_and_touch_are_as_asked_for() {
+fn sizes_and_touch_are_as_requested() {
     let rows = |words: &str| -> BTreeSet<(u64, String)> {
         let result = run(&format!("run -t null --format json {words}")).exits(0).result();
         result
@@ -249,7 +249,7 @@ fn a_seed_repeats_the_order() {
     assert_ne!(order(7), order(9));
 }
 
-fn without_a_sandbox_nothing_stays() {
+fn without_a_sandbox_nothing_is_left() {
     let words = "run -t os -w block -s 64,1M -d 5ms --sandbox off --format json";
     let result = run(words).exits(0).result();
     assert!(result.environment.sandbox.starts_with("off"), "{}", result.environment.sandbox);
@@ -281,7 +281,7 @@ fn an_ordinary_user_measures_everything() -> Verdict {
     Verdict::Holds
 }
 
-fn processors_are_those_asked_for() -> Verdict {
+fn processors_are_the_requested_ones() -> Verdict {
     let placement = |words: &str| {
         let words = format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json {words}");
         let case = run(&words).exits(0).result().cases.remove(0);
@@ -366,7 +366,7 @@ fn colour_is_for_terminals() -> Verdict {
     Verdict::Holds
 }
 
-fn a_plan_file_gives_way_to_flags() {
+fn flags_override_a_plan_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plan.toml");
     let plan = "transports = [\"null\", \"pipe\"]\nsizes = [64, \"1k\"]\nwaits = [\"spin\"]\n\
@@ -442,7 +442,7 @@ fn two_runs_at_once_both_measure() {
     }
 }
 
-fn a_reader_may_go_away() {
+fn a_closed_standard_output_is_no_panic() {
     for words in ["list", "schema", "run -t null -s 64 -n 10 --format json"] {
         let mut command = ipcmark(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -454,7 +454,7 @@ fn a_reader_may_go_away() {
     }
 }
 
-fn the_list_says_what_each_can_do() {
+fn the_list_shows_the_capabilities_of_each_transport() {
     let list = listed::all();
     let names: BTreeSet<&str> = list.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), list.len(), "a name stands for one transport");

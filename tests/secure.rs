@@ -13,7 +13,7 @@ use crate::support::{Verdict, is_root, listed, run};
 use ipcmark_results::Status;
 
 ipcmark_harness::tests![
-    certificates_of_latency_test_prove_who_one_is,
+    certificates_of_latency_test_authenticate_both_ends,
     a_message_cannot_be_read_on_the_loopback_interface,
 ];
 
@@ -35,7 +35,7 @@ certify pub maincacert
 certify sub $2
 "#;
 
-fn certificates_of_latency_test_prove_who_one_is() -> Verdict {
+fn certificates_of_latency_test_authenticate_both_ends() -> Verdict {
     if let Some(reason) = listed::missing("fastdds-secure") {
         return Verdict::Skipped(format!("fastdds-secure: {reason}"));
     }

@@ -11,11 +11,11 @@ use std::{
 use crate::support::{Ended, end, pty::OnTerminal};
 
 ipcmark_harness::tests![
-    who_says_yes_gets_what_was_shown,
-    who_says_no_gets_the_rows_of_the_operating_system,
+    the_answer_yes_installs_the_shown_packages,
+    the_answer_no_leaves_the_rows_of_the_operating_system,
     nothing_can_be_built_without_a_compiler,
-    who_cannot_answer_is_not_asked,
-    who_has_answered_is_not_asked,
+    without_a_terminal_no_question_is_asked,
+    a_given_answer_skips_the_question,
 ];
 
 /// The system's commands that the scripts need.
@@ -109,7 +109,7 @@ fn is_installed(notes: &str) {
     }
 }
 
-fn who_says_yes_gets_what_was_shown() {
+fn the_answer_yes_installs_the_shown_packages() {
     let machine = Machine::new();
     let (succeeds, text) = machine.answered("y\n");
     assert!(succeeds, "{text}");
@@ -124,7 +124,7 @@ fn who_says_yes_gets_what_was_shown() {
     }
 }
 
-fn who_says_no_gets_the_rows_of_the_operating_system() {
+fn the_answer_no_leaves_the_rows_of_the_operating_system() {
     for answer in ["n\n", "\n", "why\n"] {
         let machine = Machine::new();
         let (succeeds, text) = machine.answered(answer);
@@ -147,14 +147,14 @@ fn nothing_can_be_built_without_a_compiler() {
 }
 
 /// As in a continuous build.
-fn who_cannot_answer_is_not_asked() {
+fn without_a_terminal_no_question_is_asked() {
     let machine = Machine::new();
     let Ended { stdout, stderr, .. } = end(machine.bench().stdin(Stdio::null())).exits(0);
     assert!(!stderr.contains("[y/N]"), "{stdout}{stderr}");
     is_installed(&machine.notes());
 }
 
-fn who_has_answered_is_not_asked() {
+fn a_given_answer_skips_the_question() {
     let machine = Machine::new();
     let mut command = machine.bench();
     command.arg("YES=1");

@@ -9,12 +9,12 @@ use crate::support::{
 
 ipcmark_harness::tests![
     a_message_one_way_has_its_time_and_its_parts,
-    a_sleeping_receiver_s_wake_ups_are_noted_or_the_reason_is,
-    one_way_at_a_rate_nobody_answers,
+    wake_ups_of_a_sleeping_receiver_are_recorded_or_the_reason_is,
+    one_way_at_a_rate_has_no_answers,
     one_way_pauses_after_each_answer,
-    a_stream_is_counted_by_whoever_receives_it,
+    a_stream_is_counted_by_its_receiver,
     losses_of_a_stream_are_counted_and_not_waited_for,
-    a_stream_of_few_messages_is_as_long_as_was_asked,
+    a_stream_has_the_requested_number_of_messages,
     a_stream_whose_receiver_is_killed_costs_its_row,
     all_patterns_stand_in_one_run,
     a_stream_has_no_rate,
@@ -69,7 +69,7 @@ fn a_message_one_way_has_its_time_and_its_parts() {
 }
 
 /// Where the system allows it they are all there, else none and the reason.
-fn a_sleeping_receiver_s_wake_ups_are_noted_or_the_reason_is() {
+fn wake_ups_of_a_sleeping_receiver_are_recorded_or_the_reason_is() {
     for case in &measured("run -p one-way -t pipe,uds-stream -w spin,block -s 64 -n 400") {
         let (trial, wait) = (only(case), case.identity.wait);
         let parts = trial.one_way.as_ref().expect("it was one way");
@@ -87,7 +87,7 @@ fn a_sleeping_receiver_s_wake_ups_are_noted_or_the_reason_is() {
     }
 }
 
-fn one_way_at_a_rate_nobody_answers() {
+fn one_way_at_a_rate_has_no_answers() {
     let cases = measured("run -p one-way -t pipe,udp -w block -s 64 -n 40 --rate 100/s");
     for case in &cases {
         assert!(case.identity.load.is_open());
@@ -120,7 +120,7 @@ fn one_way_pauses_after_each_answer() {
     assert!(only(case).session.turns_ns >= 10 * 2_000_000);
 }
 
-fn a_stream_is_counted_by_whoever_receives_it() {
+fn a_stream_is_counted_by_its_receiver() {
     let words = "run -p throughput -t pipe,memfd,uds-dgram,tcp -w spin,block -s 64,64k -d 60ms";
     let cases = measured(words);
     assert_eq!(cases.len(), 16);
@@ -152,7 +152,7 @@ fn losses_of_a_stream_are_counted_and_not_waited_for() {
     }
 }
 
-fn a_stream_of_few_messages_is_as_long_as_was_asked() {
+fn a_stream_has_the_requested_number_of_messages() {
     for count in [1, 7, 20_000] {
         let cases = measured(&format!("run -p throughput -t pipe -w block -s 64 -n {count}"));
         let [case] = &cases[..] else { panic!("{} cases", cases.len()) };

@@ -7,16 +7,16 @@ use ipcmark_results::{Status, Touch, Wait};
 
 ipcmark_harness::tests![
     figures_in_a_style_are_those_of_the_file,
-    what_is_not_available_is_said_in_every_style,
+    unavailable_rows_are_shown_in_every_style,
     ipc_bench_s_example_runs_as_it_is,
     every_mechanism_of_ipc_bench_is_measured,
     ipc_bench_s_table_has_its_methods_in_its_order,
     ipc_performance_s_table_has_its_implementations_in_its_order,
-    flags_of_run_go_behind_two_dashes,
+    flags_of_run_follow_two_dashes,
     latency_test_measures_the_payloads_of_a_file,
-    latency_test_without_the_library_says_what_to_install,
+    latency_test_without_the_library_names_the_package,
     iceperf_runs_in_two_terminals,
-    iceperf_has_five_tables_and_says_what_it_measures,
+    iceperf_has_five_tables_and_announces_each_measurement,
     latency_test_runs_in_two_terminals,
     latency_test_s_launcher_runs_both_nodes,
     latency_test_s_ends_must_agree,
@@ -44,7 +44,7 @@ fn figures_in_a_style_are_those_of_the_file() {
     assert_eq!(lines.len(), 4, "{shown}");
 }
 
-fn what_is_not_available_is_said_in_every_style() {
+fn unavailable_rows_are_shown_in_every_style() {
     for style in ["iceperf", "ipc-bench", "fastdds", "ipc-performance"] {
         let words = format!("run -t pipe -w spin,hybrid -s 64 -n 100 --format {style}");
         let shown = run(&words).exits(1).stdout;
@@ -79,7 +79,7 @@ fn iceperf_runs_in_two_terminals() {
     assert!(shown.lines().filter(|line| line.starts_with('|')).count() >= 3, "{shown}");
 }
 
-fn iceperf_has_five_tables_and_says_what_it_measures() {
+fn iceperf_has_five_tables_and_announces_each_measurement() {
     for rest in ["-- -s 16,1k", "-- -s 16,1k -w block"] {
         let leader = "iceperf-leader -n 20 -t all";
         let (ended, follower) = both_terminals(leader, "iceperf-follower", rest);
@@ -178,7 +178,7 @@ fn ipc_performance_s_table_has_its_implementations_in_its_order() {
     assert_eq!(names_of_rows(&one), ["Shared Memory · spin"], "{one}");
 }
 
-fn flags_of_run_go_behind_two_dashes() {
+fn flags_of_run_follow_two_dashes() {
     let words =
         "ipc-bench tcp --busy -c 50 -s 200 -- --format json --trials 2 --no-pin --timeout 5m";
     let result = run(words).exits(0).result();
@@ -251,7 +251,7 @@ fn latency_test_s_launcher_runs_both_nodes() -> Verdict {
     Verdict::Holds
 }
 
-fn latency_test_without_the_library_says_what_to_install() -> Verdict {
+fn latency_test_without_the_library_names_the_package() -> Verdict {
     if listed::missing("fastdds-intra").is_none() {
         return Verdict::Skipped("the library is there".into());
     }
@@ -268,10 +268,10 @@ fn mistakes_are_refused_before_anything_is_measured() {
     let letter = format!("latency-test both --file={}", file.display());
     for (words, reason) in [
         (letter.as_str(), "for '--file <FILE>': in"),
-        (letter.as_str(), "'x' is no size"),
+        (letter.as_str(), "'x' is not a size"),
         ("latency-test both --reliability=never", "reliable, besteffort"),
         ("latency-test both --security=true --data_loans", "--security encrypts"),
-        ("latency-test publisher --secret /x", "goes with the address"),
+        ("latency-test publisher --secret /x", "only for a TCP address"),
         ("iceperf-leader -t pipes", "posix-message-queue"),
         ("latency-test both -- plan.toml", "'plan.toml' is not a flag"),
         ("latency-test both -- --waits sleep", "waits are spin, block, hybrid"),

@@ -6,15 +6,15 @@ use tempfile::tempdir;
 use crate::support::{assert_valid, refused, run};
 
 ipcmark_harness::tests![
-    rates_are_walked_to_what_holds,
-    what_no_rate_holds_is_said,
-    a_knee_is_looked_for_between_two_rates,
-    pauses_payloads_and_subscribers_are_walked,
+    the_highest_rate_that_holds_is_found,
+    a_row_that_holds_no_rate_is_reported,
+    a_knee_is_searched_between_two_rates,
+    pauses_payloads_and_subscribers_can_be_swept,
     a_sweep_is_a_result,
-    what_a_sweep_decides_is_refused,
+    flags_that_a_sweep_sets_are_rejected,
 ];
 
-fn rates_are_walked_to_what_holds() {
+fn the_highest_rate_that_holds_is_found() {
     let words = "sweep rate -t pipe,udp -w block -s 64 --at 1k/s,2k/s --p99-below 10s";
     let table = run(words).exits(0).stdout;
     let found: Vec<&str> =
@@ -26,7 +26,7 @@ fn rates_are_walked_to_what_holds() {
     }
 }
 
-fn what_no_rate_holds_is_said() {
+fn a_row_that_holds_no_rate_is_reported() {
     let words = "sweep rate -t pipe -w block -s 64 --at 2k/s --p99-below 100ns";
     let table = run(words).exits(0).stdout;
     assert!(table.contains("below 2,000/s, the lowest that was measured"), "{table}");
@@ -34,7 +34,7 @@ fn what_no_rate_holds_is_said() {
 
 /// At an impossible rate, messages are late by most of a trial: ten thousand times a message's
 /// time.
-fn a_knee_is_looked_for_between_two_rates() {
+fn a_knee_is_searched_between_two_rates() {
     let words = "sweep rate -t pipe -w spin -s 64 --at 1k/s,100M/s --p99-below 5ms --format json";
     let result = run(words).exits(0).result();
     let rates: Vec<u64> = result
@@ -50,7 +50,7 @@ fn a_knee_is_looked_for_between_two_rates() {
     assert!(between && rates.len() <= 14, "{rates:?}");
 }
 
-fn pauses_payloads_and_subscribers_are_walked() {
+fn pauses_payloads_and_subscribers_can_be_swept() {
     for (words, labels) in [
         ("interval -t pipe -w block -s 64 --at 1ms,3ms", ["1ms", "3ms"]),
         ("payload -t pipe -w block --at 64,1k -p throughput", ["64 B", "1 KiB"]),
@@ -89,7 +89,7 @@ fn a_sweep_is_a_result() {
     assert_eq!(groups(&result).len(), 2, "each rate has its group");
 }
 
-fn what_a_sweep_decides_is_refused() {
+fn flags_that_a_sweep_sets_are_rejected() {
     for (words, said) in [
         ("sweep rate --rate 5k/s", "--at"),
         ("sweep payload --sizes 64", "--at"),

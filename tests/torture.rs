@@ -20,7 +20,7 @@ use crate::support::{
     traces, works,
 };
 
-ipcmark_harness::tests![a_random_signal_does_no_more_than_it_must];
+ipcmark_harness::tests![a_random_signal_costs_at_most_one_row_and_leaves_nothing];
 
 /// "RUNS SEED": the number of runs, and the seed that chooses them.
 const CHOICE: &str = "IPCMARK_TORTURE";
@@ -38,7 +38,7 @@ const HARMLESS: [i32; 1] = [SIGPIPE];
 
 const NOBODY: u32 = 65534;
 
-fn a_random_signal_does_no_more_than_it_must() -> Verdict {
+fn a_random_signal_costs_at_most_one_row_and_leaves_nothing() -> Verdict {
     if !is_isolated() {
         return Verdict::Skipped("what is left is seen where nobody else leaves anything".into());
     }

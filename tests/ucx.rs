@@ -53,7 +53,7 @@ fn a_stream_loses_nothing() -> Verdict {
 }
 
 fn a_follower_that_dies_ends_the_sleep_of_its_leader() -> Verdict {
-    LIBRARY.holds(|rows| listed::ends_may_die(rows, &["block"], &[FOLLOWER]))
+    LIBRARY.holds(|rows| listed::killed_ends_cost_their_rows(rows, &["block"], &[FOLLOWER]))
 }
 
 /// The number of reads per message by `process_vm_readv`, which the shared memory does not show.

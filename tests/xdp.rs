@@ -16,10 +16,10 @@ use crate::support::{
 
 ipcmark_harness::tests![
     every_pattern_arrives_whole_in_every_wait,
-    ends_may_die,
+    killed_ends_cost_their_rows,
     messages_are_carried_by_the_kernel,
     without_a_sandbox_no_interface_stays,
-    what_the_kernel_lacks_is_named,
+    missing_kernel_support_is_named,
     without_privileges_xdp_is_unavailable,
 ];
 
@@ -41,8 +41,8 @@ fn every_pattern_arrives_whole_in_every_wait() -> Verdict {
     })
 }
 
-fn ends_may_die() -> Verdict {
-    holds(|rows| listed::ends_may_die(rows, &["spin", "block"], &[LEADER, FOLLOWER]))
+fn killed_ends_cost_their_rows() -> Verdict {
+    holds(|rows| listed::killed_ends_cost_their_rows(rows, &["spin", "block"], &[LEADER, FOLLOWER]))
 }
 
 fn messages_are_carried_by_the_kernel() -> Verdict {
@@ -67,7 +67,7 @@ fn without_a_sandbox_no_interface_stays() -> Verdict {
     })
 }
 
-fn what_the_kernel_lacks_is_named() -> Verdict {
+fn missing_kernel_support_is_named() -> Verdict {
     let Some(reason) = missing("vsock") else {
         return Verdict::Skipped("this kernel has vsock sockets within the machine".into());
     };

@@ -37,7 +37,7 @@ def test_hdrhistogram_reads_the_log(result, show, tmp_path):
         assert interval.get_mean_value() == pytest.approx(trial.times_ns_mean, rel=1e-3)
 
 
-def test_the_distribution_holds_what_hdrhistogram_counts(result, show):
+def test_the_distribution_agrees_with_hdrhistogram(result, show):
     """The points of the curve, in the columns in which the library prints them for its plotter."""
     name = "latency/pipe/64/spin/round_trip"
     samples = at_reference(result, name)

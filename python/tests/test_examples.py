@@ -20,7 +20,7 @@ def test_a_notebook_runs(path, saved, tmp_path):
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
 
 
-def test_the_workflow_is_one():
+def test_the_workflow_is_valid():
     workflow = yaml.safe_load((ROOT / "examples/github-actions/pull-request.yml").read_text())
     # YAML reads the word `on` as true.
     assert workflow[True] == "pull_request"

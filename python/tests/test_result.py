@@ -58,7 +58,7 @@ def test_histograms_have_every_sample(result):
         assert (np.diff(together.values) > 0).all()
 
 
-def test_names_tell_rows_apart(result):
+def test_row_names_are_unique(result):
     def name(**changes):
         document = copy.deepcopy(result.document)
         document["cases"] = [{**document["cases"][0], "options": {}, **changes}] * 2
@@ -81,7 +81,7 @@ def test_names_tell_rows_apart(result):
     assert name(**usual, between=ends)[0] == "latency/tcp/64/spin/between:a/0:b/1/round_trip"
 
 
-def test_rows_between_ranks_say_which(result):
+def test_rows_between_ranks_name_both(result):
     ends = {"leader": {"rank": 0, "host": "a"}, "follower": {"rank": 1, "host": "b"}}
     document = copy.deepcopy(result.document)
     document["cases"][0]["between"] = ends
@@ -89,7 +89,7 @@ def test_rows_between_ranks_say_which(result):
     assert (rows.leader[0], rows.follower[0]) == ("a/0", "b/1")
 
 
-def test_pairs_are_one_where_the_file_names_none(result):
+def test_pairs_default_to_one(result):
     assert "pairs" not in result.document["cases"][0]
     assert set(result.rows.pairs) == {1} and set(result.trials.pairs) == {1}
 
@@ -100,11 +100,11 @@ def test_a_result_without_rows_has_all_columns(result):
     assert empty.rows.empty and empty.trials.groupby("name").location_ns.mean().empty
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (importlib.resources.files("ipcmark") / "py.typed").is_file()
 
 
-def test_what_is_no_result_is_said(tmp_path):
+def test_files_that_are_not_results_are_rejected(tmp_path):
     with pytest.raises(ipcmark.Error, match="cannot read .*none.json: .*No such file"):
         ipcmark.read(tmp_path / "none.json")
     others = [("{", "cannot read .*json"), ("[]", "of the form None"), ('{"schema": "x/1"}', "x/1, not ipcmark/2")]
@@ -117,7 +117,7 @@ def test_what_is_no_result_is_said(tmp_path):
         ipcmark.decode("no histogram")
 
 
-def test_what_is_not_there_is_said(result):
+def test_missing_rows_and_trials_are_reported(result):
     with pytest.raises(KeyError, match="was not measured"):
         result.histogram("latency/tcp/64/spin/round_trip")
     with pytest.raises(KeyError, match="has no trial 9"):

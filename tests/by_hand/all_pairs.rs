@@ -20,13 +20,13 @@ use crate::support::{Running, Verdict, end, ipcmark, run};
 ipcmark_harness::tests![
     four_ranks_are_six_pairs,
     an_odd_number_of_ranks_has_all_its_pairs,
-    only_what_crosses_hosts_is_measured,
+    only_transports_that_cross_hosts_are_measured,
     pairs_between_two_networks_are_measured_over_tcp,
-    a_rank_that_dies_is_named_and_what_was_measured_kept,
+    a_rank_that_dies_is_named_and_earlier_results_are_kept,
     a_leader_that_dies_leaves_the_trials_that_it_had,
     the_death_of_rank_0_ends_all_and_leaves_nothing,
-    who_does_not_come_is_named_by_all,
-    what_makes_no_sense_is_refused,
+    all_ranks_name_a_missing_rank,
+    contradictory_flags_are_rejected,
     the_examples_are_commands,
 ];
 
@@ -89,7 +89,7 @@ fn an_odd_number_of_ranks_has_all_its_pairs() {
     assert!(result.cases.iter().all(|case| case.status() == Status::Ok));
 }
 
-fn only_what_crosses_hosts_is_measured() {
+fn only_transports_that_cross_hosts_are_measured() {
     let place = tempfile::tempdir().unwrap();
     let result = all(2, place.path(), "-t tcp,pi*", 0);
     assert!(result.cases.iter().all(|case| case.identity.transport == "tcp"));
@@ -143,7 +143,7 @@ fn killed(running: &Running) {
     kill(Pid::from_raw(running.id()), Signal::SIGKILL).unwrap();
 }
 
-fn a_rank_that_dies_is_named_and_what_was_measured_kept() {
+fn a_rank_that_dies_is_named_and_earlier_results_are_kept() {
     let place = tempfile::tempdir().unwrap();
     let (mut ranks, file) = begun(3, place.path(), "-t tcp --trials 30 --meet-within 10s");
     // It has been measured with rank 0, not yet with rank 1.
@@ -193,7 +193,7 @@ fn the_death_of_rank_0_ends_all_and_leaves_nothing() {
     assert!(!place.path().join("meeting").exists());
 }
 
-fn who_does_not_come_is_named_by_all() {
+fn all_ranks_name_a_missing_rank() {
     let place = tempfile::tempdir().unwrap();
     let words = "-t tcp --meet-within 10s";
     let leader = Running::start(&mut rank(0, 3, place.path(), words));
@@ -204,14 +204,14 @@ fn who_does_not_come_is_named_by_all() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
-fn what_makes_no_sense_is_refused() {
+fn contradictory_flags_are_rejected() {
     let place = tempfile::tempdir().unwrap();
     for (words, wanted) in [
         ("--subscribers 3", "leave --subscribers out"),
         ("--pairs 2", "'ipcmark run'"),
         ("--live", "--live draws one run"),
         ("-t tcp,pipe", "pipe does not cross hosts"),
-        ("-t pi*", "nothing of what was asked for crosses hosts"),
+        ("-t pi*", "none of the chosen transports crosses hosts"),
     ] {
         let refused = end(&mut rank(0, 2, place.path(), words)).exits(2).stderr;
         assert!(refused.contains(wanted), "{words}: {refused}");

@@ -3,7 +3,7 @@
 use ipcmark_results::Status;
 use libc::{SIGCONT, SIGKILL};
 
-use super::place::{Place, assert_all};
+use super::run_directory::{RunDirectory, assert_all};
 use crate::support::{
     Running, end,
     processes::{await_listener, await_named, await_that, descendants},
@@ -13,12 +13,12 @@ use crate::support::{
 ipcmark_harness::tests![
     a_killed_follower_costs_one_row_and_another_takes_its_place,
     a_killed_leader_leaves_nothing,
-    two_leaders_at_one_socket_are_told_apart,
+    a_second_leader_at_the_same_socket_is_rejected,
 ];
 
 fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
     for victim in [FOLLOWER, "ipcmark"] {
-        let place = Place::new();
+        let place = RunDirectory::new();
         // The first to connect serves; the other waits in the queue.
         let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
         let words = "leader -t pipe,fifo,tcp -w spin -s 64 --trials 1";
@@ -45,7 +45,7 @@ fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
 }
 
 fn a_killed_leader_leaves_nothing() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let follower = Running::start(&mut place.here("follower"));
     let leader = Running::start(&mut place.here("leader -t shm-ring -s 64 -d 1h --trials 1"));
     await_named(follower.id(), FOLLOWER);
@@ -61,8 +61,8 @@ fn a_killed_leader_leaves_nothing() {
     follower.end().exits(0);
 }
 
-fn two_leaders_at_one_socket_are_told_apart() {
-    let place = Place::new();
+fn a_second_leader_at_the_same_socket_is_rejected() {
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let first = Running::start(&mut place.here(words));
     await_listener(&place.path("socket"));

@@ -18,7 +18,7 @@ use nix::sys::{
 };
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use crate::{modules::compiled::module, support::Running};
 
 ipcmark_harness::tests![
@@ -50,7 +50,7 @@ struct Worker {
 
 impl Forger {
     /// Starts a follower and accepts it as its leader.
-    fn of(place: &Place, words: &str) -> (Self, Running) {
+    fn of(place: &RunDirectory, words: &str) -> (Self, Running) {
         let listener = listen_at(&place.path("socket"));
         let follower = Running::start(&mut place.here(words));
         let fd = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC).unwrap();
@@ -182,7 +182,7 @@ fn orders_that_no_leader_gives_are_refused() {
         wrong("/Spawn/transport", json!("pipe")),
     ];
     for orders in nothing.into_iter().chain(spawns.iter().map(|orders| &orders[..])) {
-        let place = Place::new();
+        let place = RunDirectory::new();
         let (forger, follower) = Forger::of(&place, "follower");
         orders.iter().for_each(|order| forger.order(order, &[]));
         let ended = follower.end().exits(1);
@@ -193,7 +193,7 @@ fn orders_that_no_leader_gives_are_refused() {
 
 /// Regression: the follower removed the directory of that name, as if it had been its own leader.
 fn a_session_cannot_be_named_or_placed_by_the_leader() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let victim = place.path("victim");
     fs::create_dir(&victim).unwrap();
     fs::write(victim.join("file"), "precious").unwrap();
@@ -228,7 +228,7 @@ fn a_session_cannot_be_named_or_placed_by_the_leader() {
 
 /// Regression: the worker panicked, read beyond its memory or served an impossible request.
 fn requests_that_no_leader_makes_are_refused() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let (forger, follower) = Forger::of(&place, "follower");
     forger.start();
     let mut worker = forger.spawn(Some("pipe"));
@@ -270,7 +270,7 @@ fn requests_that_no_leader_makes_are_refused() {
 
 /// A reference has no transport with limits to check a request against.
 fn a_reference_is_opened_for_the_followers_own_command_only() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let (forger, follower) = Forger::of(&place, "follower");
     forger.start();
     let mut worker = forger.spawn(None);
@@ -282,7 +282,7 @@ fn a_reference_is_opened_for_the_followers_own_command_only() {
 
 /// Regression: the follower mapped more than the file had, and died at the first access.
 fn pages_of_probes_that_can_shrink_are_refused() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let (forger, follower) = Forger::of(&place, "follower");
     forger.start();
     let mut worker = forger.spawn(Some("pipe"));
@@ -299,7 +299,7 @@ fn pages_of_probes_that_can_shrink_are_refused() {
 
 /// Regression: the leader chose the files that the follower's libraries read.
 fn a_file_of_the_followers_host_is_named_by_its_own_user() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let module = module("reads_a_file", "forged");
     let words = format!("follower --module {}", module.display());
     let asked = with(opening(), "/Open/options", json!({ "profile": "/etc/shadow" }));
@@ -327,7 +327,7 @@ fn a_frame_that_is_no_order_ends_the_service() {
     let deep = "[".repeat(4000);
     let garbage: [&[u8]; 6] = [b"", b"\xff\xfe", deep.as_bytes(), b"{}", b"\"Stop\"", b"nul\0"];
     for bytes in garbage {
-        let place = Place::new();
+        let place = RunDirectory::new();
         let (forger, follower) = Forger::of(&place, "follower");
         forger.frames.send(bytes, &[]).unwrap();
         let ended = follower.end().exits(1);

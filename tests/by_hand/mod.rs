@@ -4,10 +4,10 @@
 mod all_pairs;
 mod ends;
 mod forged;
-mod place;
 mod ranks;
 mod refused;
 mod relay;
+mod run_directory;
 mod runs;
 mod strangers;
 mod two_hosts;

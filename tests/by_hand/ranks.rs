@@ -8,7 +8,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{place::assert_all, two_hosts};
+use super::{run_directory::assert_all, two_hosts};
 use crate::support::{Running, Verdict, end, ipcmark, ipcmark_under, only};
 
 ipcmark_harness::tests![
@@ -16,10 +16,10 @@ ipcmark_harness::tests![
     further_ranks_are_further_followers,
     every_rank_ends_with_the_status_of_the_result,
     between_two_networks_it_is_tcp,
-    who_does_not_come_is_named,
+    a_missing_rank_is_named,
     the_death_of_a_rank_ends_all,
-    a_binding_is_replaced_unless_it_is_to_be_kept,
-    what_cannot_be_is_refused,
+    a_binding_is_replaced_unless_keep_binding_is_given,
+    impossible_ranks_are_rejected,
 ];
 
 const ROWS: &str = "-w block -s 64 -n 50 --trials 1 --timeout 1m --format json";
@@ -103,7 +103,7 @@ fn between_two_networks_it_is_tcp() -> Verdict {
     Verdict::Holds
 }
 
-fn who_does_not_come_is_named() {
+fn a_missing_rank_is_named() {
     let place = tempfile::tempdir().unwrap();
     let leader = end(&mut rank(0, 3, place.path(), "-t pipe --meet-within 1s")).exits(2);
     assert!(leader.stderr.contains("rank 1, 2 of 3 did not come in time"), "{}", leader.stderr);
@@ -141,7 +141,7 @@ fn the_death_of_a_rank_ends_all() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
-fn a_binding_is_replaced_unless_it_is_to_be_kept() -> Verdict {
+fn a_binding_is_replaced_unless_keep_binding_is_given() -> Verdict {
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         return Verdict::Skipped("there is one processor".into());
     }
@@ -158,11 +158,11 @@ fn a_binding_is_replaced_unless_it_is_to_be_kept() -> Verdict {
     Verdict::Holds
 }
 
-fn what_cannot_be_is_refused() {
+fn impossible_ranks_are_rejected() {
     let place = tempfile::tempdir().unwrap();
     let refused = |command: &mut Command| end(command).exits(2).stderr;
     let without = refused(&mut ipcmark("rank -t pipe"));
-    assert!(without.contains("no launcher has said which rank this is"), "{without}");
+    assert!(without.contains("no launcher sets the rank of this process"), "{without}");
     let nowhere = refused(&mut ipcmark("rank --rank 0 --ranks 2 -t pipe"));
     assert!(nowhere.contains("with --rendezvous"), "{nowhere}");
     let several = refused(&mut rank(0, 2, place.path(), "-t pipe --subscribers 3"));
@@ -175,5 +175,5 @@ fn what_cannot_be_is_refused() {
     assert!(left.contains("if no other job uses it, remove it"), "{left}");
     fs::set_permissions(&meeting, fs::Permissions::from_mode(0o777)).unwrap();
     let open = refused(&mut rank(1, 2, place.path(), "-t pipe"));
-    assert!(open.contains("others than this user have access to it"), "{open}");
+    assert!(open.contains("other users have access to it"), "{open}");
 }

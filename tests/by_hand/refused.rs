@@ -2,13 +2,13 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use crate::support::{end, ipcmark};
 
-ipcmark_harness::tests![what_is_wrong_is_said_before_anything_starts];
+ipcmark_harness::tests![mistakes_are_reported_before_anything_starts];
 
-fn what_is_wrong_is_said_before_anything_starts() {
-    let place = Place::new();
+fn mistakes_are_reported_before_anything_starts() {
+    let place = RunDirectory::new();
     place.write("open", "a secret that everybody may read", 0o644);
     place.write("short", "short", 0o600);
     let secret = |name: &str| place.path(name).display().to_string();

@@ -22,15 +22,15 @@ use nix::sys::socket::{
 };
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use crate::support::{Running, ipcmark, processes::await_listener};
 
 ipcmark_harness::tests![
     a_relay_that_changes_nothing_is_not_noticed,
     a_follower_cannot_report_for_the_leader,
-    a_follower_cannot_report_what_cannot_be,
+    impossible_reports_of_a_follower_are_rejected,
     a_follower_cannot_hold_the_leader_up,
-    what_a_follower_writes_does_no_harm_to_a_terminal,
+    control_characters_in_text_of_a_follower_are_escaped,
     a_follower_cannot_report_the_end_of_another,
 ];
 
@@ -43,7 +43,7 @@ fn run(
     replies: impl Fn(Value) -> Vec<Value> + Send + Sync + 'static,
     reports: impl Fn(Value) -> Vec<Value> + Send + Sync + 'static,
 ) -> RunResult {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let behind = place.path("behind");
     let listener = seqpacket();
     bind(listener.as_raw_fd(), &UnixAddr::new(&behind).unwrap()).unwrap();
@@ -174,7 +174,7 @@ fn a_follower_cannot_report_for_the_leader() {
     assert!(reason.contains("not what was asked for"), "{reason}");
 }
 
-fn a_follower_cannot_report_what_cannot_be() {
+fn impossible_reports_of_a_follower_are_rejected() {
     for (pointer, value) in [
         ("/Followed/costs/cpu_ns", json!(u64::MAX)),
         ("/Followed/costs/cpu_ns", json!(-1)),
@@ -207,7 +207,7 @@ fn a_follower_cannot_hold_the_leader_up() {
     assert!(reason.contains("follower"), "{reason}");
 }
 
-fn what_a_follower_writes_does_no_harm_to_a_terminal() {
+fn control_characters_in_text_of_a_follower_are_escaped() {
     let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\r\n\u{202e}evil";
     let reason = fails(move |reply| match reply.get("Followed") {
         Some(_) => vec![json!({ "Failed": { "reason": evil, "peer_gone": false } })],

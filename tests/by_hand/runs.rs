@@ -3,7 +3,7 @@
 use ipcmark_results::Status;
 use libc::SIGTERM;
 
-use super::place::{Place, assert_all, free_address};
+use super::run_directory::{RunDirectory, assert_all, free_address};
 use crate::{
     fan_in,
     fan_out::available,
@@ -16,12 +16,12 @@ ipcmark_harness::tests![
     several_followers_come_one_by_one,
     a_follower_that_only_listens_answers_nothing_that_is_timed,
     publishers_are_followers_too,
-    where_nobody_would_answer_nothing_is_measured,
-    a_follower_for_ever_serves_run_after_run,
+    a_run_with_only_silent_followers_is_rejected,
+    a_follower_with_forever_serves_several_runs,
 ];
 
 fn everything_of_the_system_is_measured_by_hand() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let follower = Running::start(&mut place.here("follower"));
     let rows = listed::of_families(&["os"]).join(",");
     let words = format!("leader -t {rows} -s 64k -n 100 --trials 1 --touch all --format json");
@@ -40,7 +40,7 @@ fn everything_of_the_system_is_measured_by_hand() {
 }
 
 fn the_order_of_starting_does_not_matter() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let leader = Running::start(&mut place.here(words));
     leader.await_words("waiting for a follower");
@@ -52,7 +52,7 @@ fn the_order_of_starting_does_not_matter() {
 
 /// With a transport that reaches all of them itself, and one with an endpoint for each.
 fn several_followers_come_one_by_one() -> Verdict {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words =
         "leader -t fastdds-shm,pipe -w block -s 64 -n 50 --trials 1 --subscribers 3 --format json";
     let leader = Running::start(&mut place.here(words));
@@ -81,7 +81,7 @@ fn several_followers_come_one_by_one() -> Verdict {
 
 /// It connects first, and is still the last of the followers.
 fn a_follower_that_only_listens_answers_nothing_that_is_timed() -> Verdict {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let listening = Running::start(&mut place.here("latency-test subscriber --echo=false"));
     let words =
         "leader -t fastdds-shm -w block -s 64 -n 50 --trials 1 --subscribers 2 --format json";
@@ -104,7 +104,7 @@ fn publishers_are_followers_too() -> Verdict {
         Ok(rows) => rows,
         Err(skipped) => return skipped,
     };
-    let place = Place::new();
+    let place = RunDirectory::new();
     let followers = [0, 1].map(|_| Running::start(&mut place.here("follower")));
     let words = format!("leader -t {} -w block -s 64 --publishers 2 -n 200 --trials 1", rows[0]);
     let leader = end(&mut place.here(&format!("{words} --format json"))).exits(0);
@@ -119,8 +119,8 @@ fn publishers_are_followers_too() -> Verdict {
     Verdict::Holds
 }
 
-fn where_nobody_would_answer_nothing_is_measured() {
-    let (place, address) = (Place::new(), free_address());
+fn a_run_with_only_silent_followers_is_rejected() {
+    let (place, address) = (RunDirectory::new(), free_address());
     let follower = Running::start(&mut place.at("follower --silent", &address));
     let leader = end(&mut place.at("leader -t tcp -s 64 -n 50 --trials 1", &address)).exits(1);
     assert!(leader.stderr.contains("only listens"), "{}", leader.stderr);
@@ -128,8 +128,8 @@ fn where_nobody_would_answer_nothing_is_measured() {
     follower.end().exits(1);
 }
 
-fn a_follower_for_ever_serves_run_after_run() {
-    let place = Place::new();
+fn a_follower_with_forever_serves_several_runs() {
+    let place = RunDirectory::new();
     let follower = Running::start(&mut place.here("follower --forever"));
     for wait in ["spin", "block"] {
         let words = format!("leader -t pipe,tcp -w {wait} -s 64 -n 100 --trials 1 --format json");

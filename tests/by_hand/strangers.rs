@@ -16,21 +16,21 @@ use nix::sys::{
     socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, send, socket},
 };
 
-use super::place::{Place, assert_all, free_address};
+use super::run_directory::{RunDirectory, assert_all, free_address};
 use crate::support::{
     Running, Verdict, end,
     processes::{await_listener, await_that},
 };
 
 ipcmark_harness::tests![
-    strangers_at_the_socket_do_no_harm,
-    strangers_at_the_address_do_no_harm_and_learn_nothing,
+    unknown_connections_to_the_socket_are_rejected,
+    unknown_connections_to_the_address_are_rejected_without_a_reply,
     a_recorded_greeting_is_no_follower,
-    a_follower_is_served_beside_a_thousand_silent_strangers,
-    a_follower_is_served_beside_a_thousand_slow_strangers,
-    a_follower_is_served_beside_a_thousand_strangers_at_the_socket,
-    strangers_that_use_up_the_descriptors_keep_nobody_out,
-    a_wrong_secret_is_called_so_at_both_ends,
+    a_follower_is_served_despite_a_thousand_silent_connections,
+    a_follower_is_served_despite_a_thousand_slow_connections,
+    a_follower_is_served_despite_a_thousand_connections_to_the_socket,
+    a_follower_is_served_when_connections_use_up_the_descriptors,
+    a_wrong_secret_is_reported_by_both_commands,
 ];
 
 const WORDS: &str = "leader -t tcp -w block -s 64 -n 100 --trials 1 --format json";
@@ -38,8 +38,8 @@ const WORDS: &str = "leader -t tcp -w block -s 64 -n 100 --trials 1 --format jso
 /// The number of concurrent strangers.
 const MANY: usize = 1000;
 
-fn strangers_at_the_socket_do_no_harm() {
-    let place = Place::new();
+fn unknown_connections_to_the_socket_are_rejected() {
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let leader = Running::start(&mut place.here(words));
     await_listener(&place.path("socket"));
@@ -73,8 +73,8 @@ fn connected(address: &str) -> TcpStream {
     await_that("the leader listens", || TcpStream::connect(address).ok())
 }
 
-fn strangers_at_the_address_do_no_harm_and_learn_nothing() {
-    let (place, address) = (Place::new(), free_address());
+fn unknown_connections_to_the_address_are_rejected_without_a_reply() {
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
     let silent: Vec<TcpStream> = (0..50).map(|_| connected(&address)).collect();
     // Not the beginning of a greeting, too long for one, and too short.
@@ -93,10 +93,10 @@ fn strangers_at_the_address_do_no_harm_and_learn_nothing() {
 }
 
 /// Regression: the follower reported a closed connection, and the leader a message that could not be decrypted.
-fn a_wrong_secret_is_called_so_at_both_ends() {
-    let (place, address) = (Place::new(), free_address());
+fn a_wrong_secret_is_reported_by_both_commands() {
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
-    let other = Place::new();
+    let other = RunDirectory::new();
     other.write("secret", "another secret of many characters", 0o600);
     let wrong = end(&mut other.at("follower", &address)).exits(1);
     assert!(wrong.stderr.contains("wrong secret"), "{}", wrong.stderr);
@@ -117,7 +117,7 @@ fn message(mut stream: &TcpStream) -> Vec<u8> {
 
 /// Regression: the leader accepted its sender as the follower.
 fn a_recorded_greeting_is_no_follower() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let eavesdropper = TcpListener::bind("127.0.0.1:0").unwrap();
     let there = eavesdropper.local_addr().unwrap().to_string();
     let recorded_from = Running::start(&mut place.at("follower", &there));
@@ -154,11 +154,11 @@ fn allow_descriptors(count: u64) -> Result<(), Verdict> {
 }
 
 /// Regression: it was served only after each stranger, 32 at a time, had been silent for five seconds.
-fn a_follower_is_served_beside_a_thousand_silent_strangers() -> Verdict {
+fn a_follower_is_served_despite_a_thousand_silent_connections() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
     }
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
     let strangers: Vec<TcpStream> = (0..MANY).map(|_| connected(&address)).collect();
     let follower = Running::start(&mut place.at("follower", &address));
@@ -169,11 +169,11 @@ fn a_follower_is_served_beside_a_thousand_silent_strangers() -> Verdict {
 }
 
 /// Regression: each byte gave a stranger five more seconds. These strangers reconnect when they are dropped.
-fn a_follower_is_served_beside_a_thousand_slow_strangers() -> Verdict {
+fn a_follower_is_served_despite_a_thousand_slow_connections() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
     }
-    let (place, address) = (Place::new(), free_address());
+    let (place, address) = (RunDirectory::new(), free_address());
     let leader = Running::start(&mut place.at(WORDS, &address));
     let mut strangers: Vec<TcpStream> = (0..MANY).map(|_| connected(&address)).collect();
     let served = AtomicBool::new(false);
@@ -204,11 +204,11 @@ fn a_follower_is_served_beside_a_thousand_slow_strangers() -> Verdict {
     Verdict::Holds
 }
 
-fn a_follower_is_served_beside_a_thousand_strangers_at_the_socket() -> Verdict {
+fn a_follower_is_served_despite_a_thousand_connections_to_the_socket() -> Verdict {
     if let Err(verdict) = allow_descriptors(3 * MANY as u64) {
         return verdict;
     }
-    let place = Place::new();
+    let place = RunDirectory::new();
     let words = "leader -t pipe -w spin -s 64 -n 100 --trials 1 --format json";
     let leader = Running::start(&mut place.here(words));
     await_listener(&place.path("socket"));
@@ -221,8 +221,8 @@ fn a_follower_is_served_beside_a_thousand_strangers_at_the_socket() -> Verdict {
 }
 
 /// Regression: without a descriptor left, the listener slept and retried, and served nobody.
-fn strangers_that_use_up_the_descriptors_keep_nobody_out() {
-    let (place, address) = (Place::new(), free_address());
+fn a_follower_is_served_when_connections_use_up_the_descriptors() {
+    let (place, address) = (RunDirectory::new(), free_address());
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, 40, most).unwrap();
     let leader = Running::start(&mut place.at(WORDS, &address));

@@ -4,19 +4,19 @@ use std::{fs, process::Command};
 
 use ipcmark_results::{Carrier, Pattern, Role, Status};
 
-use super::place::{Place, free_address};
+use super::run_directory::{RunDirectory, free_address};
 use crate::support::{
     IPCMARK, Running, Verdict, end, ipcmark_under, is_root, only, processes::await_that, works,
 };
 
 ipcmark_harness::tests![
-    over_tcp_only_what_crosses_hosts_is_measured,
+    over_tcp_only_transports_that_cross_hosts_are_measured,
     a_stream_crosses_hosts_and_one_way_does_not,
     two_networks_with_delay_and_loss
 ];
 
-fn over_tcp_only_what_crosses_hosts_is_measured() {
-    let (place, address) = (Place::new(), free_address());
+fn over_tcp_only_transports_that_cross_hosts_are_measured() {
+    let (place, address) = (RunDirectory::new(), free_address());
     let follower = Running::start(&mut place.at("follower", &address));
     let words =
         "leader -t tcp,udp,pipe -w block -s 64,1M -n 100 --trials 1 --touch all --format json";
@@ -86,7 +86,7 @@ impl Cable {
     }
 
     /// The same, as one side of a run by hand.
-    fn within(&self, end: usize, place: &Place, words: &str) -> Command {
+    fn within(&self, end: usize, place: &RunDirectory, words: &str) -> Command {
         let mut command = self.inside(end, words);
         let flag = if words.starts_with("leader") { "--listen" } else { "--connect" };
         command.args([flag, &format!("{}:7100", ADDRESSES[0]), "--secret"]);
@@ -129,7 +129,7 @@ fn a_stream_crosses_hosts_and_one_way_does_not() -> Verdict {
         Ok(cable) => cable,
         Err(skipped) => return skipped,
     };
-    let place = Place::new();
+    let place = RunDirectory::new();
     let follower = Running::start(&mut cable.within(1, &place, "follower"));
     let words = "leader -t tcp,udp -p throughput,one-way -w block -s 1000 -n 500 --trials 1 \
                  --format json";
@@ -156,7 +156,7 @@ fn two_networks_with_delay_and_loss() -> Verdict {
         Ok(cable) => cable,
         Err(skipped) => return skipped,
     };
-    let place = Place::new();
+    let place = RunDirectory::new();
     let follower = Running::start(&mut cable.within(1, &place, "follower"));
     let rows = "tcp,udp,zeromq-tcp,nng-tcp,fastdds-udp,cyclonedds";
     let words = format!("leader -t {rows} -w block -s 1000,16k -n 100 --trials 1 --format json");

@@ -12,7 +12,7 @@ use std::{
 use ipcmark_results::Status;
 use nix::sys::stat::{Mode, umask};
 
-use super::place::{Place, assert_all};
+use super::run_directory::{RunDirectory, assert_all};
 use crate::support::{
     Running, Verdict, end, ipcmark_under, is_root, processes::await_listener, works,
 };
@@ -20,8 +20,8 @@ use crate::support::{
 ipcmark_harness::tests![
     a_leader_of_another_user_is_served_only_if_allowed,
     a_follower_of_another_user_is_accepted_only_if_allowed,
-    the_socket_has_its_permissions_whatever_the_umask_is,
-    a_leader_without_a_thread_says_so,
+    the_permissions_of_the_socket_do_not_depend_on_the_umask,
+    a_leader_that_cannot_start_a_thread_says_so,
     a_live_socket_of_another_service_stays,
 ];
 
@@ -30,7 +30,7 @@ const NOBODY: u32 = 65534;
 const WORDS: &str = "leader -t pipe,uds-stream -w spin -s 64 -n 100 --trials 1 --format json";
 
 /// `ipcmark` as another user, with a socket in a directory that this user may write to.
-fn of_user(user: u32, place: &Place, words: &str) -> Command {
+fn of_user(user: u32, place: &RunDirectory, words: &str) -> Command {
     fs::set_permissions(place.path(""), Permissions::from_mode(0o777)).unwrap();
     let (uid, gid) = (format!("--reuid={user}"), format!("--regid={user}"));
     let mut command = ipcmark_under("setpriv", &[&uid, &gid, "--clear-groups"], words);
@@ -52,7 +52,7 @@ fn a_leader_of_another_user_is_served_only_if_allowed() -> Verdict {
     if let Some(verdict) = lacking() {
         return verdict;
     }
-    let place = Place::new();
+    let place = RunDirectory::new();
     let leader =
         Running::start(&mut of_user(NOBODY, &place, &format!("{WORDS} --allow-user root")));
     await_listener(&place.path("socket"));
@@ -68,7 +68,7 @@ fn a_follower_of_another_user_is_accepted_only_if_allowed() -> Verdict {
     if let Some(verdict) = lacking() {
         return verdict;
     }
-    let place = Place::new();
+    let place = RunDirectory::new();
     let leader = Running::start(&mut place.here(&format!("{WORDS} --allow-user nobody")));
     await_listener(&place.path("socket"));
     let refused = end(&mut of_user(4242, &place, "follower")).exits(1);
@@ -82,10 +82,10 @@ fn a_follower_of_another_user_is_accepted_only_if_allowed() -> Verdict {
 }
 
 /// Regression: they followed the umask: with `umask 0`, which the documentation recommended, everybody could connect.
-fn the_socket_has_its_permissions_whatever_the_umask_is() {
+fn the_permissions_of_the_socket_do_not_depend_on_the_umask() {
     for mask in [0o000, 0o077, 0o777] {
         for (flags, mode) in [("", 0o600), (" --allow-user root", 0o666)] {
-            let place = Place::new();
+            let place = RunDirectory::new();
             let before = umask(Mode::from_bits_truncate(mask));
             let leader = Running::start(&mut place.here(&format!("leader -t pipe{flags}")));
             umask(before);
@@ -98,13 +98,13 @@ fn the_socket_has_its_permissions_whatever_the_umask_is() {
 }
 
 /// Regression: it panicked, or stayed alive and served nobody.
-fn a_leader_without_a_thread_says_so() -> Verdict {
+fn a_leader_that_cannot_start_a_thread_says_so() -> Verdict {
     if let Some(verdict) = lacking() {
         return verdict;
     }
     // A user without other processes: the limit counts processes of the whole machine.
     let user = 60_000 + std::process::id() % 5_000;
-    let place = Place::new();
+    let place = RunDirectory::new();
     fs::set_permissions(place.path(""), Permissions::from_mode(0o777)).unwrap();
     chown(place.path("secret"), Some(user), Some(user)).unwrap();
     let (uid, gid) = (format!("--reuid={user}"), format!("--regid={user}"));
@@ -119,7 +119,7 @@ fn a_leader_without_a_thread_says_so() -> Verdict {
 
 /// Regression: it refuses the connection with a different error than a dead one, and lost its socket.
 fn a_live_socket_of_another_service_stays() {
-    let place = Place::new();
+    let place = RunDirectory::new();
     let service = UnixListener::bind(place.path("socket")).unwrap();
     let ended = end(&mut place.here("leader -t pipe")).exits(1);
     assert!(ended.stderr.contains("in use by another process"), "{}", ended.stderr);

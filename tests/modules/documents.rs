@@ -12,11 +12,11 @@ use super::command::{bare, entries, ipcmark, text};
 use crate::support::TIMEOUT;
 
 ipcmark_harness::tests![
-    what_is_quoted_stands_in_the_file_that_is_named,
+    code_blocks_are_quotes_of_the_named_files,
     every_transport_has_a_page_and_a_place_in_the_readme,
-    no_transport_lacks_anything,
-    what_a_new_transport_lacks_is_listed,
-    what_is_to_be_typed_works,
+    no_transport_lacks_a_required_part,
+    the_check_lists_the_missing_parts_of_a_new_transport,
+    the_commands_of_the_guide_work,
 ];
 
 /// A block of a document between two fences, with the comment directly above it.
@@ -53,7 +53,7 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
-fn what_is_quoted_stands_in_the_file_that_is_named() {
+fn code_blocks_are_quotes_of_the_named_files() {
     let mut quoted = 0;
     for document in ["docs/adding-a-transport.md", "docs/abi.md"] {
         for block in blocks(document) {
@@ -88,7 +88,7 @@ fn every_transport_has_a_page_and_a_place_in_the_readme() {
     }
 }
 
-fn no_transport_lacks_anything() {
+fn no_transport_lacks_a_required_part() {
     let listed = entries(ipcmark().args(["list", "--format", "json"]));
     assert!(!listed.is_empty());
     for entry in listed {
@@ -98,7 +98,7 @@ fn no_transport_lacks_anything() {
     }
 }
 
-fn what_a_new_transport_lacks_is_listed() {
+fn the_check_lists_the_missing_parts_of_a_new_transport() {
     // A checkout that contains only the file of a transport.
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let sources = scratch.path().join("crates/native/src");
@@ -130,7 +130,7 @@ fn check_transport(checkout: &Path, name: &str) -> (bool, String) {
     (output.status.success(), text(&output.stdout) + &text(&output.stderr))
 }
 
-fn what_is_to_be_typed_works() {
+fn the_commands_of_the_guide_work() {
     let blocks = blocks("docs/adding-a-transport.md");
     let runs: Vec<&Block> =
         blocks.iter().filter(|block| block.note.as_deref() == Some("run")).collect();

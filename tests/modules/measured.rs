@@ -15,11 +15,11 @@ ipcmark_harness::tests![
     a_module_of_a_later_header_is_measured,
     a_module_under_tmp_is_measured_though_the_sandbox_hides_it,
     modules_lie_in_directories_of_the_environment,
-    only_modules_of_what_was_chosen_are_asked,
-    one_queue_for_both_directions_is_found_out,
-    a_library_that_quietly_falls_back_is_found_out,
+    only_modules_of_the_chosen_transports_are_loaded,
+    one_queue_for_both_directions_is_detected,
+    a_silent_fallback_of_a_library_is_detected,
     a_module_that_crashes_costs_its_row_and_leaves_nothing,
-    modules_that_are_there_say_the_same_of_themselves_as_the_catalogue,
+    the_catalogue_agrees_with_the_installed_modules,
 ];
 
 fn a_right_module_is_measured_with_its_version_and_configuration() {
@@ -75,7 +75,7 @@ fn modules_lie_in_directories_of_the_environment() {
 }
 
 /// Regression: loading the large libraries took as long as a short run of a pipe.
-fn only_modules_of_what_was_chosen_are_asked() {
+fn only_modules_of_the_chosen_transports_are_loaded() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::copy(module("forks", "chosen"), directory.path().join("nng.so")).unwrap();
     let trace = directory.path().join("loaded");
@@ -89,7 +89,7 @@ fn only_modules_of_what_was_chosen_are_asked() {
     }
 }
 
-fn one_queue_for_both_directions_is_found_out() {
+fn one_queue_for_both_directions_is_detected() {
     let module = module("one_queue", "one-queue");
     let (output, cases) = run(&module, &["-t", "test-transport", "-s", "64"]);
     assert_eq!(output.status.code(), Some(1));
@@ -100,7 +100,7 @@ fn one_queue_for_both_directions_is_found_out() {
     assert!(found.iter().any(|cause| reason.contains(cause)), "{reason}");
 }
 
-fn a_library_that_quietly_falls_back_is_found_out() {
+fn a_silent_fallback_of_a_library_is_detected() {
     let module = module("falls_back", "falls-back");
     for sandbox in ["auto", "off"] {
         let options = ["-t", "test-transport", "-s", "64", "--sandbox", sandbox];
@@ -146,7 +146,7 @@ fn words(entries: &[Value]) -> Vec<Value> {
 }
 
 /// With `IPCMARK_MODULE_PATH` set, as in `make test`, this compares every module that was built.
-fn modules_that_are_there_say_the_same_of_themselves_as_the_catalogue() {
+fn the_catalogue_agrees_with_the_installed_modules() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules/null/null.c");
     let mut command = ipcmark();
     if let Some(path) = std::env::var_os("IPCMARK_MODULE_PATH") {

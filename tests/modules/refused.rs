@@ -12,17 +12,17 @@ ipcmark_harness::tests![
     another_version,
     no_entry,
     a_function_that_no_library_has,
-    a_constructor_that_crashes_is_seen_with_its_last_words,
+    a_crashing_constructor_is_reported_with_its_standard_error,
     a_constructor_that_ends_the_process,
     a_constructor_that_hangs,
-    a_library_that_is_gone,
+    a_missing_library,
     no_shared_object_at_all,
     a_file_that_is_not_there_is_a_wrong_command_line,
     descriptions_that_do_not_hold,
-    a_machine_that_lacks_something_is_told_what_helps,
+    a_missing_daemon_is_reported_with_its_remedy,
     of_two_with_one_name_the_first_counts,
-    what_a_library_prints_changes_nothing,
-    what_a_library_starts_ends_with_the_question,
+    output_of_a_library_does_not_disturb_the_answer,
+    processes_of_a_library_end_with_the_query,
     a_module_that_is_refused_is_a_row_of_a_run,
     a_named_module_that_is_refused_is_no_success,
     a_named_module_stands_for_an_installed_one_of_its_file_name,
@@ -53,7 +53,7 @@ fn a_function_that_no_library_has() {
     says("unresolved", "undefined symbol: a_function_that_is_nowhere");
 }
 
-fn a_constructor_that_crashes_is_seen_with_its_last_words() {
+fn a_crashing_constructor_is_reported_with_its_standard_error() {
     says(
         "crashes",
         "it was killed by SIGSEGV when it was tried; its standard error ends with: about to crash",
@@ -68,7 +68,7 @@ fn a_constructor_that_hangs() {
     says("hangs", "it did not answer within 15 s");
 }
 
-fn a_library_that_is_gone() {
+fn a_missing_library() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let needed = module("no_entry", "gone");
     let source = directory.join("needs.c");
@@ -118,7 +118,7 @@ fn descriptions_that_do_not_hold() {
     complains("bad_name", "'Two Words' is no name for a transport");
 }
 
-fn a_machine_that_lacks_something_is_told_what_helps() {
+fn a_missing_daemon_is_reported_with_its_remedy() {
     let entries = list(&module("not_here", "not-here"));
     let entry = entry(&entries, "test-transport").unwrap();
     assert_eq!(entry["available"], false);
@@ -133,12 +133,12 @@ fn of_two_with_one_name_the_first_counts() {
     assert_eq!(pipes[0]["family"], "os");
 }
 
-fn what_a_library_prints_changes_nothing() {
+fn output_of_a_library_does_not_disturb_the_answer() {
     let entries = list(&module("prints", "prints"));
     assert_eq!(entry(&entries, "test-transport").unwrap()["available"], true);
 }
 
-fn what_a_library_starts_ends_with_the_question() {
+fn processes_of_a_library_end_with_the_query() {
     started_by("forks", &[]);
     // It leaves its parent, its session and its group. Regression: it survived.
     started_by("detaches", &[]);

@@ -106,7 +106,7 @@ fn choose(page: &mut Page, text: &str) {
     page.value(&script);
 }
 
-pub fn charts_show_what_is_chosen() -> Verdict {
+pub fn charts_show_the_chosen_rows() -> Verdict {
     let report = Report::of(&[&MEASURED]);
     let mut page = open!(report);
     let of = |wait: &str, bytes: u64| {

@@ -18,7 +18,7 @@ const ATTACKS: [&str; 5] = [
     "__proto__",
 ];
 
-pub fn text_of_others_never_runs() -> Verdict {
+pub fn text_of_a_result_is_never_executed() -> Verdict {
     let mut result = mixed();
     let text = ATTACKS.concat();
     let attacks = ATTACKS.iter().cycle().enumerate();
@@ -60,7 +60,7 @@ pub fn text_of_others_never_runs() -> Verdict {
 }
 
 /// Numbers that no run produces, but a file may contain.
-pub fn figures_beyond_all_measure() -> Verdict {
+pub fn extreme_figures() -> Verdict {
     let mut result = MEASURED.clone();
     let extremes = [0, 1, u64::MAX].into_iter().cycle();
     for (number, (case, extreme)) in result.cases.iter_mut().zip(extremes).enumerate() {
@@ -158,7 +158,7 @@ pub fn files_that_are_no_results() {
     run("report").exits(2);
 }
 
-pub fn histograms_that_are_none() {
+pub fn invalid_histograms() {
     for histogram in ["", "AAAA", "HISTFAAA", "not base64!"] {
         let mut result = MEASURED.clone();
         trial(&mut result.cases[1]).times_ns.histogram = histogram.into();
@@ -180,7 +180,7 @@ pub fn pages_that_cannot_be_written() {
     assert!(ended.stderr.contains("none/report.html"), "{}", ended.stderr);
 }
 
-pub fn the_page_asks_no_network() {
+pub fn the_page_makes_no_network_request() {
     let report = Report::of(&[&MEASURED]);
     let page = report.text();
     let head = page.split("<style>").next().unwrap();

@@ -24,7 +24,7 @@ fn filter(page: &mut Page, name: &str, value: &str) {
 const VISIBLE: &str =
     "[...document.querySelectorAll('tr.case')].filter((row) => row.checkVisibility()).length";
 
-pub fn filters_leave_what_fits() -> Verdict {
+pub fn filters_leave_matching_rows() -> Verdict {
     let result = mixed();
     let report = Report::of(&[&result]);
     let mut page = open!(report);
@@ -94,7 +94,7 @@ pub fn rows_are_sorted_within_their_groups() -> Verdict {
     Verdict::Holds
 }
 
-pub fn definitions_are_a_focus_away() -> Verdict {
+pub fn definitions_are_shown_on_focus() -> Verdict {
     let report = Report::of(&[&mixed()]);
     let mut page = open!(report);
     let orphans = "[...document.querySelectorAll('.term')].filter((term) => \

@@ -88,7 +88,7 @@ pub fn several_follow(rows: &[String]) {
 
 /// If one of these processes dies, the other one stops waiting, spinning or sleeping.
 #[track_caller]
-pub fn ends_may_die(rows: &[String], waits: &[&str], processes: &[&str]) {
+pub fn killed_ends_cost_their_rows(rows: &[String], waits: &[&str], processes: &[&str]) {
     for row in rows {
         for (wait, process) in
             waits.iter().flat_map(|wait| processes.iter().map(move |p| (wait, p)))

@@ -8,9 +8,9 @@ use std::{ffi::c_void, hint::black_box};
 struct Page([u8; 4096]);
 
 /// Whole pages, each touched.
-pub(crate) struct Buffer(Box<[Page]>);
+pub(crate) struct PageBuffer(Box<[Page]>);
 
-impl Buffer {
+impl PageBuffer {
     /// Room for `len` bytes.
     pub(crate) fn new(len: usize) -> Self {
         let count = len.div_ceil(size_of::<Page>()).max(1);
@@ -34,9 +34,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_begins_with_a_page_and_holds_what_it_must() {
+    fn a_buffer_is_page_aligned_zeroed_and_large_enough() {
         for (len, pages) in [(16, 1), (4096, 1), (4097, 2), (4 << 20, 1024)] {
-            let mut buffer = Buffer::new(len);
+            let mut buffer = PageBuffer::new(len);
             assert_eq!(buffer.address().addr() % 4096, 0);
             assert_eq!(buffer.0.len(), pages);
             assert!(buffer.0.iter().all(|page| page.0.iter().all(|byte| *byte == 0)));

@@ -9,7 +9,7 @@ use crate::description::Description;
 /// A module that ipcmark knows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+pub(crate) struct CatalogueEntry {
     /// The family of its transports.
     pub family: String,
     /// The command that installs the library and the module, or the place that explains how.
@@ -60,8 +60,8 @@ catalogue![
 ];
 
 /// Every module that ipcmark knows, with the folder that it is built from.
-pub(crate) fn entries() -> &'static [(&'static str, Entry)] {
-    static ENTRIES: LazyLock<Vec<(&str, Entry)>> = LazyLock::new(|| {
+pub(crate) fn entries() -> &'static [(&'static str, CatalogueEntry)] {
+    static ENTRIES: LazyLock<Vec<(&str, CatalogueEntry)>> = LazyLock::new(|| {
         let read = |(folder, text): &(&'static str, &str)| (*folder, parse(folder, text));
         TEXTS.iter().map(read).collect()
     });
@@ -72,11 +72,12 @@ pub(crate) fn entries() -> &'static [(&'static str, Entry)] {
 /// may.
 pub(crate) fn may_offer(folder: &str, transports: &[String]) -> bool {
     let known = entries().iter().find(|(known, _)| *known == folder);
-    let offers = |entry: &Entry| entry.transports.iter().any(|t| transports.contains(&t.name));
+    let offers =
+        |entry: &CatalogueEntry| entry.transports.iter().any(|t| transports.contains(&t.name));
     known.is_none_or(|(_, entry)| offers(entry))
 }
 
-fn parse(folder: &str, text: &str) -> Entry {
+fn parse(folder: &str, text: &str) -> CatalogueEntry {
     match toml::from_str(text) {
         Ok(entry) => entry,
         // Built in; a test reads it.
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_is_read_and_no_name_stands_twice() {
+    fn every_description_parses_and_names_are_unique() {
         let entries = entries();
         let names = || entries.iter().flat_map(|(_, entry)| &entry.transports).map(|t| &t.name);
         assert!(names().count() > 0);
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_may_offer_anything() {
+    fn an_unknown_module_may_offer_any_transport() {
         let wanted = ["zeromq-tcp".to_owned(), "pipe".to_owned()];
         assert!(may_offer("zeromq", &wanted) && may_offer("mine", &wanted));
         assert!(!may_offer("nng", &wanted) && !may_offer("zeromq", &[]));

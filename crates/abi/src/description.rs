@@ -45,20 +45,20 @@ pub(crate) struct Description {
     pub memory_limit: usize,
     /// The options that users can set.
     #[serde(default, rename = "option")]
-    pub options: Vec<OptionWords>,
+    pub options: Vec<OptionText>,
 }
 
 /// The description of an option, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OptionWords {
+pub(crate) struct OptionText {
     pub key: String,
     pub accepts: String,
     pub standard: String,
     pub summary: String,
 }
 
-impl OptionWords {
+impl OptionText {
     fn of(spec: &c::OptionSpec) -> Self {
         // SAFETY: the contract: they are NUL-terminated texts, or null.
         let read = |text| unsafe { text::read(text) }.unwrap_or_default();
@@ -82,7 +82,7 @@ impl OptionWords {
 
 /// The availability of a transport, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Verdict {
+pub(crate) enum AvailabilityText {
     Available { version: Option<String> },
     Unavailable { reason: String, install: Option<String> },
 }
@@ -162,7 +162,7 @@ impl Description {
                 () => None,
             },
             memory_limit: transport.memory_limit.try_into().unwrap_or(usize::MAX),
-            options: option_specs(transport).iter().map(OptionWords::of).collect(),
+            options: option_specs(transport).iter().map(OptionText::of).collect(),
         }
     }
 
@@ -186,7 +186,7 @@ impl Description {
             family: family.to_owned().into(),
             summary: self.summary.clone().into(),
             carrier: self.carrier(),
-            options: self.options.iter().map(OptionWords::spec).collect(),
+            options: self.options.iter().map(OptionText::spec).collect(),
             capabilities: Capabilities {
                 waits: self.waits.clone().into(),
                 patterns: self.patterns.clone().into(),
@@ -217,11 +217,11 @@ fn those<T: Copy>(all: &[T], bits: u32, bit: fn(T) -> u32) -> Vec<T> {
     all.iter().copied().filter(|value| bits & bit(*value) != 0).collect()
 }
 
-impl From<Verdict> for Availability {
-    fn from(verdict: Verdict) -> Self {
+impl From<AvailabilityText> for Availability {
+    fn from(verdict: AvailabilityText) -> Self {
         match verdict {
-            Verdict::Available { version } => Availability::Available { version },
-            Verdict::Unavailable { reason, install } => {
+            AvailabilityText::Available { version } => Availability::Available { version },
+            AvailabilityText::Unavailable { reason, install } => {
                 Availability::Unavailable { reason, install }
             }
         }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_carries_messages_can_follow_from_their_size() {
+    fn the_declared_carrier_can_depend_on_the_message_size() {
         let carrier = |more: &str| {
             let text = format!("name = 'a'\nsummary = 'b'\nwaits = ['spin']\n{more}");
             toml::from_str::<Description>(&text).unwrap().carrier()

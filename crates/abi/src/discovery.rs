@@ -6,10 +6,10 @@ use std::{
 };
 
 use crate::{
-    asked::Asked,
     examine::{Offer, Refusal},
+    examined::ExaminedModule,
     packaged,
-    process::{self, Process},
+    process::{self, ModuleProcess},
 };
 
 /// The command word that examines a module.
@@ -50,13 +50,13 @@ fn objects(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Examines all files concurrently.
-pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<Asked> {
+pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<ExaminedModule> {
     let words = |file: &PathBuf| [EXAMINE.into(), file.into()];
-    let processes = files.iter().map(|file| Process::start(&words(file))).collect();
+    let processes = files.iter().map(|file| ModuleProcess::start(&words(file))).collect();
     let answers = process::answers(processes);
-    let asked = files.into_iter().zip(answers);
+    let examined = files.into_iter().zip(answers);
     let flat = |answer: Result<_, _>| {
         answer.map_err(Refusal::new).and_then(|answer| answer).and_then(Offer::checked)
     };
-    asked.map(|(path, answer)| Asked { path, answer: flat(answer) }).collect()
+    examined.map(|(path, answer)| ExaminedModule { path, answer: flat(answer) }).collect()
 }

@@ -11,20 +11,20 @@ use std::{
 use ipcmark_contract::{c, failure};
 use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, MAX_SLEEP, Settings, Step, Wait};
 
-use crate::{buffer::Buffer, session::Words};
+use crate::{buffer::PageBuffer, session::Statements};
 
 /// The longest sleep in one call of a reliable transport's `wait`. A wake-up that a library loses
 /// shows as a full second, which nobody takes for a real latency.
 const RELIABLE_SLEEP: Duration = Duration::from_secs(1);
 
 /// One endpoint of a module's transport.
-pub struct ModuleEnd {
+pub struct ModuleEndpoint {
     functions: Functions,
     end: *mut c_void,
     /// The loader's own way to wait for a message, where the module's `take` does not sleep.
     sleep: Option<Sleep>,
     /// The loader's own buffer, where the module has no `loan`.
-    buffer: Option<Buffer>,
+    buffer: Option<PageBuffer>,
     room: *mut c_void,
     room_len: usize,
     message: *const c_void,
@@ -32,7 +32,7 @@ pub struct ModuleEnd {
     error: Box<c::Error>,
     /// The transport's name, for errors.
     name: String,
-    words: Words,
+    words: Statements,
 }
 
 /// The functions of an endpoint, from the module's description.
@@ -81,18 +81,18 @@ impl Functions {
     }
 }
 
-impl ModuleEnd {
+impl ModuleEndpoint {
     /// Wraps the end that `open` of the same transport has just made.
     pub(crate) fn new(
         functions: Functions,
         end: *mut c_void,
         settings: &Settings,
         name: &str,
-        words: Words,
+        words: Statements,
     ) -> Self {
         Self {
             sleep: functions.sleep(settings.wait, words.may_lose),
-            buffer: functions.loan.is_none().then(|| Buffer::new(settings.payload)),
+            buffer: functions.loan.is_none().then(|| PageBuffer::new(settings.payload)),
             functions,
             end,
             room: ptr::null_mut(),
@@ -147,13 +147,13 @@ impl ModuleEnd {
     }
 }
 
-impl Endpoint for ModuleEnd {
+impl Endpoint for ModuleEndpoint {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.room_len = len;
         let Some(loan) = self.functions.loan else {
             // Our own buffer is always free: publish keeps no part of it after it returns DONE.
-            self.room = self.buffer.as_mut().map_or(ptr::null_mut(), Buffer::address);
+            self.room = self.buffer.as_mut().map_or(ptr::null_mut(), PageBuffer::address);
             return Ok(Step::Done);
         };
         // SAFETY: the contract's call, with the end that open made.
@@ -208,7 +208,7 @@ impl Endpoint for ModuleEnd {
     }
 }
 
-impl Drop for ModuleEnd {
+impl Drop for ModuleEndpoint {
     fn drop(&mut self) {
         // SAFETY: the contract's last call for this end.
         unsafe { (self.functions.close)(self.end) };

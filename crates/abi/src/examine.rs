@@ -7,7 +7,7 @@ use ipcmark_transport::{Error, MAX_PAYLOAD, MIN_PAYLOAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    description::{Description, Verdict},
+    description::{AvailabilityText, Description},
     library::{Library, is_name},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub family: String,
-    pub transports: Vec<(Description, Verdict)>,
+    pub transports: Vec<(Description, AvailabilityText)>,
     /// The reasons why some transports are left out.
     pub faults: Vec<String>,
     /// True if it can name the leftovers of killed sessions.
@@ -99,7 +99,7 @@ fn examine(path: &Path) -> Result<Offer, Error> {
     // After probe, because some libraries know their version only after set-up.
     let version = library.version_text();
     for (_, verdict) in &mut transports {
-        if let Verdict::Available { version: unknown } = verdict {
+        if let AvailabilityText::Available { version: unknown } = verdict {
             unknown.clone_from(&version);
         }
     }
@@ -107,17 +107,20 @@ fn examine(path: &Path) -> Result<Offer, Error> {
     Ok(Offer { family: library.family.into(), transports, faults, names_leftovers })
 }
 
-fn probe(transport: &'static c::Transport) -> Verdict {
-    let Some(probe) = transport.probe else { return Verdict::Available { version: None } };
+fn probe(transport: &'static c::Transport) -> AvailabilityText {
+    let Some(probe) = transport.probe else { return AvailabilityText::Available { version: None } };
     let mut error = failure::blank();
     // SAFETY: the contract's call.
     match unsafe { probe(transport, &mut error) } {
-        c::DONE => Verdict::Available { version: None },
+        c::DONE => AvailabilityText::Available { version: None },
         code => {
             let install = text::read_array(&error.remedy);
             error.remedy[0] = 0;
             let reason = failure::read(code, &error, "use", "it").to_string();
-            Verdict::Unavailable { reason, install: (!install.is_empty()).then_some(install) }
+            AvailabilityText::Unavailable {
+                reason,
+                install: (!install.is_empty()).then_some(install),
+            }
         }
     }
 }
@@ -130,7 +133,7 @@ mod tests {
 
     /// Found by fuzzing: a transport without a name was listed.
     #[test]
-    fn an_answer_that_no_module_may_give_is_left_out() {
+    fn an_invalid_answer_of_a_module_is_ignored() {
         let offer = |family: &str, fields: serde_json::Value| {
             let mut transport = json!({"name": "a", "summary": "", "waits": ["spin"]});
             transport.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());

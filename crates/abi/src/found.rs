@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    asked::{self, Asked},
     catalogue, discovery,
+    examined::{self, ExaminedModule},
 };
 
 /// The environment variable in which the command passes the modules that it found.
@@ -14,13 +14,13 @@ const VARIABLE: &str = "IPCMARK_FOUND_MODULES";
 
 /// The modules found: each was examined once, in a separate process.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Found {
-    pub(crate) modules: Vec<Asked>,
+pub struct ExaminedModules {
+    pub(crate) modules: Vec<ExaminedModule>,
     /// The names, without extension, of the files that were not examined.
     pub(crate) passed_over: Vec<String>,
 }
 
-impl Found {
+impl ExaminedModules {
     /// Looks for modules: the `named` files, those in `$IPCMARK_MODULE_PATH`, those next to the
     /// command. Starts this executable again for each with the word [`MODULE_COMMAND`].
     ///
@@ -34,11 +34,11 @@ impl Found {
     /// known, is not examined. Loading some libraries takes as long as a short run.
     pub fn look_for(named: &[PathBuf], transports: &[String]) -> Self {
         let mut wanted = discovery::files(named);
-        let is_wanted = |file: &PathBuf| catalogue::may_offer(asked::stem(file), transports);
+        let is_wanted = |file: &PathBuf| catalogue::may_offer(examined::stem(file), transports);
         let (found, others): (Vec<_>, Vec<_>) =
             wanted.split_off(named.len()).into_iter().partition(is_wanted);
         wanted.extend(found);
-        let passed_over = others.iter().map(|file| asked::stem(file).to_owned()).collect();
+        let passed_over = others.iter().map(|file| examined::stem(file).to_owned()).collect();
         Self { modules: discovery::ask(wanted), passed_over }
     }
 
@@ -55,23 +55,23 @@ impl Found {
 
     /// The modules that offer something.
     pub fn offering(&self) -> impl Iterator<Item = &Path> {
-        let offering = self.modules.iter().filter(|asked| asked.answer.is_ok());
-        offering.map(|asked| asked.path.as_path())
+        let offering = self.modules.iter().filter(|examined| examined.answer.is_ok());
+        offering.map(|examined| examined.path.as_path())
     }
 
     /// The files that offer nothing, each with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&Path, &str)> {
-        self.modules.iter().filter_map(|asked| {
-            let refusal = asked.answer.as_ref().err()?;
-            Some((asked.path.as_path(), refusal.reason.as_str()))
+        self.modules.iter().filter_map(|examined| {
+            let refusal = examined.answer.as_ref().err()?;
+            Some((examined.path.as_path(), refusal.reason.as_str()))
         })
     }
 
     /// Faults in modules that still offer something, a sentence each.
     pub fn faults(&self) -> impl Iterator<Item = (&Path, &str)> {
-        self.modules.iter().flat_map(|asked| {
-            let faults = asked.answer.as_ref().map_or(&[][..], |offer| &offer.faults[..]);
-            faults.iter().map(|fault| (asked.path.as_path(), fault.as_str()))
+        self.modules.iter().flat_map(|examined| {
+            let faults = examined.answer.as_ref().map_or(&[][..], |offer| &offer.faults[..]);
+            faults.iter().map(|fault| (examined.path.as_path(), fault.as_str()))
         })
     }
 }

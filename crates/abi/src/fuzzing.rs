@@ -10,18 +10,18 @@ use ipcmark_contract::c;
 use ipcmark_transport::{Collect, Transport};
 
 use crate::{
-    asked::Asked,
-    description::{Description, Verdict},
+    description::{AvailabilityText, Description},
     examine::{Answer, Offer},
-    found::Found,
+    examined::ExaminedModule,
+    found::ExaminedModules,
     library::Library,
     list,
 };
 
 /// Queries every transport as the command does.
-struct Ask;
+struct QueryAll;
 
-impl Collect for Ask {
+impl Collect for QueryAll {
     type Item = ();
 
     fn item<T: Transport>(&mut self, transport: T) {
@@ -39,10 +39,10 @@ impl Collect for Ask {
 pub fn answer(bytes: &[u8]) {
     let Ok(answer) = serde_json::from_slice::<Answer>(bytes) else { return };
     let answer = answer.and_then(Offer::checked);
-    let modules = vec![Asked { path: "/nowhere/some.so".into(), answer }];
-    let found = Found { modules, passed_over: Vec::new() };
+    let modules = vec![ExaminedModule { path: "/nowhere/some.so".into(), answer }];
+    let found = ExaminedModules { modules, passed_over: Vec::new() };
     let _ = (found.refused().count(), found.faults().count());
-    list::modules(&mut Ask, &found);
+    list::modules(&mut QueryAll, &found);
 }
 
 /// Takes values from an input.
@@ -149,7 +149,7 @@ pub fn description(data: &[u8]) {
         match transport {
             Ok(transport) => transports.push((
                 Description::of(transport),
-                Verdict::Available { version: library.version_text() },
+                AvailabilityText::Available { version: library.version_text() },
             )),
             Err(fault) => faults.push(fault),
         }

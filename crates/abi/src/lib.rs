@@ -2,17 +2,17 @@
 //!
 //! A module is loaded in workers only, never in the command. To examine one, the command starts its
 //! own executable again with the word [`MODULE_COMMAND`]; the executable must call [`serve`] when it
-//! finds that word. The result, [`Found`], is passed to every process started later.
+//! finds that word. The result, [`ExaminedModules`], is passed to every process started later.
 //!
 //! A module can be written in any language; in Rust, `ipcmark-contract` implements the contract for it.
 
-mod asked;
 mod buffer;
 mod catalogue;
 mod description;
 mod discovery;
 mod end;
 mod examine;
+mod examined;
 mod found;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -26,8 +26,8 @@ mod session;
 mod supervision;
 mod transport;
 
-pub use end::ModuleEnd;
-pub use found::Found;
+pub use end::ModuleEndpoint;
+pub use found::ExaminedModules;
 pub use list::modules;
 pub use serve::serve;
 pub use transport::Module;

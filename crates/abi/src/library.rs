@@ -113,7 +113,7 @@ unsafe fn check_transport(transport: *const c::Transport) -> Result<&'static c::
     if !is_name(&name) {
         return Err(format!("'{name}' is no name for a transport"));
     }
-    has_what_it_must(transport).map_err(|lack| format!("its transport {name} {lack}"))?;
+    check_required_functions(transport).map_err(|lack| format!("its transport {name} {lack}"))?;
     Ok(transport)
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 
 /// Checks the required functions of a transport; the command checks the description when it
 /// receives it.
-fn has_what_it_must(transport: &c::Transport) -> Result<(), String> {
+fn check_required_functions(transport: &c::Transport) -> Result<(), String> {
     let required = [
         ("open", transport.open.is_some()),
         ("publish", transport.publish.is_some()),

@@ -5,19 +5,19 @@ use std::{collections::BTreeSet, sync::Arc};
 use ipcmark_transport::{Availability, Collect, Wait};
 
 use crate::{
-    asked::Asked,
-    catalogue::{self, Entry},
+    catalogue::{self, CatalogueEntry},
     description::Description,
     examine::Offer,
-    found::Found,
-    origin::Origin,
+    examined::ExaminedModule,
+    found::ExaminedModules,
+    origin::ModuleFile,
     packaged,
     transport::Module,
 };
 
 /// Passes every transport of the modules to `collect`: first the known ones, found or not, then
 /// those unknown to ipcmark.
-pub fn modules<C: Collect>(collect: &mut C, found: &Found) -> Vec<C::Item> {
+pub fn modules<C: Collect>(collect: &mut C, found: &ExaminedModules) -> Vec<C::Item> {
     let modules: Vec<Loadable> = found.modules.iter().map(Loadable::new).collect();
     let known = catalogue::entries().iter();
     let known = known.flat_map(|(folder, entry)| known_rows(folder, entry, &modules, found));
@@ -29,19 +29,19 @@ pub fn modules<C: Collect>(collect: &mut C, found: &Found) -> Vec<C::Item> {
 
 /// A file that may be a module, and its answer.
 struct Loadable<'a> {
-    asked: &'a Asked,
-    origin: Arc<Origin>,
+    examined: &'a ExaminedModule,
+    origin: Arc<ModuleFile>,
 }
 
 impl<'a> Loadable<'a> {
-    fn new(asked: &'a Asked) -> Self {
-        let names_leftovers = asked.answer.as_ref().is_ok_and(|offer| offer.names_leftovers);
-        Self { asked, origin: Arc::new(Origin::new(&asked.path, names_leftovers)) }
+    fn new(examined: &'a ExaminedModule) -> Self {
+        let names_leftovers = examined.answer.as_ref().is_ok_and(|offer| offer.names_leftovers);
+        Self { examined, origin: Arc::new(ModuleFile::new(&examined.path, names_leftovers)) }
     }
 
     /// The transports that it offers.
     fn rows(&self) -> impl Iterator<Item = Module> {
-        let offer = self.asked.answer.as_ref().ok();
+        let offer = self.examined.answer.as_ref().ok();
         offer.into_iter().flat_map(|offer| self.offered(offer))
     }
 
@@ -54,11 +54,16 @@ impl<'a> Loadable<'a> {
 }
 
 /// The rows of a known module; its own description replaces the known one where it can be loaded.
-fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>], found: &Found) -> Vec<Module> {
+fn known_rows(
+    folder: &str,
+    entry: &CatalogueEntry,
+    modules: &[Loadable<'_>],
+    found: &ExaminedModules,
+) -> Vec<Module> {
     let row = |description: &Description| {
         let there = modules.iter().flat_map(Loadable::rows).find(|m| m.name() == description.name);
         there.unwrap_or_else(|| match found.passed_over.iter().any(|stem| stem == folder) {
-            true => not_asked(entry, description),
+            true => unexamined(entry, description),
             false => absent(folder, entry, description, modules),
         })
     };
@@ -66,7 +71,7 @@ fn known_rows(folder: &str, entry: &Entry, modules: &[Loadable<'_>], found: &Fou
 }
 
 /// The row of a known transport that was not requested.
-fn not_asked(entry: &Entry, description: &Description) -> Module {
+fn unexamined(entry: &CatalogueEntry, description: &Description) -> Module {
     let reason = "its module has not been asked, for others were chosen".to_owned();
     let availability = Availability::Unavailable { reason, install: None };
     Module::new(description, &entry.family, availability, None)
@@ -75,19 +80,19 @@ fn not_asked(entry: &Entry, description: &Description) -> Module {
 /// The row of a known transport whose module was not found.
 fn absent(
     folder: &str,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     description: &Description,
     modules: &[Loadable<'_>],
 ) -> Module {
-    let file = modules.iter().find(|module| module.asked.stem() == folder);
-    let (reason, installing_helps) = match file.map(|module| &module.asked.answer) {
+    let file = modules.iter().find(|module| module.examined.stem() == folder);
+    let (reason, installing_helps) = match file.map(|module| &module.examined.answer) {
         None => (format!("there is no module {folder}.so"), true),
         Some(Err(refusal)) => (refusal.reason.clone(), refusal.installing_helps),
         Some(Ok(_)) => (format!("the module {folder}.so does not offer it"), true),
     };
     let packaged = match file {
         None => packaged::brings_module(folder),
-        Some(module) => packaged::brings_library(&module.asked.path),
+        Some(module) => packaged::brings_library(&module.examined.path),
     };
     let install = installing_helps.then(|| packaged.unwrap_or_else(|| entry.install.clone()));
     let availability = Availability::Unavailable { reason, install };
@@ -96,9 +101,9 @@ fn absent(
 
 /// The transports of a module that ipcmark does not know, or the reason why it offers none.
 fn unknown_rows(module: &Loadable<'_>) -> Vec<Module> {
-    let known = catalogue::entries().iter().any(|(folder, _)| *folder == module.asked.stem());
-    match &module.asked.answer {
-        Err(refusal) if !known => vec![broken(module.asked.stem(), &refusal.reason)],
+    let known = catalogue::entries().iter().any(|(folder, _)| *folder == module.examined.stem());
+    match &module.examined.answer {
+        Err(refusal) if !known => vec![broken(module.examined.stem(), &refusal.reason)],
         _ => module.rows().collect(),
     }
 }

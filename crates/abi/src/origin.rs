@@ -15,7 +15,7 @@ use ipcmark_transport::Error;
 use crate::library::Library;
 
 /// The file of a module.
-pub(crate) struct Origin {
+pub(crate) struct ModuleFile {
     path: PathBuf,
     /// The file, opened before the sandbox hides its path.
     file: Option<File>,
@@ -24,7 +24,7 @@ pub(crate) struct Origin {
     library: OnceLock<Library>,
 }
 
-impl Origin {
+impl ModuleFile {
     /// The file at `path`. If a sandbox would hide it, it is opened now.
     pub(crate) fn new(path: &Path, names_leftovers: bool) -> Self {
         let hidden = HIDDEN.iter().any(|place| path.starts_with(place));

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_says_what_brings_a_library() {
+    fn an_install_file_names_the_package_of_a_library() {
         let place = tempfile::tempdir().unwrap();
         let module = place.path().join("nng.so");
         let told = |text: &str| {

@@ -38,12 +38,12 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The answer of each process, or the reason why there is none.
 pub(crate) fn answers<T: DeserializeOwned>(
-    mut processes: Vec<io::Result<Process>>,
+    mut processes: Vec<io::Result<ModuleProcess>>,
 ) -> Vec<Result<T, String>> {
     let deadline = Instant::now() + DEADLINE;
     while Instant::now() < deadline {
         let started = processes.iter_mut().filter_map(|process| process.as_mut().ok());
-        let mut running: Vec<&mut Process> =
+        let mut running: Vec<&mut ModuleProcess> =
             started.filter(|process| process.status.is_none()).collect();
         if running.is_empty() {
             break;
@@ -52,7 +52,7 @@ pub(crate) fn answers<T: DeserializeOwned>(
         running.iter_mut().for_each(|process| process.look());
     }
     let started = processes.iter_mut().filter_map(|process| process.as_mut().ok());
-    started.for_each(Process::close);
+    started.for_each(ModuleProcess::close);
     let concluded = processes.into_iter().map(|process| match process {
         Ok(process) => process.answer(),
         Err(error) => Err(Error::scarce("start", "a process for it", error).to_string()),
@@ -62,12 +62,12 @@ pub(crate) fn answers<T: DeserializeOwned>(
 
 /// The answer of one process.
 pub(crate) fn answer<T: DeserializeOwned>(words: &[OsString]) -> Result<T, String> {
-    let mut answers = answers(vec![Process::start(words)]);
+    let mut answers = answers(vec![ModuleProcess::start(words)]);
     answers.pop().unwrap_or_else(|| Err("there was no process".into()))
 }
 
 /// Sleeps until one of them writes something, or for a short time.
-fn wait_a_little(running: &[&mut Process]) {
+fn wait_a_little(running: &[&mut ModuleProcess]) {
     let mut wanted: Vec<PollFd<'_>> = running
         .iter()
         .flat_map(|process| process.open())
@@ -78,16 +78,16 @@ fn wait_a_little(running: &[&mut Process]) {
 }
 
 /// A process that works on a module.
-pub(crate) struct Process {
+pub(crate) struct ModuleProcess {
     child: Child,
     /// The process may run while this is open.
     stdin: Option<ChildStdin>,
-    answer: Tap<ChildStdout>,
-    words: Tap<ChildStderr>,
+    answer: NonBlockingPipe<ChildStdout>,
+    words: NonBlockingPipe<ChildStderr>,
     status: Option<ExitStatus>,
 }
 
-impl Process {
+impl ModuleProcess {
     /// Starts this executable again with [`MODULE_COMMAND`] followed by the words.
     pub(crate) fn start(words: &[OsString]) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
@@ -99,7 +99,7 @@ impl Process {
         let (Some(answer), Some(words)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(ErrorKind::BrokenPipe.into());
         };
-        let (answer, words) = (Tap::new(answer)?, Tap::new(words)?);
+        let (answer, words) = (NonBlockingPipe::new(answer)?, NonBlockingPipe::new(words)?);
         Ok(Self { stdin: child.stdin.take(), child, answer, words, status: None })
     }
 
@@ -183,13 +183,13 @@ fn make_plain(value: &mut Value) {
 }
 
 /// A pipe read without waiting.
-struct Tap<P> {
+struct NonBlockingPipe<P> {
     pipe: P,
     bytes: Vec<u8>,
     ended: bool,
 }
 
-impl<P: AsFd + Read> Tap<P> {
+impl<P: AsFd + Read> NonBlockingPipe<P> {
     fn new(pipe: P) -> io::Result<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self { pipe, bytes: Vec::new(), ended: false })

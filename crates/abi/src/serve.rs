@@ -44,7 +44,7 @@ pub fn serve() -> ! {
         _ => {
             let _ = writeln!(
                 io::stderr(),
-                "ipcmark: this is a part of ipcmark that only ipcmark itself starts"
+                "ipcmark: this command is internal: only ipcmark itself starts it"
             );
             process::exit(2)
         }

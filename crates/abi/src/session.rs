@@ -17,12 +17,12 @@ pub(crate) struct Session<'a> {
     /// First, so that a module's pointer to it also points to the whole struct.
     functions: c::Session,
     peers: &'a mut dyn Rendezvous,
-    words: Words,
+    words: Statements,
 }
 
 /// The module's statements about the endpoint that it opened.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct Statements {
     /// Settings of the library.
     pub notes: BTreeMap<String, String>,
     /// True if messages may be lost with the options that were set.
@@ -40,7 +40,7 @@ impl<'a> Session<'a> {
             note,
             may_lose,
         };
-        Self { functions, peers, words: Words::default() }
+        Self { functions, peers, words: Statements::default() }
     }
 
     /// The pointer for the module.
@@ -49,7 +49,7 @@ impl<'a> Session<'a> {
     }
 
     /// The module's statements so far.
-    pub(crate) fn into_words(self) -> Words {
+    pub(crate) fn into_words(self) -> Statements {
         self.words
     }
 

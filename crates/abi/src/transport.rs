@@ -15,8 +15,8 @@ use ipcmark_transport::{
 
 use crate::{
     description::Description,
-    end::{Functions, ModuleEnd},
-    origin::Origin,
+    end::{Functions, ModuleEndpoint},
+    origin::ModuleFile,
     process,
     session::Session,
 };
@@ -32,7 +32,7 @@ pub struct Module {
     definition: Definition,
     availability: Availability,
     /// The module's file; `None` if there is no module.
-    origin: Option<Arc<Origin>>,
+    origin: Option<Arc<ModuleFile>>,
 }
 
 impl Module {
@@ -40,7 +40,7 @@ impl Module {
         description: &Description,
         family: &str,
         availability: Availability,
-        origin: Option<Arc<Origin>>,
+        origin: Option<Arc<ModuleFile>>,
     ) -> Self {
         let definition = description.definition(family);
         Self { definition, availability, origin }
@@ -50,7 +50,7 @@ impl Module {
         self.definition.name.clone().into_owned()
     }
 
-    fn origin(&self) -> Result<&Arc<Origin>, Error> {
+    fn origin(&self) -> Result<&Arc<ModuleFile>, Error> {
         let name = &self.definition.name;
         self.origin.as_ref().ok_or_else(|| {
             Error::new("open", format!("the transport {name}"), "its module is not there")
@@ -59,7 +59,7 @@ impl Module {
 }
 
 impl Transport for Module {
-    type Endpoint = ModuleEnd;
+    type Endpoint = ModuleEndpoint;
     const CAN_LOSE: bool = true;
     const FANS_OUT: bool = true;
 
@@ -83,7 +83,11 @@ impl Transport for Module {
             .map_err(|cause| Error::new("use", format!("what is set of {own}"), cause))
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<ModuleEnd, Error> {
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<ModuleEndpoint, Error> {
         let transport = self.origin()?.transport(&self.definition.name)?;
         let texts = Texts::of(settings)?;
         let given = texts.settings(settings);
@@ -98,7 +102,7 @@ impl Transport for Module {
             return Err(failure::read(code, &error, "open", &self.definition.name));
         }
         let (name, words) = (&self.definition.name, session.into_words());
-        Ok(ModuleEnd::new(functions, end, settings, name, words))
+        Ok(ModuleEndpoint::new(functions, end, settings, name, words))
     }
 
     fn leftovers(&self, _sessions: &[SessionName]) -> Result<Vec<Leftover>, Error> {

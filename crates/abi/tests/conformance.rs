@@ -7,7 +7,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_conformance::{Suite, Suites};
 
 fn main() -> ExitCode {
@@ -18,7 +18,10 @@ fn main() -> ExitCode {
     if let Some(code) = ipcmark_conformance::play_part(list) {
         return code;
     }
-    let found = Found::look(&[compile("modules/null/null.c"), compile("docs/examples/packets.c")]);
+    let found = ExaminedModules::look(&[
+        compile("modules/null/null.c"),
+        compile("docs/examples/packets.c"),
+    ]);
     if let Err(fault) = something_on_the_path(&found) {
         eprintln!("conformance: {fault}");
         return ExitCode::FAILURE;
@@ -40,7 +43,7 @@ const NOTHING: &str = "/nowhere";
 
 /// If directories of modules are named, one of them must have a usable module: a run in which all are missing would
 /// look like a pass.
-fn something_on_the_path(found: &Found) -> Result<(), String> {
+fn something_on_the_path(found: &ExaminedModules) -> Result<(), String> {
     let Some(list) = env::var_os(PATH).filter(|list| !list.is_empty()) else { return Ok(()) };
     let directories = env::split_paths(&list).filter_map(|path| path.canonicalize().ok());
     let directories: Vec<PathBuf> = directories.collect();
@@ -63,7 +66,7 @@ fn an_empty_path_is_red() {
 }
 
 fn list(suites: &mut Suites) -> Vec<Suite> {
-    ipcmark_abi::modules(suites, &Found::inherited())
+    ipcmark_abi::modules(suites, &ExaminedModules::inherited())
 }
 
 /// Compiles a C file of the repository to a module.

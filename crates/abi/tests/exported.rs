@@ -2,7 +2,7 @@
 
 use std::{env, path::PathBuf, process::ExitCode};
 
-use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_conformance::{Suite, Suites};
 
 fn main() -> ExitCode {
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     if let Some(code) = ipcmark_conformance::play_part(list) {
         return code;
     }
-    let (variable, value) = Found::look(&[example()]).to_inherit();
+    let (variable, value) = ExaminedModules::look(&[example()]).to_inherit();
     // SAFETY: this process has only one thread so far, so nobody reads the environment meanwhile.
     unsafe { env::set_var(variable, value) };
     ipcmark_conformance::main(list)
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 
 /// Only the transport under test, out of all known ones.
 fn list(suites: &mut Suites) -> Vec<Suite> {
-    let mut list = ipcmark_abi::modules(suites, &Found::inherited());
+    let mut list = ipcmark_abi::modules(suites, &ExaminedModules::inherited());
     list.retain(|suite| suite.definition().name == "packets");
     assert_eq!(list.len(), 1, "the module is listed");
     list

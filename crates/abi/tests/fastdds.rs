@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_machine::leftovers;
 use ipcmark_transport::{
     Availability, Collect, Endpoint, Error, Leftover, Rendezvous, Role, SessionName, Settings,
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         ipcmark_abi::serve();
     }
     ipcmark_harness::isolate();
-    let found = Found::look(&[]);
+    let found = ExaminedModules::look(&[]);
     let opening = openings(&found);
     let secure = opening.iter().find(|opening| opening.name == "fastdds-secure");
     if let Some(reason) = secure.and_then(|opening| opening.unavailable.as_ref()) {
@@ -56,17 +56,17 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-type Play = dyn Fn(&Settings, &mut dyn Rendezvous) -> Result<(), Error>;
+type Operation = dyn Fn(&Settings, &mut dyn Rendezvous) -> Result<(), Error>;
 
 /// The operations on one endpoint of a transport, and the reason if it is unavailable.
 struct Opening {
     name: String,
     unavailable: Option<String>,
     /// Opens and closes an endpoint.
-    open: Box<Play>,
+    open: Box<Operation>,
     /// Opens an endpoint with a small payload, leaks it, opens another with a larger payload, and publishes a message
     /// of that size.
-    leave: Box<Play>,
+    leave: Box<Operation>,
     leftovers: Box<dyn Fn() -> Result<Vec<Leftover>, Error>>,
 }
 
@@ -105,7 +105,7 @@ fn publish(end: &mut impl Endpoint, payload: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn openings(found: &Found) -> Vec<Opening> {
+fn openings(found: &ExaminedModules) -> Vec<Opening> {
     ipcmark_abi::modules(&mut Openings, found)
 }
 
@@ -141,7 +141,7 @@ fn of<'a>(openings: &'a [Opening], name: &str) -> &'a Opening {
 }
 
 /// Runs a leader's and a follower's action, each in a separate process; returns their success.
-fn play(ends: [&Play; 2], within: Duration) -> [bool; 2] {
+fn play(ends: [&Operation; 2], within: Duration) -> [bool; 2] {
     let directory = std::env::temp_dir().join(format!("ipcmark-fastdds-{}", process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
     let (one, other) = UnixDatagram::pair().expect("a pair of sockets");
@@ -157,7 +157,7 @@ fn play(ends: [&Play; 2], within: Duration) -> [bool; 2] {
     })
 }
 
-fn child(play: &Play, settings: &Settings, socket: UnixDatagram) -> Pid {
+fn child(play: &Operation, settings: &Settings, socket: UnixDatagram) -> Pid {
     socket.set_read_timeout(Some(WATCHDOG)).expect("a timeout");
     // SAFETY: this process has one thread: only children load libraries.
     match unsafe { fork() }.expect("a child") {

@@ -6,7 +6,7 @@
 
 use std::{path::Path, process::Command};
 
-use ipcmark_results::{Advice, Arrivals, Candidate, Load, Pattern, Question, advise, read};
+use ipcmark_results::{Advice, AdviceQuestion, Arrivals, Candidate, Load, Pattern, advise, read};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
@@ -56,7 +56,7 @@ fn answered(random: &mut ChaCha8Rng) -> Option<f64> {
 
 /// The regret of the choice against the best row of the longer run, and a sentence about it.
 fn regret(
-    question: &Question,
+    question: &AdviceQuestion,
     chosen: &Candidate,
     best: &Candidate,
     truth: &Advice,
@@ -78,7 +78,7 @@ fn name(candidate: &Option<Candidate>) -> String {
         .map_or("nothing".into(), |candidate| candidate.row.case.identity.transport.clone())
 }
 
-fn question(random: &mut ChaCha8Rng) -> Question {
+fn question(random: &mut ChaCha8Rng) -> AdviceQuestion {
     let mut one_of = |count: usize| (random.next_u64() % count as u64) as usize;
     let load = match [None, Some(200), Some(1000), Some(5000)][one_of(4)] {
         None => Load::Closed,
@@ -87,7 +87,7 @@ fn question(random: &mut ChaCha8Rng) -> Question {
     let has_rate = load != Load::Closed;
     let cores = [None, None, Some(0.1), Some(0.5), Some(3.0)][one_of(5)];
     let p99 = [None, None, Some(50e3), Some(200e3), Some(1e6)][one_of(5)];
-    Question {
+    AdviceQuestion {
         payload: [16, 64, 1000, 4096, 65536, 1 << 20][one_of(6)],
         pattern: Pattern::Latency,
         load,
@@ -97,7 +97,7 @@ fn question(random: &mut ChaCha8Rng) -> Question {
     }
 }
 
-fn words(question: &Question) -> Vec<String> {
+fn words(question: &AdviceQuestion) -> Vec<String> {
     let mut words = vec![format!("--size={}", question.payload), "-tos".into()];
     if let Load::Rate { per_second, .. } = question.load {
         words.push(format!("--rate={per_second}/s"));

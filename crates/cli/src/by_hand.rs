@@ -20,27 +20,27 @@ use nix::unistd::getuid;
 
 use crate::{
     arguments::{
-        by_hand::{FollowerArguments, LeaderPlace},
+        by_hand::{FollowerArguments, LeaderLocation},
         run::RunArguments,
     },
-    definition::Outcome,
+    definition::CommandOutcome,
     interrupts::Interrupts,
-    measurement::{self, Leader},
+    measurement::{self, ByHandLeader},
     output, registry, transport_options,
 };
 
 /// Waits for the followers and measures.
-pub(crate) fn lead(place: &LeaderPlace, run: &RunArguments) -> Outcome {
+pub(crate) fn lead(place: &LeaderLocation, run: &RunArguments) -> CommandOutcome {
     lead_within(place, run, None)
 }
 
 /// The same, with a limit on the time that the followers have to connect.
 pub(crate) fn lead_within(
-    place: &LeaderPlace,
+    place: &LeaderLocation,
     run: &RunArguments,
-    patience: Option<Duration>,
-) -> Outcome {
-    let leader = Leader { address: address_of(place)?, patience, is_told: true };
+    time_limit: Option<Duration>,
+) -> CommandOutcome {
+    let leader = ByHandLeader { address: address_of(place)?, time_limit, is_announced: true };
     let transports = registry::look(&run.module, &run.named())?;
     let ended = measurement::measure(run, Some(&leader), &transports);
     leave();
@@ -48,17 +48,20 @@ pub(crate) fn lead_within(
 }
 
 /// The address at which this leader listens.
-pub(crate) fn address_of(place: &LeaderPlace) -> Result<LeaderAddress, String> {
+pub(crate) fn address_of(place: &LeaderLocation) -> Result<LeaderAddress, String> {
     leader_address(&place.socket, &place.allow_user, &place.listen, &place.secret)
 }
 
 /// Serves one leader, or one after another.
-pub(crate) fn follow(arguments: &FollowerArguments) -> Outcome {
-    follow_telling(arguments, &|_| {})
+pub(crate) fn follow(arguments: &FollowerArguments) -> CommandOutcome {
+    follow_and_report(arguments, &|_| {})
 }
 
 /// The same; `served` is called with the transport of each session.
-pub(crate) fn follow_telling(arguments: &FollowerArguments, served: &dyn Fn(&str)) -> Outcome {
+pub(crate) fn follow_and_report(
+    arguments: &FollowerArguments,
+    served: &dyn Fn(&str),
+) -> CommandOutcome {
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let ended = |result: Result<Served, Error>| ending(result, arguments.forever, &interrupts);
     let status = with_follower(arguments, served, &interrupts.readable, &|follower| loop {
@@ -147,8 +150,7 @@ fn leader_address(
     }
     if secret.is_some() {
         return Err(
-            "--secret goes with the address of a leader: at a socket the system says which \
-                    user is at the other end"
+            "--secret is only for a TCP address: at a Unix socket the system identifies the peer's user"
                 .into(),
         );
     }
@@ -161,9 +163,10 @@ fn leader_address(
 }
 
 fn resolved(address: &str) -> Result<SocketAddr, String> {
-    let fault = |why: String| format!("'{address}' is no address: {why}; write it as HOST:PORT");
+    let fault =
+        |why: String| format!("'{address}' is not an address: {why}; write it as HOST:PORT");
     let mut found = address.to_socket_addrs().map_err(|error| fault(error.to_string()))?;
-    found.next().ok_or_else(|| fault("nothing is known by that name".into()))
+    found.next().ok_or_else(|| fault("the host name does not resolve".into()))
 }
 
 fn own_directory() -> PathBuf {
@@ -184,9 +187,9 @@ fn own_socket() -> Result<PathBuf, Error> {
     }
     let metadata = directory.symlink_metadata().map_err(failed)?;
     if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & 0o022 != 0 {
-        let cause = "somebody else can write to it";
+        let cause = "another user can write to it";
         return Err(Error::new("use", directory.display().to_string(), cause)
-            .remedy("name another place with --socket, for both"));
+            .remedy("choose another path with --socket, for both commands"));
     }
     Ok(directory.join("leader.sock"))
 }

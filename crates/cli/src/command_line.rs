@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use crate::{
     commands::COMMANDS,
     completion,
-    definition::{Failure, Invocation, Outcome},
+    definition::{CommandOutcome, Invocation, Rejection},
     guide::MAIN,
     output,
 };
@@ -25,15 +25,15 @@ pub(crate) fn execute(words: &[OsString]) -> ExitCode {
         return status;
     }
     run(words).unwrap_or_else(|failure| match failure {
-        Failure::Refused(sentence) => {
+        Rejection::Refused(sentence) => {
             output::say(sentence);
             ExitCode::from(WRONG_COMMAND_LINE)
         }
-        Failure::Flags(error) => refuse(&error),
+        Rejection::Flags(error) => refuse(&error),
     })
 }
 
-fn run(words: &[OsString]) -> Outcome {
+fn run(words: &[OsString]) -> CommandOutcome {
     let all = all();
     let matches = all.clone().try_get_matches_from(words)?;
     let found = matches.subcommand().and_then(|(name, flags)| {
@@ -44,7 +44,7 @@ fn run(words: &[OsString]) -> Outcome {
             let words = &words[1..];
             (command.run)(&Invocation { all: &all, definitions: COMMANDS, words, flags })
         }
-        None => Err(Failure::Refused("no command was named; see ipcmark --help".into())),
+        None => Err(Rejection::Refused("no command was named; see ipcmark --help".into())),
     }
 }
 

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, FromArgMatches, parser::ValueSource};
 use crate::guide::Guide;
 
 /// A command, as its file defines it.
-pub(crate) struct Definition {
+pub(crate) struct CommandDefinition {
     /// Its word on the command line.
     pub name: &'static str,
     /// Its summary, one line in the help.
@@ -17,15 +17,15 @@ pub(crate) struct Definition {
     /// Adds its flags.
     pub flags: fn(clap::Command) -> clap::Command,
     /// Runs it.
-    pub run: fn(&Invocation<'_>) -> Outcome,
+    pub run: fn(&Invocation<'_>) -> CommandOutcome,
 }
 
 /// The exit status, or the reason why the command line is rejected.
-pub(crate) type Outcome = Result<ExitCode, Failure>;
+pub(crate) type CommandOutcome = Result<ExitCode, Rejection>;
 
 /// A command line that is rejected before anything is measured.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum Rejection {
     /// The flags are wrong, or request help.
     Flags(clap::Error),
     /// The request is refused, with a sentence.
@@ -41,7 +41,7 @@ pub(crate) struct Invocation<'a> {
     /// All commands and their flags.
     pub all: &'a clap::Command,
     /// The definitions of all commands.
-    pub definitions: &'static [Definition],
+    pub definitions: &'static [CommandDefinition],
     /// The command's name and the words after it.
     pub words: &'a [OsString],
     /// The parsed flags.
@@ -50,7 +50,7 @@ pub(crate) struct Invocation<'a> {
 
 impl Invocation<'_> {
     /// The flags as the command's own type.
-    pub(crate) fn arguments<A: FromArgMatches>(&self) -> Result<A, Failure> {
+    pub(crate) fn arguments<A: FromArgMatches>(&self) -> Result<A, Rejection> {
         Ok(A::from_arg_matches(self.flags)?)
     }
 
@@ -58,7 +58,7 @@ impl Invocation<'_> {
     pub(crate) fn arguments_after<A: FromArgMatches>(
         &self,
         more: Vec<OsString>,
-    ) -> Result<A, Failure> {
+    ) -> Result<A, Rejection> {
         let (name, own) = self.words.split_at(self.words.len().min(1));
         let words = [&["ipcmark".into()][..], name, &more, own].concat();
         let matches = self.all.clone().try_get_matches_from(words)?;
@@ -73,14 +73,14 @@ impl Invocation<'_> {
     }
 }
 
-impl From<clap::Error> for Failure {
+impl From<clap::Error> for Rejection {
     fn from(error: clap::Error) -> Self {
-        Failure::Flags(error)
+        Rejection::Flags(error)
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for Rejection {
     fn from(sentence: String) -> Self {
-        Failure::Refused(sentence)
+        Rejection::Refused(sentence)
     }
 }

@@ -8,7 +8,7 @@ const SIGNS: usize = 60;
 
 /// The distances of a pair and their shares of the time.
 #[derive(Clone, Debug)]
-pub(crate) struct Division {
+pub(crate) struct DistanceShares {
     /// The distances, the nearest first.
     pub distances: Vec<Distance>,
     /// The number of distance changes per second.
@@ -17,7 +17,7 @@ pub(crate) struct Division {
     pub over_time: String,
 }
 
-impl Division {
+impl DistanceShares {
     /// Divides probes that were taken in equal intervals.
     pub(crate) fn of(probes_ns: &[f64]) -> Self {
         let distances = Distances::of(probes_ns);
@@ -85,7 +85,7 @@ mod tests {
     fn shares_changes_and_the_line_come_from_the_probes() {
         let parts = [(61.0, 1_000), (430.0, 600), (61.0, 200), (200_000.0, 200)];
         let probes: Vec<f64> = parts.iter().flat_map(|(ns, count)| vec![*ns; *count]).collect();
-        let division = Division::of(&probes);
+        let division = DistanceShares::of(&probes);
         assert_eq!(division.words(), "61 ns 60.0 %, 430 ns 30.0 %, apart 10.0 %");
         assert!((division.apart() - 0.1).abs() < 1e-9);
         assert!((division.changes_per_second - 6.0).abs() < 1e-9, "3 in half a second");
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn no_probes_are_no_distances() {
-        let division = Division::of(&[]);
+        let division = DistanceShares::of(&[]);
         assert_eq!((division.words().as_str(), division.over_time.as_str()), ("", ""));
         assert_eq!((division.apart(), division.changes_per_second), (0.0, 0.0));
     }

@@ -20,7 +20,8 @@ pub(crate) const MAIN: Guide = Guide {
         ("ipcmark advise --size 4k --rate 1k/s", "which transport to use"),
         ("ipcmark doctor", "is this machine fit to measure on?"),
     ],
-    exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; \
+    exit: "0 everything requested was measured; 1 something requested failed or is not available; 2 the command line \
+    is wrong; \
            128 + signal after Ctrl-C or SIGTERM",
     see_also: &["run", "list", "advise", "doctor"],
 };

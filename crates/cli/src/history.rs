@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ipcmark_history::{Added, History, Labels, default_path};
+use ipcmark_history::{Added, History, RunLabels, default_path};
 use ipcmark_report::row_names;
 use ipcmark_results::RunResult;
 
@@ -23,7 +23,7 @@ pub(crate) fn open() -> Result<History, String> {
 pub(crate) fn add(
     history: &mut History,
     result: &RunResult,
-    labels: &Labels,
+    labels: &RunLabels,
 ) -> Result<Added, String> {
     history.add(result, &row_names(result), &machine(result), labels)
 }

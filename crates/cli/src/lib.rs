@@ -27,7 +27,7 @@ mod transport_options;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_machine::inherited;
 
@@ -40,7 +40,9 @@ pub fn main() -> ExitCode {
 fn part() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1).and_then(|word| word.to_str()) {
-        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&ipcmark_registry::of(&Found::inherited())),
+        Some(KEEPER_COMMAND) => {
+            ipcmark_engine::keep(&ipcmark_registry::of(&ExaminedModules::inherited()))
+        }
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
         _ => command_line::execute(&words),
     }

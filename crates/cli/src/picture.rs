@@ -12,22 +12,22 @@ use std::{
 const SIZE: [u32; 2] = [1200, 630];
 
 /// A program that draws, and its arguments for the input and output files.
-struct Painter {
+struct Renderer {
     name: &'static str,
     words: fn(&Path, &Path) -> Vec<OsString>,
 }
 
 /// The quickest first.
-const PAINTERS: [Painter; 6] = [
-    Painter { name: "rsvg-convert", words: |svg, png| words(&["-o"], &[png, svg]) },
-    Painter { name: "resvg", words: |svg, png| words(&[], &[svg, png]) },
-    Painter {
+const PAINTERS: [Renderer; 6] = [
+    Renderer { name: "rsvg-convert", words: |svg, png| words(&["-o"], &[png, svg]) },
+    Renderer { name: "resvg", words: |svg, png| words(&[], &[svg, png]) },
+    Renderer {
         name: "inkscape",
         words: |svg, png| words(&["--export-type=png", "-o"], &[png, svg]),
     },
-    Painter { name: "chromium", words: browser },
-    Painter { name: "chromium-browser", words: browser },
-    Painter { name: "google-chrome", words: browser },
+    Renderer { name: "chromium", words: browser },
+    Renderer { name: "chromium-browser", words: browser },
+    Renderer { name: "google-chrome", words: browser },
 ];
 
 fn words(flags: &[&str], paths: &[&Path]) -> Vec<OsString> {
@@ -77,7 +77,7 @@ pub(crate) fn png(svg: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The picture that a program drew; None if there is no such program.
-fn drawn(painter: &Painter, svg: &Path, png: &Path) -> Option<Result<Vec<u8>, String>> {
+fn drawn(painter: &Renderer, svg: &Path, png: &Path) -> Option<Result<Vec<u8>, String>> {
     let mut command = Command::new(painter.name);
     command.args((painter.words)(svg, png)).stdin(Stdio::null());
     let output = command.output().ok()?;
@@ -111,11 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_passed_over_and_one_that_draws_nothing_is_named() {
-        let none = Painter { name: "ipcmark-no-such-program", words: |_, _| Vec::new() };
+    fn a_missing_program_is_skipped_and_a_failing_one_is_reported() {
+        let none = Renderer { name: "ipcmark-no-such-program", words: |_, _| Vec::new() };
         let nothing = Path::new("/nowhere/at/all.png");
         assert!(drawn(&none, nothing, nothing).is_none());
-        let idle = Painter { name: "true", words: |_, _| Vec::new() };
+        let idle = Renderer { name: "true", words: |_, _| Vec::new() };
         let why = drawn(&idle, nothing, nothing).unwrap().unwrap_err();
         assert!(why.contains("true ended with exit status: 0"), "{why}");
     }

@@ -11,12 +11,12 @@ use crate::output;
 const STEPS: u64 = 1000;
 
 /// The line of progress of one run.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     bar: ProgressBar,
     began: Instant,
 }
 
-impl Progress {
+impl ProgressLine {
     /// The line of a run that begins now.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::new(STEPS);

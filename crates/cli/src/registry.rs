@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use ipcmark_abi::Found;
+use ipcmark_abi::ExaminedModules;
 use ipcmark_engine::Registry;
 use ipcmark_registry::known;
 
@@ -22,7 +22,7 @@ pub(crate) struct Transports {
 
 impl Transports {
     /// Makes keepers that start from now on find these transports, and not those of another list.
-    pub(crate) fn hand_on(&self) {
+    pub(crate) fn export_to_children(&self) {
         let (variable, value) = &self.inherited;
         // SAFETY: every caller has only one thread, so nothing reads the environment meanwhile.
         unsafe { std::env::set_var(variable, value) };
@@ -41,8 +41,8 @@ pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, St
         File::open(file).map_err(|e| format!("cannot read the module {}: {e}", file.display()))?;
     }
     let found = match are_known(words) {
-        true => Found::look_for(named, words),
-        false => Found::look(named),
+        true => ExaminedModules::look_for(named, words),
+        false => ExaminedModules::look(named),
     };
     for (path, fault) in found.faults() {
         output::say(format_args!("the module {}: {fault}", path.display()));
@@ -53,7 +53,7 @@ pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, St
         is_whole,
         inherited: found.to_inherit(),
     };
-    transports.hand_on();
+    transports.export_to_children();
     Ok(transports)
 }
 
@@ -67,7 +67,7 @@ fn are_known(words: &[String]) -> bool {
 }
 
 /// Reports why named modules cannot be used; true if all can.
-fn complain_of_refused(named: &[PathBuf], found: &Found) -> bool {
+fn complain_of_refused(named: &[PathBuf], found: &ExaminedModules) -> bool {
     let named: Vec<PathBuf> = named.iter().filter_map(|file| fs::canonicalize(file).ok()).collect();
     let is_named = |path: &Path| named.iter().any(|named| named == path);
     let refused: Vec<_> = found.refused().filter(|(path, _)| is_named(path)).collect();

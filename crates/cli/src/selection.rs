@@ -39,7 +39,7 @@ pub(crate) fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, St
     let places = |wanted: &dyn Fn(&str, &str) -> bool| -> Vec<usize> {
         definitions().filter(|(_, d)| wanted(&d.name, &d.family)).map(|(at, _)| at).collect()
     };
-    let pattern = Pattern::new(word).map_err(|e| format!("'{word}' is no glob: {e}"))?;
+    let pattern = Pattern::new(word).map_err(|e| format!("'{word}' is not a glob: {e}"))?;
     let found = match word {
         "all" => places(&|_, _| true),
         _ => places(&|name, family| family == word || pattern.matches(name)),
@@ -94,6 +94,6 @@ mod tests {
         assert!(select_words(&["tpc"]).unwrap_err().contains("did you mean 'tcp'?"));
         assert!(select_words(&["shm"]).unwrap_err().contains("the nearest are"));
         assert!(select_words(&["zzzz"]).unwrap_err().contains("ipcmark list"));
-        assert!(select_words(&["[x"]).unwrap_err().contains("no glob"));
+        assert!(select_words(&["[x"]).unwrap_err().contains("not a glob"));
     }
 }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_without_room_stands_below_its_start() {
+    fn a_text_without_room_continues_below_its_start() {
         let lines = |width| {
             let terminal = Terminal { width, color: false, ascii: true };
             hanging("  ? a-long-name  spin block  ", "½ of the way in a µs", terminal)

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_behind_the_dashes_replace_those_of_the_benchmark() {
+    fn lists_after_the_dashes_replace_those_of_the_benchmark() {
         let words = |rest: &str| {
             let rest: Vec<String> = rest.split_whitespace().map(Into::into).collect();
             let flags = [("transports", "pipe,tcp"), ("waits", "block"), ("sizes", "64")];

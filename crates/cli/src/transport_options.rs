@@ -60,7 +60,7 @@ fn split(word: &str) -> Result<(&str, &str, &str), String> {
     });
     parts
         .filter(|(transport, key, _)| !transport.is_empty() && !key.is_empty())
-        .ok_or_else(|| format!("'{word}' is no setting; write --set TRANSPORT.KEY=VALUE"))
+        .ok_or_else(|| format!("'{word}' is not a setting; write --set TRANSPORT.KEY=VALUE"))
 }
 
 fn spec<'a>(candidate: &'a dyn AnyTransport, key: &str) -> Option<&'a OptionSpec> {
@@ -116,7 +116,7 @@ pub(crate) fn local_paths(
         let candidate = registry[at].as_ref();
         let is_path = |key, value| spec(candidate, key).is_some_and(|spec| spec.is_path(value));
         if let Some((key, _)) = options.iter().find(|(key, value)| !is_path(key, value)) {
-            return Err(format!("{}.{key} is the leader's to set", candidate.definition().name));
+            return Err(format!("{}.{key} is set by the leader", candidate.definition().name));
         }
         paths.insert(candidate.definition().name.to_string(), options);
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_refused_with_what_can() {
+    fn an_unknown_option_brings_the_known_ones() {
         for (word, reason) in [
             ("tcp", "write --set TRANSPORT.KEY=VALUE"),
             ("tcp.=1", "write --set"),

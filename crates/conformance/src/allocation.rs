@@ -6,14 +6,14 @@ use std::{
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
-struct Counting;
+struct CountingAllocator;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
 /// Defined here and not in each test target, so that none can forget it.
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// The number of allocations and reallocations in this process, in all its threads.
 pub fn count() -> u64 {
@@ -31,7 +31,7 @@ fn note(gained: usize, lost: usize) {
 }
 
 // SAFETY: every call is forwarded unchanged to the system's allocator; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0);
         // SAFETY: the caller follows the rules of `alloc`.

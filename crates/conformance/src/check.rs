@@ -5,9 +5,9 @@ use std::time::Duration;
 use ipcmark_transport::{Definition, Span, Wait};
 
 use crate::{
-    director::Director,
+    context::CheckContext,
     failure::Failure,
-    stage::Stage,
+    runner::CheckRunner,
     suite::{Suite, is_all_ours},
 };
 
@@ -19,16 +19,16 @@ pub struct Check {
     /// The reason why a transport is exempt with a wait, in addition to the rule for every check.
     pub(crate) exempt: fn(&Definition, Wait) -> Option<&'static str>,
     /// Runs in each of the two processes.
-    pub(crate) play: fn(&mut Stage<'_>) -> Result<(), Failure>,
+    pub(crate) run_process: fn(&mut CheckContext<'_>) -> Result<(), Failure>,
     /// Runs in the test, around the two processes.
-    pub(crate) direct: fn(&Director<'_>) -> Result<(), Failure>,
+    pub(crate) run_test: fn(&CheckRunner<'_>) -> Result<(), Failure>,
     /// True if it kills processes.
     pub(crate) kills: bool,
 }
 
-/// A single scene that both processes run to the end.
-pub(crate) fn one_scene(director: &Director<'_>) -> Result<(), Failure> {
-    director.play(&director.session()?, 0)
+/// A single scenario that both processes run to the end.
+pub(crate) fn one_scenario(runner: &CheckRunner<'_>) -> Result<(), Failure> {
+    runner.run(&runner.session()?, 0)
 }
 
 /// No transport is exempt.
@@ -54,9 +54,9 @@ impl Check {
     /// Runs it for one transport with one wait; the failure names all three. The watchdog ends processes that run
     /// longer than `watchdog`.
     pub fn run(&self, suite: &Suite, wait: Wait, watchdog: Duration) -> Result<(), Failure> {
-        let director = Director::new(suite, wait, self.name, watchdog)?;
+        let runner = CheckRunner::new(suite, wait, self.name, watchdog)?;
         let name = &suite.definition().name;
-        (self.direct)(&director)
+        (self.run_test)(&runner)
             .map_err(|failure| failure.during(format_args!("{name}/{wait}/{}", self.name)))
     }
 }

@@ -16,7 +16,7 @@ const POLLS_PER_YIELD: u32 = 64;
 
 /// The settings of an endpoint, and the origin of the messages that it expects.
 #[derive(Clone, Copy)]
-pub struct Nature {
+pub struct EndpointExpectations {
     /// Its wait.
     pub wait: Wait,
     /// Its side.
@@ -31,9 +31,9 @@ pub struct Nature {
 }
 
 /// An open endpoint. It checks every message that it takes, byte by byte.
-pub struct End {
+pub struct CheckedEndpoint {
     endpoint: Option<Box<dyn Endpoint>>,
-    nature: Nature,
+    expectations: EndpointExpectations,
     progress: Progress,
     polls: u32,
     /// The sequence number of the next message to send.
@@ -46,12 +46,16 @@ pub struct End {
     held: Option<Stamp>,
 }
 
-impl End {
+impl CheckedEndpoint {
     /// Wraps an open endpoint.
-    pub fn new(endpoint: Box<dyn Endpoint>, nature: Nature, progress: Progress) -> Self {
+    pub fn new(
+        endpoint: Box<dyn Endpoint>,
+        expectations: EndpointExpectations,
+        progress: Progress,
+    ) -> Self {
         let endpoint = Some(endpoint);
         let (sent, received, loaned, held) = (0, 0, None, None);
-        Self { endpoint, nature, progress, polls: 0, sent, received, loaned, held }
+        Self { endpoint, expectations, progress, polls: 0, sent, received, loaned, held }
     }
 
     /// The endpoint itself, for calls that the suite does not wrap.
@@ -137,7 +141,10 @@ impl End {
     pub fn try_receive(&mut self) -> Result<Option<usize>, Failure> {
         let number = self.received;
         self.attempt_receive().map_err(|failure| {
-            failure.during(format_args!("receiving message {number} of the {}", self.nature.from))
+            failure.during(format_args!(
+                "receiving message {number} of the {}",
+                self.expectations.from
+            ))
         })
     }
 
@@ -209,7 +216,7 @@ impl End {
     /// Yields the processor to other processes now and then while this one polls.
     pub fn pause(&mut self) {
         self.polls += 1;
-        if self.nature.wait == Wait::Spin && self.polls.is_multiple_of(POLLS_PER_YIELD) {
+        if self.expectations.wait == Wait::Spin && self.polls.is_multiple_of(POLLS_PER_YIELD) {
             std::thread::yield_now();
         }
     }
@@ -224,13 +231,13 @@ impl End {
     }
 
     fn next_stamp(&self, len: usize) -> Stamp {
-        let Nature { session, side, .. } = self.nature;
+        let EndpointExpectations { session, side, .. } = self.expectations;
         Stamp { session, sender: side, sequence: self.sent, len }
     }
 
     /// The expected message. On an unreliable transport this is any later message.
     fn due_stamp(&self, message: &[u8]) -> Stamp {
-        let Nature { session, from, reliable, .. } = self.nature;
+        let EndpointExpectations { session, from, reliable, .. } = self.expectations;
         let due = Stamp { session, sender: from, sequence: self.received, len: message.len() };
         match Stamp::read(message) {
             Some(seen) if !reliable && seen.sequence > due.sequence => {
@@ -241,7 +248,7 @@ impl End {
     }
 }
 
-impl Drop for End {
+impl Drop for CheckedEndpoint {
     fn drop(&mut self) {
         self.progress.phase(Phase::Closing);
         self.endpoint = None;

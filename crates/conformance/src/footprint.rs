@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_open_file_and_a_thread_are_seen() {
+    fn an_open_file_and_an_additional_thread_are_detected() {
         let before = Footprint::take().unwrap();
         let file = File::open("/proc/self/status").unwrap();
         let after = Footprint { threads: before.threads, ..Footprint::take().unwrap() };

@@ -21,18 +21,18 @@
 mod allocation;
 mod check;
 pub mod checks;
-mod director;
+mod context;
 mod end;
 mod failure;
 mod footprint;
 mod pair;
 mod part;
 mod progress;
-mod stage;
+mod runner;
+mod selection;
 mod stamp;
 mod suite;
 mod traces;
-mod wanted;
 mod worker;
 
 use std::{
@@ -46,8 +46,8 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use check::Check;
 pub use failure::Failure;
+use selection::TestSelection;
 pub use suite::{Suite, Suites};
-use wanted::Wanted;
 
 /// The time limit of a check: far longer than any needs on a busy machine.
 pub const WATCHDOG: Duration = Duration::from_secs(180);
@@ -61,7 +61,7 @@ pub fn main(list: List) -> ExitCode {
         return code;
     }
     ipcmark_harness::isolate();
-    match wanted(list(&mut Suites)) {
+    match selection(list(&mut Suites)) {
         Ok(trials) => libtest_mimic::run(&arguments(), trials).exit_code(),
         Err(fault) => {
             eprintln!("conformance: {fault}");
@@ -80,12 +80,12 @@ fn arguments() -> Arguments {
 }
 
 /// The selected tests.
-fn wanted(suites: Vec<Suite>) -> Result<Vec<Trial>, String> {
-    let (wanted, subjects) = (Wanted::from_env(), subjects(suites));
-    wanted.check(subjects.iter().map(|subject| &subject.suite))?;
+fn selection(suites: Vec<Suite>) -> Result<Vec<Trial>, String> {
+    let (selection, subjects) = (TestSelection::from_env(), subjects(suites));
+    selection.check(subjects.iter().map(|subject| &subject.suite))?;
     let mut trials = trials(subjects);
-    trials.retain(|trial| wanted.includes(trial.name()));
-    wanted.are_among(&trials)?;
+    trials.retain(|trial| selection.includes(trial.name()));
+    selection.are_among(&trials)?;
     Ok(trials)
 }
 
@@ -94,7 +94,7 @@ fn wanted(suites: Vec<Suite>) -> Result<Vec<Trial>, String> {
 pub fn play_part(list: List) -> Option<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let (first, words) = words.split_first()?;
-    (first == part::WORD).then(|| worker::play(&list(&mut Suites), words))
+    (first == part::WORD).then(|| worker::run(&list(&mut Suites), words))
 }
 
 /// Runs one check of one transport with one wait.
@@ -104,12 +104,12 @@ pub fn run(suite: &Suite, wait: Wait, check: Check, watchdog: Duration) -> Resul
 
 /// A transport and a lock: its tests run one after the other, because some system limits per user are enough for one
 /// test only. Transports with fixed names share one lock, because families can share a library.
-struct Subject {
+struct LockedTransport {
     suite: Suite,
     turn: Arc<Mutex<()>>,
 }
 
-fn subjects(suites: Vec<Suite>) -> Vec<Arc<Subject>> {
+fn subjects(suites: Vec<Suite>) -> Vec<Arc<LockedTransport>> {
     let fixed_names: Arc<Mutex<()>> = Arc::default();
     let subject = |suite: Suite| {
         let definition = suite.definition();
@@ -117,13 +117,13 @@ fn subjects(suites: Vec<Suite>) -> Vec<Arc<Subject>> {
             true => Arc::clone(&fixed_names),
             false => Arc::default(),
         };
-        Arc::new(Subject { suite, turn })
+        Arc::new(LockedTransport { suite, turn })
     };
     suites.into_iter().map(subject).collect()
 }
 
 /// All tests; those of one transport are far apart, so that threads seldom wait for each other.
-fn trials(subjects: Vec<Arc<Subject>>) -> Vec<Trial> {
+fn trials(subjects: Vec<Arc<LockedTransport>>) -> Vec<Trial> {
     let kinds = checks::ALL.iter().flat_map(|check| Wait::ALL.iter().map(|wait| (*check, *wait)));
     kinds
         .flat_map(|(check, wait)| subjects.iter().map(move |subject| (check, wait, subject)))
@@ -132,7 +132,7 @@ fn trials(subjects: Vec<Arc<Subject>>) -> Vec<Trial> {
         .collect()
 }
 
-fn trial(subject: Arc<Subject>, wait: Wait, check: Check) -> Trial {
+fn trial(subject: Arc<LockedTransport>, wait: Wait, check: Check) -> Trial {
     let name = format!("{}/{wait}/{}", subject.suite.definition().name, check.name);
     Trial::ignorable_test(name, move || {
         if let Some(reason) = reason_to_skip(&subject.suite, wait, check) {

@@ -19,7 +19,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::{failure::Failure, part::Part, progress::Noted, stamp::Side};
+use crate::{failure::Failure, part::CheckPart, progress::RecordedProgress, stamp::Side};
 
 /// The time for which a process may continue after the other one failed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -29,14 +29,14 @@ const SIGKILL: i32 = Signal::SIGKILL as i32;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Two running processes.
-pub struct Pair {
-    leader: Worker,
-    follower: Worker,
+pub struct ProcessPair {
+    leader: PairWorker,
+    follower: PairWorker,
     watchdog: Duration,
 }
 
 /// The exits of both processes.
-pub struct Ended {
+pub struct Exits {
     /// The leader's exit.
     pub leader: Exit,
     /// The follower's exit.
@@ -49,7 +49,7 @@ pub struct Exit {
     status: ExitStatus,
     /// The place where it hung, if the watchdog had to end it.
     hung: Option<String>,
-    noted: Noted,
+    noted: RecordedProgress,
     /// Its standard error.
     complaint: String,
     /// Its standard output.
@@ -59,19 +59,20 @@ pub struct Exit {
     order: Instant,
 }
 
-struct Worker {
-    part: Part,
+struct PairWorker {
+    part: CheckPart,
     child: Child,
     ended: Option<(ExitStatus, Instant)>,
     hung: Option<String>,
 }
 
-impl Pair {
+impl ProcessPair {
     /// Starts the leader's and the follower's processes for `part`.
-    pub fn start(part: &Part, watchdog: Duration) -> Result<Self, Failure> {
+    pub fn start(part: &CheckPart, watchdog: Duration) -> Result<Self, Failure> {
         let (one, other) = FrameSocket::pair()?;
-        let leader = Worker::start(Part { side: Side::Leader, ..part.clone() }, one)?;
-        let follower = Worker::start(Part { side: Side::Follower, ..part.clone() }, other)?;
+        let leader = PairWorker::start(CheckPart { side: Side::Leader, ..part.clone() }, one)?;
+        let follower =
+            PairWorker::start(CheckPart { side: Side::Follower, ..part.clone() }, other)?;
         Ok(Self { leader, follower, watchdog })
     }
 
@@ -87,12 +88,12 @@ impl Pair {
             }
             thread::sleep(LOOK);
         }
-        self.workers().into_iter().for_each(Worker::kill);
+        self.workers().into_iter().for_each(PairWorker::kill);
         Ok(())
     }
 
     /// Waits until both have ended; ends them if they take too long.
-    pub fn wait(mut self) -> Result<Ended, Failure> {
+    pub fn wait(mut self) -> Result<Exits, Failure> {
         let start = Instant::now();
         while !self.have_ended() {
             if start.elapsed() > self.watchdog {
@@ -105,15 +106,15 @@ impl Pair {
             }
             thread::sleep(LOOK);
         }
-        Ok(Ended { leader: self.leader.exit()?, follower: self.follower.exit()? })
+        Ok(Exits { leader: self.leader.exit()?, follower: self.follower.exit()? })
     }
 
-    fn workers(&mut self) -> [&mut Worker; 2] {
+    fn workers(&mut self) -> [&mut PairWorker; 2] {
         [&mut self.leader, &mut self.follower]
     }
 
     fn have_ended(&mut self) -> bool {
-        self.workers().map(Worker::has_ended) == [true; 2]
+        self.workers().map(PairWorker::has_ended) == [true; 2]
     }
 
     fn failed_long_ago(&mut self) -> bool {
@@ -127,20 +128,20 @@ impl Pair {
     }
 }
 
-impl Worker {
-    fn start(part: Part, rendezvous: FrameSocket) -> Result<Self, Failure> {
+impl PairWorker {
+    fn start(part: CheckPart, rendezvous: FrameSocket) -> Result<Self, Failure> {
         let child = Command::new(env::current_exe()?)
             .args(part.words())
             .stdin(Stdio::from(OwnedFd::from(rendezvous)))
-            .stdout(File::create(part.said("out"))?)
-            .stderr(File::create(part.said("err"))?)
+            .stdout(File::create(part.output_file("out"))?)
+            .stderr(File::create(part.output_file("err"))?)
             .process_group(0)
             .spawn()?;
         Ok(Self { part, child, ended: None, hung: None })
     }
 
-    fn noted(&self) -> Noted {
-        Noted::read(&self.part.progress())
+    fn noted(&self) -> RecordedProgress {
+        RecordedProgress::read(&self.part.progress())
     }
 
     fn has_ended(&mut self) -> bool {
@@ -178,14 +179,15 @@ impl Worker {
             Some(ended) => ended,
             None => (self.child.wait()?, Instant::now()),
         };
-        let said = |stream| fs::read_to_string(self.part.said(stream)).unwrap_or_default();
+        let output_file =
+            |stream| fs::read_to_string(self.part.output_file(stream)).unwrap_or_default();
         Ok(Exit {
             side: self.part.side,
             status,
             hung: self.hung.take(),
             noted: self.noted(),
-            complaint: said("err"),
-            output: said("out"),
+            complaint: output_file("err"),
+            output: output_file("out"),
             pid: self.child.id(),
             order,
         })
@@ -193,7 +195,7 @@ impl Worker {
 }
 
 /// A failing test leaves no process behind.
-impl Drop for Worker {
+impl Drop for PairWorker {
     fn drop(&mut self) {
         if !self.has_ended() {
             self.kill();
@@ -202,7 +204,7 @@ impl Drop for Worker {
     }
 }
 
-impl Ended {
+impl Exits {
     /// The exit of one side.
     pub fn of(&self, side: Side) -> &Exit {
         match side {
@@ -221,9 +223,9 @@ impl Ended {
         let mut failed: Vec<&Exit> =
             sides.iter().map(|side| self.of(*side)).filter(|exit| !exit.passed()).collect();
         // The first failure is likely the cause of the others.
-        failed.sort_by_key(|exit| (exit.lost_its_peer(), exit.order));
-        let told: Vec<String> = failed.iter().map(|exit| exit.describe()).collect();
-        if told.is_empty() { Ok(()) } else { Err(Failure::new(told.join("\n  "))) }
+        failed.sort_by_key(|exit| (exit.is_peer_lost(), exit.order));
+        let exits: Vec<String> = failed.iter().map(|exit| exit.describe()).collect();
+        if exits.is_empty() { Ok(()) } else { Err(Failure::new(exits.join("\n  "))) }
     }
 }
 
@@ -244,7 +246,7 @@ impl Exit {
     }
 
     /// True if it failed only because the other process was gone.
-    fn lost_its_peer(&self) -> bool {
+    fn is_peer_lost(&self) -> bool {
         self.complaint.contains("the other process closed its end")
     }
 

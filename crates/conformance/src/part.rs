@@ -11,15 +11,15 @@ pub const WORD: &str = "--ipcmark-conformance-part";
 
 /// The part of one process in a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct CheckPart {
     /// Name of the transport.
     pub transport: String,
     /// The wait of the endpoint.
     pub wait: Wait,
     /// The name of the check.
     pub check: String,
-    /// The scene of the check, from 0; most checks have one.
-    pub scene: u32,
+    /// The scenario of the check, from 0; most checks have one.
+    pub scenario: u32,
     /// The side of the process.
     pub side: Side,
     /// The session's name.
@@ -30,7 +30,7 @@ pub struct Part {
     pub root: PathBuf,
 }
 
-impl Part {
+impl CheckPart {
     /// Its words for the command line.
     pub fn words(&self) -> Vec<String> {
         vec![
@@ -38,7 +38,7 @@ impl Part {
             self.transport.clone(),
             self.wait.to_string(),
             self.check.clone(),
-            self.scene.to_string(),
+            self.scenario.to_string(),
             self.side.to_string(),
             self.name.to_string(),
             self.session.to_string(),
@@ -52,14 +52,14 @@ impl Part {
     }
 
     fn parse(words: &[String]) -> Option<Self> {
-        let [transport, wait, check, scene, side, name, session, root] = words else {
+        let [transport, wait, check, scenario, side, name, session, root] = words else {
             return None;
         };
         Some(Self {
             transport: transport.clone(),
             wait: wait.parse().ok()?,
             check: check.clone(),
-            scene: scene.parse().ok()?,
+            scenario: scenario.parse().ok()?,
             side: [Side::Leader, Side::Follower].into_iter().find(|it| it.as_str() == side)?,
             name: SessionName::new(name.as_str()).ok()?,
             session: session.parse().ok()?,
@@ -74,12 +74,12 @@ impl Part {
 
     /// The file in which this process records its progress.
     pub fn progress(&self) -> PathBuf {
-        self.root.join(format!("{}-{}-{}.progress", self.name, self.scene, self.side))
+        self.root.join(format!("{}-{}-{}.progress", self.name, self.scenario, self.side))
     }
 
     /// The file for this process's output (`out`) or errors (`err`).
-    pub fn said(&self, stream: &str) -> PathBuf {
-        self.root.join(format!("{}-{}-{}.{stream}", self.name, self.scene, self.side))
+    pub fn output_file(&self, stream: &str) -> PathBuf {
+        self.root.join(format!("{}-{}-{}.{stream}", self.name, self.scenario, self.side))
     }
 }
 
@@ -93,18 +93,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_reads_back_as_what_it_was_written_from() {
-        let part = Part {
+    fn a_part_reads_back_as_written() {
+        let part = CheckPart {
             transport: "pipe".into(),
             wait: Wait::Hybrid,
             check: "sizes".into(),
-            scene: 3,
+            scenario: 3,
             side: Side::Follower,
             name: SessionName::new("x-1").unwrap(),
             session: 65_535,
             root: "/tmp/a b".into(),
         };
-        assert_eq!(Part::read(&part.words()[1..]).unwrap(), part);
-        assert!(Part::read(&part.words()).is_err());
+        assert_eq!(CheckPart::read(&part.words()[1..]).unwrap(), part);
+        assert!(CheckPart::read(&part.words()).is_err());
     }
 }

@@ -98,9 +98,9 @@ impl Progress {
 
 /// The last recorded progress of a process, read from outside.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Noted([u64; FIELDS]);
+pub struct RecordedProgress([u64; FIELDS]);
 
-impl Noted {
+impl RecordedProgress {
     /// Reads the file; all zero before the process has made it.
     pub fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).unwrap_or_default();
@@ -117,7 +117,7 @@ impl Noted {
     }
 }
 
-impl std::fmt::Display for Noted {
+impl std::fmt::Display for RecordedProgress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [phase, sent, received, len, payload] = self.0;
         let phase = PHASES.get(phase as usize).unwrap_or(&"lost");

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_it_is() {
+    fn a_stamp_reads_back_as_written() {
         for len in 16..100 {
             for sender in [Side::Leader, Side::Follower] {
                 let stamp = Stamp { len, sender, ..STAMP };
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn any_byte_that_changed_is_found() {
+    fn any_changed_byte_is_detected() {
         for at in 0..STAMP.len {
             let mut bad = message(STAMP);
             bad[at] ^= 0x40;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_be_wrong_has_its_words() {
+    fn each_defect_has_its_own_description() {
         let other = |stamp| complaint(&message(stamp));
         assert!(other(Stamp { session: 8, ..STAMP }).contains("another session"));
         assert!(other(Stamp { sender: Side::Follower, ..STAMP }).contains("its own message"));

@@ -7,7 +7,7 @@ use ipcmark_transport::{
 };
 
 /// One transport under test.
-pub struct Suite(Box<dyn Subject>);
+pub struct Suite(Box<dyn ErasedTransport>);
 
 /// Makes a [`Suite`] for every transport of a list.
 pub struct Suites;
@@ -50,7 +50,7 @@ impl Suite {
 
 /// A type-erased transport: nothing is timed here, and each check is compiled once instead of once
 /// per transport.
-trait Subject: Send + Sync {
+trait ErasedTransport: Send + Sync {
     fn definition(&self) -> &Definition;
     fn probe(&self) -> Availability;
     fn open(
@@ -61,7 +61,7 @@ trait Subject: Send + Sync {
     fn leftovers(&self, name: &str) -> Result<Vec<Leftover>, Error>;
 }
 
-impl<T: Transport> Subject for T {
+impl<T: Transport> ErasedTransport for T {
     fn definition(&self) -> &Definition {
         Transport::definition(self)
     }

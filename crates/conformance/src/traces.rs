@@ -53,20 +53,20 @@ const TABLES: [(&str, &[&str]); 3] =
 
 /// The System V IPC objects and message queues visible to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Horizon {
+pub enum VisibleObjects {
     /// Only its own: the thread is in a new IPC namespace.
     Own,
     /// Everybody's: a check's own objects are recognised by the ids of its processes.
     Everybody,
 }
 
-impl Horizon {
+impl VisibleObjects {
     /// Moves this thread, and the processes that it starts from now on, into a new IPC namespace
     /// where the system allows it.
     pub fn narrow() -> Self {
         match unshare(CloneFlags::CLONE_NEWIPC) {
-            Ok(()) => Horizon::Own,
-            Err(_) => Horizon::Everybody,
+            Ok(()) => VisibleObjects::Own,
+            Err(_) => VisibleObjects::Everybody,
         }
     }
 
@@ -77,8 +77,8 @@ impl Horizon {
             // The thread's own view: the rest of the process is in another namespace.
             let path = format!("/proc/sysvipc/{table}");
             let rows = rows(&fs::read_to_string(path).unwrap_or_default(), columns);
-            let ours = |row: &Row| row.pids.iter().any(|pid| pids.contains(pid));
-            let theirs = rows.into_iter().filter(|row| self == Horizon::Own || ours(row));
+            let ours = |row: &TableRow| row.pids.iter().any(|pid| pids.contains(pid));
+            let theirs = rows.into_iter().filter(|row| self == VisibleObjects::Own || ours(row));
             found.extend(theirs.map(|row| format!("the System V {table} object {}", row.id)));
         }
         found
@@ -93,21 +93,21 @@ pub fn queues_left(names: &[String]) -> Vec<String> {
 }
 
 /// One object in a table.
-struct Row {
+struct TableRow {
     /// Key and id.
     id: String,
     /// The processes that made or last used it.
     pids: Vec<u32>,
 }
 
-fn rows(text: &str, columns: &[&str]) -> Vec<Row> {
+fn rows(text: &str, columns: &[&str]) -> Vec<TableRow> {
     let mut lines = text.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
     let head = lines.next().unwrap_or_default();
     let places: Vec<usize> =
         columns.iter().filter_map(|column| head.iter().position(|word| word == column)).collect();
     let row = |words: Vec<&str>| {
         let pid = |place: &usize| words.get(*place)?.parse().ok();
-        Row { pids: places.iter().filter_map(pid).collect(), id: words[..2].join(" ") }
+        TableRow { pids: places.iter().filter_map(pid).collect(), id: words[..2].join(" ") }
     };
     lines.map(row).collect()
 }

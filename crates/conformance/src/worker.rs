@@ -10,10 +10,10 @@ use nix::{
 
 use crate::{
     checks,
+    context::CheckContext,
     failure::Failure,
-    part::Part,
+    part::CheckPart,
     progress::{Phase, Progress},
-    stage::Stage,
     suite::Suite,
 };
 
@@ -21,7 +21,7 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Runs the part described by `words`, and reports a failure on standard error.
-pub fn play(suites: &[Suite], words: &[String]) -> ExitCode {
+pub fn run(suites: &[Suite], words: &[String]) -> ExitCode {
     match try_play(suites, words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -34,7 +34,7 @@ pub fn play(suites: &[Suite], words: &[String]) -> ExitCode {
 fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
     // The kernel kills this process when the test ends for any reason.
     set_pdeathsig(Signal::SIGKILL).map_err(|errno| Failure::new(errno.desc()))?;
-    let part = Part::read(words)?;
+    let part = CheckPart::read(words)?;
     let suite = suites
         .iter()
         .find(|suite| suite.definition().name == part.transport)
@@ -43,7 +43,7 @@ fn try_play(suites: &[Suite], words: &[String]) -> Result<(), Failure> {
     progress.phase(Phase::Starting);
     let check = checks::named(&part.check)
         .ok_or_else(|| Failure::new(format!("no check {}", part.check)))?;
-    (check.play)(&mut Stage::new(suite, &part, rendezvous()?, progress))
+    (check.run_process)(&mut CheckContext::new(suite, &part, rendezvous()?, progress))
 }
 
 /// The socket to the other process is standard input; it is moved to another descriptor, so that no

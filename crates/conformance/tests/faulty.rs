@@ -8,7 +8,7 @@ use std::{
 };
 
 use ipcmark_conformance::{Check, Suite, Suites, WATCHDOG, checks, play_part, run};
-use ipcmark_faulty::{Act, Fault, Faulty, Ill, Moment, Side, Which};
+use ipcmark_faulty::{Act, AffectedMessages, Fault, Faulty, FaultySide, MessageFault, Moment};
 use ipcmark_transport::{Collect, Wait};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -22,24 +22,24 @@ const AT_ONCE: usize = 8;
 const INNER: &str = "IPCMARK_TEST_INNER";
 
 /// The fault hits one message in 15.
-const NOW_AND_THEN: Which = Which::Every(15);
+const NOW_AND_THEN: AffectedMessages = AffectedMessages::Every(15);
 
 /// Name, fault.
 const RIGHT: [(&str, Fault); 3] = [
     ("plain", Fault::None),
     ("plain-alternating", Fault::TakesTurns),
-    ("plain-unreliable", Fault::Unreliable(Side::Both, Ill::Lost, NOW_AND_THEN)),
+    ("plain-unreliable", Fault::Unreliable(FaultySide::Both, MessageFault::Lost, NOW_AND_THEN)),
 ];
 
 /// A transport that is unavailable.
 const ABSENT: &str = "absent";
 
-const fn message(ill: Ill, which: Which) -> Fault {
-    Fault::Message(Side::Both, ill, which)
+const fn message(ill: MessageFault, which: AffectedMessages) -> Fault {
+    Fault::Message(FaultySide::Both, ill, which)
 }
 
 const fn process(moment: Moment, act: Act) -> Fault {
-    Fault::Process(Side::Both, moment, act)
+    Fault::Process(FaultySide::Both, moment, act)
 }
 
 /// Name, fault, wait, the check that finds it, its message, its time limit.
@@ -47,17 +47,17 @@ const fn process(moment: Moment, act: Act) -> Fault {
 const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
     use ipcmark_conformance::checks::*;
     use Fault::*;
-    use Ill::*;
+    use MessageFault::*;
     use Moment::*;
     use Wait::*;
-    let always = Which::From(1);
+    let always = AffectedMessages::From(1);
     &[
         ("corrupts-a-byte", message(Corrupted, NOW_AND_THEN), Spin, SIZES, "it was corrupted", WATCHDOG),
         ("loses-a-message", message(Lost, NOW_AND_THEN), Spin, BACK_PRESSURE, "lost or was overtaken", WATCHDOG),
         ("loses-a-message-blocking", message(Lost, NOW_AND_THEN), Block, SIZES, "the watchdog ended it", SHORT),
         ("duplicates", message(Doubled, NOW_AND_THEN), Spin, VARIED, "it came twice or late", WATCHDOG),
         ("reorders", message(Overtaken, NOW_AND_THEN), Block, BACK_PRESSURE, "lost or was overtaken", WATCHDOG),
-        ("truncates", message(Cut, Which::Longer(100)), Spin, SIZES, "the length changed on the way", WATCHDOG),
+        ("truncates", message(Cut, AffectedMessages::Longer(100)), Spin, SIZES, "the length changed on the way", WATCHDOG),
         ("rounds-up", message(RoundedUp, always), Block, SIZES, "the length changed on the way", WATCHDOG),
         ("one-queue", OneQueue, Spin, OWN_MESSAGE, "took its own message", WATCHDOG),
         ("one-queue-blocking", OneQueue, Block, OWN_MESSAGE, "took its own message", WATCHDOG),

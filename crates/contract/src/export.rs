@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_contract_has_words_for_what_carries_messages() {
+    fn every_declared_carrier_is_exported() {
         use Carrier::{Kernel, Network, SharedMemory};
         let by_size = |small, large| DeclaredCarrier::BySize { up_to: 4096, small, large };
         for (declared, flag, limit) in [

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_module_says_is_what_a_user_reads() {
+    fn an_error_keeps_the_text_of_the_module() {
         let mut error = blank();
         assert_eq!(
             read(c::FAILED, &error, "open", "x").to_string(),

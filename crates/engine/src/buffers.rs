@@ -13,7 +13,7 @@ pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Res
     match count.checked_mul(payload as u64) {
         Some(bytes) if bytes <= MOST_BUFFER_BYTES => Ok(count),
         _ => Err(format!(
-            "{count} buffers of {payload} bytes are more than 1 GiB, the most that an end makes for one way"
+            "{count} buffers of {payload} bytes are more than 1 GiB, the maximum of an end in one direction"
         )),
     }
 }
@@ -34,12 +34,12 @@ pub(crate) fn bytes(
     let (mib, left) = (bytes.div_ceil(1 << 20), available >> 20);
     Err(format!(
         "{count} buffers of {payload} bytes, each way in each of {processes} processes, take {mib} MiB, and {left} MiB \
-         are left: ask for fewer with --buffers"
+         are left: use fewer with --buffers"
     ))
 }
 
 const UNKNOWN_CACHE: &str =
-    "the system does not tell the size of its last-level cache; ask for a number of buffers";
+    "the system does not report the size of its last-level cache; give a number of buffers";
 
 /// The reason why rows of this transport and pattern cannot change buffers; none if they can.
 pub(crate) fn obstacle(definition: &Definition, pattern: Pattern) -> Option<String> {
@@ -59,10 +59,10 @@ const DEPTHS: [&str; 3] = ["capacity", "depth", "history"];
 fn own_memory(definition: &Definition) -> String {
     let depth = definition.options.iter().find(|spec| DEPTHS.contains(&spec.key.as_ref()));
     let remedy = depth.map_or(String::new(), |spec| {
-        format!("; --set {}.{}={} says how much that is", definition.name, spec.key, spec.accepts)
+        format!("; --set {}.{}={} sets its size", definition.name, spec.key, spec.accepts)
     });
     format!(
-        "its messages lie in memory of its own or of its library, where --buffers changes nothing{remedy}"
+        "its messages are in memory of its own or of its library, which --buffers does not change{remedy}"
     )
 }
 
@@ -93,7 +93,7 @@ mod tests {
             Ok(2),
             "one buffer would be the same each time"
         );
-        assert!(count(COLD, 64, None).unwrap_err().contains("does not tell the size"));
+        assert!(count(COLD, 64, None).unwrap_err().contains("does not report the size"));
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_refused_where_all_processes_together_have_no_room_for_them() {
+    fn buffers_that_do_not_fit_into_memory_for_all_processes_are_refused() {
         assert_eq!(bytes(16, 1 << 20, 4, 128 << 20), Ok(128 << 20));
         let why = bytes(16, 1 << 20, 4, (128 << 20) - 1).unwrap_err();
         assert!(why.contains("take 128 MiB, and 127 MiB are left"), "{why}");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_the_application_s_is_not_changed() {
+    fn memory_of_the_transport_is_not_cycled() {
         let capacity = OptionSpec::new("capacity", "64..1M", "", "");
         let why = obstacle(&definition(vec![capacity]), Pattern::Latency).unwrap();
         assert!(why.contains("--set ring.capacity=64..1M"), "{why}");

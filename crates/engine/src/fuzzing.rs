@@ -9,7 +9,7 @@ use ipcmark_transport::{Carrier, Pattern, Role, RunId, Settings, Span, Wait};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{Circumstances, Reports, RowReports},
+    command::{Reports, RowReports, TrialFacts},
     registry::AnyTransport,
     wire::{
         AnswerReport, Block, BlockKind, Channel, ClockReport, Costs, FollowerReport, HelperCosts,
@@ -119,7 +119,7 @@ pub fn replies(bytes: &[u8]) {
     assert!(share.is_finite(), "{share}");
     let placement =
         Placement { leader: Some(0), followers: vec![None], words: String::new(), warning: None };
-    let circumstances = Circumstances {
+    let circumstances = TrialFacts {
         number: 0,
         round: 0,
         pattern: Pattern::Latency,

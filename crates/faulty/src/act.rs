@@ -29,13 +29,13 @@ impl Act {
             Act::Hang => hang(),
             Act::Print => eprintln!("opened"),
             Act::Chatter => {
-                (0..100_000).for_each(chatter);
+                (0..100_000).for_each(write_lines);
                 eprintln!("the last line");
                 process::exit(4)
             }
             Act::ChatterOn => drop(thread::spawn(|| {
                 loop {
-                    chatter(1);
+                    write_lines(1);
                 }
             })),
             Act::ChatterAndHang => loop {
@@ -46,7 +46,7 @@ impl Act {
                 started.map_err(|e| Error::os("start", "a process", e))?;
             }
             Act::Litter => {
-                litter(name, directory).map_err(|e| Error::os("make", "names", e))?;
+                leave_objects(name, directory).map_err(|e| Error::os("make", "names", e))?;
                 send_self(libc::SIGKILL);
             }
             Act::LeakDescriptor => mem::forget(File::open("/dev/null")),
@@ -57,7 +57,7 @@ impl Act {
     }
 }
 
-fn chatter(number: u64) {
+fn write_lines(number: u64) {
     // A missing reader is no reason to panic.
     let _ = writeln!(io::stdout(), "line {number} to standard output");
     let _ = writeln!(io::stderr(), "line {number} to standard error");
@@ -79,7 +79,7 @@ fn send_self(signal: i32) {
 }
 
 /// Makes a file, a directory and a message queue under names that start with the session's.
-fn litter(name: &str, directory: &Path) -> io::Result<()> {
+fn leave_objects(name: &str, directory: &Path) -> io::Result<()> {
     fs::write(format!("/dev/shm/{name}-left"), name)?;
     fs::create_dir(format!("/tmp/{name}-left"))?;
     fs::write(format!("/tmp/{name}-left/inner"), name)?;

@@ -10,11 +10,11 @@ pub enum Fault {
     /// No fault, and it declares that its endpoints alternate.
     TakesTurns,
     /// A message that is published is mistreated.
-    Message(Side, Ill, Which),
+    Message(FaultySide, MessageFault, AffectedMessages),
     /// The same as [`Fault::Message`], and the transport declares that it is unreliable.
-    Unreliable(Side, Ill, Which),
+    Unreliable(FaultySide, MessageFault, AffectedMessages),
     /// A process acts at some moment.
-    Process(Side, Moment, Act),
+    Process(FaultySide, Moment, Act),
     /// Both directions are one queue.
     OneQueue,
     /// All sessions share their queues.
@@ -45,7 +45,7 @@ pub enum Fault {
 
 /// One of the two endpoints, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum FaultySide {
     /// The leader's endpoint.
     Leader,
     /// The follower's endpoint.
@@ -56,7 +56,7 @@ pub enum Side {
 
 /// The mistreatment of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ill {
+pub enum MessageFault {
     /// Its last byte changes.
     Corrupted,
     /// It is never sent.
@@ -79,7 +79,7 @@ pub enum Ill {
 
 /// The messages that are mistreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum AffectedMessages {
     /// The message with this number, counted from 1 on each side.
     At(u32),
     /// All messages from this number on.
@@ -144,26 +144,26 @@ pub enum Act {
     LeakMemory,
 }
 
-impl Side {
+impl FaultySide {
     /// True if `role` is on this side.
     pub fn has(self, role: Role) -> bool {
         match self {
-            Side::Leader => role.is_leader(),
-            Side::Follower => !role.is_leader(),
-            Side::Both => true,
+            FaultySide::Leader => role.is_leader(),
+            FaultySide::Follower => !role.is_leader(),
+            FaultySide::Both => true,
         }
     }
 }
 
-impl Which {
+impl AffectedMessages {
     /// True for the message with this number and these bytes.
     pub fn is(self, number: u32, message: &[u8]) -> bool {
         match self {
-            Which::At(at) => number == at,
-            Which::From(first) => number >= first,
-            Which::Every(count) => number.is_multiple_of(count),
-            Which::Longer(len) => message.len() > len,
-            Which::Flagged(flag) => is_flagged(message, flag),
+            AffectedMessages::At(at) => number == at,
+            AffectedMessages::From(first) => number >= first,
+            AffectedMessages::Every(count) => number.is_multiple_of(count),
+            AffectedMessages::Longer(len) => message.len() > len,
+            AffectedMessages::Flagged(flag) => is_flagged(message, flag),
         }
     }
 }

@@ -6,5 +6,5 @@ mod plain;
 mod transport;
 
 pub use act::queue;
-pub use fault::{Act, Fault, Ill, Moment, Side, Which};
-pub use transport::{Faulty, FaultyEnd};
+pub use fault::{Act, AffectedMessages, Fault, FaultySide, MessageFault, Moment};
+pub use transport::{Faulty, FaultyEndpoint};

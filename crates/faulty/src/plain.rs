@@ -25,7 +25,7 @@ const HEAD: usize = 8;
 const SPARE: usize = 8;
 
 /// The two descriptors of one endpoint.
-pub struct Ways {
+pub struct PipeEnds {
     /// The source of messages.
     pub input: File,
     /// The destination of messages.
@@ -36,8 +36,8 @@ pub struct Ways {
 }
 
 /// One endpoint.
-pub struct Plain {
-    ways: Ways,
+pub struct PlainEndpoint {
+    ends: PipeEnds,
     wait: Wait,
     /// The longest sleep.
     nap: PollTimeout,
@@ -57,18 +57,18 @@ pub fn exchange(
     settings: &Settings,
     peers: &mut dyn Rendezvous,
     one_queue: bool,
-) -> Result<Ways, Error> {
+) -> Result<PipeEnds, Error> {
     if !settings.role.is_leader() {
         let (_, fds) = peers.receive(0)?;
         let [input, output] = <[OwnedFd; 2]>::try_from(fds)
             .map_err(|_| Error::new("open", "the pipes", "two descriptors were expected"))?;
-        return Ok(Ways { input: input.into(), output: output.into(), in_packets: one_queue });
+        return Ok(PipeEnds { input: input.into(), output: output.into(), in_packets: one_queue });
     }
     let copy = |file: &File| file.try_clone().map_err(|error| Error::os("copy", "a pipe", error));
     let (down, down_in) = pipe(one_queue)?;
     let (up, up_in) = if one_queue { (copy(&down)?, copy(&down_in)?) } else { pipe(false)? };
     peers.send(0, b"", &[down.as_fd(), up_in.as_fd()])?;
-    Ok(Ways { input: up, output: down_in, in_packets: one_queue })
+    Ok(PipeEnds { input: up, output: down_in, in_packets: one_queue })
 }
 
 fn pipe(in_packets: bool) -> Result<(File, File), Error> {
@@ -79,7 +79,7 @@ fn pipe(in_packets: bool) -> Result<(File, File), Error> {
 }
 
 /// Two named pipes, whose names do not depend on the session.
-pub fn shared_ways(settings: &Settings) -> Result<Ways, Error> {
+pub fn shared_pipes(settings: &Settings) -> Result<PipeEnds, Error> {
     let root = settings.directory.parent().expect("the session's directory lies in another");
     let fifo = |name: &str| {
         let path = root.join(name);
@@ -93,15 +93,15 @@ pub fn shared_ways(settings: &Settings) -> Result<Ways, Error> {
     };
     let (down, up) = (fifo("down")?, fifo("up")?);
     Ok(if settings.role.is_leader() {
-        Ways { input: up, output: down, in_packets: false }
+        PipeEnds { input: up, output: down, in_packets: false }
     } else {
-        Ways { input: down, output: up, in_packets: false }
+        PipeEnds { input: down, output: up, in_packets: false }
     })
 }
 
-impl Plain {
+impl PlainEndpoint {
     /// An endpoint over its two descriptors.
-    pub fn new(ways: Ways, settings: &Settings) -> Self {
+    pub fn new(ends: PipeEnds, settings: &Settings) -> Self {
         let touched = || {
             // Without the black box the ones would never be written, and the zeros would be pages not yet allocated.
             let mut buffer = black_box(vec![1; HEAD + settings.payload + SPARE]);
@@ -110,7 +110,7 @@ impl Plain {
         };
         let nap = PollTimeout::try_from(MAX_SLEEP).unwrap_or(PollTimeout::ZERO);
         let (room, inbox) = (touched(), touched());
-        Self { ways, wait: settings.wait, nap, room, len: 0, written: 0, inbox, read: 0 }
+        Self { ends, wait: settings.wait, nap, room, len: 0, written: 0, inbox, read: 0 }
     }
 
     /// Replaces the buffers by untouched ones.
@@ -120,7 +120,7 @@ impl Plain {
     }
 
     /// From now on only a message ends a sleep.
-    pub fn sleep_for_ever(&mut self) {
+    pub fn sleep_forever(&mut self) {
         self.nap = PollTimeout::NONE;
     }
 
@@ -149,7 +149,7 @@ impl Plain {
     fn due(&self) -> usize {
         match self.read < HEAD {
             // The rest of a packet is lost.
-            true if self.ways.in_packets => self.inbox.len(),
+            true if self.ends.in_packets => self.inbox.len(),
             true => HEAD,
             false => HEAD + self.inbox_len(),
         }
@@ -165,7 +165,7 @@ impl Plain {
     }
 }
 
-impl Endpoint for Plain {
+impl Endpoint for PlainEndpoint {
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         (self.len, self.written) = (len, 0);
         Ok(Step::Done)
@@ -178,10 +178,10 @@ impl Endpoint for Plain {
     fn publish(&mut self) -> Result<Step, Error> {
         self.room[..HEAD].copy_from_slice(&self.len.to_ne_bytes());
         while self.written < HEAD + self.len {
-            match self.ways.output.write(&self.room[self.written..HEAD + self.len]) {
+            match self.ends.output.write(&self.room[self.written..HEAD + self.len]) {
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return Ok(self.pause(&self.ways.output, PollFlags::POLLOUT));
+                    return Ok(self.pause(&self.ends.output, PollFlags::POLLOUT));
                 }
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     return Err(Error::peer_gone("write to", "the pipe"));
@@ -198,11 +198,11 @@ impl Endpoint for Plain {
             let Some(rest) = self.inbox.get_mut(self.read..due) else {
                 return Err(Error::new("read", "the pipe", format!("a length of {due} came")));
             };
-            match self.ways.input.read(rest) {
+            match self.ends.input.read(rest) {
                 Ok(0) => return Err(Error::peer_gone("read", "the pipe")),
                 Ok(count) => self.read += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return Ok(self.pause(&self.ways.input, PollFlags::POLLIN));
+                    return Ok(self.pause(&self.ends.input, PollFlags::POLLIN));
                 }
                 Err(error) => return Err(Error::os("read", "the pipe", error)),
             }

@@ -17,8 +17,8 @@ use ipcmark_transport::{
 
 use crate::{
     act::queue,
-    fault::{Act, Fault, Ill, Moment, is_flagged},
-    plain::{Plain, Ways, exchange, shared_ways},
+    fault::{Act, Fault, MessageFault, Moment, is_flagged},
+    plain::{PipeEnds, PlainEndpoint, exchange, shared_pipes},
 };
 
 /// A transport with a fault.
@@ -28,8 +28,8 @@ pub struct Faulty {
 }
 
 /// One endpoint of it.
-pub struct FaultyEnd {
-    plain: Plain,
+pub struct FaultyEndpoint {
+    plain: PlainEndpoint,
     fault: Fault,
     role: Role,
     published: u32,
@@ -37,7 +37,7 @@ pub struct FaultyEnd {
     /// The number of messages, in either direction, with the flag that its fault waits for.
     flagged: u32,
     /// True if the message on loan has been mistreated.
-    treated: bool,
+    is_applied: bool,
     /// The message to send after the next one.
     held: Option<Vec<u8>>,
     /// The session's name.
@@ -67,9 +67,9 @@ impl Faulty {
         Self { fault, definition }
     }
 
-    fn ways(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Ways, Error> {
+    fn ends(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<PipeEnds, Error> {
         match self.fault {
-            Fault::SharedBySessions => shared_ways(settings),
+            Fault::SharedBySessions => shared_pipes(settings),
             fault => exchange(settings, peers, fault == Fault::OneQueue),
         }
     }
@@ -82,7 +82,7 @@ fn file(name: &str, role: Role) -> PathBuf {
 }
 
 impl Transport for Faulty {
-    type Endpoint = FaultyEnd;
+    type Endpoint = FaultyEndpoint;
     const CAN_LOSE: bool = true;
     const FANS_OUT: bool = true;
 
@@ -100,7 +100,11 @@ impl Transport for Faulty {
         }
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<FaultyEnd, Error> {
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<FaultyEndpoint, Error> {
         let (fault, role) = (self.fault, settings.role);
         let (name, directory) = (settings.name.to_string(), settings.directory.clone());
         if let Fault::Process(side, Moment::Open, act) = fault
@@ -115,20 +119,20 @@ impl Transport for Faulty {
             let cause = format!("it did not come {}", settings.deadline());
             return Err(Error::new("find", "the other end", cause));
         }
-        let mut plain = Plain::new(self.ways(settings, peers)?, settings);
+        let mut plain = PlainEndpoint::new(self.ends(settings, peers)?, settings);
         match fault {
             Fault::UntouchedBuffers => plain.use_fresh_buffers(),
-            Fault::ClaimsToWake => plain.sleep_for_ever(),
+            Fault::ClaimsToWake => plain.sleep_forever(),
             _ => {}
         }
-        Ok(FaultyEnd {
+        Ok(FaultyEndpoint {
             plain,
             fault,
             role,
             published: 0,
             taken: 0,
             flagged: 0,
-            treated: false,
+            is_applied: false,
             held: None,
             name,
             directory,
@@ -147,32 +151,35 @@ impl Transport for Faulty {
     }
 }
 
-impl FaultyEnd {
+impl FaultyEndpoint {
     /// The mistreatment of the message on loan, if any.
-    fn ill(&mut self) -> Option<Ill> {
-        let (Fault::Message(side, ill, which) | Fault::Unreliable(side, ill, which)) = self.fault
+    fn message_fault(&mut self) -> Option<MessageFault> {
+        let (Fault::Message(side, message_fault, which)
+        | Fault::Unreliable(side, message_fault, which)) = self.fault
         else {
             return None;
         };
         let hit = side.has(self.role) && which.is(self.published + 1, self.plain.room());
-        hit.then_some(ill)
+        hit.then_some(message_fault)
     }
 
     /// Mistreats the message on loan, once.
-    fn treat(&mut self, ill: Ill) {
-        if std::mem::replace(&mut self.treated, true) {
+    fn apply(&mut self, message_fault: MessageFault) {
+        if std::mem::replace(&mut self.is_applied, true) {
             return;
         }
         let len = self.plain.room().len();
-        match ill {
-            Ill::Corrupted => *self.plain.room().last_mut().expect("it is not empty") ^= 0x40,
-            Ill::Cut => self.plain.set_len(len - 1),
-            Ill::RoundedUp => self.plain.set_len(len.next_multiple_of(8)),
-            Ill::Late => thread::sleep(Duration::from_millis(250)),
-            Ill::Overtaken => self.held = Some(self.plain.room().to_vec()),
-            Ill::Overwriting => self.plain.overwrite_taken(),
-            Ill::Allocating => drop(black_box(vec![0_u8; len])),
-            Ill::Lost | Ill::Doubled => {}
+        match message_fault {
+            MessageFault::Corrupted => {
+                *self.plain.room().last_mut().expect("it is not empty") ^= 0x40
+            }
+            MessageFault::Cut => self.plain.set_len(len - 1),
+            MessageFault::RoundedUp => self.plain.set_len(len.next_multiple_of(8)),
+            MessageFault::Late => thread::sleep(Duration::from_millis(250)),
+            MessageFault::Overtaken => self.held = Some(self.plain.room().to_vec()),
+            MessageFault::Overwriting => self.plain.overwrite_taken(),
+            MessageFault::Allocating => drop(black_box(vec![0_u8; len])),
+            MessageFault::Lost | MessageFault::Doubled => {}
         }
     }
 
@@ -219,7 +226,7 @@ impl FaultyEnd {
     }
 
     /// Counts a message if it has the flag that the fault waits for.
-    fn count(&mut self, message: fn(&mut Plain) -> &[u8]) {
+    fn count(&mut self, message: fn(&mut PlainEndpoint) -> &[u8]) {
         if let Fault::Process(_, Moment::After(flag, _) | Moment::Asleep(flag, _), _) = self.fault {
             self.flagged += u32::from(is_flagged(message(&mut self.plain), flag));
         }
@@ -240,9 +247,9 @@ impl FaultyEnd {
     }
 }
 
-impl Endpoint for FaultyEnd {
+impl Endpoint for FaultyEndpoint {
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
-        self.treated = false;
+        self.is_applied = false;
         self.plain.loan(len)
     }
 
@@ -254,21 +261,21 @@ impl Endpoint for FaultyEnd {
         let number = self.published + 1;
         let is_after = |moment| self.leads() && self.is_after(moment);
         self.act_at(|moment| moment == Moment::Publish(number) || is_after(moment))?;
-        let ill = self.ill();
-        ill.iter().for_each(|ill| self.treat(*ill));
-        let step = match ill {
-            Some(Ill::Lost | Ill::Overtaken) => Step::Done,
+        let message_fault = self.message_fault();
+        message_fault.iter().for_each(|message_fault| self.apply(*message_fault));
+        let step = match message_fault {
+            Some(MessageFault::Lost | MessageFault::Overtaken) => Step::Done,
             _ => self.publish_plainly()?,
         };
         if step == Step::WouldBlock {
             return Ok(step);
         }
         self.published += 1;
-        if let Some(Ill::Doubled) = ill {
+        if let Some(MessageFault::Doubled) = message_fault {
             let message = self.plain.room().to_vec();
             self.publish_more(&message)?;
         }
-        if ill != Some(Ill::Overtaken)
+        if message_fault != Some(MessageFault::Overtaken)
             && let Some(held) = self.held.take()
         {
             self.publish_more(&held)?;
@@ -329,7 +336,7 @@ fn perform_asleep(act: Act, name: String, directory: PathBuf) {
     });
 }
 
-impl Drop for FaultyEnd {
+impl Drop for FaultyEndpoint {
     fn drop(&mut self) {
         if self.fault == Fault::NeedsAFile {
             let _ = fs::remove_file(file(&self.name, self.role));

@@ -98,7 +98,7 @@ pub fn probe() -> Result<(), String> {
 /// is reported with the whole output of the first. A test that hangs is not run again.
 pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
     match attempt(name, captures) {
-        Err(Fault::Fails(output)) if env::var_os(STRICT).is_none() => {
+        Err(TestFailure::Fails(output)) if env::var_os(STRICT).is_none() => {
             eprintln!(
                 "---- {name} failed, and is run again ----\n{output}\n---- end of {name} ----"
             );
@@ -111,28 +111,28 @@ pub fn start(name: &str, captures: bool) -> Result<Completion, Failed> {
 }
 
 /// The way in which a test failed.
-enum Fault {
+enum TestFailure {
     Fails(String),
     Hangs(String),
     CannotStart(io::Error),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for TestFailure {
     fn from(error: io::Error) -> Self {
-        Fault::CannotStart(error)
+        TestFailure::CannotStart(error)
     }
 }
 
-impl From<Fault> for Failed {
-    fn from(fault: Fault) -> Self {
+impl From<TestFailure> for Failed {
+    fn from(fault: TestFailure) -> Self {
         match fault {
-            Fault::Fails(output) | Fault::Hangs(output) => output.into(),
-            Fault::CannotStart(error) => error.into(),
+            TestFailure::Fails(output) | TestFailure::Hangs(output) => output.into(),
+            TestFailure::CannotStart(error) => error.into(),
         }
     }
 }
 
-fn attempt(name: &str, captures: bool) -> Result<Completion, Fault> {
+fn attempt(name: &str, captures: bool) -> Result<Completion, TestFailure> {
     let begun = Instant::now();
     let (status, output, work) = run(name, captures)?;
     note_time(name, begun.elapsed(), work)?;
@@ -143,9 +143,9 @@ fn attempt(name: &str, captures: bool) -> Result<Completion, Fault> {
             Ok(Completion::ignored_with(why))
         }
         _ if status.signal() == Some(libc::SIGALRM) => {
-            Err(Fault::Hangs(format!("{output}\nno end within {WATCHDOG} s")))
+            Err(TestFailure::Hangs(format!("{output}\nno end within {WATCHDOG} s")))
         }
-        _ => Err(Fault::Fails(format!("{output}\nthe test ended with {status}"))),
+        _ => Err(TestFailure::Fails(format!("{output}\nthe test ended with {status}"))),
     }
 }
 

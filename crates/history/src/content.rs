@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_part_is_refused() {
+    fn invalid_parts_are_rejected() {
         assert!(head(b"no deflate").is_err());
         assert!(head(&packed(&"a text")).is_err());
         assert!(case(&packed(&"a text")).is_err());

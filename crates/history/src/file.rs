@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The time to wait for another program that is writing.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open history.
 pub struct History {
@@ -68,7 +68,7 @@ impl History {
         let failed = |error| sentence(operation, path, &error);
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        connection.busy_timeout(LOCK_TIMEOUT).map_err(failed)?;
         for (setting, on) in [
             // The file may come from an untrusted source.
             (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),

@@ -8,7 +8,7 @@ use crate::{content::packed, fault::told, file::History};
 
 /// The user's labels of a run; labels that are not given stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
+pub struct RunLabels {
     /// The commit that was measured.
     pub commit: Option<String>,
     /// Any words.
@@ -43,7 +43,7 @@ impl History {
         result: &RunResult,
         names: &[String],
         machine: &str,
-        labels: &Labels,
+        labels: &RunLabels,
     ) -> Result<Added, String> {
         let failed = self.failed("write");
         let result = &*result.settled();
@@ -156,7 +156,7 @@ fn insert_case(
     Ok(())
 }
 
-fn label(transaction: &Transaction, run: i64, labels: &Labels) -> rusqlite::Result<()> {
+fn label(transaction: &Transaction, run: i64, labels: &RunLabels) -> rusqlite::Result<()> {
     transaction.execute(
         "UPDATE runs SET commit_id = coalesce(?2, commit_id), label = coalesce(?3, label),
                          machine = coalesce(?4, machine)

@@ -115,31 +115,28 @@ fn quoted(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn circles<const N: usize>(files: [(&str, &str); N]) -> usize {
-        imports(&Sources::from(files)).circles().len()
+    fn cycles<const N: usize>(files: [(&str, &str); N]) -> usize {
+        imports(&Sources::from(files)).cycles().len()
     }
 
     #[test]
-    fn headers_that_include_each_other_are_a_circle() {
+    fn headers_that_include_each_other_are_a_cycle() {
         assert_eq!(
-            circles([
-                ("modules/x/a.h", "#include \"b.h\""),
-                ("modules/x/b.h", "# include \"a.h\"")
-            ]),
+            cycles([("modules/x/a.h", "#include \"b.h\""), ("modules/x/b.h", "# include \"a.h\"")]),
             1
         );
     }
 
     #[test]
     fn a_header_and_its_source_are_one_file() {
-        let circle = [
+        let cycle = [
             ("modules/x/a.hpp", ""),
             ("modules/x/a.cpp", "#include \"a.hpp\"\n#include \"b.hpp\""),
             ("modules/x/b.hpp", ""),
             ("modules/x/b.cpp", "#include \"b.hpp\"\n#include \"a.hpp\""),
         ];
-        assert_eq!(circles(circle), 1);
-        assert_eq!(circles([circle[0], circle[1], circle[2]]), 0);
+        assert_eq!(cycles(cycle), 1);
+        assert_eq!(cycles([cycle[0], cycle[1], cycle[2]]), 0);
     }
 
     #[test]
@@ -167,7 +164,7 @@ mod tests {
             "auto s = R\"x(\n#include \"b.h\"\n)\" )x\";",
             "auto s = \"/*\"; // */ #include \"b.h\"",
         ] {
-            assert_eq!(circles([("a.h", text), ("b.h", "#include \"a.h\"")]), 0, "{text}");
+            assert_eq!(cycles([("a.h", text), ("b.h", "#include \"a.h\"")]), 0, "{text}");
         }
     }
 
@@ -181,7 +178,7 @@ mod tests {
             "int n = 100'000;\n#include \"b.h\"\n",
             "auto s = R\"(/*)\";\n#include \"b.h\"\n",
         ] {
-            assert_eq!(circles([("a.h", text), ("b.h", "#include \"a.h\"")]), 1, "{text}");
+            assert_eq!(cycles([("a.h", text), ("b.h", "#include \"a.h\"")]), 1, "{text}");
         }
     }
 }

@@ -13,7 +13,7 @@ pub struct Graph {
 
 /// Files that import each other, with the imports among them.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Circle {
+pub struct ImportCycle {
     imports: Vec<(String, String, String)>,
 }
 
@@ -49,9 +49,9 @@ impl Graph {
     }
 
     /// The cycles, each with all files that reach each other.
-    pub fn circles(&self) -> Vec<Circle> {
+    pub fn cycles(&self) -> Vec<ImportCycle> {
         let mut done = BTreeSet::new();
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         for file in self.edges.keys() {
             let reached = self.reached_from(file);
             if done.contains(file) || !reached.contains(file.as_str()) {
@@ -62,9 +62,9 @@ impl Graph {
                 .filter(|other| self.reached_from(other).contains(file.as_str()))
                 .collect();
             done.extend(members.iter().map(|&member| member.to_owned()));
-            circles.push(self.circle(&members));
+            cycles.push(self.cycle(&members));
         }
-        circles
+        cycles
     }
 
     /// The files that a file imports, directly or through others.
@@ -82,7 +82,7 @@ impl Graph {
         reached
     }
 
-    fn circle(&self, members: &BTreeSet<&str>) -> Circle {
+    fn cycle(&self, members: &BTreeSet<&str>) -> ImportCycle {
         let mut imports = Vec::new();
         for &from in members {
             for (to, names) in self.edges.get(from).into_iter().flatten() {
@@ -92,7 +92,7 @@ impl Graph {
                 }
             }
         }
-        Circle { imports }
+        ImportCycle { imports }
     }
 }
 
@@ -103,7 +103,7 @@ impl fmt::Display for Graph {
     }
 }
 
-impl fmt::Display for Circle {
+impl fmt::Display for ImportCycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files: BTreeSet<&String> = self.imports.iter().map(|(from, ..)| from).collect();
         write!(
@@ -131,33 +131,33 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_has_no_circle() {
-        assert!(graph(&[("a", "b"), ("a", "c"), ("b", "c")]).circles().is_empty());
+    fn a_tree_has_no_cycle() {
+        assert!(graph(&[("a", "b"), ("a", "c"), ("b", "c")]).cycles().is_empty());
     }
 
     #[test]
     fn a_file_may_import_itself() {
-        assert!(graph(&[("a", "a")]).circles().is_empty());
+        assert!(graph(&[("a", "a")]).cycles().is_empty());
     }
 
     #[test]
-    fn a_circle_has_all_its_files_and_no_others() {
-        let circles = graph(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]).circles();
-        assert_eq!(circles.len(), 1);
-        let text = circles[0].to_string();
+    fn a_cycle_has_all_its_files_and_no_others() {
+        let cycles = graph(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]).cycles();
+        assert_eq!(cycles.len(), 1);
+        let text = cycles[0].to_string();
         assert!(text.contains("b imports c") && text.contains("c imports b"), "{text}");
         assert!(!text.contains("a imports") && !text.contains("imports d"), "{text}");
     }
 
     #[test]
-    fn a_longer_circle_is_found() {
-        assert_eq!(graph(&[("a", "b"), ("b", "c"), ("c", "a")]).circles().len(), 1);
+    fn a_longer_cycle_is_found() {
+        assert_eq!(graph(&[("a", "b"), ("b", "c"), ("c", "a")]).cycles().len(), 1);
     }
 
     #[test]
-    fn two_circles_are_two() {
+    fn two_cycles_are_two() {
         assert_eq!(
-            graph(&[("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c")]).circles().len(),
+            graph(&[("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c")]).cycles().len(),
             2
         );
     }

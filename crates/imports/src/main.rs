@@ -8,7 +8,7 @@ mod sources;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
-use graph::{Circle, Graph};
+use graph::{Graph, ImportCycle};
 use sources::Sources;
 
 fn main() -> ExitCode {
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     if !findings.is_empty() {
         return ExitCode::FAILURE;
     }
-    println!("imports: {graph}, in no circle");
+    println!("imports: {graph}, in no cycle");
     ExitCode::SUCCESS
 }
 
@@ -37,7 +37,7 @@ fn findings(graph: &Graph) -> Vec<String> {
     if graph.is_empty() {
         return vec!["no file imports another: this is not the root of the repository".into()];
     }
-    graph.circles().iter().map(Circle::to_string).collect()
+    graph.cycles().iter().map(ImportCycle::to_string).collect()
 }
 
 #[cfg(test)]
@@ -53,14 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found() {
+    fn a_cycle_is_found() {
         let graph =
             graph(&[("crates/a/x.rs", "crates/a/y.rs"), ("crates/a/y.rs", "crates/a/x.rs")]);
         assert_eq!(findings(&graph).len(), 1);
     }
 
     #[test]
-    fn a_folder_without_sources_is_found() {
+    fn a_folder_without_sources_is_an_error() {
         assert_eq!(findings(&Graph::default()).len(), 1);
     }
 }

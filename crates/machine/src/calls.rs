@@ -10,10 +10,10 @@ use std::sync::{OnceLock, atomic::Ordering};
 
 use ipcmark_transport::Error;
 
-use counts::Counts;
+use counts::CallTable;
 
 /// The counts of this process, once counting has started.
-static COUNTS: OnceLock<&'static Counts> = OnceLock::new();
+static COUNTS: OnceLock<&'static CallTable> = OnceLock::new();
 
 /// The counts of one system call of this process, since counting started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -26,7 +26,7 @@ const CHANCE: f64 = 0.01;
 
 /// An observed difference and its number of occurrences.
 #[derive(Clone, Copy)]
-struct Seen {
+struct Observation {
     value: u64,
     count: u64,
 }
@@ -47,7 +47,7 @@ pub(crate) fn clock_step(differences_ns: &[u64]) -> Option<f64> {
 }
 
 /// The different positive values, ascending: those seen more than once, or all if none was.
-fn seen(differences: &[u64]) -> Vec<Seen> {
+fn seen(differences: &[u64]) -> Vec<Observation> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for difference in differences.iter().filter(|difference| **difference > 0) {
         *counts.entry(*difference).or_default() += 1;
@@ -55,11 +55,15 @@ fn seen(differences: &[u64]) -> Vec<Seen> {
     if counts.values().any(|count| *count >= LEAST_SEEN) {
         counts.retain(|_, count| *count >= LEAST_SEEN);
     }
-    counts.into_iter().take(MOST_VALUES).map(|(value, count)| Seen { value, count }).collect()
+    counts
+        .into_iter()
+        .take(MOST_VALUES)
+        .map(|(value, count)| Observation { value, count })
+        .collect()
 }
 
 /// The largest real step that explains the values.
-fn rounded_step(seen: &[Seen]) -> Option<f64> {
+fn rounded_step(seen: &[Observation]) -> Option<f64> {
     let mut candidates = candidates(seen);
     candidates.sort_by(|a, b| b.total_cmp(a));
     candidates.into_iter().find_map(|candidate| refined(seen, candidate))
@@ -67,25 +71,25 @@ fn rounded_step(seen: &[Seen]) -> Option<f64> {
 
 /// The integer fractions of the smallest values. More than one value is used, because the smallest may be odd;
 /// neighbouring values are one multiple, rounded both ways.
-fn candidates(seen: &[Seen]) -> Vec<f64> {
+fn candidates(seen: &[Observation]) -> Vec<f64> {
     let runs = seen.chunk_by(|a, b| b.value - a.value == 1);
     let smallest = runs.map(mean).take(1 + seen.len() / ODD_ONE_IN);
     let parts = |mean: f64| (1..=MOST_PARTS).map(move |part| mean / f64::from(part));
     smallest.flat_map(parts).filter(|step| *step >= LEAST_ROUNDED).collect()
 }
 
-fn mean(seen: &[Seen]) -> f64 {
+fn mean(seen: &[Observation]) -> f64 {
     let sum: f64 = seen.iter().map(|seen| seen.value as f64 * seen.count as f64).sum();
     sum / seen.iter().map(|seen| seen.count as f64).sum::<f64>()
 }
 
 /// The step by least squares, if almost all values are multiples of about `candidate`. It is refined value by value, so
 /// that its error stays below the tolerance of the next multiple.
-fn refined(seen: &[Seen], candidate: f64) -> Option<f64> {
+fn refined(seen: &[Observation], candidate: f64) -> Option<f64> {
     let (mut step, mut products, mut squares) = (candidate, candidate, 1.0);
     let mut multiples = Vec::new();
     let mut odd = 0;
-    for Seen { value, count } in seen {
+    for Observation { value, count } in seen {
         let multiple = (*value as f64 / step).round();
         if multiple < 1.0 || (*value as f64 - multiple * step).abs() >= TOLERANCE {
             odd += 1;
@@ -108,7 +112,7 @@ fn is_no_chance(step: f64, multiples: usize) -> bool {
 }
 
 /// The greatest whole number that divides almost all values.
-fn whole_step(seen: &[Seen]) -> Option<u64> {
+fn whole_step(seen: &[Observation]) -> Option<u64> {
     let values: Vec<u64> = seen.iter().map(|seen| seen.value).collect();
     let divides = |step: &u64| {
         let odd = values.iter().filter(|value| *value % step != 0).count();
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_differences_do_no_harm() {
+    fn odd_differences_do_not_change_the_step() {
         for step in [10.0, 41.667] {
             let mut differences = differences(step, 5_000);
             let known = clock_step(&differences).unwrap();

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_that_are_started_later_do_is_counted() {
+    fn the_work_of_later_threads_is_counted() {
         let mut counters = match Counters::open(CPU_TIME) {
             Ok(counters) => counters,
             Err(error) => return eprintln!("not run: {}", explained(error, paranoia())),
@@ -160,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_counter_missed_is_not_estimated() {
+    fn an_interrupted_counter_is_not_extrapolated() {
         assert_eq!(unless_interrupted(700, 1000, 1000), Some(700));
         assert_eq!(unless_interrupted(700, 1000, 999), None);
     }
 
     #[test]
-    fn what_the_hardware_counts_is_known_or_the_reason_is() {
+    fn hardware_counters_work_or_the_reason_is_given() {
         match check() {
             Ok(()) => {
                 let mut counters = hardware().unwrap();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_would_steer_a_terminal_is_defused() {
+    fn control_characters_are_escaped() {
         let (directory, files) = files();
         fs::write(directory.path().join("a"), b"\x1b[31mred\xff\x07\n").unwrap();
         assert_eq!(files.text("a").as_deref(), Some("?[31mred\u{fffd}?"));

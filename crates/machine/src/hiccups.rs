@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_at_two_times_adds_up() {
+    fn merged_hiccups_add_up() {
         let mut first = Hiccups::none(3);
         first.add(5_000);
         let mut second = first.clone();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_on_one_processor_see_one_another() {
+    fn two_threads_on_one_processor_cause_hiccups() {
         let cpu = topology::usable().unwrap()[0].id;
         let see_each_other = || {
             let all = watch(&[cpu, cpu], Duration::from_millis(100)).unwrap();

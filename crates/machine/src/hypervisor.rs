@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_virtual_if_it_says_so() {
+    fn a_hypervisor_entry_identifies_a_virtual_machine() {
         for (files, name) in [
             (&[][..], "unknown"),
             (&[("sys_vendor", "QEMU"), ("product_name", "KVM Virtual Machine")], "KVM"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_tree_says_it_too() {
+    fn a_device_tree_identifies_a_virtual_machine() {
         for (text, name) in
             [("linux,dummy-virt\0", "QEMU"), ("raspberrypi,4-model-b\0brcm,bcm2711\0", "none")]
         {

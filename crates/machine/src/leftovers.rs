@@ -12,21 +12,21 @@ use nix::{
 
 use crate::{
     open_files::OpenFiles,
-    removal::{Outcome, Place},
+    removal::{RemovalDirectory, RemovalOutcome},
 };
 
 /// The directories in which names of sessions can appear.
 pub const PLACES: [&str; 4] = ["/dev/shm", "/dev/mqueue", "/tmp", "/var/tmp"];
 
 /// The places that exist.
-pub fn places() -> impl Iterator<Item = Place> {
-    PLACES.iter().filter_map(|place| Place::open(Path::new(place)).ok())
+pub fn places() -> impl Iterator<Item = RemovalDirectory> {
+    PLACES.iter().filter_map(|place| RemovalDirectory::open(Path::new(place)).ok())
 }
 
 /// Removes everything in the places that this user owns and whose name begins with that of a session or a run, followed
 /// by a word boundary.
-pub fn remove_named(start: &str) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn remove_named(start: &str) -> RemovalOutcome {
+    let mut outcome = RemovalOutcome::default();
     for place in places() {
         let names = place.own_names().into_iter().filter(|name| begins_with(name, start));
         names.for_each(|name| outcome.extend(place.remove(&name)));
@@ -41,8 +41,8 @@ pub fn begins_with(name: &OsStr, start: &str) -> bool {
 }
 
 /// Removes those leftovers that this user owns and nobody uses.
-pub fn remove(leftovers: &[Leftover]) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn remove(leftovers: &[Leftover]) -> RemovalOutcome {
+    let mut outcome = RemovalOutcome::default();
     remove_files(leftovers, &mut outcome);
     for leftover in leftovers {
         match leftover {
@@ -55,7 +55,7 @@ pub fn remove(leftovers: &[Leftover]) -> Outcome {
     outcome
 }
 
-fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut Outcome) {
+fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut RemovalOutcome) {
     match removed {
         Ok(true) => outcome.removed(leftover),
         Ok(false) | Err(Errno::ENOENT | Errno::EINVAL | Errno::EIDRM | Errno::ENOSYS) => {}
@@ -64,7 +64,7 @@ fn note(removed: nix::Result<bool>, leftover: &Leftover, outcome: &mut Outcome) 
 }
 
 /// Files must be directly in one of the places: their names come from an untrusted source, so paths are not allowed.
-fn remove_files(leftovers: &[Leftover], outcome: &mut Outcome) {
+fn remove_files(leftovers: &[Leftover], outcome: &mut RemovalOutcome) {
     let mut files: BTreeMap<&Path, Vec<&OsStr>> = BTreeMap::new();
     for leftover in leftovers {
         let Leftover::File(path) = leftover else { continue };
@@ -82,7 +82,7 @@ fn remove_files(leftovers: &[Leftover], outcome: &mut Outcome) {
     }
     let open = OpenFiles::below(&PLACES);
     for (place, names) in files {
-        let Ok(place) = Place::open(place) else { continue };
+        let Ok(place) = RemovalDirectory::open(place) else { continue };
         let own = place.own_names();
         let unused = names.into_iter().filter(|name| {
             own.iter().any(|own| own == name) && !open.contains(&place.path().join(name))
@@ -96,7 +96,7 @@ fn is_place(path: &Path) -> bool {
 }
 
 /// Another user's queue is opened for a moment at most, and stays.
-fn remove_message_queue(name: &str, leftover: &Leftover, outcome: &mut Outcome) {
+fn remove_message_queue(name: &str, leftover: &Leftover, outcome: &mut RemovalOutcome) {
     let flags = MQ_OFlag::O_RDONLY | MQ_OFlag::O_NONBLOCK | MQ_OFlag::O_CLOEXEC;
     let removed = mq_open(name, flags, Mode::empty(), None).and_then(|queue| {
         let own = fstat(queue.as_fd())?.st_uid == geteuid().as_raw();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_begins_with_whole_words() {
+    fn a_session_name_matches_whole_words_only() {
         let begins = |name: &str| begins_with(OsStr::new(name), "ipcmark-01234567-1");
         assert!(begins("ipcmark-01234567-1") && begins("ipcmark-01234567-1-memory"));
         assert!(begins("ipcmark-01234567-1__IPC"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_loses_its_names_in_every_place_and_its_neighbour_keeps_them() {
+    fn names_of_a_session_are_removed_everywhere_and_those_of_another_stay() {
         let session = format!("ipcmark-named-{}", Pid::this());
         let neighbour = Path::new("/dev/shm").join(format!("{session}1"));
         let (memory, directory) = (
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_once_nobody_has_it_open() {
+    fn an_open_file_is_removed_only_after_it_is_closed() {
         let path = file("open");
         let open = File::create(&path).unwrap();
         let leftover = [Leftover::File(path.to_path_buf())];
@@ -220,7 +220,7 @@ mod tests {
 
     /// Only root can create objects of another user.
     #[test]
-    fn what_somebody_else_owns_stays() {
+    fn objects_of_another_user_stay() {
         if !geteuid().is_root() {
             return;
         }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_queue_goes_by_its_name() {
+    fn a_message_queue_is_removed_by_its_name() {
         let name = format!("/ipcmark-leftovers-{}", Pid::this());
         let flags = MQ_OFlag::O_CREAT | MQ_OFlag::O_EXCL | MQ_OFlag::O_RDWR;
         let leftover = [Leftover::MessageQueue(name.clone())];
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn system_v_objects_go_by_their_keys() {
+    fn system_v_objects_are_removed_by_their_keys() {
         let key = 0x6900_0000 | Pid::this().as_raw();
         let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
         let leftovers = [Leftover::SystemVQueue(key), Leftover::SystemVSegment(key)];

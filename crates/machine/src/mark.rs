@@ -87,9 +87,9 @@ impl Mark {
         &self.0
     }
 
-    /// Kills all processes with this mark, and waits until they are gone, for up to `patience`.
-    pub fn end(&self, patience: Duration) {
-        end(&|text| text == self.0, patience);
+    /// Kills all processes with this mark, and waits until they are gone, for up to `time_limit`.
+    pub fn end(&self, time_limit: Duration) {
+        end(&|text| text == self.0, time_limit);
     }
 }
 
@@ -101,26 +101,26 @@ impl Default for Mark {
 
 /// A process that was ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ended {
+pub struct EndedProcess {
     /// Its number.
     pub pid: i32,
     /// Its name, which the process can choose.
     pub name: String,
 }
 
-/// Kills the processes of `owner`, and waits until they are gone, for up to `patience`.
-pub fn end_of(owner: Owner, patience: Duration) -> Vec<Ended> {
-    end(&|text| Owner::parse(text) == Some(owner), patience)
+/// Kills the processes of `owner`, and waits until they are gone, for up to `time_limit`.
+pub fn end_of(owner: Owner, time_limit: Duration) -> Vec<EndedProcess> {
+    end(&|text| Owner::parse(text) == Some(owner), time_limit)
 }
 
-/// Kills the processes of every command that is known to be dead, and waits until they are gone, for up to `patience`.
-pub fn end_orphans(patience: Duration) -> Vec<Ended> {
-    end(&|text| Owner::parse(text).is_some_and(|owner| owner.is_dead()), patience)
+/// Kills the processes of every command that is known to be dead, and waits until they are gone, for up to `time_limit`.
+pub fn end_orphans(time_limit: Duration) -> Vec<EndedProcess> {
+    end(&|text| Owner::parse(text).is_some_and(|owner| owner.is_dead()), time_limit)
 }
 
 /// One pass may not be enough: a process that is being killed can still start another.
-fn end(is_theirs: &dyn Fn(&str) -> bool, patience: Duration) -> Vec<Ended> {
-    let deadline = Instant::now() + patience;
+fn end(is_theirs: &dyn Fn(&str) -> bool, time_limit: Duration) -> Vec<EndedProcess> {
+    let deadline = Instant::now() + time_limit;
     let mut ended = Vec::new();
     loop {
         let found: Vec<Pid> = all().filter(|process| is_to_end(*process, is_theirs)).collect();
@@ -142,7 +142,7 @@ fn is_to_end(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> bool {
         && (carries(process, is_theirs) || Stat::of(process).is_some_and(|stat| stat.is_ending()))
 }
 
-fn end_one(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> Option<Ended> {
+fn end_one(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> Option<EndedProcess> {
     let pidfd = pidfd(process);
     let name = Stat::of(process)?.name;
     // Check again: the number may have been reused. The descriptor still refers to the checked process.
@@ -153,7 +153,7 @@ fn end_one(process: Pid, is_theirs: &dyn Fn(&str) -> bool) -> Option<Ended> {
         Some(pidfd) => send_kill(&pidfd),
         None => drop(kill(process, Signal::SIGKILL)),
     }
-    Some(Ended { pid: process.as_raw(), name })
+    Some(EndedProcess { pid: process.as_raw(), name })
 }
 
 /// True if real, effective and saved user are all this one. A set-user-ID program gets its environment from a user that
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const END_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn sleeper(mark: &str) -> Child {
         let mut command = Command::new("sleep");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_strangers_are_no_owners() {
+    fn invalid_texts_are_no_owners() {
         for text in
             ["", "1", "1.2", "1.-2.3", "1.0.3", "a.b.c", "1.2.99999999999999999999", "1.2.x"]
         {
@@ -221,25 +221,25 @@ mod tests {
     }
 
     #[test]
-    fn only_what_carries_the_mark_ends() {
+    fn only_processes_with_the_mark_end() {
         let (mark, other) = (Mark::new(), Mark::new());
         let mut theirs = sleeper(mark.text());
         let mut others = sleeper(other.text());
-        mark.end(PATIENCE);
+        mark.end(END_TIMEOUT);
         assert!(!is_running(&mut theirs) && is_running(&mut others));
-        other.end(PATIENCE);
+        other.end(END_TIMEOUT);
         assert!(!is_running(&mut others));
     }
 
     #[test]
-    fn processes_of_a_dead_command_end_and_are_named() {
+    fn processes_of_a_dead_command_end_and_are_listed() {
         let dead = Owner { start: u64::MAX, ..Owner::this() };
         let mut orphan = sleeper(&format!("{dead}.0"));
         let mut living = sleeper(Mark::new().text());
-        let ended = end_orphans(PATIENCE);
+        let ended = end_orphans(END_TIMEOUT);
         assert!(!is_running(&mut orphan) && is_running(&mut living));
         let pid = orphan.id() as i32;
-        assert!(ended.contains(&Ended { pid, name: "sleep".into() }), "{ended:?}");
+        assert!(ended.contains(&EndedProcess { pid, name: "sleep".into() }), "{ended:?}");
         living.kill().unwrap();
         living.wait().unwrap();
     }

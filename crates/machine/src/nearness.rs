@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_has_a_pair_of_its_own() {
+    fn each_placement_word_has_its_own_pair() {
         assert_eq!(chosen(Nearness::Smt, 1).unwrap(), [2, 3]);
         assert_eq!(chosen(Nearness::SameCache, 1).unwrap(), [4, 6]);
         assert_eq!(chosen(Nearness::CrossCache, 1).unwrap(), [2, 4]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_such_pair_the_error_names_those_that_there_are() {
+    fn the_error_for_a_missing_placement_lists_the_available_ones() {
         let why = chosen(Nearness::Smt, 2).unwrap_err();
         assert!(why.contains("place the processes smt"), "{why}");
         assert!(why.contains("smt, same-cache, cross-cache, cross-numa"), "{why}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_nodes_packages_tell() {
+    fn without_memory_nodes_packages_separate_processors() {
         let (cpus, _) = machine();
         let nearness = |a: usize, b: usize| Nearness::of(&cpus[a], &cpus[b], &BTreeMap::new());
         assert_eq!(nearness(0, 4), Some(Nearness::CrossCache));

@@ -39,7 +39,7 @@ const POLLS_A_LOOK: u32 = 1 << 10;
 /// A thread cannot be started, or cannot be pinned to its processor.
 pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
     let count = (duration.as_nanos() as u64).div_ceil(PERIOD_NS);
-    let lead = |line: &Line| {
+    let lead = |line: &SharedLine| {
         let start = now_ns();
         let probe = |n| {
             while now_ns() < start + n * PERIOD_NS {
@@ -49,7 +49,7 @@ pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
         };
         (0..count).map(probe).collect()
     };
-    on_both(cpus, lead, Line::reflect)
+    on_both(cpus, lead, SharedLine::reflect)
 }
 
 /// Nanoseconds of round trips between two threads that sleep until they are woken, `most` at most.
@@ -57,7 +57,7 @@ pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
 /// # Errors
 /// As [`probes`].
 pub fn hand_overs(cpus: (u32, u32), duration: Duration, most: usize) -> Result<Vec<u64>, Error> {
-    let lead = |line: &Line| {
+    let lead = |line: &SharedLine| {
         let mut last = now_ns();
         let end = last + duration.as_nanos() as u64;
         let mut times = Vec::new();
@@ -69,16 +69,16 @@ pub fn hand_overs(cpus: (u32, u32), duration: Duration, most: usize) -> Result<V
         }
         times
     };
-    on_both(cpus, lead, Line::reflect_asleep)
+    on_both(cpus, lead, SharedLine::reflect_asleep)
 }
 
 /// Runs `lead` on the first processor and `follow` on the second, until `lead` returns.
 fn on_both<R: Send>(
     cpus: (u32, u32),
-    lead: impl FnOnce(&Line) -> R + Send,
-    follow: impl FnOnce(&Line) + Send,
+    lead: impl FnOnce(&SharedLine) -> R + Send,
+    follow: impl FnOnce(&SharedLine) + Send,
 ) -> Result<R, Error> {
-    let line = &Line::default();
+    let line = &SharedLine::default();
     // The leader starts once the follower is on its processor.
     let (arrived, follower) = sync_channel(1);
     thread::scope(|scope| {
@@ -93,13 +93,13 @@ fn on_both<R: Send>(
                 }
             });
         let leading = thread::Builder::new().name("leader".into()).spawn_scoped(scope, move || {
-            let _end = End(line);
+            let _end = EndOnDrop(line);
             Pin::to(cpus.0)?;
             follower.recv().unwrap_or_else(|_| Err(died()))?;
             Ok(lead(line))
         });
         // Without a leader nothing else would end the follower.
-        let _end = leading.is_err().then(|| End(line));
+        let _end = leading.is_err().then(|| EndOnDrop(line));
         following.map_err(|e| Error::scarce("start", "a thread", e))?;
         let leading = leading.map_err(|e| Error::scarce("start", "a thread", e))?;
         leading.join().unwrap_or_else(|_| Err(died()))
@@ -115,22 +115,22 @@ fn died() -> Error {
 /// overwritten number, the next odd number is still answered.
 #[repr(align(128))]
 #[derive(Default)]
-struct Line {
+struct SharedLine {
     number: AtomicU32,
     is_over: AtomicBool,
 }
 
 /// Ends the follower when it is dropped, also if the leader panics.
-struct End<'a>(&'a Line);
+struct EndOnDrop<'a>(&'a SharedLine);
 
-impl Drop for End<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Release);
         self.0.ask();
     }
 }
 
-impl Line {
+impl SharedLine {
     /// Nanoseconds a round trip, or [`PATIENCE_NS`].
     fn probe(&self) -> f64 {
         let deadline = now_ns() + PATIENCE_NS;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_threads_hand_over_as_often_as_asked_for() {
+    fn sleeping_threads_hand_over_the_requested_number_of_times() {
         let (first, last) = cpus();
         for pair in [(first, last), (first, first)] {
             let times = hand_overs(pair, Duration::from_secs(60), 100).unwrap();
@@ -288,8 +288,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_late_follower_overwrites_is_asked_again() {
-        let line = Line::default();
+    fn a_number_overwritten_by_a_late_follower_is_written_again() {
+        let line = SharedLine::default();
         assert_eq!(line.next_odd(), 1);
         line.number.store(1, Ordering::Relaxed);
         assert_eq!(line.next_odd(), 3, "unanswered");

@@ -204,8 +204,8 @@ fn warning_of_pairs(chosen: &[&Cpu]) -> Option<String> {
         return warning(chosen);
     }
     Some(format!(
-        "{} processes of several pairs share {} processor(s): figures tell what the pairs take from one another in the \
-         scheduler as well as in the transport",
+        "{} processes of several pairs share {} processor(s): figures include the competition of the pairs in the \
+        scheduler as well as in the transport",
         chosen.len(),
         ids.len()
     ))
@@ -269,7 +269,7 @@ fn warning(cpus: &[&Cpu]) -> Option<String> {
     if ids.len() < cpus.len() {
         Some(format!(
             "{} processes share {} processor(s): a spinning process waits for the other's time \
-             slice to end, so spin figures tell about the scheduler, not about the transport",
+             slice to end, so spinning rows measure the scheduler, not the transport",
             cpus.len(),
             ids.len()
         ))
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_and_the_warning_of_pairs_speak_of_all() {
+    fn the_description_and_the_warning_of_pairs_cover_all_of_them() {
         let two = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "0")];
         let placed = placed_pairs(&automatic_pairs(&two, 2, 2), 2);
         assert_eq!(placed.len(), 2);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_checked() {
+    fn requested_processors_are_checked() {
         let cpus = [cpu(0, 0, 0, "0"), cpu(1, 0, 1, "1")];
         assert_eq!(given(&[1, 0], &cpus, 1).unwrap().leader, Some(1));
         assert!(given(&[1], &cpus, 1).unwrap_err().to_string().contains("2 processors are needed"));

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_is_better_than_nothing() {
+    fn a_board_name_replaces_a_missing_processor_name() {
         let files = [("proc/cpuinfo", "processor\t: 0\n"), ("proc/device-tree/model", "Board\0")];
         assert_eq!(named(&files).unwrap(), "Board");
         assert_eq!(of("processor\t: 0\n"), None);

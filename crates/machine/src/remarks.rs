@@ -73,7 +73,6 @@ fn variables() -> Option<String> {
         names.filter(|name| VARIABLES.iter().any(|start| name.starts_with(start))).collect();
     set.sort();
     let names = set.join(", ");
-    (!set.is_empty()).then(|| {
-        format!("Set in the environment, and so in force in the measured processes too: {names}.")
-    })
+    (!set.is_empty())
+        .then(|| format!("Set in the environment, and so in the measured processes too: {names}."))
 }

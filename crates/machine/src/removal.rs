@@ -28,14 +28,14 @@ const MOST_DEPTH: usize = 32;
 
 /// The result of a removal.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct RemovalOutcome {
     /// The removals, a sentence each: `removed /tmp/x (directory)`.
     pub done: Vec<String>,
     /// The reasons why something could not be removed.
     pub faults: Vec<Error>,
 }
 
-impl Outcome {
+impl RemovalOutcome {
     /// Records that something was removed.
     pub fn removed(&mut self, object: impl fmt::Display) {
         self.done.push(format!("removed {object}"));
@@ -49,19 +49,19 @@ impl Outcome {
     }
 
     /// Adds the result of another removal.
-    pub fn extend(&mut self, other: Outcome) {
+    pub fn extend(&mut self, other: RemovalOutcome) {
         self.done.extend(other.done);
         self.faults.extend(other.faults);
     }
 }
 
 /// A directory in which names are removed.
-pub struct Place {
+pub struct RemovalDirectory {
     path: PathBuf,
     directory: OwnedFd,
 }
 
-impl Place {
+impl RemovalDirectory {
     /// Opens the directory at `path`, which must not be a link.
     ///
     /// # Errors
@@ -118,8 +118,8 @@ impl Place {
     }
 
     /// Removes `name`, and its content if it is a directory.
-    pub fn remove(&self, name: &OsStr) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub fn remove(&self, name: &OsStr) -> RemovalOutcome {
+        let mut outcome = RemovalOutcome::default();
         let path = self.path.join(name);
         match CString::new(name.as_bytes()) {
             Ok(name) if is_one_name(&name) => {
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-impl AsFd for Place {
+impl AsFd for RemovalDirectory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
@@ -217,7 +217,7 @@ fn remove(
     name: &CStr,
     path: &Path,
     depth: usize,
-    outcome: &mut Outcome,
+    outcome: &mut RemovalOutcome,
 ) {
     let status = match status(directory, name) {
         Ok(status) if is_own(&status) => status,
@@ -243,7 +243,13 @@ fn remove(
 }
 
 /// Removes the content of a directory.
-fn empty(directory: BorrowedFd<'_>, name: &CStr, path: &Path, depth: usize, outcome: &mut Outcome) {
+fn empty(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    path: &Path,
+    depth: usize,
+    outcome: &mut RemovalOutcome,
+) {
     if depth == MOST_DEPTH {
         return outcome.fault(failed(path, "it lies too deep"));
     }
@@ -272,20 +278,20 @@ mod tests {
     use super::*;
 
     /// The test's own directory, and its place.
-    fn scene(name: &str) -> (PathBuf, Place) {
+    fn scene(name: &str) -> (PathBuf, RemovalDirectory) {
         let path = std::env::temp_dir()
             .join(format!("ipcmark-removal-{name}-{}", nix::unistd::Pid::this()));
         fs::create_dir(&path).unwrap();
-        let place = Place::open(&path).unwrap();
+        let place = RemovalDirectory::open(&path).unwrap();
         (path, place)
     }
 
-    fn remove(place: &Place, name: &str) -> Outcome {
+    fn remove(place: &RemovalDirectory, name: &str) -> RemovalOutcome {
         place.remove(OsStr::new(name))
     }
 
     #[test]
-    fn a_tree_goes_and_every_entry_is_told() {
+    fn a_tree_is_removed_and_every_entry_listed() {
         let (path, place) = scene("tree");
         fs::create_dir_all(path.join("run/7")).unwrap();
         File::create(path.join("run/7/data")).unwrap();
@@ -317,7 +323,7 @@ mod tests {
         symlink(path.join("target"), path.join("run/link")).unwrap();
         let error = place.below(OsStr::new("link")).err();
         assert!(matches!(error, Some(Errno::ELOOP | Errno::ENOTDIR)), "{error:?}");
-        assert!(Place::open(&path.join("link")).is_err());
+        assert!(RemovalDirectory::open(&path.join("link")).is_err());
         assert!(remove(&place, "link").faults.is_empty());
         assert!(remove(&place, "run").faults.is_empty());
         assert!(path.join("target/inside").exists());
@@ -338,7 +344,7 @@ mod tests {
 
     /// Only root can create objects of another user.
     #[test]
-    fn what_somebody_else_owns_stays() {
+    fn files_of_another_user_stay() {
         if !geteuid().is_root() {
             return;
         }
@@ -381,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_too_deep_stays() {
+    fn directories_that_are_too_deep_stay() {
         let (path, place) = scene("deep");
         let deep: PathBuf = (0..MOST_DEPTH + 2).map(|_| "d").collect();
         fs::create_dir_all(path.join(&deep)).unwrap();
@@ -391,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_had_once_and_a_removed_directory_has_no_name() {
+    fn a_lock_is_exclusive_and_a_removed_directory_has_no_name() {
         let (path, place) = scene("lock");
         fs::create_dir(path.join("run")).unwrap();
         let [one, other] = [0, 1].map(|_| place.below(OsStr::new("run")).unwrap());

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_has_no_numbers() {
+    fn invalid_lists_have_no_numbers() {
         for text in ["x", "1,x", "1-", "-1", "0-4294967295", "3,99999999999"] {
             assert_eq!(numbers(text), BTreeSet::new(), "{text}");
         }

@@ -243,7 +243,7 @@ mod tests {
     const TIMES: usize = 20;
 
     #[test]
-    fn a_thread_that_is_woken_is_seen_to_be() {
+    fn the_wake_up_of_a_thread_is_observed() {
         let (mut reader, mut writer) = pipe().unwrap();
         let (send, tid) = mpsc::channel();
         let sleeper = thread::Builder::new().name("wakeups-sleeper".into()).spawn(move || {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_there_is_not_watched() {
+    fn a_nonexistent_thread_cannot_be_watched() {
         assert!(WakeUps::of(i32::MAX, &[0], 1).is_err());
         assert_eq!(oldest_thread(Pid::this().as_raw(), "nobody-has-this"), None);
     }

@@ -15,15 +15,15 @@ const PAGE: usize = 4096;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u8; ALIGNMENT]);
+struct AlignedBytes([u8; ALIGNMENT]);
 
 /// Zeroed, aligned bytes whose pages are all in memory already.
-pub struct Buffer(Vec<Line>);
+pub struct Buffer(Vec<AlignedBytes>);
 
 impl Buffer {
     /// Makes a buffer of at least `len` bytes.
     pub fn new(len: usize) -> Self {
-        let mut buffer = Self(vec![Line([0; ALIGNMENT]); len.div_ceil(ALIGNMENT)]);
+        let mut buffer = Self(vec![AlignedBytes([0; ALIGNMENT]); len.div_ceil(ALIGNMENT)]);
         for byte in buffer.iter_mut().step_by(PAGE) {
             // SAFETY: `byte` is a valid reference. The write is volatile because the compiler may
             // replace allocating and zeroing by memory that is mapped at its first use only.
@@ -67,9 +67,7 @@ impl Spares {
         if count.saturating_mul(len as u64) > 2 * MOST_BUFFER_BYTES {
             let cause =
                 format!("{count} of {len} bytes, which its system calls need, are more than 2 GiB");
-            return Err(
-                Error::new("make", "the buffers", cause).remedy("ask for fewer with --buffers")
-            );
+            return Err(Error::new("make", "the buffers", cause).remedy("use fewer with --buffers"));
         }
         let mut buffers: Vec<Buffer> = (0..count).map(|_| Buffer::new(len)).collect();
         shuffle(&mut buffers);
@@ -125,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_buffers_are_used_one_after_the_other() {
+    fn the_set_number_of_buffers_is_used_in_turn() {
         for count in [2, 3, 64] {
             let (mut used, mut spares) = (Buffer::new(64), spares(&count.to_string()));
             let mut next = || {

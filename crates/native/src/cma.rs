@@ -18,7 +18,7 @@ use ipcmark_transport::{
 
 use crate::{
     buffer::Buffer,
-    peer::Address,
+    peer::PeerId,
     random,
     shared::{
         self,
@@ -158,11 +158,11 @@ fn open_notices(
 /// Exchanges process ids. The peer could send the id of any process, whose memory must not be read on its behalf. So
 /// the process must run this executable and hold an unguessable number at the address that the peer sent.
 fn introduce(peers: &mut dyn Rendezvous, proof: &u64) -> Result<libc::pid_t, Error> {
-    let own = Address::own();
+    let own = PeerId::own();
     let at = (&raw const *proof).expose_provenance() as u64;
     peers.send(0, &own.to_bytes(), &[])?;
     peers.send(0, &[at.to_ne_bytes(), proof.to_ne_bytes()].concat(), &[])?;
-    let peer = Address::from_bytes(&peers.receive(0)?.0)?;
+    let peer = PeerId::from_bytes(&peers.receive(0)?.0)?;
     own.check_namespace(&peer, OPERATION)?;
     let said = peers.receive(0)?.0;
     let words = said.first_chunk().zip(said.last_chunk()).filter(|_| said.len() == 16);

@@ -24,7 +24,7 @@ use nix::{
 use crate::{descriptors::set_wait, random};
 
 /// The time that a stranger who connects and says nothing can hold up the leader.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The address at which the leader listens.
 pub trait Address: SockaddrLike + Sized {
@@ -85,7 +85,7 @@ pub fn knows(stream: &OwnedFd, token: u64) -> bool {
     };
     let mut answer = [0; 8];
     let mut hear = || -> std::io::Result<()> {
-        wait_at_most(PATIENCE)?;
+        wait_at_most(TOKEN_TIMEOUT)?;
         File::from(stream.try_clone()?).read_exact(&mut answer)?;
         Ok(wait_at_most(Duration::ZERO)?)
     };

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mebibyte_and_its_frame_fit_into_a_pipe_of_who_may_enlarge_it() {
+    fn a_mebibyte_and_its_frame_fit_into_a_pipe_if_it_may_be_enlarged() {
         let (_read, write) = pipe2(OFlag::O_CLOEXEC).unwrap();
         let wanted = (1 << 20) + HEAD;
         let may = fcntl(&write, FcntlArg::F_SETPIPE_SZ(wanted as i32)).is_ok();

@@ -20,7 +20,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::shared::{
     self,
-    duplex::{self, Duplex, Notice},
+    duplex::{self, Duplex, Notifier},
     posix,
     ring::{Consumer, Producer},
 };
@@ -102,7 +102,7 @@ fn step(result: isize, operation: &str) -> Result<Step, Error> {
     }
 }
 
-impl Notice for Eventfds {
+impl Notifier for Eventfds {
     #[inline]
     fn send(&mut self, _: &Producer) -> Result<Step, Error> {
         let one = 1_u64;

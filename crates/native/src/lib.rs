@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     /// Collects the name of each transport, its `CYCLES`, and true if it has the option.
-    struct Cycling;
+    struct CyclingOptions;
 
-    impl Collect for Cycling {
+    impl Collect for CyclingOptions {
         type Item = (String, bool, bool);
 
         fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn who_can_change_its_buffers_has_the_option_and_nobody_else() {
-        let all = transports(&mut Cycling);
+    fn only_transports_that_cycle_buffers_have_the_option() {
+        let all = transports(&mut CyclingOptions);
         assert!(all.iter().all(|(name, cycles, option)| cycles == option || panic!("{name}")));
         assert_eq!(all.iter().filter(|(_, cycles, _)| *cycles).count(), 11);
     }

@@ -106,12 +106,12 @@ pub const TRANSPORT: MmapFile = MmapFile;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::testing::Left;
+    use crate::testing::RemovedOnDrop;
 
     #[test]
-    fn a_file_that_had_a_name_has_lost_it() {
+    fn an_unlinked_file_has_no_name() {
         let name = format!("ipcmark-test-{}-file", std::process::id());
-        let _left = Left(path(&name));
+        let _left = RemovedOnDrop(path(&name));
         let file = unlinked(&path(&name)).unwrap();
         assert!(file.metadata().is_ok() && !path(&name).exists());
     }

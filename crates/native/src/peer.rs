@@ -8,7 +8,7 @@ use nix::errno::Errno;
 
 /// The kernel's numbers for the thread at the other end.
 #[derive(Clone, Copy)]
-pub struct Address {
+pub struct PeerId {
     /// Its process.
     pub pid: pid_t,
     /// The thread that opened the end.
@@ -17,7 +17,7 @@ pub struct Address {
     pub namespace: u64,
 }
 
-impl Address {
+impl PeerId {
     /// The address of the calling thread.
     pub fn own() -> Self {
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
@@ -42,7 +42,7 @@ impl Address {
     }
 
     /// Refuses a peer in another PID namespace: here, its numbers would identify an unrelated process.
-    pub fn check_namespace(&self, peer: &Address, operation: &str) -> Result<(), Error> {
+    pub fn check_namespace(&self, peer: &PeerId, operation: &str) -> Result<(), Error> {
         if self.namespace == peer.namespace {
             return Ok(());
         }
@@ -85,19 +85,19 @@ mod tests {
     use crate::testing::queue::dead_process;
 
     #[test]
-    fn an_address_reads_back_as_what_it_was_written_from() {
-        let own = Address::own();
-        let read = Address::from_bytes(&own.to_bytes()).unwrap();
+    fn an_address_reads_back_as_it_was_written() {
+        let own = PeerId::own();
+        let read = PeerId::from_bytes(&own.to_bytes()).unwrap();
         assert_eq!((read.pid, read.tid, read.namespace), (own.pid, own.tid, own.namespace));
         assert!(read.is_this_program().unwrap());
-        assert!(Address::from_bytes(&[0; 15]).is_err());
+        assert!(PeerId::from_bytes(&[0; 15]).is_err());
     }
 
     #[test]
     fn a_number_in_another_namespace_is_refused() {
-        let own = Address::own();
+        let own = PeerId::own();
         own.check_namespace(&own, "read").unwrap();
-        let other = Address { namespace: own.namespace + 1, ..own };
+        let other = PeerId { namespace: own.namespace + 1, ..own };
         let error = own.check_namespace(&other, "read").unwrap_err().to_string();
         assert!(
             error.starts_with("cannot read the other process: it is in another PID"),

@@ -202,7 +202,7 @@ mod tests {
     crate::testing::queue::reliable_queue!(super::TRANSPORT);
 
     #[test]
-    fn what_the_system_refuses_names_the_limit() {
+    fn a_refused_queue_names_the_limit() {
         let error = cannot_create("/x", Errno::EMFILE).to_string();
         assert!(error.contains("/x") && error.contains("ulimit -q"), "{error}");
         let error = cannot_create("/x", Errno::ENOSPC).to_string();

@@ -25,7 +25,7 @@ use crate::{buffer::Buffer, frame::refused, shared, socket, uds};
 mod file;
 mod packet;
 
-use file::Mapping;
+use file::MappedMessage;
 
 const OBJECT: &str = "the Unix packet socket";
 
@@ -63,7 +63,7 @@ pub struct ScmRightsEndpoint {
     maps: bool,
     incoming: Buffer,
     /// The taken message, if it is mapped.
-    mapped: Option<Mapping>,
+    mapped: Option<MappedMessage>,
     taken: usize,
     payload: usize,
 }
@@ -142,7 +142,7 @@ impl Endpoint for ScmRightsEndpoint {
         file::check(&file, len)?;
         self.taken = len;
         if self.maps {
-            self.mapped = Some(Mapping::new(&file, len)?);
+            self.mapped = Some(MappedMessage::new(&file, len)?);
         } else {
             file::read(&file, &mut self.incoming[..len])?;
         }

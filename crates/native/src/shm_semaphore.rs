@@ -17,7 +17,7 @@ use ipcmark_transport::{
 
 use crate::shared::{
     self,
-    duplex::{self, Duplex, Notice},
+    duplex::{self, Duplex, Notifier},
     posix,
     region::Region,
     ring::{Consumer, Producer},
@@ -89,7 +89,7 @@ fn step(result: i32, operation: &str) -> Result<Step, Error> {
     }
 }
 
-impl Notice for Semaphores {
+impl Notifier for Semaphores {
     #[inline]
     fn send(&mut self, _: &Producer) -> Result<Step, Error> {
         // SAFETY: initialised at open, in memory that lives as long as the end.

@@ -19,9 +19,11 @@ use ipcmark_transport::{
     Transport, Wait,
 };
 
-use crate::shared::{self, futex::Bell, posix, region::Region, slot::Ledger, sync::AtomicU64};
+use crate::shared::{
+    self, futex::SleepWord, posix, region::Region, slot::PackedWords, sync::AtomicU64,
+};
 
-/// The offset of the two words, in one cache line; the bells are before them.
+/// The offset of the two words, in one cache line; the sleep words are before them.
 const WORDS: usize = 1024;
 /// The offset of the travelling room: behind the words, aligned for a payload of any type.
 const TRAVELLING: usize = WORDS + 2 * size_of::<AtomicU64>();
@@ -35,46 +37,46 @@ pub struct ShmSlot;
 
 /// One end.
 pub struct ShmSlotEndpoint {
-    mine: Side,
-    theirs: Side,
+    mine: EndMemory,
+    theirs: EndMemory,
     /// The room that belongs to one end at a time.
     travelling: NonNull<u8>,
-    ledger: Ledger,
+    words: PackedWords,
     wait: Wait,
     /// The message on loan; empty if there is none.
-    loaned: Message,
+    loaned: MessageLocation,
     /// The taken message; empty if there is none.
-    taken: Message,
+    taken: MessageLocation,
     /// The memory of everything above.
     _region: Region,
 }
 
 /// The location of a message.
 #[derive(Clone, Copy)]
-struct Message {
+struct MessageLocation {
     room: NonNull<u8>,
     len: usize,
 }
 
-impl Message {
+impl MessageLocation {
     /// No message.
     const NONE: Self = Self { room: NonNull::dangling(), len: 0 };
 }
 
-/// The memory that one end writes, that is its word and its own room, and the bell that it sleeps on.
-struct Side {
+/// The memory that one end writes, that is its word and its own room, and the word that it sleeps on.
+struct EndMemory {
     word: NonNull<AtomicU64>,
     room: NonNull<u8>,
-    bell: NonNull<Bell>,
+    sleep_word: NonNull<SleepWord>,
 }
 
-impl Side {
+impl EndMemory {
     /// The leader's side is number 0, the follower's number 1.
     fn of(region: &Region, number: usize, payload: usize) -> Self {
         Self {
             word: region.at(WORDS + number * size_of::<AtomicU64>()).cast(),
             room: region.at(WORDS + (1 + number) * distance(payload)),
-            bell: region.at(number * size_of::<Bell>()).cast(),
+            sleep_word: region.at(number * size_of::<SleepWord>()).cast(),
         }
     }
 
@@ -85,9 +87,9 @@ impl Side {
     }
 
     #[inline]
-    fn bell(&self) -> &Bell {
+    fn sleep_word(&self) -> &SleepWord {
         // SAFETY: as above.
-        unsafe { self.bell.as_ref() }
+        unsafe { self.sleep_word.as_ref() }
     }
 }
 
@@ -115,7 +117,8 @@ impl Transport for ShmSlot {
     ) -> Result<ShmSlotEndpoint, Error> {
         let payload = settings.payload;
         let region = posix::share(settings, peers, WORDS + 3 * distance(payload))?;
-        let (leaders, followers) = (Side::of(&region, 0, payload), Side::of(&region, 1, payload));
+        let (leaders, followers) =
+            (EndMemory::of(&region, 0, payload), EndMemory::of(&region, 1, payload));
         let (mine, theirs) = match settings.role {
             Role::Leader => (leaders, followers),
             Role::Follower(_) => (followers, leaders),
@@ -125,10 +128,10 @@ impl Transport for ShmSlot {
             mine,
             theirs,
             travelling: region.at(TRAVELLING),
-            ledger: Ledger::new(payload, settings.role.is_leader()),
+            words: PackedWords::new(payload, settings.role.is_leader()),
             wait: settings.wait,
-            loaned: Message::NONE,
-            taken: Message::NONE,
+            loaned: MessageLocation::NONE,
+            taken: MessageLocation::NONE,
             _region: region,
         })
     }
@@ -167,7 +170,7 @@ impl ShmSlotEndpoint {
                 return Ok(Step::Done);
             }
         }
-        self.mine.bell().sleep(|| Ok(self.ledger.nothing_new(self.theirs.word())))?;
+        self.mine.sleep_word().sleep(|| Ok(self.words.nothing_new(self.theirs.word())))?;
         attempt(self)
     }
 
@@ -175,59 +178,59 @@ impl ShmSlotEndpoint {
     /// that. In a ping-pong the answer has said it already.
     #[inline(always)]
     fn acknowledge(&mut self) {
-        if self.ledger.acknowledge(self.mine.word()) {
-            self.ring();
+        if self.words.acknowledge(self.mine.word()) {
+            self.wake_if_asleep();
         }
     }
 
     #[inline]
-    fn ring(&self) {
+    fn wake_if_asleep(&self) {
         if self.wait != Wait::Spin {
-            self.theirs.bell().ring();
+            self.theirs.sleep_word().wake_if_asleep();
         }
     }
 
     #[inline(always)]
     fn look_for_message(&mut self) -> Result<Step, Error> {
-        self.ledger.look(self.theirs.word())?;
-        let Some((len, travels)) = self.ledger.receive() else { return Ok(Step::WouldBlock) };
+        self.words.look(self.theirs.word())?;
+        let Some((len, travels)) = self.words.receive() else { return Ok(Step::WouldBlock) };
         self.taken = self.place(travels, self.theirs.room, len);
         Ok(Step::Done)
     }
 
     /// A message in the travelling room, or else in one end's own.
     #[inline(always)]
-    fn place(&self, travels: bool, own: NonNull<u8>, len: usize) -> Message {
+    fn place(&self, travels: bool, own: NonNull<u8>, len: usize) -> MessageLocation {
         // Not a selection of one of two addresses, which would wait for both, but a branch that the processor predicts.
-        if travels { Message { room: self.travelling, len } } else { in_its_own(own, len) }
+        if travels { MessageLocation { room: self.travelling, len } } else { in_its_own(own, len) }
     }
 
     /// True if a message lies in the travelling room.
     #[inline(always)]
-    fn travels(&self, message: Message) -> bool {
+    fn travels(&self, message: MessageLocation) -> bool {
         message.room == self.travelling
     }
 
     #[inline(always)]
     fn look_for_room(&mut self) -> Result<Step, Error> {
-        self.ledger.look(self.theirs.word())?;
-        Ok(if self.ledger.has_room() { Step::Done } else { Step::WouldBlock })
+        self.words.look(self.theirs.word())?;
+        Ok(if self.words.has_room() { Step::Done } else { Step::WouldBlock })
     }
 }
 
 #[cold]
 #[inline(never)]
-fn in_its_own(room: NonNull<u8>, len: usize) -> Message {
-    Message { room, len }
+fn in_its_own(room: NonNull<u8>, len: usize) -> MessageLocation {
+    MessageLocation { room, len }
 }
 
 impl Endpoint for ShmSlotEndpoint {
     #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
-        if !self.ledger.has_room() && self.wait_for(Self::look_for_room)? == Step::WouldBlock {
+        if !self.words.has_room() && self.wait_for(Self::look_for_room)? == Step::WouldBlock {
             return Ok(Step::WouldBlock);
         }
-        self.loaned = self.place(self.ledger.holds(), self.mine.room, len);
+        self.loaned = self.place(self.words.holds(), self.mine.room, len);
         Ok(Step::Done)
     }
 
@@ -241,9 +244,9 @@ impl Endpoint for ShmSlotEndpoint {
     #[inline(always)]
     fn publish(&mut self) -> Result<Step, Error> {
         let travels = self.travels(self.loaned);
-        self.ledger.publish(self.mine.word(), self.loaned.len, travels);
+        self.words.publish(self.mine.word(), self.loaned.len, travels);
         self.loaned.len = 0;
-        self.ring();
+        self.wake_if_asleep();
         Ok(Step::Done)
     }
 
@@ -261,7 +264,7 @@ impl Endpoint for ShmSlotEndpoint {
 
     #[inline(always)]
     fn release(&mut self) -> Result<(), Error> {
-        self.ledger.release(self.travels(self.taken));
+        self.words.release(self.travels(self.taken));
         self.taken.len = 0;
         Ok(())
     }

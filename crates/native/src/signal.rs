@@ -17,10 +17,10 @@ use ipcmark_transport::{
     Availability, Definition, Error, Rendezvous, Settings, Step, Transport, Wait,
 };
 
-use crate::peer::Address;
+use crate::peer::PeerId;
 use crate::shared::{
     self,
-    duplex::{self, Duplex, Notice},
+    duplex::{self, Duplex, Notifier},
     posix,
     ring::{Consumer, Producer},
 };
@@ -39,7 +39,7 @@ pub struct Signal;
 
 /// The notice of an end.
 pub struct Signals {
-    peer: Address,
+    peer: PeerId,
     own_pid: i32,
     sent: u32,
     received: u32,
@@ -64,9 +64,9 @@ impl Transport for Signal {
     ) -> Result<Duplex<Signals>, Error> {
         check_limit()?;
         let blocked = Blocked::new()?;
-        let own = Address::own();
+        let own = PeerId::own();
         peers.send(0, &own.to_bytes(), &[])?;
-        let peer = Address::from_bytes(&peers.receive(0)?.0)?;
+        let peer = PeerId::from_bytes(&peers.receive(0)?.0)?;
         own.check_namespace(&peer, "send signals to")?;
         check_thread(&peer, number())?;
         let region = posix::share(settings, peers, duplex::size(settings)?)?;
@@ -78,8 +78,8 @@ impl Transport for Signal {
 /// Checks that the thread belongs to this executable and has the signal blocked, as every end does before it sends its
 /// address. The peer could send the number of any thread: a thread that has not blocked the signal would be killed,
 /// and process 1 treats some signals as commands.
-fn check_thread(address: &Address, signal: i32) -> Result<(), Error> {
-    let Address { pid, tid, .. } = address;
+fn check_thread(address: &PeerId, signal: i32) -> Result<(), Error> {
+    let PeerId { pid, tid, .. } = address;
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"))
         .map_err(|error| Error::os("look at", format!("process {pid}"), error))?;
     if address.is_this_program()? && blocks(&status, signal) {
@@ -204,14 +204,14 @@ impl Signals {
     }
 }
 
-impl Notice for Signals {
+impl Notifier for Signals {
     #[inline]
     fn send(&mut self, _: &Producer) -> Result<Step, Error> {
         let next = self.sent.wrapping_add(1);
         let (signo, code, pid) = (number(), libc::SI_QUEUE, self.own_pid);
         let value = u64::from(next);
         let info = Queued { signo, errno: 0, code, gap: 0, pid, uid: 0, value, rest: [0; 12] };
-        let Address { pid, tid, .. } = self.peer;
+        let PeerId { pid, tid, .. } = self.peer;
         // SAFETY: the call reads `info`. It targets one thread, because only that one has the signal blocked.
         let sent = unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signo, &info) };
         if sent < 0 {
@@ -268,12 +268,12 @@ mod tests {
     /// Regression: the signal was sent to any thread that the other end named.
     #[test]
     fn only_a_thread_that_waits_for_the_signal_is_sent_it() {
-        let own = Address::own();
+        let own = PeerId::own();
         assert!(check_thread(&own, number()).is_err(), "it would be killed");
         let blocked = Blocked::new().unwrap();
         check_thread(&own, number()).unwrap();
         for (pid, tid) in [(1, 1), (own.pid, 1), (0, 0), (-1, -1), (i32::MAX, i32::MAX)] {
-            assert!(check_thread(&Address { pid, tid, ..own }, number()).is_err(), "{pid} {tid}");
+            assert!(check_thread(&PeerId { pid, tid, ..own }, number()).is_err(), "{pid} {tid}");
         }
         drop(blocked);
     }

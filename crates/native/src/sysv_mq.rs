@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queues_are_gone_once_both_ends_are_closed() {
+    fn the_queues_are_removed_once_both_ends_are_closed() {
         let (leader, follower) = queue::ends(&SysvMq, Wait::Spin, 64);
         let ids = [leader.link().incoming.id, leader.link().outgoing.id];
         assert!(ids.iter().all(|id| exists(*id)));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_somebody_has_is_refused() {
+    fn a_key_in_use_is_refused() {
         let settings = crate::testing::settings(Wait::Spin, 64);
         let [key, _] = keys("ipcmark-taken");
         let _queue = Queue::create(key, &settings).unwrap();

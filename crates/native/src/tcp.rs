@@ -127,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_taken_for_the_follower() {
+    fn a_connection_without_the_token_is_rejected() {
         let (listener, address) = listener(&own()).unwrap();
-        let mut stranger = connect(&address);
-        stranger.write_all(&7_u64.to_le_bytes()).unwrap();
+        let mut unknown = connect(&address);
+        unknown.write_all(&7_u64.to_le_bytes()).unwrap();
         assert!(!knows(&accept(&listener).unwrap(), 8));
 
         let mut follower = connect(&address);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_who_connects_first_does_no_harm() {
+    fn an_unknown_connection_that_comes_first_is_dropped() {
         let (mut leader, mut follower) = crate::testing::rendezvous();
         std::thread::scope(|scope| {
             let leading = scope.spawn(move || lead(own(), &mut leader, OBJECT).unwrap());

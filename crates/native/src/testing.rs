@@ -61,7 +61,7 @@ pub fn with_ends<T: Transport>(
     follower: impl FnOnce(T::Endpoint) + Send,
 ) {
     std::fs::create_dir_all(&settings.directory).expect("a directory for the test");
-    let _left = Left(settings.directory.clone());
+    let _left = RemovedOnDrop(settings.directory.clone());
     let (mut one, mut other) = rendezvous();
     let others = Settings { role: Role::Follower(0), ..settings.clone() };
     let failed = Arc::new(AtomicBool::new(false));
@@ -102,9 +102,9 @@ impl Drop for EndsTogether {
 }
 
 /// A file or a directory of a test, removed however the test ends.
-pub struct Left(pub PathBuf);
+pub struct RemovedOnDrop(pub PathBuf);
 
-impl Drop for Left {
+impl Drop for RemovedOnDrop {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0).or_else(|_| std::fs::remove_file(&self.0));
     }

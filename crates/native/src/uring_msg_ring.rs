@@ -21,7 +21,7 @@ use crate::{
     frame::refused,
     shared::{
         self,
-        duplex::{self, Duplex, Notice},
+        duplex::{self, Duplex, Notifier},
         region::{Region, sealed},
         ring::{Consumer, LINE, Producer},
     },
@@ -181,7 +181,7 @@ impl Rings {
     }
 }
 
-impl Notice for Rings {
+impl Notifier for Rings {
     #[inline]
     fn send(&mut self, _: &Producer) -> Result<Step, Error> {
         self.post()

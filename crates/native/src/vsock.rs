@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_reliable_queue_where_the_kernel_has_it() {
+    fn it_is_a_reliable_queue_if_the_kernel_supports_it() {
         if lacks(TRANSPORT.probe()) {
             return;
         }

@@ -90,7 +90,7 @@ impl XdpLink {
         if self.sleeps {
             return self.credit.sleep_for_room();
         }
-        self.look_after_peer()?.then_some(()).ok_or(Errno::EPIPE)
+        self.check_peer()?.then_some(()).ok_or(Errno::EPIPE)
     }
 
     /// There is no frame. False if there will be none any more.
@@ -99,12 +99,12 @@ impl XdpLink {
         if self.sleeps {
             return self.credit.sleep_for_frame(self.xsk.fd());
         }
-        self.look_after_peer()
+        self.check_peer()
     }
 
     /// True unless the other end is closed, which is asked now and then.
     #[inline]
-    fn look_after_peer(&self) -> Result<bool, Errno> {
+    fn check_peer(&self) -> Result<bool, Errno> {
         self.looks.set(self.looks.get().wrapping_add(1));
         if self.looks.get().is_multiple_of(LOOKS) { self.credit.is_peer_there() } else { Ok(true) }
     }

@@ -4,7 +4,7 @@
 //! crate takes that compile time, it is compiled in parallel with the command's other crates, and it is optimized in
 //! development builds too.
 
-use ipcmark_abi::Found;
+use ipcmark_abi::ExaminedModules;
 use ipcmark_engine::{Register, Registry};
 
 /// The transports of the operating system.
@@ -15,12 +15,12 @@ pub fn native() -> Registry {
 /// The transports that the command knows by itself, including those of modules; no module is
 /// searched for.
 pub fn known() -> Registry {
-    of(&Found::default())
+    of(&ExaminedModules::default())
 }
 
 /// The transports of the operating system, then those of the modules that were found; of two transports with the same
 /// name, the first wins.
-pub fn of(found: &Found) -> Registry {
+pub fn of(found: &ExaminedModules) -> Registry {
     let mut registry = native();
     for candidate in ipcmark_abi::modules(&mut Register, found) {
         let name = &candidate.definition().name;

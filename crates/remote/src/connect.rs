@@ -27,10 +27,10 @@ use snow::TransportState;
 use crate::{
     LeaderAddress,
     greeting::Greeting,
-    noise::{self, Arriving, EncryptedStream, Handshake, framed},
+    noise::{self, EncryptedStream, Handshake, PartialMessage, framed},
     secret::Secret,
     socket_file::connect_now,
-    tunnel::{self, Side},
+    tunnel::{self, TunnelSide},
     users::AllowedUsers,
 };
 
@@ -43,12 +43,12 @@ const SEND_LIMIT: Duration = Duration::from_secs(5);
 /// The connection to a leader that has accepted this follower.
 pub(crate) struct LeaderConnection {
     pub frames: FrameSocket,
-    pub origin: Origin,
+    pub origin: LeaderOrigin,
 }
 
 /// The origin of the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum LeaderOrigin {
     /// A process of this user on this machine.
     Local(Uid),
     /// A peer that knows the secret, on a host that reaches this one at this address.
@@ -74,7 +74,7 @@ pub(crate) fn connect_to(
     terms: &BTreeMap<String, String>,
     interrupt: &UnixStream,
 ) -> Result<Attempt, Error> {
-    let wait = Wait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
+    let wait = InterruptibleWait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
     let greeting = Greeting::of_follower(is_silent, terms);
     match leader {
         LeaderAddress::Socket(path, users) => connect_local(path, users, &greeting, &wait),
@@ -83,12 +83,12 @@ pub(crate) fn connect_to(
 }
 
 /// Waits for a descriptor until the user interrupts or the deadline passes.
-struct Wait<'a> {
+struct InterruptibleWait<'a> {
     interrupt: &'a UnixStream,
     deadline: Instant,
 }
 
-impl Wait<'_> {
+impl InterruptibleWait<'_> {
     /// True once the descriptor is ready; false if the user interrupts.
     fn until(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<bool, Error> {
         loop {
@@ -119,7 +119,7 @@ fn connect_local(
     path: &Path,
     users: &AllowedUsers,
     greeting: &[u8],
-    wait: &Wait<'_>,
+    wait: &InterruptibleWait<'_>,
 ) -> Result<Attempt, Error> {
     let fd = match connect_now(path) {
         Ok(fd) => fd,
@@ -149,27 +149,27 @@ fn connect_local(
         Err(error) => return Err(error),
     };
     greeted?;
-    Ok(Attempt::Connected(LeaderConnection { frames, origin: Origin::Local(user) }))
+    Ok(Attempt::Connected(LeaderConnection { frames, origin: LeaderOrigin::Local(user) }))
 }
 
 fn connect_remote(
     address: SocketAddr,
     secret: &Secret,
     greeting: &[u8],
-    wait: &Wait<'_>,
+    wait: &InterruptibleWait<'_>,
 ) -> Result<Attempt, Error> {
     let Some(stream) = reach(address, wait)? else { return Ok(Attempt::Absent) };
     let local = stream.local_addr().map_err(|e| Error::os("find out", "the own address", e))?;
-    let Some(keys) = shake_hands(&stream, secret, greeting, wait)? else {
+    let Some(keys) = exchange_keys(&stream, secret, greeting, wait)? else {
         return Ok(Attempt::Dropped);
     };
-    let frames = tunnel::start(EncryptedStream::new(stream, keys)?, Side::Follower)?;
-    let origin = Origin::Remote(local.ip().to_canonical());
+    let frames = tunnel::start(EncryptedStream::new(stream, keys)?, TunnelSide::Follower)?;
+    let origin = LeaderOrigin::Remote(local.ip().to_canonical());
     Ok(Attempt::Connected(LeaderConnection { frames, origin }))
 }
 
 /// A non-blocking connection; `None` if nobody listens there.
-fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Error> {
+fn reach(address: SocketAddr, wait: &InterruptibleWait<'_>) -> Result<Option<TcpStream>, Error> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket: OwnedFd = socket(family, SockType::Stream, flags, None)
@@ -178,7 +178,7 @@ fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Erro
         Ok(()) => {}
         Err(Errno::EINPROGRESS) => {
             // An attempt without any answer is repeated.
-            let limit = Wait { deadline: Instant::now() + SEND_LIMIT, ..*wait };
+            let limit = InterruptibleWait { deadline: Instant::now() + SEND_LIMIT, ..*wait };
             if !matches!(limit.until(socket.as_fd(), PollFlags::POLLOUT), Ok(true)) {
                 return Ok(None);
             }
@@ -190,11 +190,11 @@ fn reach(address: SocketAddr, wait: &Wait<'_>) -> Result<Option<TcpStream>, Erro
 }
 
 /// The session keys agreed with the leader; `None` if the leader drops the connection or the user interrupts.
-fn shake_hands(
+fn exchange_keys(
     stream: &TcpStream,
     secret: &Secret,
     greeting: &[u8],
-    wait: &Wait<'_>,
+    wait: &InterruptibleWait<'_>,
 ) -> Result<Option<TransportState>, Error> {
     let mut handshake = Handshake::of_follower(secret)?;
     if !send(stream, &handshake.write(greeting)?) {
@@ -212,14 +212,14 @@ fn shake_hands(
 }
 
 /// The same, for a leader whose answer has already arrived.
-pub(crate) fn shaken_hands(
+pub(crate) fn exchange_keys_now(
     stream: &TcpStream,
     secret: &Secret,
     greeting: &[u8],
     interrupt: &UnixStream,
 ) -> Result<Option<TransportState>, Error> {
-    let wait = Wait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
-    shake_hands(stream, secret, greeting, &wait)
+    let wait = InterruptibleWait { interrupt, deadline: Instant::now() + ANSWER_LIMIT };
+    exchange_keys(stream, secret, greeting, &wait)
 }
 
 /// Sends a message that always fits into the empty buffer of a new connection; false if the peer is gone.
@@ -229,10 +229,10 @@ fn send(mut stream: &TcpStream, message: &[u8]) -> bool {
 }
 
 /// Receives a handshake message; `None` if the peer is gone or the user interrupts.
-fn receive(stream: &TcpStream, wait: &Wait<'_>) -> Result<Option<Vec<u8>>, Error> {
-    let mut arriving = Arriving::default();
+fn receive(stream: &TcpStream, wait: &InterruptibleWait<'_>) -> Result<Option<Vec<u8>>, Error> {
+    let mut partial = PartialMessage::default();
     while wait.until(stream.as_fd(), PollFlags::POLLIN)? {
-        match arriving.read(stream) {
+        match partial.read(stream) {
             Ok(None) => {}
             Err(error) if error.is_peer_gone() || error.os_error().is_some() => return Ok(None),
             message => return message,

@@ -20,11 +20,11 @@ use crate::{
     is_interrupted,
     listener::Listener,
     pending::{Accepted, Connection},
-    tunnel::{self, Side},
+    tunnel::{self, TunnelSide},
 };
 
 /// A follower's command that serves this run.
-struct Follower {
+struct ConnectedFollower {
     frames: FrameSocket,
     /// True if it does not answer measured messages.
     is_silent: bool,
@@ -34,12 +34,12 @@ struct Follower {
     leader_address: Option<IpAddr>,
 }
 
-impl Follower {
+impl ConnectedFollower {
     fn new(accepted: Accepted) -> Result<Self, Error> {
         let (frames, leader_address) = match accepted.connection {
             Connection::Local(frames) => (frames, None),
             Connection::Remote(stream, leader) => {
-                (tunnel::start(*stream, Side::Leader)?, Some(leader))
+                (tunnel::start(*stream, TunnelSide::Leader)?, Some(leader))
             }
         };
         let Greeting { is_silent, terms, .. } = accepted.greeting;
@@ -65,7 +65,7 @@ pub struct RemoteFollowers {
     greeter: Greeter,
     address: String,
     is_remote: bool,
-    connected: RefCell<Vec<Follower>>,
+    connected: RefCell<Vec<ConnectedFollower>>,
     count: usize,
 }
 
@@ -133,14 +133,14 @@ impl RemoteFollowers {
     }
 
     /// Waits until all followers are connected; false if the time is up or the user interrupts.
-    fn complete(&self, interrupt: &UnixStream, patience: Duration) -> Result<bool, Error> {
-        let deadline = Instant::now() + patience;
+    fn complete(&self, interrupt: &UnixStream, time_limit: Duration) -> Result<bool, Error> {
+        let deadline = Instant::now() + time_limit;
         let mut connected = self.connected.borrow_mut();
-        connected.retain(Follower::is_connected);
+        connected.retain(ConnectedFollower::is_connected);
         while connected.len() < self.count {
             let accepted = self.greeter.next(LOOK)?;
-            connected.extend(accepted.map(Follower::new).transpose()?);
-            connected.retain(Follower::is_connected);
+            connected.extend(accepted.map(ConnectedFollower::new).transpose()?);
+            connected.retain(ConnectedFollower::is_connected);
             if is_interrupted(interrupt) || Instant::now() >= deadline {
                 break;
             }
@@ -159,16 +159,20 @@ impl FollowerSource for RemoteFollowers {
     fn keepers(
         &self,
         interrupt: &UnixStream,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Option<Vec<FollowerKeeper>>, Error> {
-        if self.complete(interrupt, patience)? {
+        if self.complete(interrupt, time_limit)? {
             let connected = self.connected.borrow();
-            return connected.iter().map(Follower::keeper).collect::<Result<_, _>>().map(Some);
+            return connected
+                .iter()
+                .map(ConnectedFollower::keeper)
+                .collect::<Result<_, _>>()
+                .map(Some);
         }
         if is_interrupted(interrupt) {
             return Ok(None);
         }
-        let cause = format!("it is gone, and no other came within {} s", patience.as_secs_f64());
+        let cause = format!("it is gone, and no other came within {} s", time_limit.as_secs_f64());
         Err(Error::new("reach", "the follower's command", cause))
     }
 }

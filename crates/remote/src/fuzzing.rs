@@ -21,14 +21,14 @@ use nix::{
 
 use crate::{
     LeaderAddress,
-    connect::{Origin, shaken_hands},
+    connect::{LeaderOrigin, exchange_keys_now},
     follower::{Follower, admitted},
     greeting::{Greeting, MAX_BYTES},
-    listener::Admission,
+    listener::RequiredProof,
     noise::{self, EncryptedStream, Handshake, framed},
-    pending::{Pending, Progress},
+    pending::{GreetingProgress, Pending},
     secret::Secret,
-    tunnel::{Side, Stepped},
+    tunnel::{Stepped, TunnelSide},
     users::AllowedUsers,
 };
 
@@ -57,7 +57,7 @@ fn connection() -> (OwnedFd, UnixStream) {
 }
 
 fn pending(fd: OwnedFd) -> Option<Pending> {
-    Pending::new(fd, &Admission::Secret(SECRET)).ok()
+    Pending::new(fd, &RequiredProof::Secret(SECRET)).ok()
 }
 
 fn raw(data: &[u8]) {
@@ -74,7 +74,7 @@ fn raw(data: &[u8]) {
 
 fn advance(pending: Pending) -> Option<Pending> {
     match pending.advance() {
-        Ok(Progress::Waiting(pending)) => Some(pending),
+        Ok(GreetingProgress::Waiting(pending)) => Some(pending),
         _ => None,
     }
 }
@@ -109,7 +109,7 @@ fn local(data: &[u8]) {
     if theirs.send(&data[..data.len().min(4096)], &[]).is_err() {
         return;
     }
-    let pending = Pending::new(ours.into(), &Admission::Users(AllowedUsers::default()));
+    let pending = Pending::new(ours.into(), &RequiredProof::Users(AllowedUsers::default()));
     if let Ok(pending) = pending {
         let _ = pending.advance();
     }
@@ -128,8 +128,12 @@ pub fn leader(data: &[u8]) {
     let _ = theirs.shutdown(std::net::Shutdown::Write);
     let _ = ours.set_nonblocking(true);
     let stream = TcpStream::from(OwnedFd::from(ours));
-    let _ =
-        shaken_hands(&stream, &SECRET, &Greeting::of_follower(false, &BTreeMap::new()), &interrupt);
+    let _ = exchange_keys_now(
+        &stream,
+        &SECRET,
+        &Greeting::of_follower(false, &BTreeMap::new()),
+        &interrupt,
+    );
 }
 
 /// Splits the data into parts; each follows its length in two bytes.
@@ -158,7 +162,7 @@ fn encrypted_pair() -> (EncryptedStream, EncryptedStream) {
 /// Messages through the tunnel to the side that the first byte selects.
 pub fn tunnel(data: &[u8]) {
     let Some((side, data)) = data.split_first() else { return };
-    let side = if side % 2 == 0 { Side::Leader } else { Side::Follower };
+    let side = if side % 2 == 0 { TunnelSide::Leader } else { TunnelSide::Follower };
     let (near, mut far) = encrypted_pair();
     let (ours, local) = FrameSocket::pair().expect("a socket pair");
     let mut tunnel = Stepped::new(side, local, near);
@@ -200,7 +204,7 @@ pub fn order(bytes: &[u8], registry: &Registry) {
         served: &|_| {},
         interrupt: &interrupt,
     };
-    for origin in [Origin::Local(geteuid()), Origin::Remote([127, 0, 0, 1].into())] {
+    for origin in [LeaderOrigin::Local(geteuid()), LeaderOrigin::Remote([127, 0, 0, 1].into())] {
         let order = admitted(&follower, origin, bytes);
         if let Ok(Order::Spawn { workers, .. }) = &order {
             assert!(workers.len() == 1 && !workers[0].role.is_leader(), "{order:?}");

@@ -18,7 +18,7 @@ use nix::{
 
 use crate::{
     listener::Listener,
-    pending::{Accepted, Pending, Progress},
+    pending::{Accepted, GreetingProgress, Pending},
 };
 
 /// The most connections with a greeting in progress; beyond this number the oldest is dropped.
@@ -50,7 +50,7 @@ impl Greeter {
         let failed = |e| Error::scarce("start", "a thread that accepts followers", e);
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let (sender, accepted) = sync_channel(MAX_WAITING);
-        let mut hearing = Hearing {
+        let mut state = GreeterState {
             listener,
             stopped,
             accepted: sender,
@@ -60,16 +60,16 @@ impl Greeter {
             rejected: 0,
         };
         let thread = thread::Builder::new().name("ipcmark-greet".into());
-        let thread = thread.spawn(move || hearing.hear()).map_err(failed)?;
+        let thread = thread.spawn(move || state.wait_and_serve()).map_err(failed)?;
         Ok(Self { accepted, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The next follower that was accepted, or is accepted within `patience`.
+    /// The next follower that was accepted, or is accepted within `time_limit`.
     ///
     /// # Errors
     /// The thread has ended.
-    pub(crate) fn next(&self, patience: Duration) -> Result<Option<Accepted>, Error> {
-        match self.accepted.recv_timeout(patience) {
+    pub(crate) fn next(&self, time_limit: Duration) -> Result<Option<Accepted>, Error> {
+        match self.accepted.recv_timeout(time_limit) {
             Ok(accepted) => Ok(Some(accepted)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
@@ -95,7 +95,7 @@ fn max_pending() -> usize {
 }
 
 /// The state of the thread.
-struct Hearing {
+struct GreeterState {
     listener: Listener,
     /// Readable when the thread must end.
     stopped: UnixStream,
@@ -109,14 +109,14 @@ struct Hearing {
 }
 
 /// The descriptors that have become ready.
-struct Ready {
+struct ReadyDescriptors {
     stopped: bool,
     listener: bool,
     pending: Vec<bool>,
 }
 
-impl Hearing {
-    fn hear(&mut self) {
+impl GreeterState {
+    fn wait_and_serve(&mut self) {
         loop {
             let ready = self.wait();
             if ready.stopped {
@@ -129,7 +129,7 @@ impl Hearing {
         }
     }
 
-    fn wait(&mut self) -> Ready {
+    fn wait(&mut self) -> ReadyDescriptors {
         let now = Instant::now();
         self.paused_until = self.paused_until.filter(|until| *until > now);
         let accepts =
@@ -142,14 +142,14 @@ impl Hearing {
         if poll(&mut wanted, self.timeout(now)).is_err() {
             // Interrupted, or temporarily out of memory.
             thread::sleep(Duration::from_millis(1));
-            return Ready {
+            return ReadyDescriptors {
                 stopped: false,
                 listener: false,
                 pending: vec![false; self.pending.len()],
             };
         }
         let ready: Vec<bool> = wanted.iter().map(|fd| fd.any().unwrap_or(false)).collect();
-        Ready { stopped: ready[0], listener: ready[1], pending: ready[2..].to_vec() }
+        ReadyDescriptors { stopped: ready[0], listener: ready[1], pending: ready[2..].to_vec() }
     }
 
     /// The time until the first deadline.
@@ -171,9 +171,9 @@ impl Hearing {
             }
             let peer = pending.peer.clone();
             match pending.advance() {
-                Ok(Progress::Waiting(pending)) => self.pending.push(pending),
+                Ok(GreetingProgress::Waiting(pending)) => self.pending.push(pending),
                 // A follower beyond the limit is dropped, and connects again.
-                Ok(Progress::Accepted(follower)) => _ = self.accepted.try_send(follower),
+                Ok(GreetingProgress::Accepted(follower)) => _ = self.accepted.try_send(follower),
                 Err(error) => self.reject(&peer, &error),
             }
         }
@@ -183,7 +183,7 @@ impl Hearing {
     fn accept(&mut self) {
         for _ in 0..self.max_pending {
             match self.listener.accept() {
-                Ok(Some(fd)) => match Pending::new(fd, &self.listener.admission) {
+                Ok(Some(fd)) => match Pending::new(fd, &self.listener.required_proof) {
                     Ok(pending) => self.pending.push(pending),
                     Err(error) => self.reject("this machine", &error),
                 },

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_version_is_worked_with() {
+    fn only_the_same_version_is_accepted() {
         for is_silent in [false, true] {
             let terms = BTreeMap::from([("--domain".to_owned(), "7\x1b[2J".to_owned())]);
             let bytes = Greeting::of_follower(is_silent, &terms);
@@ -108,7 +108,7 @@ mod tests {
 
     /// Regression: it was reported as not being ipcmark.
     #[test]
-    fn a_newer_version_with_more_to_say_is_another_version() {
+    fn a_newer_version_with_more_fields_is_another_version() {
         let newer =
             br#"{"ipcmark":"99.0.0","is_silent":true,"patterns":["one-way"],"limits":{"cpus":4}}"#;
         let error = fault(newer);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_without_what_a_terminal_obeys() {
+    fn control_characters_of_a_refusal_are_escaped() {
         let reason = Error::new("accept", "process 7\x1b[2J", "it belongs to the user 1000");
         let error =
             Greeting::read(&Greeting::of_refusal(&reason), "leader").unwrap_err().to_string();

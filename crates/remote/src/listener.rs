@@ -22,13 +22,13 @@ pub(crate) struct Listener {
     socket: OwnedFd,
     /// The address as shown to users.
     pub address: String,
-    pub admission: Admission,
+    pub required_proof: RequiredProof,
     /// The file of a Unix socket, removed with the listener.
     _file: Option<SocketFile>,
 }
 
 /// The proof that a follower must give.
-pub(crate) enum Admission {
+pub(crate) enum RequiredProof {
     /// Its user is one of these.
     Users(AllowedUsers),
     /// It knows the secret.
@@ -46,16 +46,16 @@ impl Listener {
 
     fn at_path(path: &Path, users: &AllowedUsers) -> Result<Self, Error> {
         let (socket, file) = SocketFile::listen(path, users.socket_mode())?;
-        let admission = Admission::Users(users.clone());
-        Ok(Self { socket, address: path.display().to_string(), admission, _file: Some(file) })
+        let required_proof = RequiredProof::Users(users.clone());
+        Ok(Self { socket, address: path.display().to_string(), required_proof, _file: Some(file) })
     }
 
     fn at_address(address: SocketAddr, secret: &Secret) -> Result<Self, Error> {
         let failed = |error| Error::os("listen at", address.to_string(), error);
         let listener = TcpListener::from(listen_at(address).map_err(|e| failed(e.into()))?);
         let address = listener.local_addr().map_err(failed)?.to_string();
-        let admission = Admission::Secret(secret.clone());
-        Ok(Self { socket: listener.into(), address, admission, _file: None })
+        let required_proof = RequiredProof::Secret(secret.clone());
+        Ok(Self { socket: listener.into(), address, required_proof, _file: None })
     }
 
     /// The next waiting connection, if any.

@@ -111,9 +111,9 @@ pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
 
 /// A handshake message that arrives a few bytes at a time. Never reads beyond its end.
 #[derive(Default)]
-pub(crate) struct Arriving(Vec<u8>);
+pub(crate) struct PartialMessage(Vec<u8>);
 
-impl Arriving {
+impl PartialMessage {
     /// Reads the available bytes, without sleeping on a non-blocking socket; returns the message once it is complete.
     ///
     /// # Errors
@@ -233,14 +233,14 @@ mod tests {
     #[test]
     fn messages_arrive_whole_and_cannot_be_read_on_the_way() {
         let (one, other) = streams();
-        let spy = other.try_clone().unwrap();
+        let observer = other.try_clone().unwrap();
         let (follower, leader, _) = keys();
         let mut one = EncryptedStream::new(one, follower).unwrap();
         let mut other = EncryptedStream::new(other, leader).unwrap();
         for text in [&b""[..], b"short", &vec![7; MAX_PLAINTEXT_BYTES]] {
             one.send(text).unwrap();
             let mut start = [0; 64];
-            let seen = spy.peek(&mut start).unwrap();
+            let seen = observer.peek(&mut start).unwrap();
             assert!(!start[..seen].windows(5).any(|bytes| bytes == b"short"));
             assert_eq!(other.receive().unwrap(), text);
         }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_had_a_part_in_the_keys_has_a_proof() {
+    fn a_proof_needs_the_keys_of_the_handshake() {
         let (mut follower, mut leader, first) = keys();
         let (mut other, ..) = keys();
         let own = proof(&mut follower).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_is_seen() {
+    fn a_changed_byte_is_an_error() {
         let (one, other) = streams();
         let mut other = EncryptedStream::new(other, keys().1).unwrap();
         (&one).write_all(&framed(&[9; 20])).unwrap();
@@ -277,20 +277,20 @@ mod tests {
     fn a_greeting_is_read_however_it_is_cut_and_no_further() {
         let (one, other) = streams();
         other.set_nonblocking(true).unwrap();
-        let mut arriving = Arriving::default();
+        let mut partial = PartialMessage::default();
         for byte in framed(b"hello") {
-            assert_eq!(arriving.read(&other).unwrap(), None);
+            assert_eq!(partial.read(&other).unwrap(), None);
             (&one).write_all(&[byte]).unwrap();
             while other.peek(&mut [0]).is_err() {}
         }
         (&one).write_all(b"more").unwrap();
-        assert_eq!(arriving.read(&other).unwrap().unwrap(), b"hello");
+        assert_eq!(partial.read(&other).unwrap().unwrap(), b"hello");
         let mut rest = [0; 4];
         other.set_nonblocking(false).unwrap();
         (&other).read_exact(&mut rest).unwrap();
         assert_eq!(&rest, b"more");
         (&one).write_all(&[0xff; 2]).unwrap();
         while other.peek(&mut [0; 2]).unwrap() < 2 {}
-        assert!(Arriving::default().read(&other).is_err(), "no handshake is so long");
+        assert!(PartialMessage::default().read(&other).is_err(), "no handshake is so long");
     }
 }

@@ -13,8 +13,8 @@ use snow::TransportState;
 
 use crate::{
     greeting::Greeting,
-    listener::{Admission, peer_of},
-    noise::{self, Arriving, EncryptedStream, Handshake, framed},
+    listener::{RequiredProof, peer_of},
+    noise::{self, EncryptedStream, Handshake, PartialMessage, framed},
     secret::Secret,
     users::AllowedUsers,
 };
@@ -39,11 +39,11 @@ enum Stage {
     /// The greeting of a command on this machine.
     LocalGreeting(FrameSocket),
     /// The first handshake message.
-    Handshake(TcpStream, Arriving, Box<Handshake>),
+    Handshake(TcpStream, PartialMessage, Box<Handshake>),
     /// The proof that the first message was not a replay.
     Proof {
         stream: TcpStream,
-        arriving: Arriving,
+        partial: PartialMessage,
         keys: Box<TransportState>,
         greeting: Box<Greeting>,
     },
@@ -64,7 +64,7 @@ pub(crate) enum Connection {
 }
 
 /// The result of advancing a connection.
-pub(crate) enum Progress {
+pub(crate) enum GreetingProgress {
     Waiting(Pending),
     Accepted(Accepted),
 }
@@ -74,12 +74,12 @@ impl Pending {
     ///
     /// # Errors
     /// Its user is not allowed.
-    pub(crate) fn new(fd: OwnedFd, admission: &Admission) -> Result<Self, Error> {
-        let (stage, peer) = match admission {
-            Admission::Users(users) => {
+    pub(crate) fn new(fd: OwnedFd, required_proof: &RequiredProof) -> Result<Self, Error> {
+        let (stage, peer) = match required_proof {
+            RequiredProof::Users(users) => {
                 (Stage::LocalGreeting(admitted(fd, users)?), "this machine".into())
             }
-            Admission::Secret(secret) => {
+            RequiredProof::Secret(secret) => {
                 let stream = TcpStream::from(fd);
                 let peer = peer_of(&stream);
                 (first_stage(stream, secret)?, peer)
@@ -97,20 +97,20 @@ impl Pending {
     ///
     /// # Errors
     /// The peer is not a follower.
-    pub(crate) fn advance(self) -> Result<Progress, Error> {
+    pub(crate) fn advance(self) -> Result<GreetingProgress, Error> {
         let Self { stage, deadline, peer } = self;
-        let waiting = |stage| Ok(Progress::Waiting(Self { stage, deadline, peer }));
+        let waiting = |stage| Ok(GreetingProgress::Waiting(Self { stage, deadline, peer }));
         match stage {
-            Stage::LocalGreeting(frames) => greet_local(frames).map(Progress::Accepted),
-            Stage::Handshake(stream, mut arriving, handshake) => match arriving.read(&stream)? {
-                None => waiting(Stage::Handshake(stream, arriving, handshake)),
+            Stage::LocalGreeting(frames) => greet_local(frames).map(GreetingProgress::Accepted),
+            Stage::Handshake(stream, mut partial, handshake) => match partial.read(&stream)? {
+                None => waiting(Stage::Handshake(stream, partial, handshake)),
                 Some(message) => waiting(answer_handshake(stream, *handshake, &message)?),
             },
-            Stage::Proof { stream, mut arriving, mut keys, greeting } => {
-                match arriving.read(&stream)? {
-                    None => waiting(Stage::Proof { stream, arriving, keys, greeting }),
+            Stage::Proof { stream, mut partial, mut keys, greeting } => {
+                match partial.read(&stream)? {
+                    None => waiting(Stage::Proof { stream, partial, keys, greeting }),
                     Some(message) if noise::is_proof(&mut keys, &message) => {
-                        accept_remote(stream, *keys, *greeting).map(Progress::Accepted)
+                        accept_remote(stream, *keys, *greeting).map(GreetingProgress::Accepted)
                     }
                     Some(_) => Err(replayed()),
                 }
@@ -155,7 +155,7 @@ fn greet_local(frames: FrameSocket) -> Result<Accepted, Error> {
 
 fn first_stage(stream: TcpStream, secret: &Secret) -> Result<Stage, Error> {
     let handshake = Box::new(Handshake::of_leader(secret)?);
-    Ok(Stage::Handshake(stream, Arriving::default(), handshake))
+    Ok(Stage::Handshake(stream, PartialMessage::default(), handshake))
 }
 
 fn answer_handshake(
@@ -170,8 +170,8 @@ fn answer_handshake(
     send_now(&stream, &framed(&handshake.write(&Greeting::of_leader())?))?;
     let greeting = Box::new(Greeting::read(&greeting, "follower")?);
     let keys = Box::new(handshake.finish()?);
-    let arriving = Arriving::default();
-    Ok(Stage::Proof { stream, arriving, keys, greeting })
+    let partial = PartialMessage::default();
+    Ok(Stage::Proof { stream, partial, keys, greeting })
 }
 
 /// Reports a wrong secret, and nothing else, to a peer that may have a different secret.

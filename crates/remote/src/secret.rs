@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_a_long_line_in_a_file_of_ones_own() {
+    fn a_secret_is_a_long_line_in_a_private_file() {
         let one = read("0123456789abcdef", 0o600).unwrap();
         let same = read("  0123456789abcdef\n", 0o400).unwrap();
         assert_eq!(one.0, same.0);
@@ -115,7 +115,7 @@ mod tests {
 
     /// Regression: they were read; a FIFO or a device blocked forever.
     #[test]
-    fn what_is_no_regular_file_of_this_user_is_not_read() {
+    fn only_a_regular_file_of_this_user_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let [fifo, link, file] = ["fifo", "link", "file"].map(|name| directory.path().join(name));
         mkfifo(&fifo, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();

@@ -38,8 +38,8 @@ impl SocketFile {
     /// The path exists and is not the socket of a dead process of this user.
     pub(crate) fn listen(path: &Path, mode: Mode) -> Result<(OwnedFd, Self), Error> {
         let object = format!("the socket {}", path.display());
-        Place::of(path)
-            .and_then(|place| place.listen(path, mode))
+        DirectoryEntry::of(path)
+            .and_then(|entry| entry.listen(path, mode))
             .map_err(|fault| fault.error(&object))
     }
 }
@@ -74,35 +74,35 @@ fn identity(stat: &FileStat) -> (u64, u64) {
 }
 
 /// The reason why a socket cannot use its path.
-enum Fault {
+enum PathProblem {
     System(Errno),
     Taken(&'static str),
 }
 
-impl From<Errno> for Fault {
+impl From<Errno> for PathProblem {
     fn from(errno: Errno) -> Self {
-        Fault::System(errno)
+        PathProblem::System(errno)
     }
 }
 
-impl Fault {
+impl PathProblem {
     fn error(self, object: &str) -> Error {
         match self {
-            Fault::System(errno) => Error::os("listen at", object, errno),
-            Fault::Taken(by) => Error::new("listen at", object, format!("there is {by}"))
+            PathProblem::System(errno) => Error::os("listen at", object, errno),
+            PathProblem::Taken(by) => Error::new("listen at", object, format!("there is {by}"))
                 .remedy("choose another path with --socket, for the follower too"),
         }
     }
 }
 
 /// A name in a directory, which a descriptor keeps open.
-struct Place {
+struct DirectoryEntry {
     directory: OwnedFd,
     name: OsString,
 }
 
-impl Place {
-    fn of(path: &Path) -> Result<Self, Fault> {
+impl DirectoryEntry {
+    fn of(path: &Path) -> Result<Self, PathProblem> {
         let name = path.file_name().ok_or(Errno::EINVAL)?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
@@ -112,7 +112,7 @@ impl Place {
 
     /// Starts to listen. Between `bind` and `listen` another leader would take the socket for stale: it moves the file
     /// away before it checks again, and the check here finds it gone.
-    fn listen(self, path: &Path, mode: Mode) -> Result<(OwnedFd, SocketFile), Fault> {
+    fn listen(self, path: &Path, mode: Mode) -> Result<(OwnedFd, SocketFile), PathProblem> {
         let address = UnixAddr::new(path)?;
         let socket = seqpacket()?;
         match bind_with(&socket, &address, mode) {
@@ -128,13 +128,13 @@ impl Place {
         listen(&socket, Backlog::MAXCONN)?;
         match look(&file.directory, &file.name) {
             Ok(found) if self::identity(&found) == file.identity => Ok((socket, file)),
-            _ => Err(Fault::Taken("another leader that starts at the same time")),
+            _ => Err(PathProblem::Taken("another leader that starts at the same time")),
         }
     }
 
     /// Removes the socket of a dead process. It is first moved to a name where no process binds, and put back if
     /// somebody listens after all.
-    fn remove_stale(&self) -> Result<(), Fault> {
+    fn remove_stale(&self) -> Result<(), PathProblem> {
         self.check_stale(&self.name)?;
         let aside = OsString::from(format!(".ipcmark-{}", process::id()));
         renameat(&self.directory, &*self.name, &self.directory, &*aside)?;
@@ -148,18 +148,18 @@ impl Place {
     }
 
     /// Succeeds if the file is a socket of this user at which nobody listens.
-    fn check_stale(&self, name: &OsStr) -> Result<(), Fault> {
+    fn check_stale(&self, name: &OsStr) -> Result<(), PathProblem> {
         let found = look(&self.directory, name)?;
         if SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT != SFlag::S_IFSOCK {
-            return Err(Fault::Taken("something that is no socket"));
+            return Err(PathProblem::Taken("something that is no socket"));
         }
         if found.st_uid != geteuid().as_raw() {
-            return Err(Fault::Taken("a socket of another user"));
+            return Err(PathProblem::Taken("a socket of another user"));
         }
         match connect_now(&self.path(name)) {
             Err(Errno::ECONNREFUSED) => Ok(()),
             // With any other result, the process that bound it may still be alive.
-            _ => Err(Fault::Taken("a socket in use by another process")),
+            _ => Err(PathProblem::Taken("a socket in use by another process")),
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_has_its_permissions_and_goes_with_the_listener() {
+    fn the_file_has_its_permissions_and_is_removed_with_the_listener() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         for mode in [0o600, 0o666] {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_dead_process_left_is_replaced() {
+    fn only_the_socket_of_a_dead_process_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         drop(UnixListener::bind(&path).unwrap());
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_stays() {
+    fn files_that_are_not_sockets_stay() {
         let directory = tempfile::tempdir().unwrap();
         let [file, link, socket] =
             ["file", "link", "socket"].map(|name| directory.path().join(name));

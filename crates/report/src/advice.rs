@@ -7,7 +7,7 @@ pub use json::advice_json;
 pub use table::advice_table;
 
 use ipcmark_results::{
-    Advice, Candidate, Figure, Load, Pattern, Question, RunResult, Shortfall, Wait, caveats,
+    Advice, AdviceQuestion, Candidate, Figure, Load, Pattern, RunResult, Shortfall, Wait, caveats,
 };
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 /// Advice, with its question and its result.
 pub struct AdviceShown<'a> {
     /// The question.
-    pub question: Question,
+    pub question: AdviceQuestion,
     /// The result that the advice is based on.
     pub result: &'a RunResult,
     /// The answer.
@@ -33,7 +33,7 @@ pub struct AdviceShown<'a> {
 const NAMED: usize = 6;
 
 /// The question as text.
-fn question(question: &Question) -> String {
+fn question(question: &AdviceQuestion) -> String {
     let mut parts = vec![size(question.payload)];
     if question.pattern == Pattern::OneWay {
         parts.push("one way".into());
@@ -64,7 +64,7 @@ fn sentences(shown: &AdviceShown) -> Vec<(&'static str, String)> {
             sentences.push(("use", format!("{}: {why}{among}", name(choice))));
             sentences.push(("figures", figures(question, choice)));
             if !advice.ties.is_empty() {
-                sentences.push(("no worse", not_told_apart(&advice.ties)));
+                sentences.push(("no worse", indistinguishable(&advice.ties)));
             }
         }
     }
@@ -98,7 +98,7 @@ fn name(candidate: &Candidate) -> String {
 }
 
 /// The time and cost of a row.
-fn figures(question: &Question, candidate: &Candidate) -> String {
+fn figures(question: &AdviceQuestion, candidate: &Candidate) -> String {
     let what = match (question.pattern, question.load) {
         (Pattern::OneWay, Load::Closed) => "a message arrives after",
         (Pattern::OneWay, _) => "half of the messages arrive within",
@@ -123,7 +123,7 @@ fn uncertainty(found: Figure) -> String {
 }
 
 /// The cost of a row. A spinning row is never cheap, even if its CPU time per message at full speed is low.
-fn price(question: &Question, candidate: &Candidate) -> String {
+fn price(question: &AdviceQuestion, candidate: &Candidate) -> String {
     let cores =
         candidate.cores.map(|cores| format!("{}{}", figure(cores.value), uncertainty(cores)));
     match (candidate.wait(), question.load, cores) {
@@ -135,9 +135,9 @@ fn price(question: &Question, candidate: &Candidate) -> String {
     }
 }
 
-fn not_told_apart(ties: &[Candidate]) -> String {
+fn indistinguishable(ties: &[Candidate]) -> String {
     let names = ties.iter().map(|tie| names::transport(&tie.row.case.identity)).collect();
-    format!("the trials do not tell apart from it: {}", some(names))
+    format!("statistically tied with it: {}", some(names))
 }
 
 /// The first few names, and the number of the others.
@@ -149,7 +149,7 @@ fn some(mut names: Vec<String>) -> String {
 }
 
 /// The limits of the choice's figures.
-fn not_promised(question: &Question, choice: &Candidate, result: &RunResult) -> Vec<String> {
+fn not_promised(question: &AdviceQuestion, choice: &Candidate, result: &RunResult) -> Vec<String> {
     let mut sentences = Vec::new();
     let high = choice.p99.and_then(|p99| p99.interval).map(|interval| interval.high);
     if let (Some(limit), Some(high)) = (question.p99_below_ns, high)

@@ -23,14 +23,14 @@ pub fn sentence(caveat: &Caveat) -> String {
             format!("it fell back: {found} carried the messages, not {declared}")
         }
         Caveat::StayedAwake => {
-            "it did not sleep in nine round trips of ten: compare it with what polls".into()
+            "it stayed awake in nine of ten round trips: compare it with spinning rows".into()
         }
         Caveat::InParts { parts } => format!(
-            "a message went in {} parts, for what carries it holds less than one",
+            "a message went in {} parts, because the channel holds less than one",
             figure(*parts)
         ),
         Caveat::Slept => {
-            "it slept in more than one round trip of ten: compare it with what sleeps".into()
+            "it slept in more than one of ten round trips: compare it with sleeping rows".into()
         }
         Caveat::Oversubscribed { ends, cpus } => format!(
             "oversubscribed: {ends} ends spin on {cpus} processors, so it measures the scheduler"

@@ -1,6 +1,6 @@
 //! The columns of a table for people: their labels and cells.
 
-use ipcmark_results::{Figure, Group, Key, Load, Pattern, Row};
+use ipcmark_results::{Figure, Group, GroupKey, Load, Pattern, Row};
 
 use crate::{
     plain::words,
@@ -34,7 +34,7 @@ impl Scale {
     }
 
     /// The scale for these times of a group. A response includes waiting, so half of it would mean nothing.
-    pub fn of_times(key: &Key, round_trips_ns: impl Iterator<Item = f64>) -> Self {
+    pub fn of_times(key: &GroupKey, round_trips_ns: impl Iterator<Item = f64>) -> Self {
         let (factor, what) = match (key.pattern, key.load) {
             (Pattern::OneWay, load) if load.is_open() => (1.0, "one way from the intended time"),
             (_, load) if load.is_open() => (1.0, "response from the intended time"),
@@ -75,14 +75,14 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "rank",
         rank: 2,
-        meaning: "The place among the rows of the table. Rows that the trials do not tell apart share one, and = stands \
-            behind it.",
+        meaning: "The rank in the table. Rows without a significant difference share a rank, marked =.",
         cell: |row, _| rank(row),
     },
     Column {
         label: "msg/s",
         rank: 0,
-        meaning: "Messages of a stream a second, as received, while the sender sends as fast as the transport takes them.",
+        meaning: "Messages of a stream a second, as received, while the sender sends as fast as the transport takes \
+        them.",
         cell: |row, _| {
             row.messages_per_second().map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
         },
@@ -90,15 +90,15 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "slowest",
         rank: 3,
-        meaning: "Of several publishers: what the slowest had delivered when the first was through, as a part of what the \
-            fastest had. 100 % where all come through alike.",
+        meaning: "Of several publishers: the messages that the slowest had delivered when the first finished, as a \
+        share of those of the fastest. 100 % if all deliver at one rate.",
         cell: |row, _| row.least_published().map_or_else(|| "–".into(), percent),
     },
     Column {
         label: "all pairs/s",
         rank: 3,
-        meaning: "Messages a second of all pairs that ran at once, this row's among them: of each the rate of arrival in \
-            its own blocks.",
+        meaning: "Messages a second of all pairs that ran at once, including this row's: the sum of the arrival \
+        rates in the pairs' own blocks.",
         cell: |row, _| {
             let rate = row.all_pairs_per_second();
             rate.map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
@@ -107,7 +107,8 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "MB/s",
         rank: 1,
-        meaning: "Payload of a stream, as received, in millions of bytes a second. Every byte is written and read, unless \
+        meaning: "Payload of a stream, as received, in millions of bytes a second. Every byte is written and read, \
+        unless \
             --touch head says otherwise.",
         cell: |row, _| {
             let bytes = row.case.identity.payload_bytes as f64;
@@ -117,22 +118,22 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "mean",
         rank: 0,
-        meaning: "The clock-free mean: of blocks in which the clock is read at both ends only; with --rate or --interval, \
-            where each message is waited for, and one way, the mean of all. Of a stream what a message takes. Rows are \
-            ranked by it.",
+        meaning: "The clock-free mean, of blocks in which the clock is read only at both ends. With --rate or \
+        --interval, and one way, the mean of all messages; of a stream, the time per message. Rows are ranked by it.",
         cell: |row, scale| shown(row.location(), scale),
     },
     Column {
         label: "±",
         rank: 1,
-        meaning: "How far the mean can be off, in percent of it, with 95 % confidence: from how the trials differ.",
+        meaning: "Half of the mean's 95 % confidence interval, in percent of the mean, from the differences between \
+        trials.",
         cell: |row, _| uncertainty(row.location()),
     },
     Column {
         label: "p50",
         rank: 4,
-        meaning: "The median: half of all round trips, or messages, took at most this long. Each is timed by itself, which \
-            costs a reading of the clock.",
+        meaning: "The median: half of all round trips, or messages, took at most this long. Each is timed \
+        individually, which costs a reading of the clock.",
         cell: |row, scale| percentile(row, 0.5, scale),
     },
     Column {
@@ -144,14 +145,14 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "p99.9",
         rank: 6,
-        meaning: "999 of 1,000 round trips, or messages, took at most this long. – where there are too few samples to tell.",
+        meaning: "999 of 1,000 round trips, or messages, took at most this long. –: too few samples.",
         cell: |row, scale| percentile(row, 0.999, scale),
     },
     Column {
         label: "max",
         rank: 7,
-        meaning: "The longest of all round trips, or messages, of all trials, wherever the processors stood. It is one \
-            sample, often a time slice of something else, and not reproducible.",
+        meaning: "The longest of all round trips, or messages, of all trials, at any distance. It is a single \
+        sample, often a time slice of another program, and not reproducible.",
         cell: |row, scale| match row.case.identity.pattern.is_stream() {
             true => "–".into(),
             false => scale.trip(row.max() as f64),
@@ -160,14 +161,14 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "send",
         rank: 5,
-        meaning: "What the sender's part of a message one way takes, half of the time: writing it and the call to publish. \
+        meaning: "The median of the sender's part of a message one way: writing it and the call to publish. \
             A receiver that is awake can have it before that call returns.",
         cell: |row, scale| row.send_ns().map_or_else(|| "–".into(), |ns| scale.trip(ns)),
     },
     Column {
         label: "queued",
         rank: 3,
-        meaning: "Messages of a stream that were on their way at once, half of the time: true to a batch of 20 µs.",
+        meaning: "The median number of messages of a stream in transit at once, accurate to a batch of 20 µs.",
         cell: |row, _| {
             row.queue_depth().map_or_else(|| "–".into(), |depth| count(depth.round() as u64))
         },
@@ -175,21 +176,21 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "CPU/msg",
         rank: 1,
-        meaning: "CPU time of all processes of the case for one message, the kernel's work for them \
-            included. A spinning pair pays two cores all the time.",
+        meaning: "CPU time of all processes of the case for one message, including the kernel's work for them. A \
+        spinning pair pays two cores all the time.",
         cell: |row, scale| scale.unit.time(row.cpu_per_message()),
     },
     Column {
         label: "cores",
         rank: 1,
-        meaning: "Processors that all processes of the case together used on average. At a rate it is what a user pays: \
-            2.0 is a pair that never rests.",
+        meaning: "Processors that all processes of the case together used on average. At a rate it is the cost to \
+        the user: 2.0 is a pair that never sleeps.",
         cell: |row, _| row.cores().map_or_else(|| "–".into(), figure),
     },
     Column {
         label: "sent/s",
         rank: 2,
-        meaning: "Messages a second that were sent. Where that is less than the rate, the transport cannot hold it.",
+        meaning: "Messages a second that were sent. If it is less than the rate, the transport cannot sustain it.",
         cell: |row, _| {
             row.sent_per_second().map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
         },
@@ -197,28 +198,28 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "late",
         rank: 2,
-        meaning: "Messages that could not be sent at their time because the one before was not answered, or not at all. \
-            None is put off or left out: its time counts from the intended one.",
+        meaning: "Messages sent after their intended time because the previous one was not answered, or never sent. \
+        None is rescheduled or skipped: its time counts from the intended one.",
         cell: |row, _| row.late_share().map_or_else(|| "–".into(), percent),
     },
     Column {
         label: "× floor",
         rank: 5,
-        meaning: "The mean against the floor, the round trip of a bare cache line between the same two processes: \
+        meaning: "The mean divided by the floor, the round trip of a bare cache line between the same two processes: \
             each block is divided by the probes around it.",
         cell: |row, _| multiple(row.floor_multiple()),
     },
     Column {
         label: "× bare",
         rank: 8,
-        meaning: "The mean against the least that such a row must do, two bare processes that took turns with it: \
-            one futex a hop where the ends sleep, the write and the read of every byte where all are touched.",
+        meaning: "The mean divided by that of a reference, two bare processes that took turns with the row: one \
+        futex wake-up a hop if the ends sleep, writing and reading every byte if all are touched.",
         cell: |row, _| multiple(row.reference_multiple()),
     },
     Column {
         label: "carrier",
         rank: 10,
-        meaning: "What carried the messages, found from the running processes: memory that all of \
+        meaning: "The carrier of the messages, as observed in the running processes: memory that all of \
             them map, a network interface, or the kernel.",
         cell: |row, _| carrier(row),
     },
@@ -231,21 +232,21 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "threads",
         rank: 11,
-        meaning: "Threads that the library has beside those that send and receive, of all processes that have ends. They \
-            take processors from others, and wake up when a message comes.",
+        meaning: "Threads of the library besides those that send and receive, in all processes with endpoints. They \
+        use processors, and wake up when a message arrives.",
         cell: |row, _| row.further_threads().map_or_else(|| "–".into(), |count| count.to_string()),
     },
     Column {
         label: "samples",
         rank: 12,
-        meaning: "Round trips that the percentiles are made of.",
+        meaning: "The number of round trips behind the percentiles.",
         cell: |row, _| row.samples().to_string(),
     },
 ];
 
 impl Column {
     /// True if the column is informative for these groups.
-    pub fn is_of_use(&self, groups: &[Group]) -> bool {
+    pub fn is_informative(&self, groups: &[Group]) -> bool {
         let mut rows = groups.iter().flat_map(|group| &group.rows);
         match self.label {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),

@@ -5,7 +5,7 @@ mod junit;
 mod table;
 
 use ipcmark_results::{
-    Change, Lone, Presence,
+    Change, Presence, UnpairedRow,
     stats::{Comparison, Verdict},
 };
 
@@ -54,8 +54,8 @@ fn counts(change: &Change) -> [usize; 4] {
 }
 
 /// The reason why a row is not compared; rows that failed come first.
-fn why(lone: &Lone) -> (bool, String) {
-    let (base, new) = (presence(&lone.base), presence(&lone.new));
+fn why(unpaired: &UnpairedRow) -> (bool, String) {
+    let (base, new) = (presence(&unpaired.base), presence(&unpaired.new));
     let words = match (&base, &new) {
         (None, None) => String::new(),
         (None, Some(new)) => format!("measured in the base; in the new side {new}"),

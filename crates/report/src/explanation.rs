@@ -1,7 +1,7 @@
 //! The composition of the time of a row's messages, for people and for programs.
 
 use ipcmark_results::{
-    CallsPerMessage, Explanation, Explanations, Part, PartKind, SideCalls, SideWork,
+    CallsPerMessage, Explanation, Explanations, PartKind, SideCalls, SideWork, TimePart,
 };
 use serde_json::{Value, json};
 
@@ -23,10 +23,10 @@ const WORDS: usize = 34;
 const LONGEST_BAR: usize = 40;
 
 /// The text below the parts.
-pub const LEGEND: &str = "each: what one takes on this machine by itself, measured beside the row or just before it. The \
-    parts are a model: they say what the mechanism must do, counted, at that price. The rest is the library's own work, \
-    the kernel's behind its calls, and what caches and processors lose by all of it. Calls that found nothing are made \
-    while waiting: counting takes time, so there are more or fewer of them when nobody counts.";
+pub const LEGEND: &str = "each: the cost of one on this machine, measured on its own during the run or just before \
+it. The parts are a model: the operations of the mechanism, counted, at that cost. The rest is the library's own \
+work, the kernel's work behind its calls, and effects of caches and processors. Calls that found nothing are made \
+while waiting: tracing takes time, so their number differs without it.";
 
 /// Explanations for a terminal.
 pub fn explanation_table(all: &Explanations, terminal: Terminal) -> String {
@@ -69,14 +69,13 @@ fn one(page: &mut Page, explanation: &Explanation) {
         page.line("", line.trim_end());
     }
     if rest_ns < 0.0 {
-        let why = "The rest is below 0: parts are done side by side, such as a call that is entered before the message \
-            is there.";
+        let why = "The rest is below 0: parts overlap, such as a call that is entered before the message arrives.";
         page.wrapped("", "  ", why);
     }
     if explanation.further_sleeps >= 0.1 {
         let more = format!(
-            "Threads went to sleep {:.1} times more a message. What waking them costs depends on where they run and what \
-             goes on meanwhile: it is in the rest.",
+            "Threads went to sleep {:.1} times more a message. The cost of waking them depends on their processors: \
+            it is in the rest.",
             explanation.further_sleeps
         );
         page.wrapped("", "  ", &more);
@@ -92,11 +91,11 @@ fn one(page: &mut Page, explanation: &Explanation) {
 
 /// The longest of the times that have a bar.
 fn longest(explanation: &Explanation) -> f64 {
-    let parts = explanation.parts.iter().map(Part::time_ns);
+    let parts = explanation.parts.iter().map(TimePart::time_ns);
     parts.chain([explanation.rest_ns()]).fold(f64::MIN_POSITIVE, f64::max)
 }
 
-fn line(part: &Part, bar: &dyn Fn(f64) -> String) -> String {
+fn line(part: &TimePart, bar: &dyn Fn(f64) -> String) -> String {
     let (words, each) = (words(part.kind), duration(part.each_ns));
     let (count, time_ns) = (format!("{:.2}", part.count), part.time_ns());
     format!("  {words:<WORDS$} {count:>7} {each:>9} {:>9}  {}", time(time_ns), bar(time_ns))
@@ -172,8 +171,8 @@ pub fn explanation_json(all: &Explanations) -> String {
 fn row(explanation: &Explanation) -> Value {
     let identity = &explanation.row.case.identity;
     let interval = explanation.hop.interval.map(|bounds| json!([bounds.low, bounds.high]));
-    let part = |part: &Part| {
-        let Part { kind, count, each_ns } = *part;
+    let part = |part: &TimePart| {
+        let TimePart { kind, count, each_ns } = *part;
         json!({ "part": word(kind), "count": count, "each_ns": each_ns, "time_ns": part.time_ns() })
     };
     let call = |call: &CallsPerMessage| json!({ "name": call.name, "done": call.done, "failed": call.failed, "bytes": call.bytes });

@@ -20,7 +20,7 @@ pub fn sentences(group: &Group) -> Vec<String> {
     let sentence = |difference| match difference {
         Inequality::Queues(held) => queues(&held, name),
         Inequality::Delays { at_once, waiting } => format!(
-            "{} wait for more to send with a small message, {} send it at once (TCP_NODELAY)",
+            "{} delay small messages (Nagle), {} send them at once (TCP_NODELAY)",
             named(&waiting),
             named(&at_once)
         ),
@@ -30,13 +30,13 @@ pub fn sentences(group: &Group) -> Vec<String> {
 
 /// The rows with the smallest queues and those with the largest.
 fn queues(held: &[(usize, u64)], name: impl Fn(&usize) -> String) -> String {
-    let told = |(at, bytes): &(usize, u64)| format!("{} {}", name(at), size(*bytes));
+    let text = |(at, bytes): &(usize, u64)| format!("{} {}", name(at), size(*bytes));
     let shown: Vec<String> = match held.len() {
-        0..=MOST_NAMED => held.iter().map(told).collect(),
+        0..=MOST_NAMED => held.iter().map(text).collect(),
         count => {
             let (least, most) = (held[..3].iter(), held[count - 3..].iter());
-            least.map(told).chain(["…".into()]).chain(most.map(told)).collect()
+            least.map(text).chain(["…".into()]).chain(most.map(text)).collect()
         }
     };
-    format!("the kernel's queues differ, as they were found: {}", shown.join(", "))
+    format!("the kernel's queues differ: {}", shown.join(", "))
 }

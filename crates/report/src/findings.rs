@@ -1,7 +1,7 @@
 //! Findings: the answers of a run, in a few lines.
 
 use ipcmark_results::{
-    Best, Figure, Group, Key, Load, Pattern, Row, RunResult, Wait, best, groups,
+    Best, Figure, Group, GroupKey, Load, Pattern, Row, RunResult, Wait, best, groups,
 };
 
 use crate::{
@@ -42,7 +42,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
 fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
     let groups = groups(result);
     let sleeps = |group: &&Group| {
-        let Key { pattern, wait, .. } = group.key;
+        let GroupKey { pattern, wait, .. } = group.key;
         pattern == Pattern::OneWay && wait != Wait::Spin
     };
     let found = groups.iter().filter(sleeps).filter_map(|asleep| {
@@ -86,7 +86,7 @@ fn range(least_ns: f64, greatest_ns: f64) -> String {
 
 /// An estimate of the wake-up: the difference between both waits.
 fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
-    let key = Key { wait: Wait::Spin, ..asleep.key };
+    let key = GroupKey { wait: Wait::Spin, ..asleep.key };
     let is_meant = asleep.key.wait == Wait::Block && asleep.key.load == Load::Closed;
     let awake = groups.iter().find(|group| is_meant && group.key == key)?;
     let mut added: Vec<f64> =
@@ -94,7 +94,8 @@ fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
     added.sort_by(f64::total_cmp);
     let (least, greatest) = (added.first()?, added.last()?);
     Some(format!(
-        "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} in {} rows",
+        "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} in \
+        {} rows",
         duration(added[added.len() / 2]),
         duration(*least),
         duration(*greatest),
@@ -130,7 +131,7 @@ fn fastest(best: &Best) -> String {
     if best.fastest.iter().all(|row| row.trials.len() < 2) {
         return format!("fastest in its one trial {}, {}", names::row(row), duration(least));
     }
-    format!("fastest, not told apart: {}, {}", tied(&best.fastest), range(least, greatest))
+    format!("fastest, tied: {}, {}", tied(&best.fastest), range(least, greatest))
 }
 
 /// The rows that carry the most messages.
@@ -147,7 +148,7 @@ fn busiest(best: &Best) -> String {
         [only] => {
             format!("most {}, {greatest}{}", names::row(only), uncertainty(only.location()))
         }
-        tied => format!("most, not told apart: {}, {least} to {greatest}", self::tied(tied)),
+        tied => format!("most, tied: {}, {least} to {greatest}", self::tied(tied)),
     }
 }
 

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_rows_are_told_by_the_few_that_are_left_out() {
+    fn many_rows_are_described_by_the_few_exceptions() {
         let all: Vec<String> = (0..10).map(|number| format!("row{number}")).collect();
         assert_eq!(among(&all, &all), "all rows");
         assert_eq!(among(&all[..8], &all), "all rows but row8, row9");

@@ -39,7 +39,8 @@ impl<'a> Grid<'a> {
     /// The groups in the columns of a page. If it is too narrow, the gaps shrink first, then
     /// columns are left out, and last the names are cut.
     pub fn of(groups: &'a [Group<'a>], page: &Page) -> Self {
-        let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
+        let columns: Vec<_> =
+            COLUMNS.iter().filter(|column| column.is_informative(groups)).collect();
         let sheets: Vec<_> = groups.iter().map(|group| Sheet::of(group, &columns, page)).collect();
         let labels: Vec<_> =
             columns.iter().map(|column| page.shown(column.label).into_owned()).collect();

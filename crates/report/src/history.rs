@@ -72,7 +72,7 @@ impl TrendShown {
         if trend.missing > 0 {
             let runs = if trend.missing == 1 { "run is" } else { "runs are" };
             return vec![format!(
-                "cannot tell: {} more {runs} needed, for a change has 3 runs before it and 3 after it",
+                "cannot tell: {} more {runs} needed, because a change needs 3 runs before it and 3 after it",
                 trend.missing
             )];
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ipcmark_results::{
-    Figure, HostMap, HostPair, Key, Outlier, Pattern, RankPlace, RunResult, host_maps,
+    Figure, GroupKey, HostMap, HostPair, Outlier, Pattern, RankPlace, RunResult, host_maps,
 };
 
 use crate::{
@@ -31,7 +31,7 @@ pub fn matrices(result: &RunResult) -> Vec<Matrix> {
 }
 
 fn matrix(map: &HostMap, titles: &Titles) -> Matrix {
-    let key = Key { between: None, ..Key::of(map.identity) };
+    let key = GroupKey { between: None, ..GroupKey::of(map.identity) };
     let scale = scale(map);
     let what = [names::transport(map.identity), key.pattern.to_string()];
     let title = [what.join(" · "), titles.short(&key), kind_of_time(map, scale)].join(" · ");
@@ -56,7 +56,7 @@ fn matrix(map: &HostMap, titles: &Titles) -> Matrix {
 
 fn scale(map: &HostMap) -> Scale {
     let times = map.pairs.values().filter_map(|pair| pair.time).map(|time| time.value);
-    Scale::of_times(&Key::of(map.identity), times)
+    Scale::of_times(&GroupKey::of(map.identity), times)
 }
 
 fn cell(ends: (u32, u32), pair: &HostPair, scale: Scale) -> MatrixCell {
@@ -79,8 +79,9 @@ fn sentence(map: &HostMap, outlier: &Outlier, scale: Scale) -> String {
     let name = |rank| map.ranks.get(&rank).map_or(String::new(), |place| plain(&place.to_string()));
     let time = |ns: f64| duration(ns * scale.factor());
     format!(
-        "{} – {} takes {}, {:.2} times the median of the {} pairs {}, {}: further from it than three scaled median absolute \
-         deviations, and its interval does not hold it",
+        "{} – {} takes {}, {:.2} times the median of the {} pairs {}, {}: further from it than three scaled median \
+        absolute \
+         deviations, and its interval does not contain it",
         name(leader),
         name(follower),
         time(outlier.time.value),

@@ -83,7 +83,7 @@ fn describe(error: &minijinja::Error) -> String {
 fn content(sources: &[Source], charts: Charts) -> Value {
     let results = || sources.iter().map(|source| source.result).enumerate();
     let groups: Vec<_> = results().flat_map(|(_, result)| groups(result)).collect();
-    let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_of_use(&groups)).collect();
+    let columns: Vec<_> = COLUMNS.iter().filter(|column| column.is_informative(&groups)).collect();
     let base = sources.first().map(|source| source.result);
     context! {
         policy => policy::of(STYLE, &[LIBRARY, SCRIPT]),

@@ -10,7 +10,7 @@ use quick_xml::{
 use crate::plain::plain;
 
 /// A suite of test cases.
-pub struct Suite {
+pub struct TestSuite {
     /// Its name.
     pub name: &'static str,
     /// Facts about all of it.
@@ -28,11 +28,11 @@ pub struct TestCase {
     /// Its figures as text.
     pub output: String,
     /// The outcome of the test case.
-    pub verdict: Verdict,
+    pub verdict: TestOutcome,
 }
 
 /// The outcome of a test case, with the reason.
-pub enum Verdict {
+pub enum TestOutcome {
     /// It passed.
     Passed,
     /// It failed.
@@ -41,7 +41,7 @@ pub enum Verdict {
     Skipped(String),
 }
 
-impl Suite {
+impl TestSuite {
     /// The document, which ends in a line feed.
     ///
     /// # Panics
@@ -67,11 +67,11 @@ impl Suite {
 
     /// An element with the name and the number of cases of each outcome.
     fn counted<'a>(&self, element: Element<'a>) -> Element<'a> {
-        let count = |is: fn(&Verdict) -> bool| {
+        let count = |is: fn(&TestOutcome) -> bool| {
             self.cases.iter().filter(|case| is(&case.verdict)).count().to_string()
         };
-        let failures = count(|verdict| matches!(verdict, Verdict::Failed(_)));
-        let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
+        let failures = count(|verdict| matches!(verdict, TestOutcome::Failed(_)));
+        let skipped = count(|verdict| matches!(verdict, TestOutcome::Skipped(_)));
         element.with_attributes([
             ("name", self.name),
             ("tests", self.cases.len().to_string().as_str()),
@@ -112,14 +112,14 @@ impl TestCase {
 
     fn content(&self, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
         match &self.verdict {
-            Verdict::Passed => {}
-            Verdict::Failed(reason) => {
+            TestOutcome::Passed => {}
+            TestOutcome::Failed(reason) => {
                 let reason = harmless(reason);
                 let failure = writer.create_element("failure");
                 let failure = failure.with_attribute(("message", reason.as_str()));
                 failure.write_text_content(BytesText::new(&reason))?;
             }
-            Verdict::Skipped(reason) => {
+            TestOutcome::Skipped(reason) => {
                 let skipped = writer.create_element("skipped");
                 skipped.with_attribute(("message", harmless(reason).as_str())).write_empty()?;
             }

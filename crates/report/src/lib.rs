@@ -43,7 +43,7 @@ pub use matrix::{
     matrix_table,
 };
 pub use plain::{ascii, plain};
-pub use ranking::{Samples, Standing, standing};
+pub use ranking::{CurrentRanking, RowSamples, current_ranking};
 pub use series::row_names;
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};

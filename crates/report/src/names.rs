@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_results::{
-    Arrivals, Between, Group, Identity, Key, Load, Pattern, Row, RunResult, Span, Touch, caveats,
+    Arrivals, Between, Group, GroupKey, Identity, Load, Pattern, Row, RunResult, Span, Touch,
+    caveats,
     stats::{Comparison, Verdict},
 };
 
@@ -12,7 +13,7 @@ use crate::{plain::plain, units};
 /// The name of a row: the transport with its settings, and the payload if its group has several.
 pub fn row(row: &Row) -> String {
     let identity = &row.case.identity;
-    match Key::of(identity).payload {
+    match GroupKey::of(identity).payload {
         Some(_) => transport(identity),
         None => {
             let size = size(identity.payload_bytes, identity.load);
@@ -120,7 +121,7 @@ impl Titles {
 
     /// The part of a title that distinguishes a group from others between two processes: `64 B · spin`,
     /// `throughput · 64 B · spin`.
-    pub fn short(&self, key: &Key) -> String {
+    pub fn short(&self, key: &GroupKey) -> String {
         let pattern = (key.pattern != Pattern::Latency).then(|| key.pattern.to_string());
         let mut parts: Vec<String> = pattern.into_iter().chain(self.payload(key)).collect();
         parts.extend(pairs(key.pairs));
@@ -131,7 +132,7 @@ impl Titles {
     }
 
     /// The payload of a group, with its touch if that differs between groups.
-    pub fn payload(&self, key: &Key) -> Vec<String> {
+    pub fn payload(&self, key: &GroupKey) -> Vec<String> {
         let Some((bytes, touch)) = key.payload else { return Vec::new() };
         let touch = self.untouched.contains(&bytes).then(|| format!("touch {touch}"));
         std::iter::once(size(bytes, key.load)).chain(touch).collect()
@@ -139,7 +140,8 @@ impl Titles {
 
     /// The title of a group.
     pub fn title(&self, group: &Group) -> String {
-        let Key { pattern, span: distance, subscribers, silent_subscribers, wait, .. } = group.key;
+        let GroupKey { pattern, span: distance, subscribers, silent_subscribers, wait, .. } =
+            group.key;
         let pairs = pairs(group.key.pairs);
         let mut parts = vec![pattern.to_string()];
         parts.extend(self.payload(&group.key));

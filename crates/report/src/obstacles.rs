@@ -8,22 +8,22 @@ use crate::{plain::plain, units::duration};
 pub fn sentence(obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::FewRuns { base, new } => format!(
-            "{base} {} of the base and {new} of the new side do not show how runs differ by themselves, for two files \
-             are two moments of a machine; measure at least {LEAST_RUNS} runs a side, in turns, or let `ipcmark \
-             compare --run` take the turns",
+            "{base} {} of the base and {new} of the new side do not show the variation between runs; measure at \
+            least {LEAST_RUNS} runs a side, in turns, or use `ipcmark compare --run`",
             runs(*base)
         ),
-        Obstacle::SharedRun => "one run stands on both sides; compare different runs".into(),
+        Obstacle::SharedRun => "the same run is on both sides; compare different runs".into(),
         Obstacle::Environment { property, values } => {
             let values: Vec<String> = values.iter().map(|value| value_of(value)).collect();
             format!(
-                "the runs differ in their {property} ({}), which may be all that changed; measure both sides on one \
+                "the runs differ in their {property} ({}), which may be the cause of any difference; measure both \
+                sides on one \
                  machine in one state",
                 values.join("; ")
             )
         }
         Obstacle::Distances { base, new } => format!(
-            "the processors stood at different distances (a bare round trip took {} in the base and {} in the new \
+            "the runs were measured at different distances (a bare round trip took {} in the base and {} in the new \
              side); use `ipcmark compare --run`, which compares at one distance",
             floors(base),
             floors(new)

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The current state of the group of a row.
-pub struct Standing {
+pub struct CurrentRanking {
     /// The group: `latency · 64 B · spin`.
     pub title: String,
     /// The kind of its times: `½ round trip in µs`.
@@ -19,11 +19,11 @@ pub struct Standing {
     /// The current distances between the processors, with their shares.
     pub distances: String,
     /// The samples of the fastest row.
-    pub samples: Option<Samples>,
+    pub samples: Option<RowSamples>,
 }
 
 /// The samples of a row, in the unit of the ranking: half of a round trip if half is shown.
-pub struct Samples {
+pub struct RowSamples {
     /// The row, their number, median and 99th percentile.
     pub title: String,
     /// The shortest and the longest time that is drawn: 99 of 100 are shorter than the latter.
@@ -34,12 +34,16 @@ pub struct Samples {
 
 /// The current state of the group of this row in a placed result, with this number of bars; none if the row was not
 /// measured.
-pub fn standing(result: &RunResult, identity: &Identity, bars: usize) -> Option<Standing> {
+pub fn current_ranking(
+    result: &RunResult,
+    identity: &Identity,
+    bars: usize,
+) -> Option<CurrentRanking> {
     let groups = groups(result);
     let has = |group: &&Group| group.rows.iter().any(|row| row.case.identity == *identity);
     let group = groups.iter().find(has)?;
     let scale = Scale::of(group);
-    Some(Standing {
+    Some(CurrentRanking {
         title: Titles::of(result).title(group),
         caption: scale.caption(),
         rows: group.rows.iter().map(|row| cells(row, scale)).collect(),
@@ -67,7 +71,7 @@ fn cells(row: &Row, scale: Scale) -> [String; 4] {
     [rank(row), names::row(row), time, interval].map(|cell| cell.trim().to_owned())
 }
 
-fn samples(row: &Row, scale: Scale, bars: usize) -> Option<Samples> {
+fn samples(row: &Row, scale: Scale, bars: usize) -> Option<RowSamples> {
     let all = row.overall().histogram()?;
     let (low, high) = (all.min().max(1) as f64, all.value_at_quantile(0.99).max(2) as f64);
     let width = (high / low).ln().max(f64::MIN_POSITIVE);
@@ -81,7 +85,7 @@ fn samples(row: &Row, scale: Scale, bars: usize) -> Option<Samples> {
     }
     let time = |ns: f64| duration(ns * scale.factor());
     let quantile = |q| time(all.value_at_quantile(q) as f64);
-    Some(Samples {
+    Some(RowSamples {
         title: format!(
             "{} · {} samples · p50 {} · p99 {}",
             names::row(&Row { rank: None, ..*row }),

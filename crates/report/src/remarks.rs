@@ -49,7 +49,7 @@ fn one_way(groups: &[Group]) -> String {
     let rows = groups.iter().flat_map(|group| &group.rows);
     let bound = rows.filter_map(Row::clock_bound_ns).max();
     let bound = bound.map_or_else(
-        || "nobody could compare the clocks of the two ends".into(),
+        || "the clocks of the two ends could not be compared".into(),
         |ns| format!("the clocks of the two ends agree within {}", duration(ns as f64)),
     );
     format!(
@@ -58,19 +58,20 @@ fn one_way(groups: &[Group]) -> String {
 }
 
 const HALVED: &str =
-    "½ round trip: there and back, divided by two; no clock was compared between processes.";
-const STREAM: &str = "msg/s, MB/s: as received, between the filling of the queue and the last message sent. queued: on \
-    their way at once.";
-const FAN_IN: &str = "fan-in: messages of all publishers, as one leader receives them, while all of them publish. slowest: what \
+    "½ round trip: a round trip divided by two; no clocks were compared between processes.";
+const STREAM: &str = "msg/s, MB/s: as received, between the filling of the queue and the last message sent. queued: \
+in transit at once.";
+const FAN_IN: &str = "fan-in: messages of all publishers, as one leader receives them, while all of them publish. \
+slowest: what \
     the slowest publisher delivers, against the fastest.";
-const PAIRS: &str = "one of so many pairs: these ran the same traffic at once, each with an instance of the transport of its \
-    own; figures and costs are those of one. all pairs/s: what all carried together.";
-const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: not sent at that \
-    time, for the one before was not answered, or not at all.";
+const PAIRS: &str = "one of N pairs: all ran the same traffic at once, each with its own instance of the transport; \
+figures and costs are those of one. all pairs/s: the total of all pairs.";
+const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: sent after that \
+time because the previous one was not answered, or never sent.";
 const COSTS: &str = "CPU/msg: CPU time of all processes a message, in the unit of the group.";
 const CORES: &str = "cores: processors that all its processes kept busy.";
-const RANKS: &str = "rank: rows that the trials do not tell apart share one, with =. ± is half the 95 % interval of \
-    the mean. × floor: each block against the bare round trips right before and after it. –: too few samples to tell.";
+const RANKS: &str = "rank: rows without a significant difference share one, marked =. ± is half the 95 % interval of \
+the mean. × floor: each block divided by the bare round trips just before and after it. –: too few samples.";
 
 /// The first line: the program, and the measured share of the plan.
 pub fn heading(result: &RunResult) -> String {

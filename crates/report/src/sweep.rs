@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_results::{Identity, Key, Load, Row, RunResult, groups};
+use ipcmark_results::{GroupKey, Identity, Load, Row, RunResult, groups};
 
 use crate::{
     columns::Scale,
@@ -62,10 +62,10 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
         page.wrapped("", &format!("  {name:<10}  "), &fact);
     }
     let groups = groups(sweep.result);
-    let mut sheets: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+    let mut sheets: BTreeMap<GroupKey, Vec<Row>> = BTreeMap::new();
     // The effect of a load, or of another pair, on the machine and its distances is a part of the answer.
     for row in groups.iter().flat_map(|group| &group.rows) {
-        let key = sheet_of(sweep.over, Key::of(&row.case.identity));
+        let key = sheet_of(sweep.over, GroupKey::of(&row.case.identity));
         let changes_machine = matches!(sweep.over, Swept::Load | Swept::Pairs);
         let seen = if changes_machine { row.overall() } else { *row };
         sheets.entry(key).or_default().push(seen);
@@ -87,12 +87,12 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
 }
 
 /// The properties that the rows of a sheet share: all but the varied one.
-fn sheet_of(over: Swept, key: Key) -> Key {
+fn sheet_of(over: Swept, key: GroupKey) -> GroupKey {
     match over {
-        Swept::Load => Key { load: Load::Closed, ..key },
-        Swept::Payload => Key { payload: key.payload.map(|(_, touch)| (0, touch)), ..key },
-        Swept::Subscribers => Key { subscribers: 0, silent_subscribers: 0, ..key },
-        Swept::Pairs => Key { pairs: 1, ..key },
+        Swept::Load => GroupKey { load: Load::Closed, ..key },
+        Swept::Payload => GroupKey { payload: key.payload.map(|(_, touch)| (0, touch)), ..key },
+        Swept::Subscribers => GroupKey { subscribers: 0, silent_subscribers: 0, ..key },
+        Swept::Pairs => GroupKey { pairs: 1, ..key },
     }
 }
 
@@ -114,7 +114,7 @@ fn point(over: Swept, identity: &Identity) -> (u64, String) {
 }
 
 /// The properties that the rows of a sheet share, as text.
-fn title(key: &Key, over: Swept, titles: &Titles) -> String {
+fn title(key: &GroupKey, over: Swept, titles: &Titles) -> String {
     let mut parts = vec![key.pattern.to_string()];
     if over != Swept::Payload {
         parts.extend(titles.payload(key));
@@ -133,7 +133,7 @@ fn title(key: &Key, over: Swept, titles: &Titles) -> String {
 }
 
 fn sheet(page: &mut Page, over: Swept, rows: &[Row], titles: &Titles) {
-    let key = Key::of(&rows[0].case.identity);
+    let key = GroupKey::of(&rows[0].case.identity);
     let mut points: Vec<(u64, String)> =
         rows.iter().map(|row| point(over, &row.case.identity)).collect();
     points.sort();

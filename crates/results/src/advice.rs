@@ -16,7 +16,7 @@ use crate::{
 
 /// The question to answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
+pub struct AdviceQuestion {
     /// Bytes of a message.
     pub payload: u64,
     /// The shape of the traffic.
@@ -92,7 +92,7 @@ const KEEPS_UP: f64 = 0.98;
 /// Answers the question from the rows of a result for which `is_wanted` is true.
 pub fn advise<'a>(
     result: &'a RunResult,
-    question: &Question,
+    question: &AdviceQuestion,
     is_wanted: impl Fn(&Row) -> bool,
 ) -> Advice<'a> {
     let rows = groups(result).into_iter().flat_map(|group| group.rows);
@@ -120,7 +120,7 @@ fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Opt
     faster.min_by(|a, b| a.time.value.total_cmp(&b.time.value)).cloned()
 }
 
-impl Question {
+impl AdviceQuestion {
     /// True if the question is about a row of this kind.
     fn is_about(&self, row: &Row) -> bool {
         let identity = &row.case.identity;
@@ -205,7 +205,7 @@ impl Question {
 }
 
 impl<'a> Candidate<'a> {
-    fn of(row: Row<'a>, question: &Question) -> Option<Self> {
+    fn of(row: Row<'a>, question: &AdviceQuestion) -> Option<Self> {
         let time = match question.load {
             Load::Closed => row.location(),
             _ => row.overall().percentile(0.5),
@@ -223,7 +223,7 @@ impl<'a> Candidate<'a> {
     }
 
     /// The cost: processors at a rate, else the CPU time of a message in nanoseconds.
-    fn cost(&self, question: &Question) -> f64 {
+    fn cost(&self, question: &AdviceQuestion) -> f64 {
         match question.load {
             Load::Closed => self.row.cpu_per_message(),
             _ => self.cores.map_or(f64::INFINITY, |cores| cores.value),

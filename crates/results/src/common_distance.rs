@@ -36,11 +36,11 @@ impl CommonDistance {
             let at = self.reference.map(|at| clock_free_at(&self.distances, &trial.blocks, at));
             at.unwrap_or_default()
         };
-        let sessions: Vec<Vec<stats::Block>> =
+        let sessions: Vec<Vec<stats::ProbedBlock>> =
             trials.iter().map(|trial| trial.map(placed).unwrap_or_default()).collect();
         let elasticity = stats::elasticity(&sessions);
         let floor_ns = self.floor_ns().unwrap_or(0.0);
-        let location = |(trial, blocks): (&Option<&Trial>, &Vec<stats::Block>)| match trial {
+        let location = |(trial, blocks): (&Option<&Trial>, &Vec<stats::ProbedBlock>)| match trial {
             Some(trial) if trial.blocks.probe_before_ns.is_empty() => unprobed(trial),
             _ => stats::adjusted_location(blocks, floor_ns, elasticity),
         };

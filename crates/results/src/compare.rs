@@ -24,7 +24,7 @@ pub struct Change<'a> {
     /// The rows that both sides have, by group.
     pub groups: Vec<PairedGroup<'a>>,
     /// The rows that are not measured on both sides.
-    pub lone: Vec<Lone<'a>>,
+    pub unpaired: Vec<UnpairedRow<'a>>,
 }
 
 /// The rows of a group that both sides have.
@@ -53,7 +53,7 @@ pub struct RowPair<'a> {
 
 /// A row that is not measured on both sides.
 #[derive(Clone, Copy, Debug)]
-pub struct Lone<'a> {
+pub struct UnpairedRow<'a> {
     /// The row.
     pub identity: &'a Identity,
     /// The row's presence in the base.
@@ -87,10 +87,10 @@ pub fn compare_runs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Change
         let (base, new) = (placed(&row.base, &shared.base), placed(&row.new, &shared.new));
         of_runs(&base, &new, is_told)
     };
-    let (groups, lone) = rows(&base, &new, compare);
+    let (groups, unpaired) = rows(&base, &new, compare);
     let differences = differences(&base, &new);
     let floor_ns = shared.floor_ns;
-    Change { is_paired: false, obstacles, differences, floor_ns, groups, lone }
+    Change { is_paired: false, obstacles, differences, floor_ns, groups, unpaired }
 }
 
 /// Compares results that were measured in turns: the first results of both sides are a pair, so are the second ones,
@@ -101,10 +101,10 @@ pub fn compare_pairs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Chang
         let locations = |cases: &Cases| common.log_locations(&trials(cases));
         of_pairs(&locations(&row.base), &locations(&row.new))
     };
-    let (groups, lone) = rows(base, new, compare);
+    let (groups, unpaired) = rows(base, new, compare);
     let differences = differences(base, new);
     let floor_ns = common.floor_ns();
-    Change { is_paired: true, obstacles: Vec::new(), differences, floor_ns, groups, lone }
+    Change { is_paired: true, obstacles: Vec::new(), differences, floor_ns, groups, unpaired }
 }
 
 /// The locations of a row on both sides, and their comparison.
@@ -141,7 +141,7 @@ fn of_runs(base: &[Row], new: &[Row], is_told: bool) -> Compared {
     let runs = bases.len().min(news.len());
     let comparison = match is_told {
         true => Comparison::of_runs(&bases, &news),
-        false => Comparison::untold(&by_trial(base), &by_trial(new), runs),
+        false => Comparison::undecided(&by_trial(base), &by_trial(new), runs),
     };
     Compared { base_ns: geometric_mean(&bases), new_ns: geometric_mean(&news), comparison }
 }
@@ -180,21 +180,21 @@ fn rows<'a>(
     base: &[&'a RunResult],
     new: &[&'a RunResult],
     compare: impl Fn(&Matched<'a>) -> Compared,
-) -> (Vec<PairedGroup<'a>>, Vec<Lone<'a>>) {
-    let (mut groups, mut lone): (Vec<PairedGroup>, Vec<Lone>) = Default::default();
+) -> (Vec<PairedGroup<'a>>, Vec<UnpairedRow<'a>>) {
+    let (mut groups, mut unpaired): (Vec<PairedGroup>, Vec<UnpairedRow>) = Default::default();
     for (key, row) in matched(base, new) {
         match (row.base.measured(), row.new.measured()) {
             (Some(base), Some(new)) => {
                 let Compared { base_ns, new_ns, comparison } = compare(&row);
                 add(&mut groups, &key, RowPair { base, new, base_ns, new_ns, comparison });
             }
-            _ => lone.extend(alone(&row)),
+            _ => unpaired.extend(alone(&row)),
         }
     }
     for group in &mut groups {
         group.pairs.sort_by(|a, b| b.change().total_cmp(&a.change()));
     }
-    (groups, lone)
+    (groups, unpaired)
 }
 
 /// Adds a row to its group, which is the last one or a new one.
@@ -226,11 +226,11 @@ impl<'a> Cases<'a> {
     }
 }
 
-fn alone<'a>(row: &Matched<'a>) -> Option<Lone<'a>> {
+fn alone<'a>(row: &Matched<'a>) -> Option<UnpairedRow<'a>> {
     let of = |side: &Cases<'a>| side.first().map(|row| row.case).or(side.unmeasured);
     let case = of(&row.base).or_else(|| of(&row.new))?;
     let (base, new) = (row.base.presence(), row.new.presence());
-    Some(Lone { identity: &case.identity, base, new })
+    Some(UnpairedRow { identity: &case.identity, base, new })
 }
 
 impl PairedGroup<'_> {

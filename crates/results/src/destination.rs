@@ -33,7 +33,7 @@ pub(crate) struct Destination {
 
 /// The kind of object at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Nothing,
     File,
     Directory,
@@ -62,14 +62,14 @@ impl Destination {
         &self.name
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ObjectKind {
         match self.found.as_ref().map(file_type) {
-            _ if self.is_descriptor => Kind::Stream,
-            None => Kind::Nothing,
-            Some(SFlag::S_IFREG) => Kind::File,
-            Some(SFlag::S_IFDIR) => Kind::Directory,
-            Some(SFlag::S_IFSOCK) => Kind::Socket,
-            Some(_) => Kind::Stream,
+            _ if self.is_descriptor => ObjectKind::Stream,
+            None => ObjectKind::Nothing,
+            Some(SFlag::S_IFREG) => ObjectKind::File,
+            Some(SFlag::S_IFDIR) => ObjectKind::Directory,
+            Some(SFlag::S_IFSOCK) => ObjectKind::Socket,
+            Some(_) => ObjectKind::Stream,
         }
     }
 
@@ -88,7 +88,7 @@ impl Destination {
     }
 
     /// Fails if another user left a FIFO, which would block the run, or a file in a world-writable directory.
-    pub(crate) fn refuse_strangers(&self) -> io::Result<()> {
+    pub(crate) fn reject_foreign_owners(&self) -> io::Result<()> {
         let Some(found) = &self.found else { return Ok(()) };
         let is_shared = fstat(&self.directory)?.st_mode & 0o1002 == 0o1002;
         let what = match file_type(found) {
@@ -96,7 +96,7 @@ impl Destination {
             SFlag::S_IFREG if is_shared => "a file",
             _ => return Ok(()),
         };
-        refuse_stranger(found, what)
+        reject_foreign_owner(found, what)
     }
 }
 
@@ -104,7 +104,7 @@ fn file_type(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 
-fn refuse_stranger(stat: &FileStat, what: &str) -> io::Result<()> {
+fn reject_foreign_owner(stat: &FileStat, what: &str) -> io::Result<()> {
     let (owner, own) = (stat.st_uid, geteuid().as_raw());
     if owner == own || owner == 0 {
         return Ok(());
@@ -170,7 +170,7 @@ impl Search {
     }
 
     fn follow(&mut self, link: &OwnedFd, stat: &FileStat) -> io::Result<()> {
-        refuse_stranger(stat, "a link")?;
+        reject_foreign_owner(stat, "a link")?;
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(Errno::ELOOP.into());

@@ -18,7 +18,7 @@ const LEAST: f64 = 0.005;
 
 /// Costs on this machine, each measured alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Charges {
+pub struct UnitCosts {
     /// A system call that does nothing, in nanoseconds.
     pub call_ns: f64,
     /// A copy of the payload, in nanoseconds.
@@ -42,7 +42,7 @@ pub enum PartKind {
 
 /// A part of a message's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct TimePart {
     /// The kind of the part.
     pub kind: PartKind,
     /// The number of these that a message needs.
@@ -51,7 +51,7 @@ pub struct Part {
     pub each_ns: f64,
 }
 
-impl Part {
+impl TimePart {
     /// The share of the message's time, in nanoseconds.
     pub fn time_ns(&self) -> f64 {
         self.count * self.each_ns
@@ -117,7 +117,7 @@ pub struct Explanation<'a> {
     /// One way: half of its round trip.
     pub hop: Figure,
     /// The parts that could be counted and whose cost is known.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
     /// Sleeps per message beyond that of the receiver that must be woken; the rest includes their cost.
     pub further_sleeps: f64,
     /// The calls of each end; empty if they were not counted.
@@ -129,7 +129,7 @@ pub struct Explanation<'a> {
 impl Explanation<'_> {
     /// The time that the parts leave over; below 0 if they overlap in time.
     pub fn rest_ns(&self) -> f64 {
-        self.hop.value - self.parts.iter().map(Part::time_ns).sum::<f64>()
+        self.hop.value - self.parts.iter().map(TimePart::time_ns).sum::<f64>()
     }
 }
 
@@ -150,7 +150,7 @@ pub struct Explanations<'a> {
 pub fn explain<'a>(
     row: Row<'a>,
     counted: CountedTrials<'_>,
-    charges: Charges,
+    unit_costs: UnitCosts,
 ) -> Option<Explanation<'a>> {
     let row = if row.location().is_some() { row } else { row.overall() };
     let hop = half(row.location()?);
@@ -164,7 +164,7 @@ pub fn explain<'a>(
     // The bare hand-over includes the line.
     let lines = if wake_up.is_some() { (1.0 - wake_ups).max(0.0) } else { 1.0 };
     parts.extend(line_ns.map(|each_ns| part(PartKind::Line, lines, each_ns)));
-    parts.push(part(PartKind::Payload, 1.0, payload_ns(&row, hop, line_ns, charges)));
+    parts.push(part(PartKind::Payload, 1.0, payload_ns(&row, hop, line_ns, unit_costs)));
     if !sides.is_empty() {
         let of_all = |figure: fn(&CallsPerMessage) -> f64| -> f64 {
             // Each end sends one of the two messages of a round trip.
@@ -175,16 +175,16 @@ pub fn explain<'a>(
         let in_wake_ups = if wake_up.is_some() { 2.0 * wake_ups } else { 0.0 };
         let calls = (of_all(|calls| calls.done) - in_wake_ups).max(0.0);
         let copies = of_all(|calls| calls.bytes) / row.case.identity.payload_bytes.max(1) as f64;
-        parts.push(part(PartKind::Calls, calls, charges.call_ns));
-        parts.push(part(PartKind::Copies, copies, charges.copy_ns));
+        parts.push(part(PartKind::Calls, calls, unit_costs.call_ns));
+        parts.push(part(PartKind::Copies, copies, unit_costs.copy_ns));
     }
     parts.retain(|part| part.count >= LEAST);
     let work = of_sides(counted.work, work);
     Some(Explanation { row, hop, parts, further_sleeps: sleeps - wake_ups, sides, work })
 }
 
-fn part(kind: PartKind, count: f64, each_ns: f64) -> Part {
-    Part { kind, count, each_ns }
+fn part(kind: PartKind, count: f64, each_ns: f64) -> TimePart {
+    TimePart { kind, count, each_ns }
 }
 
 fn half(figure: Figure) -> Figure {
@@ -210,12 +210,12 @@ fn sleeps(row: &Row) -> f64 {
 
 /// The payload written, carried over and read, without the line that announces it. With a bare exchange of the payload
 /// as reference, its time; else one copy at each end.
-fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, charges: Charges) -> f64 {
+fn payload_ns(row: &Row, hop: Figure, line_ns: Option<f64>, unit_costs: UnitCosts) -> f64 {
     let spins = row.case.identity.wait == Wait::Spin;
     let bare_ns = row.reference_multiple().filter(|_| spins).map(|multiple| hop.value / multiple);
     match (bare_ns, line_ns) {
         (Some(bare_ns), Some(line_ns)) => (bare_ns - line_ns).max(0.0),
-        _ => 2.0 * charges.copy_ns,
+        _ => 2.0 * unit_costs.copy_ns,
     }
 }
 

@@ -6,7 +6,7 @@ use ipcmark_transport::Pattern;
 
 use crate::{
     model::{Between, Case, Identity, RankPlace, RunResult},
-    rows::{Figure, Key, Row},
+    rows::{Figure, GroupKey, Row},
     stats::median,
 };
 
@@ -72,7 +72,7 @@ pub fn host_maps(result: &RunResult) -> Vec<HostMap<'_>> {
     }
     maps.sort_by(|(a, _), (b, _)| {
         let order = |identity: &Identity| {
-            (Key::of(identity), identity.transport.clone(), identity.options.clone())
+            (GroupKey::of(identity), identity.transport.clone(), identity.options.clone())
         };
         order(a).cmp(&order(b))
     });

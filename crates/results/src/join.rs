@@ -65,13 +65,13 @@ fn blocks(result: &RunResult) -> f64 {
 }
 
 /// The new indices of distances, by their old indices.
-struct Moved {
+struct NewIndices {
     old: Vec<u32>,
     new: Vec<u32>,
 }
 
 impl RunDistances {
-    fn join(&mut self, others: RunDistances, [own_blocks, other_blocks]: [f64; 2]) -> Moved {
+    fn join(&mut self, others: RunDistances, [own_blocks, other_blocks]: [f64; 2]) -> NewIndices {
         let weight = other_blocks / (own_blocks + other_blocks).max(1.0);
         let reference = self.reference.map(|at| self.all[at as usize].floor_round_trip_ns);
         let known = self.all.len();
@@ -107,7 +107,10 @@ impl RunDistances {
             let at = self.all.iter().position(|at| at.floor_round_trip_ns == floor_ns)?;
             Some(at as u32)
         });
-        Moved { old: (0..known).map(place).collect(), new: places.into_iter().map(place).collect() }
+        NewIndices {
+            old: (0..known).map(place).collect(),
+            new: places.into_iter().map(place).collect(),
+        }
     }
 }
 

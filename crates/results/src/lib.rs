@@ -32,15 +32,17 @@ mod schema;
 pub mod stats;
 mod trend;
 
-pub use advice::{Advice, Candidate, Question, Shortfall, advise, daemons};
+pub use advice::{Advice, AdviceQuestion, Candidate, Shortfall, advise, daemons};
 pub use best::{Best, best};
 pub use caveats::{Caveat, Disturbance, caveats, caveats_of};
-pub use compare::{Change, Lone, PairedGroup, Presence, RowPair, compare_pairs, compare_runs};
+pub use compare::{
+    Change, PairedGroup, Presence, RowPair, UnpairedRow, compare_pairs, compare_runs,
+};
 pub use curve::{GRID, curve};
 pub use differences::Difference;
 pub use explanation::{
-    CallsPerMessage, Charges, CountedTrials, Explanation, Explanations, Part, PartKind, SideCalls,
-    SideWork, explain,
+    CallsPerMessage, CountedTrials, Explanation, Explanations, PartKind, SideCalls, SideWork,
+    TimePart, UnitCosts, explain,
 };
 pub use fairness::{Inequality, inequalities};
 pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomically};
@@ -52,6 +54,6 @@ pub use obstacles::{Obstacle, circumstances};
 pub use output::{check_file, is_stream, write_bytes, write_text};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
-pub use rows::{Figure, Group, Key, Rank, Row, groups, thin};
+pub use rows::{Figure, Group, GroupKey, Row, RowRank, groups, thin};
 pub use schema::schema;
-pub use trend::{Moment, Point, Trend, trend};
+pub use trend::{Point, Trend, TrendRun, trend};

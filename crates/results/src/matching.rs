@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     model::{Between, Case, Identity, RunResult, Status, Touch},
-    rows::{Key, Row},
+    rows::{GroupKey, Row},
 };
 
 /// One row on both sides.
@@ -26,7 +26,7 @@ pub(crate) struct Cases<'a> {
 /// included only if one result has a row in several settings.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Match<'a> {
-    pub key: Key,
+    pub key: GroupKey,
     payload: (u64, Touch),
     transport: &'a str,
     /// The same ranks on other hosts are another pair.
@@ -37,7 +37,7 @@ pub(crate) struct Match<'a> {
 impl<'a> Match<'a> {
     fn of(identity: &'a Identity, by_settings: bool) -> Self {
         Self {
-            key: Key::of(identity),
+            key: GroupKey::of(identity),
             payload: (identity.payload_bytes, identity.touch),
             transport: &identity.transport,
             between: identity.between.as_ref(),

@@ -17,7 +17,7 @@ use nix::{
 };
 
 use crate::{
-    destination::{Destination, Kind},
+    destination::{Destination, ObjectKind},
     replacement::{Replacement, remove_stale},
 };
 
@@ -38,15 +38,15 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// True if data written to `path` cannot be replaced later: a pipe, a terminal, a device, or a descriptor such as
 /// `/dev/stdout`. A result must be written there once, when it is complete.
 pub fn is_stream(path: &Path) -> bool {
-    Destination::find(path).is_ok_and(|place| place.kind() == Kind::Stream)
+    Destination::find(path).is_ok_and(|place| place.kind() == ObjectKind::Stream)
 }
 
 /// Checks for a regular file at `path`: false if nothing is there. Refuses a file that another user left in a
 /// world-writable directory, and anything that is not a regular file.
 pub fn check_file(path: &Path) -> io::Result<bool> {
     match usable(path)?.kind() {
-        Kind::Nothing => Ok(false),
-        Kind::File => Ok(true),
+        ObjectKind::Nothing => Ok(false),
+        ObjectKind::File => Ok(true),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     let place = usable(path)?;
     remove_stale(&place.directory_path());
     match place.kind() {
-        Kind::Nothing => Replacement::beside(&place).map(drop),
+        ObjectKind::Nothing => Replacement::beside(&place).map(drop),
         // Opening a FIFO would block, and its reader would see end of file.
         _ => {
             Ok(faccessat(place.directory(), place.name(), AccessFlags::W_OK, AtFlags::AT_EACCESS)?)
@@ -77,7 +77,7 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
 
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let place = usable(path)?;
-    if place.kind() == Kind::Stream {
+    if place.kind() == ObjectKind::Stream {
         return File::from(place.open()?).write_all(bytes);
     }
     replace(&place, bytes).or_else(|error| match error.kind() {
@@ -89,10 +89,10 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// The place of a file, if the file can be written.
 fn usable(path: &Path) -> io::Result<Destination> {
     let place = Destination::find(path)?;
-    place.refuse_strangers()?;
+    place.reject_foreign_owners()?;
     match place.kind() {
-        Kind::Directory => Err(io::ErrorKind::IsADirectory.into()),
-        Kind::Socket => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a socket")),
+        ObjectKind::Directory => Err(io::ErrorKind::IsADirectory.into()),
+        ObjectKind::Socket => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a socket")),
         _ => Ok(place),
     }
 }

@@ -110,11 +110,11 @@ pub(crate) fn clock_free_at(
     distances: &Distances,
     blocks: &Blocks,
     distance: usize,
-) -> Vec<stats::Block> {
+) -> Vec<stats::ProbedBlock> {
     let classes = classes(distances, blocks);
     let at = (0..classes.len()).filter(|at| classes[*at] == Some(distance));
     at.filter_map(|at| {
-        Some(stats::Block {
+        Some(stats::ProbedBlock {
             mean_ns: blocks.location_mean_ns(at)?,
             before_ns: blocks.probe_before_ns[at],
             after_ns: blocks.probe_after_ns[at],
@@ -167,18 +167,18 @@ fn place_trial(
     Ok(())
 }
 
-fn settled(blocks: &[stats::Block]) -> Option<bool> {
+fn settled(blocks: &[stats::ProbedBlock]) -> Option<bool> {
     let means: Vec<f64> = blocks.iter().map(|block| block.mean_ns).collect();
     stats::steadiness(&means).map(|steadiness| steadiness.settled)
 }
 
 /// The time of a block whose probes are the distance's median.
-fn location(blocks: &[stats::Block], floor_ns: f64, elasticity: f64) -> Option<f64> {
+fn location(blocks: &[stats::ProbedBlock], floor_ns: f64, elasticity: f64) -> Option<f64> {
     stats::adjusted_location(blocks, floor_ns, elasticity).map(f64::exp)
 }
 
 /// The median of each block divided by its own probes. It is meaningless if both processes take turns on one processor.
-fn floor_multiple(blocks: &[stats::Block]) -> Option<f64> {
+fn floor_multiple(blocks: &[stats::ProbedBlock]) -> Option<f64> {
     let multiples: Vec<f64> = blocks
         .iter()
         .map(|block| block.mean_ns / (block.before_ns * block.after_ns).sqrt())

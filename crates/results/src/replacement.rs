@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_no_name_until_it_takes_one() {
+    fn a_new_file_is_nameless_until_it_replaces_its_target() {
         let directory = directory("replacement");
         let target = directory.join("result.json");
         for text in ["one", "two"] {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+    fn only_leftovers_of_killed_processes_are_removed() {
         let directory = directory("stale");
         let kept =
             [".ipcmark-1-2.tmp.json", ".ipcmark--1.tmp", ".ipcmark-1-x.tmp", "ipcmark-1-2.tmp"];

@@ -25,14 +25,14 @@ const FEWEST_WAKE_UPS: u64 = 368;
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
     /// The properties that its rows have in common.
-    pub key: Key,
+    pub key: GroupKey,
     /// Its rows, at least one.
     pub rows: Vec<Row<'a>>,
 }
 
 /// The properties that the rows of a group have in common, in the order of the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub struct GroupKey {
     /// Shape of the traffic.
     pub pattern: Pattern,
     /// The reach of a message: between processes comes first.
@@ -69,12 +69,12 @@ pub struct Row<'a> {
     /// The rounds of the run, by their numbers.
     pub rounds: &'a [RoundRecord],
     /// Its rank in its group; none if the rows of the group are not ranked, or the row has no time.
-    pub rank: Option<Rank>,
+    pub rank: Option<RowRank>,
 }
 
 /// A rank: rows that the trials do not distinguish have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
+pub struct RowRank {
     /// One more than the number of rows in better ranks.
     pub number: usize,
     /// True if other rows have the same.
@@ -92,12 +92,12 @@ pub struct Figure {
 
 /// The measured cases of a result, in groups.
 pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
-    let mut found: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+    let mut found: BTreeMap<GroupKey, Vec<Row>> = BTreeMap::new();
     let distance = result.distances.as_ref().and_then(|distances| distances.reference);
     let cpus = result.environment.cpus_usable;
     for row in result.cases.iter().filter_map(|case| Row::of(case, distance)) {
         let row = Row { cpus, rounds: &result.rounds, ..row };
-        found.entry(Key::of(&row.case.identity)).or_default().push(row);
+        found.entry(GroupKey::of(&row.case.identity)).or_default().push(row);
     }
     found.into_iter().map(|(key, rows)| Group { key, rows: sorted(key, rows) }).collect()
 }
@@ -111,7 +111,7 @@ pub fn thin(result: &RunResult, trials: usize) -> Vec<&Identity> {
     rows.filter(is_thin).map(|row| &row.case.identity).collect()
 }
 
-fn sorted(key: Key, mut rows: Vec<Row>) -> Vec<Row> {
+fn sorted(key: GroupKey, mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by(|a, b| a.order().cmp(&b.order()));
     if key.payload.is_some() {
         rank(&mut rows);
@@ -129,20 +129,20 @@ fn rank(rows: &mut [Row]) {
     let logarithms: Vec<Vec<Option<f64>>> =
         timed.iter().map(|(at, _)| rows[*at].log_locations(&numbers)).collect();
     let name = |at: usize| rows[at].case.identity.transport.clone();
-    let candidates: Vec<stats::Row> = timed
+    let candidates: Vec<stats::RankedRow> = timed
         .iter()
-        .map(|(at, location)| stats::Row { name: name(*at), location: *location })
+        .map(|(at, location)| stats::RankedRow { name: name(*at), location: *location })
         .collect();
     let ranks = stats::rank(&candidates, |first, second| {
         stats::trial_log_ratios(&logarithms[first], &logarithms[second])
     });
     for ranked in ranks {
         let (at, _) = timed[ranked.row];
-        rows[at].rank = Some(Rank { number: ranked.rank, shared: ranked.shared });
+        rows[at].rank = Some(RowRank { number: ranked.rank, shared: ranked.shared });
     }
 }
 
-impl Key {
+impl GroupKey {
     /// The key of a case with this identity.
     pub fn of(identity: &Identity) -> Self {
         // If the payload is not moved, and only its head is touched, the payload makes no difference.

@@ -12,7 +12,7 @@ use crate::{
 
 /// One run of a trend.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct TrendRun<'a> {
     /// The label by which runs are grouped: a commit, a version, or the run itself.
     pub label: &'a str,
     /// The run, with only this row among its cases.
@@ -45,25 +45,25 @@ pub struct Point {
 }
 
 /// The trend of one row over these runs, in the order of their time.
-pub fn trend(moments: &[Moment]) -> Trend {
-    let distance = most_common_distance(moments);
-    let groups = grouped(moments);
-    let figure = |at: usize| distance.row(moments[at].run).and_then(|row| row.location());
+pub fn trend(trend_runs: &[TrendRun]) -> Trend {
+    let distance = most_common_distance(trend_runs);
+    let groups = grouped(trend_runs);
+    let figure = |at: usize| distance.row(trend_runs[at].run).and_then(|row| row.location());
     let logs: Vec<Vec<f64>> = groups
         .iter()
         .map(|runs| runs.iter().filter_map(|at| Some(figure(*at)?.value.ln())).collect())
         .collect();
     let (changes, missing) = (stats::change_points(&logs), stats::runs_missing(&logs));
-    let points = groups.into_iter().map(|runs| point(moments, &distance, runs)).collect();
+    let points = groups.into_iter().map(|runs| point(trend_runs, &distance, runs)).collect();
     Trend { points, changes, missing, floor_ns: distance.floor_ns }
 }
 
 /// The indices of the runs of each label, in the order in which the labels first occur.
-fn grouped(moments: &[Moment]) -> Vec<Vec<usize>> {
+fn grouped(trend_runs: &[TrendRun]) -> Vec<Vec<usize>> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (at, moment) in moments.iter().enumerate() {
-        let place = *places.entry(moment.label).or_insert(groups.len());
+    for (at, trend_run) in trend_runs.iter().enumerate() {
+        let place = *places.entry(trend_run.label).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Vec::new());
         }
@@ -72,9 +72,9 @@ fn grouped(moments: &[Moment]) -> Vec<Vec<usize>> {
     groups
 }
 
-fn point(moments: &[Moment], distance: &CommonDistance, runs: Vec<usize>) -> Point {
+fn point(trend_runs: &[TrendRun], distance: &TrendDistance, runs: Vec<usize>) -> Point {
     let of = |row: &dyn Fn(&RunResult) -> Option<Figure>| -> Vec<Figure> {
-        runs.iter().filter_map(|at| row(moments[*at].run)).collect()
+        runs.iter().filter_map(|at| row(trend_runs[*at].run)).collect()
     };
     let common = of(&|run| distance.row(run)?.location());
     let own = || of(&|run| own_row(run)?.location());
@@ -100,11 +100,11 @@ fn own_row(run: &RunResult) -> Option<Row<'_>> {
 /// The distance that most runs have; of several, the one that maximizes its smallest share of blocks in any run. Bare
 /// round trips at it differ by no more than two round trips of one distance.
 #[derive(Default)]
-struct CommonDistance {
+struct TrendDistance {
     floor_ns: Option<f64>,
 }
 
-impl CommonDistance {
+impl TrendDistance {
     /// The row of a run at this distance; none if the run does not have it. A row that was not probed is returned
     /// unchanged.
     fn row<'a>(&self, run: &'a RunResult) -> Option<Row<'a>> {
@@ -127,26 +127,26 @@ fn place(run: &RunResult, floor_ns: f64) -> Option<u32> {
     (ratio <= ONE_DISTANCE.ln() / 2.0).then_some(at as u32)
 }
 
-fn most_common_distance(moments: &[Moment]) -> CommonDistance {
-    let all = moments.iter().filter_map(|moment| moment.run.distances.as_ref());
+fn most_common_distance(trend_runs: &[TrendRun]) -> TrendDistance {
+    let all = trend_runs.iter().filter_map(|trend_run| trend_run.run.distances.as_ref());
     let mut floors: Vec<f64> =
         all.flat_map(|distances| &distances.all).map(|at| at.floor_round_trip_ns).collect();
     floors.sort_by(f64::total_cmp);
     // Nearly equal candidates match the same runs; a hundred runs need not give hundreds of candidates.
     floors.dedup_by(|next, kept| *next <= *kept * 1.01);
     let best = floors.into_iter().max_by(|a, b| {
-        let [one, other] = [*a, *b].map(|floor_ns| shares(moments, floor_ns));
+        let [one, other] = [*a, *b].map(|floor_ns| shares(trend_runs, floor_ns));
         one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(b.total_cmp(a))
     });
-    CommonDistance { floor_ns: best }
+    TrendDistance { floor_ns: best }
 }
 
 /// The number of runs that have a distance, and its smallest share of blocks in any of them.
-fn shares(moments: &[Moment], floor_ns: f64) -> (usize, f64) {
-    let share = |moment: &Moment| {
-        let at = place(moment.run, floor_ns)?;
-        Some(moment.run.distances.as_ref()?.all[at as usize].share)
+fn shares(trend_runs: &[TrendRun], floor_ns: f64) -> (usize, f64) {
+    let share = |trend_run: &TrendRun| {
+        let at = place(trend_run.run, floor_ns)?;
+        Some(trend_run.run.distances.as_ref()?.all[at as usize].share)
     };
-    let shares: Vec<f64> = moments.iter().filter_map(share).collect();
+    let shares: Vec<f64> = trend_runs.iter().filter_map(share).collect();
     (shares.len(), shares.into_iter().fold(f64::INFINITY, f64::min))
 }

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_carries_a_message_can_follow_from_its_size() {
+    fn the_carrier_can_depend_on_the_message_size() {
         let (small, large) = (Carrier::SharedMemory, Carrier::Kernel);
         let declared = DeclaredCarrier::BySize { up_to: 4096, small, large };
         assert_eq!([64, 4096, 4097].map(|size| declared.of(size)), [small, small, large].map(Some));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn words_read_back_as_what_they_were_written_from() {
+    fn words_read_back_as_written() {
         assert!(Wait::ALL.iter().all(|wait| wait.as_str().parse() == Ok(*wait)));
         assert!(Pattern::ALL.iter().all(|pattern| pattern.as_str().parse() == Ok(*pattern)));
         assert!(Carrier::ALL.iter().all(|carrier| carrier.as_str().parse() == Ok(*carrier)));

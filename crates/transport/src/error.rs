@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_known_by_its_words_too() {
+    fn a_shortage_is_recognised_by_its_text() {
         for number in [7, 11, 12, 23, 24, 27] {
             let words = io::Error::from_raw_os_error(number).to_string();
             assert_eq!(remedy_in(&format!("x: {words}; y")), shortage_remedy(number), "{words}");

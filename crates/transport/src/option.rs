@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_accepted_brings_the_reason() {
+    fn rejected_values_bring_the_reason() {
         for (accepts, value, reason) in [
             ("on|off", "yes", "not one of on|off"),
             ("on|off", "", "not one of"),

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_spelled_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             plain("a\x1b[2Jb\nc\td\u{9b}e\u{202e}f\r\n"),
             r"a\u{1b}[2Jb c d\u{9b}e\u{202e}f"
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_spelled_out() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(plain("a\u{61c}b\u{e0041}"), r"a\u{61c}b\u{e0041}");
     }
 }

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_is_the_same_once_a_message_is_gone() {
+    fn the_memory_is_reused_once_a_message_is_dropped() {
         let mut room = Room::new(100);
         room.lend(100);
         let first = room.bytes().as_ptr();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_messages_are_under_way_as_the_depth_allows() {
+    fn the_depth_bounds_the_messages_in_transit() {
         let mut wire = Wire(None);
         let mut leader = FlowControl::open(true, 2, &mut wire).unwrap();
         let mut follower = FlowControl::open(false, 2, &mut wire).unwrap();

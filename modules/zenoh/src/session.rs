@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_names_no_place_in_the_sources() {
+    fn a_cause_names_no_source_location() {
         let text = "Can not create a listener at /registry/src/unicast.rs:356.";
         assert_eq!(cause(text), "Can not create a listener");
         assert_eq!(cause("timed out"), "timed out");

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pool_holds_what_is_under_way_and_on_loan() {
+    fn the_pool_holds_all_messages_in_transit_and_on_loan() {
         for payload in [16, 64, 5000, 4 << 20] {
             let pool = pool_bytes(payload, 3);
             let provider = provide(pool).unwrap();

@@ -8,7 +8,7 @@ use ipcmark_results::{
 };
 use ipcmark_transport::Wait;
 
-use crate::runs::{Question, Runs};
+use crate::runs::{Measurement, Runs};
 
 /// Transports over shared memory that differ only in how they name their memory.
 const SPINNING: &[&str] = &["memfd", "mmap-file", "shm-ring", "sysv-shm"];
@@ -27,7 +27,7 @@ const COMPARISONS: usize = 300;
 
 /// Prints the spread of the middle 90 % of a row's trials.
 pub(crate) fn spread(runs: &Runs) {
-    let question = Question {
+    let question = Measurement {
         names: &["shm-ring"],
         wait: Wait::Spin,
         trials: 50,
@@ -57,7 +57,7 @@ pub(crate) fn ties(runs: &Runs) {
         let (mut shared, mut all) = (0, 0);
         for seed in 0..20 {
             let length = Duration::from_millis(100);
-            let result = runs.measure(&Question { names, wait, trials: 3, length, seed });
+            let result = runs.measure(&Measurement { names, wait, trials: 3, length, seed });
             let ranks: Vec<usize> = groups(&result)
                 .iter()
                 .flat_map(|group| &group.rows)
@@ -82,7 +82,7 @@ pub(crate) fn verdicts(runs: &Runs) {
     let trials = (2 * PAIRS[0] * of_row) as u32;
     let length = Duration::from_millis(20);
     let wait = Wait::Spin;
-    let result = runs.measure(&Question { names: COMPARED, wait, trials, length, seed: 7 });
+    let result = runs.measure(&Measurement { names: COMPARED, wait, trials, length, seed: 7 });
     let groups = groups(&result);
     let rows: Vec<Vec<f64>> = groups.iter().flat_map(|group| &group.rows).map(log_ratios).collect();
     let all: Vec<f64> = rows.iter().flatten().copied().collect();
@@ -142,7 +142,7 @@ fn compared(rows: &[Vec<f64>], pairs: usize, slower: f64) -> Vec<Verdict> {
 /// Tests if 400 pairs of neighbouring blocks show that one side is 10 % slower.
 pub(crate) fn sleeping(runs: &Runs) {
     const PAIRS: usize = 400;
-    let question = Question {
+    let question = Measurement {
         names: SLEEPING,
         wait: Wait::Block,
         trials: 12,

@@ -12,7 +12,7 @@ pub(crate) fn registry() -> Registry {
 }
 
 /// The rows to measure.
-pub(crate) struct Question<'a> {
+pub(crate) struct Measurement<'a> {
     pub names: &'a [&'a str],
     pub wait: Wait,
     pub trials: u32,
@@ -29,7 +29,7 @@ impl Runs {
     }
 
     /// Measures a payload of 64 bytes.
-    pub(crate) fn measure(&self, question: &Question<'_>) -> RunResult {
+    pub(crate) fn measure(&self, question: &Measurement<'_>) -> RunResult {
         let place = |name: &&str| {
             let at = self.0.iter().position(|known| known.definition().name == *name);
             at.expect("the transport is in the list")

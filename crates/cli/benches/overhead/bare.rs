@@ -44,7 +44,7 @@ impl Mechanism {
 
 /// The descriptors of each side, as (write to, read from): the follower's are the reverse of the
 /// leader's.
-pub(crate) struct Ways {
+pub(crate) struct DescriptorPair {
     pub leader: (i32, i32),
     pub follower: (i32, i32),
 }
@@ -86,7 +86,7 @@ pub(crate) fn round_trip_p50_ns(mechanism: Mechanism, wait: Wait) -> f64 {
 }
 
 pub(crate) fn run(
-    ways: Ways,
+    ways: DescriptorPair,
     send: impl Fn(i32, &[u8]) -> bool,
     receive: impl Fn(i32, &mut [u8]) -> bool,
 ) -> f64 {
@@ -226,25 +226,25 @@ fn mq_receive(queue: i32, bytes: &mut [u8]) -> bool {
     unsafe { libc::mq_receive(queue, bytes.as_mut_ptr().cast(), bytes.len(), priority) > 0 }
 }
 
-pub(crate) fn pipes(flags: i32) -> Ways {
+pub(crate) fn pipes(flags: i32) -> DescriptorPair {
     let (mut to, mut fro) = ([0; 2], [0; 2]);
     // SAFETY: valid locations for two descriptors each.
     unsafe {
         check(libc::pipe2(to.as_mut_ptr(), flags | libc::O_CLOEXEC));
         check(libc::pipe2(fro.as_mut_ptr(), flags | libc::O_CLOEXEC));
     }
-    Ways { leader: (to[1], fro[0]), follower: (fro[1], to[0]) }
+    DescriptorPair { leader: (to[1], fro[0]), follower: (fro[1], to[0]) }
 }
 
-pub(crate) fn sockets(flags: i32) -> Ways {
+pub(crate) fn sockets(flags: i32) -> DescriptorPair {
     let mut ends = [0; 2];
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags;
     // SAFETY: a valid location for two descriptors.
     unsafe { check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())) };
-    Ways { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) }
+    DescriptorPair { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) }
 }
 
-pub(crate) fn connection(flags: i32) -> Ways {
+pub(crate) fn connection(flags: i32) -> DescriptorPair {
     use std::{
         net::{TcpListener, TcpStream},
         os::fd::IntoRawFd,
@@ -259,10 +259,10 @@ pub(crate) fn connection(flags: i32) -> Ways {
         end.set_nonblocking(flags != 0).expect("blocking or not");
         end.into_raw_fd()
     });
-    Ways { leader: (leader, leader), follower: (follower, follower) }
+    DescriptorPair { leader: (leader, leader), follower: (follower, follower) }
 }
 
-fn vsock_connection(flags: i32) -> Ways {
+fn vsock_connection(flags: i32) -> DescriptorPair {
     let socket = || {
         // SAFETY: no memory is passed.
         let made =
@@ -285,11 +285,11 @@ fn vsock_connection(flags: i32) -> Ways {
         check(leader);
         libc::close(listener);
         check(libc::fcntl(follower, libc::F_SETFL, flags));
-        Ways { leader: (leader, leader), follower: (follower, follower) }
+        DescriptorPair { leader: (leader, leader), follower: (follower, follower) }
     }
 }
 
-fn message_queues(flags: i32) -> Ways {
+fn message_queues(flags: i32) -> DescriptorPair {
     let queue = |name: &str| {
         let name = std::ffi::CString::new(format!("/ipcmark-bare-{name}-{}", std::process::id()));
         let name = name.expect("no zero in it");
@@ -305,16 +305,16 @@ fn message_queues(flags: i32) -> Ways {
         }
     };
     let (to, fro) = (queue("to"), queue("fro"));
-    Ways { leader: (to, fro), follower: (fro, to) }
+    DescriptorPair { leader: (to, fro), follower: (fro, to) }
 }
 
-fn system_v_queues() -> Ways {
+fn system_v_queues() -> DescriptorPair {
     // SAFETY: makes two queues.
     let queue = || unsafe { libc::msgget(libc::IPC_PRIVATE, libc::IPC_CREAT | 0o600) };
     let (to, fro) = (queue(), queue());
     check(to);
     check(fro);
-    Ways { leader: (to, fro), follower: (fro, to) }
+    DescriptorPair { leader: (to, fro), follower: (fro, to) }
 }
 
 pub(crate) fn check(result: i32) {

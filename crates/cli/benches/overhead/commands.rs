@@ -14,13 +14,13 @@ use ipcmark_transport::Wait;
 const IPCMARK: &str = env!("CARGO_BIN_EXE_ipcmark");
 
 /// The time and memory of a command that only prints.
-pub(crate) struct Answer {
+pub(crate) struct CommandCost {
     pub ms: f64,
     pub peak_mib: f64,
 }
 
 /// Runs the command with these arguments and discards its output.
-pub(crate) fn answer(words: &[&str]) -> Answer {
+pub(crate) fn answer(words: &[&str]) -> CommandCost {
     let begun = Instant::now();
     let (out, err) = (Stdio::null(), Stdio::null());
     let command = Command::new(IPCMARK).args(words).stdout(out).stderr(err).spawn();
@@ -32,7 +32,10 @@ pub(crate) fn answer(words: &[&str]) -> Answer {
         assert_eq!(libc::wait4(pid, &mut 0, 0, &mut usage), pid, "the command ends");
         usage
     };
-    Answer { ms: begun.elapsed().as_secs_f64() * 1e3, peak_mib: usage.ru_maxrss as f64 / 1024.0 }
+    CommandCost {
+        ms: begun.elapsed().as_secs_f64() * 1e3,
+        peak_mib: usage.ru_maxrss as f64 / 1024.0,
+    }
 }
 
 /// The size of the command, in MiB.

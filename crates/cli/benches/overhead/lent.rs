@@ -9,7 +9,7 @@ use std::{
 
 use ipcmark_transport::Wait;
 
-use crate::bare::{self, PAYLOAD, Ways, check};
+use crate::bare::{self, DescriptorPair, PAYLOAD, check};
 
 const PAGE: usize = 4096;
 
@@ -71,7 +71,7 @@ fn scm_rights(wait: Wait) -> f64 {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | flags;
     // SAFETY: a valid location for two descriptors.
     unsafe { check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())) };
-    let ways = Ways { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) };
+    let ways = DescriptorPair { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) };
     bare::run(ways, send_file, receive_file)
 }
 
@@ -145,7 +145,7 @@ fn cma(wait: Wait) -> f64 {
     // only the reverse; elsewhere it fails.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let (seen, sender) = (Cell::new(0), Cell::new(0));
-    let ways = Ways { leader: (0, 1), follower: (1, 0) };
+    let ways = DescriptorPair { leader: (0, 1), follower: (1, 0) };
     let p50 = bare::run(
         ways,
         |way, bytes| {

@@ -28,12 +28,12 @@ mod xdp;
 use std::process::ExitCode;
 
 use bare::Mechanism;
-use ipcmark_abi::{Found, MODULE_COMMAND};
+use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
 use measured::{Engine, median};
-use slices::{AtDistance, Slices};
+use slices::{SliceRatios, Slices};
 
 /// The rounds of each comparison; odd, so that the median is one of them.
 const ROUNDS: usize = 11;
@@ -92,7 +92,9 @@ const PROGRAMS: &[(&str, Wait)] = &[
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(KEEPER_COMMAND) => ipcmark_engine::keep(&ipcmark_registry::of(&Found::inherited())),
+        Some(KEEPER_COMMAND) => {
+            ipcmark_engine::keep(&ipcmark_registry::of(&ExaminedModules::inherited()))
+        }
         Some(MODULE_COMMAND) => ipcmark_abi::serve(),
         _ => {}
     }
@@ -205,7 +207,7 @@ fn on_its_own_line(_: &Engine) {
         "\n(b) round trip of 32 B, spinning ÷ floor on the same cache line: slices of 5 ms in turn"
     );
     let found = ipcmark_native::transports(&mut Slices("shm-slot"));
-    for AtDistance { floor_ns, ratios } in found.into_iter().flatten().flatten() {
+    for SliceRatios { floor_ns, ratios } in found.into_iter().flatten().flatten() {
         // Fewer slices come from a transition between two distances.
         if ratios.len() >= FEWEST_SLICES {
             let name = format!("shm-slot, floor {floor_ns:.0} ns, {} slices", ratios.len());

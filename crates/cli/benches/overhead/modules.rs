@@ -5,12 +5,12 @@ use std::{
     process::Command,
 };
 
-use ipcmark_abi::Found;
+use ipcmark_abi::ExaminedModules;
 
 /// Loads the skeleton, compiled as by `make modules`, and passes it on to future keepers through
 /// the environment.
-pub(crate) fn look() -> Found {
-    let found = Found::look(&[skeleton()]);
+pub(crate) fn look() -> ExaminedModules {
+    let found = ExaminedModules::look(&[skeleton()]);
     let (variable, value) = found.to_inherit();
     // SAFETY: this process has only one thread so far, so nothing reads the environment meanwhile.
     unsafe { std::env::set_var(variable, value) };

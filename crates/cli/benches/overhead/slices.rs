@@ -40,7 +40,7 @@ const FIRST: u64 = 200;
 const ALIKE: f64 = 1.15;
 
 /// The ratios of transport and floor at one distance, and the floor's median there, in ns.
-pub(crate) struct AtDistance {
+pub(crate) struct SliceRatios {
     pub floor_ns: f64,
     pub ratios: Vec<f64>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct AtDistance {
 pub(crate) struct Slices(pub &'static str);
 
 impl Collect for Slices {
-    type Item = Option<Vec<AtDistance>>;
+    type Item = Option<Vec<SliceRatios>>;
 
     fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
         (transport.definition().name == self.0).then(|| by_distance(&measure(&transport)))
@@ -75,7 +75,7 @@ impl Rendezvous for Pair {
 
 /// The kind of a slice.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum SliceKind {
     Floor,
     Transport,
 }
@@ -185,10 +185,10 @@ impl<E: Endpoint> Leader<'_, E> {
         (now_ns() - start) as f64 / count as f64
     }
 
-    fn round_trips(&mut self, kind: Kind, count: u64) {
+    fn round_trips(&mut self, kind: SliceKind, count: u64) {
         match kind {
-            Kind::Floor => self.bare(count),
-            Kind::Transport => (0..count).for_each(|_| self.carried()),
+            SliceKind::Floor => self.bare(count),
+            SliceKind::Transport => (0..count).for_each(|_| self.carried()),
         }
     }
 
@@ -229,8 +229,8 @@ fn follow<E: Endpoint>(end: &mut E, control: &Control) {
         done = slice;
         let count = control.round_trips.load(Ordering::Relaxed);
         match kind(slice) {
-            Kind::Floor => reflect(word.expect("a message came first"), count),
-            Kind::Transport => {
+            SliceKind::Floor => reflect(word.expect("a message came first"), count),
+            SliceKind::Transport => {
                 for _ in 0..count {
                     let (seq, at) = received(end);
                     // SAFETY: as in the leader.
@@ -252,8 +252,8 @@ fn reflect(word: &AtomicU64, count: u64) {
     }
 }
 
-fn kind(slice: u64) -> Kind {
-    if slice.is_multiple_of(2) { Kind::Floor } else { Kind::Transport }
+fn kind(slice: u64) -> SliceKind {
+    if slice.is_multiple_of(2) { SliceKind::Floor } else { SliceKind::Transport }
 }
 
 /// Sends a message with this head and returns its address.
@@ -305,7 +305,7 @@ unsafe fn word_behind<'a>(message: *const u8) -> &'a AtomicU64 {
 
 /// Each slice of the transport divided by the mean of the two floor slices around it, where both were at
 /// one distance.
-fn by_distance(times: &[f64]) -> Vec<AtDistance> {
+fn by_distance(times: &[f64]) -> Vec<SliceRatios> {
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     for around in times.windows(3).skip(1).step_by(2) {
         let [before, ours, after] = around else { continue };
@@ -317,7 +317,7 @@ fn by_distance(times: &[f64]) -> Vec<AtDistance> {
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Neighbours that differ by more belong to two distances.
     let groups = pairs.chunk_by(|a, b| b.0 / a.0 < ALIKE);
-    let group = |pairs: &[(f64, f64)]| AtDistance {
+    let group = |pairs: &[(f64, f64)]| SliceRatios {
         floor_ns: pairs[pairs.len() / 2].0,
         ratios: pairs.iter().map(|(_, ratio)| *ratio).collect(),
     };

@@ -9,7 +9,7 @@ use io_uring::{
 };
 use ipcmark_transport::Wait;
 
-use crate::bare::{self, PAYLOAD, Ways};
+use crate::bare::{self, DescriptorPair, PAYLOAD};
 
 /// A bare loop: the median round trip in ns.
 type Loop = fn(Wait) -> f64;
@@ -41,7 +41,7 @@ struct Ring {
 }
 
 impl Lazy {
-    fn new(wait: Wait, ways: &Ways) -> Self {
+    fn new(wait: Wait, ways: &DescriptorPair) -> Self {
         let files = [ways.leader.0, ways.leader.1, ways.follower.0, ways.follower.1];
         Self { ring: RefCell::new(None), files, wait }
     }
@@ -164,7 +164,7 @@ fn msg_ring(wait: Wait) -> f64 {
         RefCell::new(builder.setup_cqsize(1024).build(1).expect("a ring"))
     });
     let descriptors = queues.each_ref().map(|ring| ring.borrow().as_raw_fd());
-    let ways = Ways { leader: (1, 0), follower: (0, 1) };
+    let ways = DescriptorPair { leader: (1, 0), follower: (0, 1) };
     let submits = RefCell::new(None);
     bare::run(
         ways,

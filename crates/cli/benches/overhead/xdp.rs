@@ -21,7 +21,7 @@ use std::{
 use ipcmark_transport::Wait;
 
 use self::{netlink::Netlink, socket::Xsk};
-use crate::bare::{self, PAYLOAD, Ways, check};
+use crate::bare::{self, DescriptorPair, PAYLOAD, check};
 
 /// A bare loop: the median round trip in ns.
 type Loop = fn(Wait) -> f64;
@@ -88,7 +88,7 @@ fn xdp(wait: Wait) -> f64 {
         call(own.get_or_insert_with(|| set_up(end as usize, &netlink, &sockets, ready)))
     };
     bare::run(
-        Ways { leader: (0, 0), follower: (1, 1) },
+        DescriptorPair { leader: (0, 0), follower: (1, 1) },
         |end, bytes| with(end, &mut |xsk| send(xsk, bytes)),
         |end, bytes| with(end, &mut |xsk| receive(xsk, bytes, wait)),
     )

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// The address of a leader.
 #[derive(Args, Default)]
-pub(crate) struct LeaderPlace {
+pub(crate) struct LeaderLocation {
     /// Unix socket to wait for followers at [default: leader.sock in a directory of this user]
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     pub socket: Option<PathBuf>,

@@ -8,10 +8,10 @@ use std::{
 use clap::FromArgMatches;
 
 use super::{
-    run::{Key, RunArguments},
+    run::{PlanKey, RunArguments},
     text_file,
 };
-use crate::definition::{Failure, Invocation};
+use crate::definition::{Invocation, Rejection};
 
 /// Keys that exclude each other: one on the command line replaces both.
 const CONFLICTS: [[&str; 2]; 10] = [
@@ -35,7 +35,7 @@ pub(crate) struct PlanFile {
 
 /// The flags of a command that takes a plan. The words of the plan come before the user's flags, so that
 /// they go through the same checks; flags that the user has written are left out of the plan.
-pub(crate) fn arguments<A: FromArgMatches>(invocation: &Invocation<'_>) -> Result<A, Failure> {
+pub(crate) fn arguments<A: FromArgMatches>(invocation: &Invocation<'_>) -> Result<A, Rejection> {
     match invocation.flags.get_one::<PathBuf>("plan") {
         None => invocation.arguments(),
         Some(plan) => {
@@ -86,12 +86,12 @@ impl PlanFile {
 
 fn is_overridden(key: &str, is_given: &dyn Fn(&str) -> bool) -> bool {
     let given = |key: &str| is_given(&key.replace('-', "_"));
-    let rivals = CONFLICTS.iter().filter(|rivals| rivals.contains(&key)).flatten();
-    given(key) || rivals.into_iter().any(|rival| given(rival))
+    let conflicting = CONFLICTS.iter().filter(|conflicting| conflicting.contains(&key)).flatten();
+    given(key) || conflicting.into_iter().any(|rival| given(rival))
 }
 
 /// One key as flags; a key with the value `false` gives none.
-fn flags(key: &Key, value: &toml::Value) -> Option<Vec<String>> {
+fn flags(key: &PlanKey, value: &toml::Value) -> Option<Vec<String>> {
     let name = &key.name;
     let flag = |value: String| format!("--{name}={value}");
     match value {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_overrides_its_key_and_what_says_the_same() {
+    fn a_flag_overrides_its_key_and_equivalent_keys() {
         let given = |flag: &str| ["round_trips", "no_pin", "sizes"].contains(&flag);
         let overridden = |key| is_overridden(key, &given);
         for key in ["round-trips", "duration", "no-pin", "cpus", "sizes"] {

@@ -241,7 +241,7 @@ impl From<TouchWord> for Touch {
 }
 
 /// A key of a plan.
-pub(super) struct Key {
+pub(super) struct PlanKey {
     pub name: String,
     /// True if each item of a list becomes a flag of its own; else the items are joined by commas.
     pub repeats: bool,
@@ -274,12 +274,12 @@ impl RunArguments {
     }
 
     /// The long flags: the keys of a plan.
-    pub(super) fn keys() -> Vec<Key> {
+    pub(super) fn keys() -> Vec<PlanKey> {
         let run = Self::augment_args(clap::Command::new("run"));
         let key = |flag: &clap::Arg| {
             let is_repeated = matches!(flag.get_action(), ArgAction::Append);
             let repeats = is_repeated && flag.get_value_delimiter().is_none();
-            Some(Key { name: flag.get_long()?.into(), repeats })
+            Some(PlanKey { name: flag.get_long()?.into(), repeats })
         };
         run.get_arguments().filter_map(key).collect()
     }

@@ -81,10 +81,10 @@ fn size(text: &str) -> Result<usize, String> {
         "" | "b" => 1,
         "k" | "kb" | "kib" => 1 << 10,
         "m" | "mb" | "mib" => 1 << 20,
-        _ => return Err(format!("'{text}' is no size; write 64, 4k, 1MiB or 16..4M")),
+        _ => return Err(format!("'{text}' is not a size; write 64, 4k, 1MiB or 16..4M")),
     };
     if number.is_empty() {
-        return Err(format!("'{text}' is no size; write 64, 4k, 1MiB or 16..4M"));
+        return Err(format!("'{text}' is not a size; write 64, 4k, 1MiB or 16..4M"));
     }
     let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
     match bytes {
@@ -129,9 +129,9 @@ mod tests {
         for (text, reason) in [
             ("", "no payload"),
             (" \n", "no payload"),
-            ("16;x;64", "no size"),
+            ("16;x;64", "not a size"),
             ("16;0", "too small"),
-            ("16;;64", "no size"),
+            ("16;;64", "not a size"),
             ("15", "at least 16"),
         ] {
             let error = read(text).unwrap_err();
@@ -148,19 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused_with_the_reason() {
+    fn invalid_sizes_are_rejected_with_the_reason() {
         for (text, reason) in [
             ("0", "too small"),
             ("8", "at least 16"),
-            ("-64", "no size"),
-            ("many", "no size"),
-            ("64x", "no size"),
-            ("1.5k", "no size"),
-            ("", "no size"),
+            ("-64", "not a size"),
+            ("many", "not a size"),
+            ("64x", "not a size"),
+            ("1.5k", "not a size"),
+            ("", "not a size"),
             ("5M", "beyond the limit of 4 MiB"),
             ("99999999999999999999", "beyond the limit"),
             ("64..16", "no power of two"),
-            ("64,,128", "no size"),
+            ("64,,128", "not a size"),
         ] {
             let error = Sizes::parse(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_RECORDED_BYTES: u64 = 64 << 20;
 
 /// The time that the program behind a pipe, as in `run <(make-plan)`, has to write everything.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads a text of at most 1 MiB from a file or a pipe.
 pub(super) fn read(path: &Path) -> io::Result<String> {
@@ -43,7 +43,7 @@ fn read_most(path: &Path, most: u64) -> io::Result<String> {
     let kind = file.metadata()?.file_type();
     let text = match () {
         () if kind.is_file() => read_bounded(file, most),
-        () if kind.is_fifo() => read_bounded(Pipe::new(file), most),
+        () if kind.is_fifo() => read_bounded(InputPipe::new(file), most),
         () if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
         () => Err(Error::new(ErrorKind::InvalidInput, "it is a device, not a file or a pipe")),
     }?;
@@ -63,16 +63,16 @@ fn read_bounded(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A pipe that is read until its writers close it, or until a deadline.
-struct Pipe {
+struct InputPipe {
     file: File,
     until: Instant,
     /// True once a writer was seen: before that, an empty read is not the end.
     has_begun: bool,
 }
 
-impl Pipe {
+impl InputPipe {
     fn new(file: File) -> Self {
-        Self { file, until: Instant::now() + PATIENCE, has_begun: false }
+        Self { file, until: Instant::now() + READ_TIMEOUT, has_begun: false }
     }
 
     /// Waits for bytes, or until the last writer closes.
@@ -83,7 +83,10 @@ impl Pipe {
         match poll(&mut wanted, left) {
             Ok(0) => Err(Error::new(
                 ErrorKind::TimedOut,
-                format!("it is a pipe, and nobody wrote all of it within {} s", PATIENCE.as_secs()),
+                format!(
+                    "it is a pipe whose writers did not finish within {} s",
+                    READ_TIMEOUT.as_secs()
+                ),
             )),
             Ok(_) => Ok(()),
             Err(Errno::EINTR) => self.wait(),
@@ -92,7 +95,7 @@ impl Pipe {
     }
 }
 
-impl Read for Pipe {
+impl Read for InputPipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.file.read(buffer) {
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_writer_left_that_has_ended_is_read() {
+    fn data_of_a_writer_that_has_exited_is_read() {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"text").unwrap();
         drop(writer);
@@ -166,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_without_a_writer_is_given_up() {
+    fn reading_a_fifo_without_a_writer_ends_with_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("fifo");
         mkfifo(&path, Mode::S_IRWXU).unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains("nobody wrote all of it within 10 s"), "{error}");
+        assert!(error.contains("writers did not finish within 10 s"), "{error}");
     }
 }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_said() {
+    fn invalid_traces_are_rejected_with_the_reason() {
         let refused = |text: &str| parse(text).unwrap_err();
         assert!(refused("").contains("no column time"));
         assert!(refused("time,weight\n").contains("no column size"));

@@ -6,12 +6,12 @@ use clap::Args;
 use ipcmark_transport::plain;
 
 use crate::{
-    definition::{Definition, Invocation, NoFlags, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation, NoFlags},
     guide::Guide,
     output, registry,
 };
 
-fn run(_: &Invocation<'_>) -> Outcome {
+fn run(_: &Invocation<'_>) -> CommandOutcome {
     let cleaned = ipcmark_engine::clean(&registry::look(&[], &[])?.registry);
     cleaned.faults.iter().for_each(|fault| output::say(plain(&fault.to_string())));
     let told = output::shown_all(&lines(&cleaned.done));
@@ -25,12 +25,12 @@ fn lines(done: &[String]) -> String {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "clean",
     summary: "Remove what a killed run without a sandbox left behind",
     guide: Guide {
         about: "",
-        examples: &[("ipcmark clean", "says what it has removed")],
+        examples: &[("ipcmark clean", "lists what it removed")],
         exit: "0 nothing is left; 1 something could not be removed; 2 the command line is wrong",
         see_also: &["run"],
     },

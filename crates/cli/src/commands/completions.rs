@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::{
     completion,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -28,7 +28,7 @@ struct CompletionArguments {
     shell: Shell,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: CompletionArguments = invocation.arguments()?;
     Ok(match completion::script(arguments.shell) {
         Ok(script) => output::printed(&script),
@@ -36,7 +36,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     })
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "completions",
     summary: "Print a script that completes this command's words in a shell",
     guide: Guide {
@@ -45,7 +45,7 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark completions bash >/etc/bash_completion.d/ipcmark", ""),
             ("ipcmark completions fish >~/.config/fish/completions/ipcmark.fish", ""),
         ],
-        exit: "0 printed; 1 it could not be; 2 the command line is wrong",
+        exit: "0 printed; 1 it could not be printed; 2 the command line is wrong",
         see_also: &["man"],
     },
     flags: CompletionArguments::augment_args,

@@ -5,15 +5,15 @@ use clap::Args;
 use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     by_hand::follow(&invocation.arguments()?)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "follower",
     summary: "The other end of a run by hand; the leader sends it everything it needs",
     guide: Guide {

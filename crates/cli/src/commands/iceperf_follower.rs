@@ -9,7 +9,7 @@ use ipcmark_report::iceperf_banner;
 use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -21,10 +21,10 @@ struct IceperfFollower {
     follower: FollowerArguments,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let line: IceperfFollower = invocation.arguments()?;
     let known = RefCell::new(BTreeSet::new());
-    by_hand::follow_telling(&line.follower, &|transport| {
+    by_hand::follow_and_report(&line.follower, &|transport| {
         if known.borrow_mut().insert(transport.to_owned()) {
             let banner = iceperf_banner(transport);
             output::announce(&format!("{banner}\nregistering with the leader\n"));
@@ -32,7 +32,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     })
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "iceperf-follower",
     summary: "iceperf's follower in another terminal",
     guide: Guide {

@@ -6,9 +6,9 @@
 use clap::{Args, ValueEnum};
 
 use crate::{
-    arguments::{by_hand::LeaderPlace, run::RunArguments},
+    arguments::{by_hand::LeaderLocation, run::RunArguments},
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     translation::Translation,
 };
@@ -30,7 +30,7 @@ pub(super) struct IceperfLeader {
     benchmark: Benchmark,
 
     #[command(flatten)]
-    place: LeaderPlace,
+    place: LeaderLocation,
 
     /// Flags of `ipcmark run` behind --, such as -- --no-pin -o result.json
     #[arg(last = true, value_name = "FLAGS")]
@@ -103,13 +103,13 @@ impl IceperfLeader {
     }
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let line: IceperfLeader = invocation.arguments()?;
     let arguments = RunArguments { announces: true, ..line.translated().arguments()? };
     by_hand::lead(&line.place, &arguments)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "iceperf-leader",
     summary: "iceperf's leader in a terminal of its own, shown as iceperf shows it",
     guide: Guide {
@@ -135,13 +135,14 @@ mod tests {
     use crate::arguments::values::WaitWord;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         line: IceperfLeader,
     }
 
     fn words(line: &str) -> Result<String, clap::Error> {
-        let line = Line::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
+        let line =
+            CommandLine::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
         Ok(line.line.translated().words.join(" "))
     }
 
@@ -162,10 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn what_polls_there_polls_whatever_the_others_do() {
+    fn transports_that_poll_in_iceperf_poll_here() {
         let waits = |line: &str| {
             let words = std::iter::once("x").chain(line.split_whitespace());
-            let line = Line::try_parse_from(words).unwrap().line;
+            let line = CommandLine::try_parse_from(words).unwrap().line;
             let waits = line.translated().arguments().unwrap().waits.unwrap();
             let word = |word: WaitWord| (word.transports.unwrap_or_default(), word.wait.unwrap());
             waits.into_iter().map(word).collect::<Vec<_>>()
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_has_not_is_refused_with_what_it_has() {
+    fn an_unknown_technology_or_benchmark_brings_the_known_ones() {
         let refused = words("-t pipes").unwrap_err().to_string();
         assert!(refused.contains("posix-message-queue"), "{refused}");
         let refused = words("-b throughput").unwrap_err().to_string();

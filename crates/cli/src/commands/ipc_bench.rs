@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     arguments::sizes::Sizes,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement,
     translation::Translation,
@@ -144,12 +144,12 @@ fn one_size(text: &str) -> Result<usize, String> {
     }
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments = invocation.arguments::<IpcBench>()?.translated().arguments()?;
     measurement::measure_here(&arguments)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "ipc-bench",
     summary: "IPC-Bench's command line: one mechanism or all, shown as IPC-Bench shows it",
     guide: Guide {
@@ -173,13 +173,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         line: IpcBench,
     }
 
     fn words(line: &str) -> Result<String, clap::Error> {
-        let line = Line::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
+        let line =
+            CommandLine::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
         Ok(line.line.translated().words.join(" "))
     }
 
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mechanism_is_a_transport_that_there_is() {
+    fn every_mechanism_is_an_existing_transport() {
         let registry = ipcmark_registry::native();
         for mechanism in Mechanism::value_variants() {
             let name = mechanism.transport();
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn mistakes_are_rejected_with_the_reason() {
         for (line, reason) in [
             ("domains", "domain"),
             ("domain -s 8", "at least 16"),

@@ -6,7 +6,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement,
     translation::Translation,
@@ -96,12 +96,12 @@ impl IpcPerformance {
     }
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments = invocation.arguments::<IpcPerformance>()?.translated().arguments()?;
     measurement::measure_here(&arguments)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "ipc-performance",
     summary: "IPC Performance Benchmarks: one program or all, in its table",
     guide: Guide {
@@ -125,13 +125,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         line: IpcPerformance,
     }
 
     fn words(line: &str) -> Result<String, clap::Error> {
-        let line = Line::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
+        let line =
+            CommandLine::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))?;
         Ok(line.line.translated().words.join(" "))
     }
 

@@ -9,12 +9,12 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
     arguments::{
-        by_hand::{FollowerArguments, LeaderPlace},
+        by_hand::{FollowerArguments, LeaderLocation},
         run::RunArguments,
         sizes::Sizes,
     },
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement, output,
     translation::Translation,
@@ -26,7 +26,7 @@ pub(super) struct LatencyTest {
     /// Ends that run here: both, in one process unless an option asks for what only passes between
     /// processes, or one of them, with the other in another terminal or on another host
     #[arg(value_enum)]
-    role: Role,
+    role: NodeRole,
 
     /// Resend lost messages, or not [default: besteffort]
     #[arg(short, long, value_enum)]
@@ -82,7 +82,7 @@ pub(super) struct LatencyTest {
     echo: bool,
 
     #[command(flatten)]
-    place: LeaderPlace,
+    place: LeaderLocation,
 
     /// Address of a publisher on another host, for a subscriber; --secret is needed
     #[arg(long, value_name = "ADDRESS:PORT", requires = "secret")]
@@ -96,7 +96,7 @@ pub(super) struct LatencyTest {
 
 /// The first word of LatencyTest's command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Role {
+enum NodeRole {
     /// Both ends, measured by one command
     Both,
     /// The end that measures
@@ -132,7 +132,7 @@ impl Switch {
 }
 
 /// A row and its settings.
-type Row = (&'static str, Vec<(&'static str, &'static str)>);
+type RowSettings = (&'static str, Vec<(&'static str, &'static str)>);
 
 impl LatencyTest {
     /// The equivalent of a subscriber for `ipcmark follower`. The publisher sends it the rest.
@@ -170,7 +170,7 @@ impl LatencyTest {
 
     /// The equivalent for `ipcmark run`, or for `ipcmark leader`.
     pub(super) fn translated(&self) -> Result<Translation, String> {
-        self.refuse_what_makes_no_sense()?;
+        self.reject_contradictions()?;
         let (row, told) = self.row();
         let mut translation = Translation::new(
             &[
@@ -193,10 +193,9 @@ impl LatencyTest {
     /// The reason why the ends run in two processes, where LatencyTest runs them in one.
     fn note(&self) -> Option<String> {
         let (row, _) = self.row();
-        (self.role == Role::Both && row != INTRA).then(|| {
+        (self.role == NodeRole::Both && row != INTRA).then(|| {
             format!(
-                "the options ask for what only passes between processes: the ends run in two, as \
-                 {row}, and not in one, as {INTRA}"
+                "the options need two processes: the ends run in two, as {row}, not in one, as {INTRA}"
             )
         })
     }
@@ -210,18 +209,16 @@ impl LatencyTest {
         self.file.as_ref().map_or_else(|| "fastdds".to_owned(), joined)
     }
 
-    fn refuse_what_makes_no_sense(&self) -> Result<(), String> {
+    fn reject_contradictions(&self) -> Result<(), String> {
         let shares = self.data_sharing == Some(Switch::On) || self.data_loans;
         let is_in_memory = shares || self.shared_memory == Some(Switch::On);
         match self {
-            _ if !self.echo => Err("whether it answers is an option of a subscriber, in a \
-                                    terminal of its own: without an answer there is no round \
-                                    trip to time"
+            _ if !self.echo => Err("--echo is an option of a subscriber, in its own terminal: without an answer \
+            there is no round trip to time"
                 .into()),
             _ if self.security && is_in_memory => {
-                Err("--security encrypts what goes over UDP: it \
-                                                       goes with neither --data_sharing=on nor \
-                                                       --data_loans nor --shared_memory=on"
+                Err("--security encrypts messages over UDP: it cannot be combined with --data_sharing=on, \
+                --data_loans or --shared_memory=on"
                     .into())
             }
             _ if self.certs.is_some() && !self.security => {
@@ -232,7 +229,7 @@ impl LatencyTest {
     }
 
     /// The row that has the features that the options need.
-    fn row(&self) -> Row {
+    fn row(&self) -> RowSettings {
         let memory = self.shared_memory.map(|switch| ("shared-memory", switch.word()));
         let with = |told: &[(&'static str, &'static str)]| {
             told.iter().copied().chain(memory).collect::<Vec<_>>()
@@ -247,7 +244,7 @@ impl LatencyTest {
             (false, _, Some(Switch::Off)) => ("fastdds-udp", vec![]),
             (false, _, Some(Switch::On)) => ("fastdds-shm", vec![]),
             (false, Some(Switch::Off), None) => ("fastdds", with(&[("data-sharing", "off")])),
-            (false, None, None) if self.role == Role::Both => (INTRA, vec![]),
+            (false, None, None) if self.role == NodeRole::Both => (INTRA, vec![]),
             (false, None, None) => ("fastdds", vec![]),
         }
     }
@@ -274,7 +271,7 @@ fn payloads(path: &str) -> Result<Sizes, String> {
 const INTRA: &str = "fastdds-intra";
 
 /// Measures with both ends in this command.
-pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
+pub(super) fn measure_here(line: &LatencyTest) -> CommandOutcome {
     let arguments = line.translated()?.arguments()?;
     if let Some(note) = line.note() {
         output::say(note);
@@ -282,20 +279,20 @@ pub(super) fn measure_here(line: &LatencyTest) -> Outcome {
     measurement::measure_here(&arguments)
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let line: LatencyTest = invocation.arguments()?;
     match line.role {
-        Role::Both => measure_here(&line),
-        Role::Publisher => {
+        NodeRole::Both => measure_here(&line),
+        NodeRole::Publisher => {
             let terms = line.terms(line.reliability.or(Some(Reliability::Besteffort)));
             let arguments = line.translated()?.arguments()?;
             by_hand::lead(&line.place, &RunArguments { terms: Some(terms), ..arguments })
         }
-        Role::Subscriber => by_hand::follow(&line.follower()),
+        NodeRole::Subscriber => by_hand::follow(&line.follower()),
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "latency-test",
     summary: "The command line of Fast DDS's LatencyTest, shown as LatencyTest shows it",
     guide: Guide {
@@ -305,7 +302,8 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark latency-test publisher -s 1000 &", ""),
             ("ipcmark latency-test subscriber", ""),
         ],
-        exit: "0 it was measured; 1 it failed or the library is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 it was measured; 1 it failed or the library is not available; 2 the command line is wrong; 128 + \
+        signal after Ctrl-C or SIGTERM",
         see_also: &["latency-tests", "run"],
     },
     flags: LatencyTest::augment_args,

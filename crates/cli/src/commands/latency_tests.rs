@@ -7,7 +7,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::latency_test::{LatencyTest, measure_here};
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
 };
 
@@ -86,11 +86,11 @@ impl LatencyTests {
     }
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     measure_here(&invocation.arguments::<LatencyTests>()?.launched()?)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "latency-tests",
     summary: "LatencyTest's launcher, latency_tests.py: both nodes by one command",
     guide: Guide {
@@ -114,14 +114,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         line: LatencyTests,
     }
 
     fn translated(line: &str) -> Result<String, String> {
         let words = std::iter::once("x").chain(line.split_whitespace());
-        let line = Line::try_parse_from(words).map_err(|e| e.to_string())?.line;
+        let line = CommandLine::try_parse_from(words).map_err(|e| e.to_string())?.line;
         let translation = line.launched().map_err(|e| e.to_string())?.translated()?;
         Ok([translation.words, translation.settings].concat().join(" "))
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn mistakes_are_rejected_with_the_reason() {
         for (line, reason) in [
             ("--security", "--interprocess"),
             ("-n 0", "0 is not in"),

@@ -3,9 +3,9 @@
 use clap::Args;
 
 use crate::{
-    arguments::{by_hand::LeaderPlace, plan_file, run::RunArguments},
+    arguments::{by_hand::LeaderLocation, plan_file, run::RunArguments},
     by_hand,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
 };
 
@@ -14,18 +14,18 @@ use crate::{
 #[command(args_override_self = true)]
 struct LeaderArguments {
     #[command(flatten)]
-    place: LeaderPlace,
+    place: LeaderLocation,
 
     #[command(flatten)]
     run: RunArguments,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: LeaderArguments = plan_file::arguments(invocation)?;
     by_hand::lead(&arguments.place, &arguments.run)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "leader",
     summary: "Measure by hand: as run, with followers in other terminals, containers, users or hosts",
     guide: Guide {
@@ -38,7 +38,8 @@ pub(super) const DEFINITION: Definition = Definition {
                 "for followers on other hosts",
             ),
         ],
-        exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 everything requested was measured; 1 something requested failed or is not available; 2 the command \
+        line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["follower", "run"],
     },
     flags: LeaderArguments::augment_args,

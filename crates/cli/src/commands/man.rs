@@ -10,7 +10,7 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::{self, Guide, MAIN},
     output,
 };
@@ -24,7 +24,7 @@ struct ManArguments {
     directory: Option<PathBuf>,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: ManArguments = invocation.arguments()?;
     let written = match &arguments.directory {
         None => return Ok(print(invocation.all)),
@@ -45,7 +45,7 @@ fn write_all(invocation: &Invocation<'_>, directory: &Path) -> Result<(), String
     fs::create_dir_all(directory)
         .map_err(|e| format!("cannot create {}: {e}", directory.display()))?;
     write(command, &MAIN.sections(), &directory.join("ipcmark.1"))?;
-    for Definition { name, guide, .. } in invocation.definitions {
+    for CommandDefinition { name, guide, .. } in invocation.definitions {
         let Some(subcommand) = command.find_subcommand(name) else { continue };
         let (page, call) = (format!("ipcmark-{name}"), format!("ipcmark {name}"));
         write_below(subcommand, &guide.sections(), &page, &call, directory)?;
@@ -97,7 +97,7 @@ fn in_ascii(page: &str) -> String {
     page.chars().map(escape).collect()
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "man",
     summary: "Print this command's page for man, or write those of all its commands to a directory",
     guide: Guide {
@@ -106,7 +106,7 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark man | man -l -", "this command's page"),
             ("ipcmark man /usr/local/share/man/man1", "a page of every command"),
         ],
-        exit: "0 written; 1 they could not be; 2 the command line is wrong",
+        exit: "0 written; 1 they could not be written; 2 the command line is wrong",
         see_also: &["completions"],
     },
     flags: ManArguments::augment_args,

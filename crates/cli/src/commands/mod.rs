@@ -25,10 +25,10 @@ mod schema;
 mod show;
 mod sweep;
 
-use crate::definition::Definition;
+use crate::definition::CommandDefinition;
 
 /// Every command, in the order of the help.
-pub(crate) const COMMANDS: &[Definition] = &[
+pub(crate) const COMMANDS: &[CommandDefinition] = &[
     run::DEFINITION,
     leader::DEFINITION,
     follower::DEFINITION,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_on_the_pages_for_others_is_one() {
+    fn every_command_in_coming_from_parses() {
         let registry = registry::look(&[], &[]).unwrap().registry;
         let pages = std::fs::read_dir(place("docs/coming-from")).unwrap().flatten();
         let commands: usize = pages.map(|page| check_page(&page.path(), &registry)).sum();
@@ -127,7 +127,7 @@ mod tests {
 
     /// The part of an example for the shell alone is left out.
     #[test]
-    fn every_help_has_examples_that_are_commands_and_what_to_look_at_next() {
+    fn every_help_has_examples_that_parse_and_related_commands() {
         let registry = registry::look(&[], &[]).unwrap().registry;
         for command in COMMANDS {
             let guide = &command.guide;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_for_other_tools_is_one() {
+    fn every_command_in_the_exports_page_and_the_workflow_parses() {
         let registry = registry::look(&[], &[]).unwrap().registry;
         let exports = check_page(&place("docs/exports.md"), &registry);
         assert!(exports >= 8, "there are {exports} commands");

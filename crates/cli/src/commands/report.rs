@@ -12,7 +12,7 @@ use ipcmark_report::{Source, Terminal};
 use ipcmark_results::RunResult;
 
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement::exports::check_paths,
     output, picture,
@@ -39,7 +39,7 @@ struct ReportArguments {
     png: Option<PathBuf>,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: ReportArguments = invocation.arguments()?;
     refuse_to_replace_a_result(&arguments)?;
     if !cards(&arguments).is_empty() {
@@ -120,7 +120,7 @@ fn refuse_to_replace(results: &[PathBuf], output: &Path) -> Result<(), String> {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "report",
     summary: "Make a page for the browser of one result, or of several side by side",
     guide: Guide {

@@ -4,17 +4,17 @@ use clap::Args;
 
 use crate::{
     arguments::{plan_file, run::RunArguments},
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: RunArguments = plan_file::arguments(invocation)?;
     measurement::measure_here(&arguments)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "run",
     summary: "Measure; without arguments, everything available, in two or three minutes",
     guide: Guide {
@@ -34,7 +34,8 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark run -t os --live", "drawn on the whole terminal while it measures"),
             ("ipcmark run examples/quick.toml --format markdown", "a plan, shown as Markdown"),
         ],
-        exit: "0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 everything requested was measured; 1 something requested failed or is not available; 2 the command \
+        line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["list", "advise", "show", "report", "doctor", "history"],
     },
     flags: RunArguments::augment_args,

@@ -3,17 +3,17 @@
 use clap::Args;
 
 use crate::{
-    definition::{Definition, Invocation, NoFlags, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation, NoFlags},
     guide::Guide,
     output,
 };
 
-fn run(_: &Invocation<'_>) -> Outcome {
+fn run(_: &Invocation<'_>) -> CommandOutcome {
     let schema = serde_json::to_string_pretty(&ipcmark_results::schema());
     Ok(output::printed(&format!("{}\n", schema.map_err(|e| e.to_string())?)))
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "schema",
     summary: "Print the JSON Schema of the result file",
     guide: Guide {
@@ -22,7 +22,7 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark schema", "JSON Schema, draft 2020-12"),
             ("ipcmark schema >ipcmark.schema.json", ""),
         ],
-        exit: "0 printed; 1 it could not be; 2 the command line is wrong",
+        exit: "0 printed; 1 it could not be printed; 2 the command line is wrong",
         see_also: &["run", "show"],
     },
     flags: NoFlags::augment_args,

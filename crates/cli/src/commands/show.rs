@@ -13,7 +13,7 @@ use ipcmark_results::RunResult;
 use crate::{
     arguments::{export::Export, values},
     completion::values as complete,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     measurement::{
         exports::{self, is_same},
@@ -45,7 +45,7 @@ struct ShowArguments {
     export: Vec<Export>,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: ShowArguments = invocation.arguments()?;
     check(&arguments)?;
     let shown: Vec<bool> = arguments.results.iter().map(|path| one(path, &arguments)).collect();
@@ -108,13 +108,13 @@ fn chosen(mut result: RunResult, path: &Path, names: &[Pattern]) -> Result<RunRe
     Ok(result)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "show",
     summary: "Show saved results once more, in any format",
     guide: Guide {
         about: "",
         examples: &[
-            ("ipcmark show r.json", "the tables and findings, as the run ended with"),
+            ("ipcmark show r.json", "the tables and findings of the run"),
             ("ipcmark show r.json --format markdown", "for a page or a bug report"),
             ("ipcmark show r.json --export csv=r.csv", "every figure, for a spreadsheet"),
             ("ipcmark show r.json --row 'latency/pipe/64/*'", "only these rows"),

@@ -19,16 +19,16 @@ use ipcmark_transport::{OptionSpec, Pattern, Wait};
 use crate::selection;
 
 /// Words with their descriptions.
-type Words = Vec<(String, String)>;
+type DescribedWords = Vec<(String, String)>;
 
 /// Completes a UTF-8 text; others have no completion.
-fn of(words: fn(&str) -> Words) -> ArgValueCompleter {
+fn of(words: fn(&str) -> DescribedWords) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         current.to_str().map_or(Vec::new(), |text| of_text(text, words))
     })
 }
 
-fn of_text(text: &str, words: fn(&str) -> Words) -> Vec<CompletionCandidate> {
+fn of_text(text: &str, words: fn(&str) -> DescribedWords) -> Vec<CompletionCandidate> {
     let mut words = words(text);
     words.retain(|(word, _)| word.starts_with(text));
     let candidate = |(word, help): (String, String)| {
@@ -46,13 +46,13 @@ pub(crate) fn transports() -> ArgValueCompleter {
     })
 }
 
-fn names(registry: &Registry) -> Words {
+fn names(registry: &Registry) -> DescribedWords {
     let definitions = registry.iter().map(|candidate| candidate.definition());
     definitions.map(|it| (it.name.to_string(), it.summary.to_string())).collect()
 }
 
 /// The families that are not also the name of a transport.
-fn families(registry: &Registry) -> Words {
+fn families(registry: &Registry) -> DescribedWords {
     let definitions = || registry.iter().map(|candidate| candidate.definition());
     let families: BTreeSet<String> = definitions().map(|it| it.family.to_string()).collect();
     let is_own = |family: &String| definitions().all(|it| it.name != family.as_str());

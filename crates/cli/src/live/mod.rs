@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipcmark_report::{Standing, standing};
+use ipcmark_report::{CurrentRanking, current_ranking};
 use ipcmark_results::{Identity, RunResult, place};
 use ipcmark_transport::Error;
 
@@ -30,17 +30,17 @@ pub(crate) struct Live {
     /// The number of trials that each row had at the last check.
     trials: BTreeMap<String, usize>,
     view: View,
-    drawn: Pause,
-    placed: Pause,
+    drawn: RateLimit,
+    placed: RateLimit,
 }
 
 /// A rate limit for something expensive.
-struct Pause {
+struct RateLimit {
     last: Option<Instant>,
     cost: Duration,
 }
 
-impl Pause {
+impl RateLimit {
     fn new() -> Self {
         Self { last: None, cost: Duration::ZERO }
     }
@@ -58,7 +58,8 @@ impl Pause {
 /// Refuses a terminal that cannot show the view, in a sentence.
 pub(crate) fn check() -> Result<(), String> {
     if !io::stderr().is_terminal() {
-        return Err("cannot show --live: standard error is no terminal; leave --live out, or run it in a terminal".into());
+        return Err("cannot show --live: standard error is not a terminal; leave --live out, or run it in a \
+        terminal".into());
     }
     if std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
         return Err(
@@ -75,7 +76,7 @@ impl Live {
         let screen = Screen::take().map_err(|e| Error::scarce("draw", "the live view", e))?;
         let mut view = View::default();
         view.is_ascii = output::terminal().ascii;
-        let (drawn, placed) = (Pause::new(), Pause::new());
+        let (drawn, placed) = (RateLimit::new(), RateLimit::new());
         Ok(Self { screen, began: Instant::now(), trials: BTreeMap::new(), view, drawn, placed })
     }
 
@@ -99,7 +100,8 @@ impl Live {
         }
         let begun = Instant::now();
         if let Some(identity) = self.newest(result) {
-            self.view.standing = self.standing(result, &identity).or(self.view.standing.take());
+            self.view.current_ranking =
+                self.current_ranking(result, &identity).or(self.view.current_ranking.take());
             self.view.now = last_probe(result, &identity);
         }
         self.placed.done(begun);
@@ -120,10 +122,10 @@ impl Live {
     }
 
     /// The standing of the row's group in the result, placed at its distances as at the end.
-    fn standing(&self, result: &RunResult, identity: &Identity) -> Option<Standing> {
+    fn current_ranking(&self, result: &RunResult, identity: &Identity) -> Option<CurrentRanking> {
         let mut placed = result.clone();
         place(&mut placed, &BTreeMap::new()).ok()?;
-        standing(&placed, identity, self.screen.columns())
+        current_ranking(&placed, identity, self.screen.columns())
     }
 
     /// Restores the terminal.

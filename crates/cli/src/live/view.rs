@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ipcmark_report::{Samples, Standing, duration};
+use ipcmark_report::{CurrentRanking, RowSamples, duration};
 use ipcmark_results::{RunResult, Status};
 use ratatui::{
     Frame,
@@ -47,7 +47,7 @@ pub(super) struct View {
     /// The last probe of the distance.
     pub now: Option<f64>,
     /// The group of the row measured last.
-    pub standing: Option<Standing>,
+    pub current_ranking: Option<CurrentRanking>,
     measured: usize,
     failed: usize,
     planned: u64,
@@ -69,16 +69,16 @@ impl View {
         let parts = [Constraint::Length(4), Constraint::Min(1), Constraint::Length(bars)];
         let [head, ranking, histogram] = Layout::vertical(parts).areas(frame.area());
         frame.render_widget(Paragraph::new(self.head()), head);
-        if let Some(standing) = &self.standing {
-            self.ranking(frame, standing, ranking);
+        if let Some(current_ranking) = &self.current_ranking {
+            self.ranking(frame, current_ranking, ranking);
         }
         if let Some(samples) = self.samples() {
             self.histogram(frame, samples, histogram);
         }
     }
 
-    fn samples(&self) -> Option<&Samples> {
-        self.standing.as_ref()?.samples.as_ref()
+    fn samples(&self) -> Option<&RowSamples> {
+        self.current_ranking.as_ref()?.samples.as_ref()
     }
 
     fn text(&self, text: &str) -> String {
@@ -98,20 +98,21 @@ impl View {
             self.trials,
             100.0 * self.done
         );
-        let probed = self.standing.as_ref().map_or("", |standing| &standing.distances);
+        let probed =
+            self.current_ranking.as_ref().map_or("", |current_ranking| &current_ranking.distances);
         let now = self.now.map_or("not probed".into(), |ns| format!("{} now; ", duration(ns)));
         let lines = [run, format!("measures  {}", self.what), format!("distance  {now}{probed}")];
         let [run, what, distance] = lines.map(|line| Line::from(self.text(&line)));
         vec![run.bold(), what, distance]
     }
 
-    fn ranking(&self, frame: &mut Frame, standing: &Standing, area: Rect) {
+    fn ranking(&self, frame: &mut Frame, current_ranking: &CurrentRanking, area: Rect) {
         let [title, table] =
             Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
-        let line = self.text(&format!("{}   {}", standing.title, standing.caption));
+        let line = self.text(&format!("{}   {}", current_ranking.title, current_ranking.caption));
         frame.render_widget(Line::from(line).bold(), title);
         let room = usize::from(table.height);
-        let hidden = standing.rows.len().saturating_sub(room);
+        let hidden = current_ranking.rows.len().saturating_sub(room);
         let seen = if hidden > 0 { room.saturating_sub(1) } else { room };
         let cells = |row: &[String; 4]| {
             let [rank, name, time, interval] = row.each_ref().map(|cell| self.text(cell));
@@ -123,13 +124,14 @@ impl View {
             ])
         };
         let more = Row::new(["".into(), self.text(&format!("… and {hidden} more"))]);
-        let rows = standing.rows.iter().take(seen).map(cells).chain((hidden > 0).then_some(more));
-        let name = Constraint::Max(name_width(standing));
+        let rows =
+            current_ranking.rows.iter().take(seen).map(cells).chain((hidden > 0).then_some(more));
+        let name = Constraint::Max(name_width(current_ranking));
         let widths = [Constraint::Length(4), name, Constraint::Length(9), Constraint::Length(10)];
         frame.render_widget(Table::new(rows, widths).column_spacing(1), table);
     }
 
-    fn histogram(&self, frame: &mut Frame, samples: &Samples, area: Rect) {
+    fn histogram(&self, frame: &mut Frame, samples: &RowSamples, area: Rect) {
         let parts = [Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
         let [title, bars, ends] = Layout::vertical(parts).areas(area);
         frame.render_widget(Line::from(self.text(&samples.title)).bold(), title);
@@ -143,7 +145,7 @@ impl View {
 }
 
 /// The width of the longest name.
-fn name_width(standing: &Standing) -> u16 {
-    let widths = standing.rows.iter().map(|[_, name, ..]| name.chars().count());
+fn name_width(current_ranking: &CurrentRanking) -> u16 {
+    let widths = current_ranking.rows.iter().map(|[_, name, ..]| name.chars().count());
     widths.max().unwrap_or(0).clamp(10, 60) as u16
 }

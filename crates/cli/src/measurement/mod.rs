@@ -13,7 +13,7 @@ use std::{
 };
 
 use ipcmark_engine::{FollowerLocation, Plan, Registry};
-use ipcmark_history::Labels;
+use ipcmark_history::RunLabels;
 use ipcmark_remote::{LeaderAddress, RemoteFollowers};
 use ipcmark_report::Format;
 use ipcmark_results::{RunResult, Status};
@@ -21,7 +21,7 @@ use ipcmark_transport::{Error, Pattern};
 
 use crate::{
     arguments::run::RunArguments,
-    definition::Outcome,
+    definition::CommandOutcome,
     history,
     interrupts::Interrupts,
     live, output,
@@ -29,20 +29,20 @@ use crate::{
     selection::Selection,
 };
 
-pub(crate) use self::recorder::{Recorder, recorded};
+pub(crate) use self::recorder::{ResultRecorder, recorded};
 
 pub(crate) use self::request::RunRequest;
 
 /// A leader that waits for followers in other commands.
-pub(crate) struct Leader {
+pub(crate) struct ByHandLeader {
     pub address: LeaderAddress,
     /// The time within which they must connect; None waits until the user interrupts.
-    pub patience: Option<Duration>,
+    pub time_limit: Option<Duration>,
     /// True if the user is told the address.
-    pub is_told: bool,
+    pub is_announced: bool,
 }
 
-impl Leader {
+impl ByHandLeader {
     fn location(&self) -> FollowerLocation {
         match self.address {
             LeaderAddress::Socket(..) => FollowerLocation::OtherCommands,
@@ -58,18 +58,18 @@ impl Leader {
     ) -> Result<Option<RemoteFollowers>, Error> {
         let awaited = if subscribers == 1 { "a follower" } else { "the followers" };
         let followers = RemoteFollowers::listen(&self.address, subscribers)?;
-        if self.is_told {
+        if self.is_announced {
             output::say(format_args!("waiting for {awaited} at {}", followers.address()));
         }
-        let Some(patience) = self.patience else {
+        let Some(time_limit) = self.time_limit else {
             return Ok(followers.gather(stop)?.then_some(followers));
         };
         let began = Instant::now();
-        match followers.gather_within(stop, patience)? {
+        match followers.gather_within(stop, time_limit)? {
             true => Ok(Some(followers)),
-            false if began.elapsed() < patience => Ok(None),
+            false if began.elapsed() < time_limit => Ok(None),
             false => {
-                let cause = format!("not all have connected within {} s", patience.as_secs());
+                let cause = format!("not all have connected within {} s", time_limit.as_secs());
                 Err(Error::new("reach", awaited, cause))
             }
         }
@@ -79,13 +79,13 @@ impl Leader {
 /// Measures what the flags request, and shows it. With a leader, the followers are other commands that connect to it.
 pub(crate) fn measure(
     arguments: &RunArguments,
-    leader: Option<&Leader>,
+    leader: Option<&ByHandLeader>,
     transports: &Transports,
-) -> Outcome {
+) -> CommandOutcome {
     let registry = &transports.registry;
     let mut request = RunRequest::new(arguments, registry)?;
     leader.map_or(Ok(()), |_| refuse_several_at_once(arguments))?;
-    request.plan.location = leader.map_or(FollowerLocation::ThisCommand, Leader::location);
+    request.plan.location = leader.map_or(FollowerLocation::ThisCommand, ByHandLeader::location);
     exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
     arguments.live.then(live::check).transpose()?;
     // Reports an unusable history before the measurement.
@@ -96,8 +96,7 @@ pub(crate) fn measure(
 
 /// Refuses `--pairs` for a leader by hand, whose followers are those that connect to it.
 pub(crate) fn refuse_several_at_once(arguments: &RunArguments) -> Result<(), String> {
-    let reason = "--pairs starts its leaders and followers itself: it goes with 'ipcmark run', and a leader by hand \
-                  has the followers that connect to it";
+    let reason = "--pairs starts its own leaders and followers: use it with 'ipcmark run', not with a leader by hand";
     if arguments.pairs > 1 { Err(reason.into()) } else { Ok(()) }
 }
 
@@ -107,7 +106,7 @@ pub(crate) fn has_several_rows(plan: &Plan) -> bool {
 }
 
 /// The same, with the transports of the modules found and both ends in this command.
-pub(crate) fn measure_here(arguments: &RunArguments) -> Outcome {
+pub(crate) fn measure_here(arguments: &RunArguments) -> CommandOutcome {
     measure(arguments, None, &registry::look(&arguments.module, &arguments.named())?)
 }
 
@@ -115,7 +114,7 @@ fn run(
     arguments: &RunArguments,
     registry: &Registry,
     mut request: RunRequest,
-    leader: Option<&Leader>,
+    leader: Option<&ByHandLeader>,
 ) -> Result<ExitCode, Error> {
     let interrupts = Interrupts::catch()?;
     if let Some(leader) = leader {
@@ -128,7 +127,7 @@ fn run(
         request.options.followers = Some(Box::new(followers));
     }
     let plan = Plan::new(registry, &request.plan);
-    let mut recorder = Recorder::new(arguments.output.clone());
+    let mut recorder = ResultRecorder::new(arguments.output.clone());
     if arguments.announces {
         recorder = recorder.announcing();
     }
@@ -145,7 +144,7 @@ fn run(
 pub(crate) fn measure_pair(
     mut request: RunRequest,
     registry: &Registry,
-    leader: &Leader,
+    leader: &ByHandLeader,
     stop: &UnixStream,
     output: Option<PathBuf>,
 ) -> Result<Option<RunResult>, Error> {
@@ -153,7 +152,7 @@ pub(crate) fn measure_pair(
     let Some(followers) = leader.gather(1, stop)? else { return Ok(None) };
     request.options.followers = Some(Box::new(followers));
     let plan = Plan::new(registry, &request.plan);
-    let mut recorder = Recorder::new(output);
+    let mut recorder = ResultRecorder::new(output);
     let result = ipcmark_engine::run(registry, &plan, &request.options, stop, &mut recorder);
     recorder.clear();
     result.map(Some)
@@ -168,7 +167,7 @@ fn silent(followers: &RemoteFollowers, request: &RunRequest) -> Result<u32, Erro
                 .remedy("start them without --silent"))
         }
         silent if silent < request.plan.subscribers => Ok(silent),
-        _ => Err(Error::new("time", "a round trip", "every follower that has come only listens")
+        _ => Err(Error::new("time", "a round trip", "every connected follower only listens")
             .remedy("start at least one without --silent, or --echo=false")),
     }
 }
@@ -201,7 +200,7 @@ fn keep(result: &RunResult) -> bool {
         return true;
     }
     let added = history::open()
-        .and_then(|mut history| history::add(&mut history, result, &Labels::default()));
+        .and_then(|mut history| history::add(&mut history, result, &RunLabels::default()));
     added.map_err(output::say).is_ok()
 }
 

@@ -7,14 +7,14 @@ use ipcmark_results::RunResult;
 use ipcmark_transport::Error;
 
 use super::{announcer::Announcer, request::RunRequest};
-use crate::{interrupts::Interrupts, live::Live, output, progress::Progress};
+use crate::{interrupts::Interrupts, live::Live, output, progress::ProgressLine};
 
 /// Measures a request with both ends in this command, and informs the recorder.
 pub(crate) fn recorded(
     request: &RunRequest,
     registry: &Registry,
     interrupts: &Interrupts,
-    mut recorder: Recorder,
+    mut recorder: ResultRecorder,
 ) -> Result<RunResult, Error> {
     let plan = Plan::new(registry, &request.plan);
     let (options, readable) = (&request.options, &interrupts.readable);
@@ -24,21 +24,21 @@ pub(crate) fn recorded(
 }
 
 /// Shows progress and writes the result file after every trial.
-pub(crate) struct Recorder {
+pub(crate) struct ResultRecorder {
     output: Option<PathBuf>,
-    progress: Progress,
+    progress: ProgressLine,
     live: Option<Live>,
     announcer: Option<Announcer>,
     /// The index of this run, from 0, and the number of runs that the user sees as one.
     part: (usize, usize),
 }
 
-impl Recorder {
+impl ResultRecorder {
     /// A recorder for a run whose result goes to `output`.
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get every intermediate result in sequence: it gets only the last one.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
-        Self { output, progress: Progress::new(), live: None, announcer: None, part: (0, 1) }
+        Self { output, progress: ProgressLine::new(), live: None, announcer: None, part: (0, 1) }
     }
 
     /// The same, with iceperf's announcements instead of a line of progress.
@@ -76,7 +76,7 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
+impl Observer for ResultRecorder {
     fn begun(&mut self, result: &RunResult) {
         self.write(result);
     }

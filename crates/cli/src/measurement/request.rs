@@ -72,14 +72,16 @@ impl RunRequest {
         let name = |at: &usize| definition(at).name.to_string();
         if let Some(at) = self.selection.by_name.iter().find(|at| !crosses(at)) {
             return Err(format!(
-                "{} does not cross hosts, and --all-pairs measures only what does, wherever the ranks are: leave it out",
+                "{} does not cross hosts, which --all-pairs requires wherever the ranks are: leave it out",
                 name(at)
             ));
         }
         let (kept, left): (Vec<usize>, Vec<usize>) =
             self.plan.transports.iter().copied().partition(crosses);
         if kept.is_empty() {
-            return Err("nothing of what was asked for crosses hosts, and --all-pairs measures only what does".into());
+            return Err(
+                "none of the chosen transports crosses hosts, which --all-pairs requires".into()
+            );
         }
         self.plan.transports = kept;
         Ok(left.iter().map(name).collect())
@@ -115,7 +117,8 @@ fn refuse_contradictions(arguments: &RunArguments) -> Result<(), String> {
     let stream = patterns(arguments).into_iter().find(|pattern| pattern.is_stream());
     if let Some(stream) = stream.filter(|_| is_paced) {
         return Err(format!(
-            "--rate, --interval and --trace say when each message is sent, but the pattern {stream} sends as fast as it \
+            "--rate, --interval and --trace say when each message is sent, but the pattern {stream} sends as fast as \
+            it \
              goes: leave one of them out"
         ));
     }

@@ -5,8 +5,11 @@ use std::{thread, time::Duration};
 
 use ipcmark_transport::{Definition, Step, Wait};
 
-use crate::check::{Check, one_scene};
-use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage, stamp::Side};
+use crate::check::{Check, one_scenario};
+use crate::{
+    checks::varied::Lengths, context::CheckContext, end::CheckedEndpoint, failure::Failure,
+    stamp::Side,
+};
 
 /// The maximum number of messages, and their lengths.
 const ROUNDS: [(u32, Lengths); 4] = [
@@ -22,47 +25,52 @@ const PAUSE: Duration = Duration::from_micros(500);
 /// The number of these first messages.
 const SLOW_MESSAGES: u32 = 8;
 /// The time limit for a message that must be there, or is in transit through a library's threads.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// After this time without a message, the rest counts as lost on an unreliable transport.
 const QUIET: Duration = Duration::from_millis(150);
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     for (count, lengths) in ROUNDS {
-        let lengths = lengths.at_most(stage.capabilities().max_payload);
-        let mut end = stage.open(lengths.payload())?;
+        let lengths = lengths.at_most(context.capabilities().max_payload);
+        let mut end = context.open(lengths.payload())?;
         for sender in [Side::Leader, Side::Follower] {
-            match (stage.is_alone(), stage.part().side == sender) {
+            match (context.is_alone(), context.part().side == sender) {
                 (true, _) => alone(&mut end, lengths, count)?,
-                (false, true) => send(stage, &mut end, lengths, count)?,
-                (false, false) => receive(stage, &mut end)?,
+                (false, true) => send(context, &mut end, lengths, count)?,
+                (false, false) => receive(context, &mut end)?,
             }
-            stage.meet("one direction is done")?;
+            context.meet("one direction is done")?;
         }
         drop(end);
-        stage.meet("both are closed")?;
+        context.meet("both are closed")?;
     }
     Ok(())
 }
 
-fn send(stage: &mut Stage<'_>, end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
-    if stage.part().wait == Wait::Spin {
+fn send(
+    context: &mut CheckContext<'_>,
+    end: &mut CheckedEndpoint,
+    lengths: Lengths,
+    count: u32,
+) -> Result<(), Failure> {
+    if context.part().wait == Wait::Spin {
         let sent = fill(end, lengths, count)?;
-        stage.tell(sent + 1)?;
+        context.tell(sent + 1)?;
         // The blocked message may have been sent in part; this call completes it.
         return end.send(lengths.of(end.sent()));
     }
-    stage.tell(count)?;
+    context.tell(count)?;
     (0..count).try_for_each(|_| end.send(lengths.of(end.sent())))
 }
 
-fn receive(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
-    let count = stage.hear()?;
-    if stage.part().wait != Wait::Spin {
+fn receive(context: &mut CheckContext<'_>, end: &mut CheckedEndpoint) -> Result<(), Failure> {
+    let count = context.receive_number_from_peer()?;
+    if context.part().wait != Wait::Spin {
         thread::sleep(SLOW);
     }
     for index in 0..count {
-        match (stage.capabilities().reliable, stage.part().wait) {
-            (true, Wait::Spin) => receive_unless_lost(stage, end, index, count)?,
+        match (context.capabilities().reliable, context.part().wait) {
+            (true, Wait::Spin) => receive_unless_lost(context, end, index, count)?,
             (true, _) => drop(end.receive()?),
             (false, _) if end.receive_within(quiet(index))?.is_some() => {}
             (false, _) => return something_came(index),
@@ -76,19 +84,19 @@ fn receive(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
 
 /// Before the first message, the sender may not have run yet.
 fn quiet(index: u32) -> Duration {
-    if index == 0 { PATIENCE } else { QUIET }
+    if index == 0 { MESSAGE_TIMEOUT } else { QUIET }
 }
 
 /// Receives the next message, or finds that it is lost: the sender is done and nothing arrives.
 fn receive_unless_lost(
-    stage: &Stage<'_>,
-    end: &mut End,
+    context: &CheckContext<'_>,
+    end: &mut CheckedEndpoint,
     index: u32,
     count: u32,
 ) -> Result<(), Failure> {
-    while end.receive_within(PATIENCE)?.is_none() {
+    while end.receive_within(MESSAGE_TIMEOUT)?.is_none() {
         // The sender waits at the next meeting point, so all messages have been published.
-        if stage.hears_something()? && end.receive_within(PATIENCE)?.is_none() {
+        if context.has_message_from_peer()? && end.receive_within(MESSAGE_TIMEOUT)?.is_none() {
             return Err(Failure::expected(
                 format_args!("message {index} of {count}"),
                 "nothing, though all of them were published",
@@ -99,7 +107,7 @@ fn receive_unless_lost(
 }
 
 /// For messages that stay in the process: an endpoint fills its own queue and then empties it.
-fn alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
+fn alone(end: &mut CheckedEndpoint, lengths: Lengths, count: u32) -> Result<(), Failure> {
     let sent = fill(end, lengths, count)?;
     (0..sent).try_for_each(|_| end.receive().map(drop))?;
     end.send(lengths.of(end.sent()))?;
@@ -107,7 +115,7 @@ fn alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
 }
 
 /// Publishes until the queue is full or contains `count` messages; returns their number.
-pub fn fill(end: &mut End, lengths: Lengths, count: u32) -> Result<u32, Failure> {
+pub fn fill(end: &mut CheckedEndpoint, lengths: Lengths, count: u32) -> Result<u32, Failure> {
     for sent in 0..count {
         if end.try_send(lengths.of(end.sent()))? == Step::WouldBlock {
             return Ok(sent);
@@ -129,4 +137,4 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
 
 /// A full queue makes the sender wait, and loses nothing.
 pub const BACK_PRESSURE: Check =
-    Check { name: "back-pressure", exempt, play, direct: one_scene, kills: false };
+    Check { name: "back-pressure", exempt, run_process, run_test: one_scenario, kills: false };

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use ipcmark_transport::{Definition, Step, Wait};
 
-use crate::check::{Check, one_scene};
-use crate::{checks::varied::Lengths, end::End, failure::Failure, stage::Stage};
+use crate::check::{Check, one_scenario};
+use crate::{
+    checks::varied::Lengths, context::CheckContext, end::CheckedEndpoint, failure::Failure,
+};
 
 /// The number of messages that each endpoint sends, and their lengths.
 const ROUNDS: [(u32, Lengths); 4] = [
@@ -18,21 +20,26 @@ const ROUNDS: [(u32, Lengths); 4] = [
 /// After this time without a message, the rest counts as lost on an unreliable transport.
 const QUIET: Duration = Duration::from_millis(150);
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     for (count, lengths) in ROUNDS {
-        let lengths = lengths.at_most(stage.capabilities().max_payload);
-        let mut end = stage.open(lengths.payload())?;
-        stage.meet("both are open")?;
-        exchange(&mut end, lengths, count, stage.capabilities().reliable)?;
-        stage.meet("both are done")?;
+        let lengths = lengths.at_most(context.capabilities().max_payload);
+        let mut end = context.open(lengths.payload())?;
+        context.meet("both are open")?;
+        exchange(&mut end, lengths, count, context.capabilities().reliable)?;
+        context.meet("both are done")?;
         drop(end);
-        stage.meet("both are closed")?;
+        context.meet("both are closed")?;
     }
     Ok(())
 }
 
 /// Sends and receives `count` messages, in any order that works.
-fn exchange(end: &mut End, lengths: Lengths, count: u32, reliable: bool) -> Result<(), Failure> {
+fn exchange(
+    end: &mut CheckedEndpoint,
+    lengths: Lengths,
+    count: u32,
+    reliable: bool,
+) -> Result<(), Failure> {
     let mut last = Instant::now();
     while end.sent() < count || end.received() < count {
         let published = end.sent() < count && end.try_send(lengths.of(end.sent()))? == Step::Done;
@@ -58,4 +65,4 @@ fn exempt(definition: &Definition, wait: Wait) -> Option<&'static str> {
 
 /// Both endpoints publish into full queues and take in between.
 pub const BOTH_FULL: Check =
-    Check { name: "both-full", exempt, play, direct: one_scene, kills: false };
+    Check { name: "both-full", exempt, run_process, run_test: one_scenario, kills: false };

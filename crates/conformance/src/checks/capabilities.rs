@@ -4,25 +4,25 @@ use std::collections::BTreeSet;
 
 use ipcmark_transport::{Definition, MAX_PAYLOAD, MIN_PAYLOAD, Pattern, Span, Step};
 
-use crate::check::{Check, none_exempt, one_scene};
-use crate::{end::End, failure::Failure, footprint::is_shared, stage::Stage};
+use crate::check::{Check, none_exempt, one_scenario};
+use crate::{context::CheckContext, end::CheckedEndpoint, failure::Failure, footprint::is_shared};
 
 /// The longest summary: it must fit in one line of `ipcmark list`.
 const MAX_SUMMARY: usize = 100;
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    well_formed(stage.suite().definition())?;
-    let mut end = stage.open(4096)?;
-    stage.meet("both are open")?;
-    if !stage.capabilities().reliable {
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
+    well_formed(context.suite().definition())?;
+    let mut end = context.open(4096)?;
+    context.meet("both are open")?;
+    if !context.capabilities().reliable {
         comes_back(&mut end)?;
-        stage.meet("neither slept")?;
+        context.meet("neither slept")?;
     }
-    if stage.capabilities().loans && stage.capabilities().span == Span::Process {
-        hands_over_in_place(stage, &mut end)?;
+    if context.capabilities().loans && context.capabilities().span == Span::Process {
+        hands_over_in_place(context, &mut end)?;
     }
-    stage.echo(&mut end, &[4096])?;
-    stage.meet("both are done")
+    context.echo(&mut end, &[4096])?;
+    context.meet("both are done")
 }
 
 fn well_formed(definition: &Definition) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ fn holds(condition: bool, expected: &str, seen: &str) -> Result<(), Failure> {
 
 /// An unreliable transport never sleeps until a message arrives that may be lost: if it does, the
 /// watchdog ends it.
-fn comes_back(end: &mut End) -> Result<(), Failure> {
+fn comes_back(end: &mut CheckedEndpoint) -> Result<(), Failure> {
     for _ in 0..3 {
         if end.try_receive()?.is_some() {
             return Err(Failure::expected("no message, for none was sent", "one"));
@@ -80,8 +80,11 @@ fn comes_back(end: &mut End) -> Result<(), Failure> {
 }
 
 /// For a transport with loans, the room and the message lie in memory that both processes share.
-fn hands_over_in_place(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
-    if stage.speaks_first() {
+fn hands_over_in_place(
+    context: &mut CheckContext<'_>,
+    end: &mut CheckedEndpoint,
+) -> Result<(), Failure> {
+    if context.sends_first() {
         publish_in_place(end)?;
         return take_in_place(end);
     }
@@ -89,7 +92,7 @@ fn hands_over_in_place(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failu
     publish_in_place(end)
 }
 
-fn publish_in_place(end: &mut End) -> Result<(), Failure> {
+fn publish_in_place(end: &mut CheckedEndpoint) -> Result<(), Failure> {
     while end.try_loan(64)? == Step::WouldBlock {
         end.pause();
     }
@@ -100,7 +103,7 @@ fn publish_in_place(end: &mut End) -> Result<(), Failure> {
     Ok(())
 }
 
-fn take_in_place(end: &mut End) -> Result<(), Failure> {
+fn take_in_place(end: &mut CheckedEndpoint) -> Result<(), Failure> {
     end.take()?;
     lies_in_shared_memory("message", end.raw().message())?;
     end.release()
@@ -116,8 +119,13 @@ fn lies_in_shared_memory(what: &str, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// The transport's description is true.
-pub const CAPABILITIES: Check =
-    Check { name: "capabilities", exempt: none_exempt, play, direct: one_scene, kills: false };
+pub const CAPABILITIES: Check = Check {
+    name: "capabilities",
+    exempt: none_exempt,
+    run_process,
+    run_test: one_scenario,
+    kills: false,
+};
 
 #[cfg(test)]
 mod tests {

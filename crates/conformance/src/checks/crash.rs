@@ -8,7 +8,8 @@ use nix::sys::signal::{Signal, raise};
 
 use crate::check::{Check, none_exempt};
 use crate::{
-    director::Director, end::End, failure::Failure, pair::Ended, stage::Stage, stamp::Side,
+    context::CheckContext, end::CheckedEndpoint, failure::Failure, pair::Exits,
+    runner::CheckRunner, stamp::Side,
 };
 
 /// The moment at which a process is killed.
@@ -24,8 +25,8 @@ enum Moment {
     Anywhere,
 }
 
-/// The scenes: the process that is killed, and the moment.
-const SCENES: [(Option<Side>, Moment); 7] = [
+/// The scenarios: the process that is killed, and the moment.
+const SCENARIOS: [(Option<Side>, Moment); 7] = [
     (Some(Side::Follower), Moment::Taken),
     (Some(Side::Leader), Moment::Taken),
     (Some(Side::Follower), Moment::Loaned),
@@ -34,7 +35,7 @@ const SCENES: [(Option<Side>, Moment); 7] = [
     (Some(Side::Leader), Moment::Publishing),
     (None, Moment::Anywhere),
 ];
-/// The scene after a crash: the same name works again.
+/// The scenario after a crash: the same name works again.
 pub const AFTERWARDS: u32 = 1000;
 
 const PAYLOAD: usize = 1 << 20;
@@ -45,28 +46,28 @@ const KILLED_NEXT: Duration = Duration::from_secs(5);
 /// The number of attempts of a survivor before it gives up.
 const TRIES: u32 = 200;
 
-fn direct(director: &Director<'_>) -> Result<(), Failure> {
-    let session = director.session()?;
-    for (scene, (victim, moment)) in SCENES.into_iter().enumerate() {
-        if moment == Moment::Publishing && director.wait() != Wait::Spin {
+fn run_test(runner: &CheckRunner<'_>) -> Result<(), Failure> {
+    let session = runner.session()?;
+    for (scenario, (victim, moment)) in SCENARIOS.into_iter().enumerate() {
+        if moment == Moment::Publishing && runner.wait() != Wait::Spin {
             continue;
         }
-        let mut pair = director.start(&session, scene as u32)?;
+        let mut pair = runner.start(&session, scenario as u32)?;
         if victim.is_none() {
             pair.kill_after(MESSAGES)?;
         }
         let ended = pair.wait()?;
-        let told = |failure: Failure| failure.during(told(victim, moment));
-        died_as_planned(&ended, victim).map_err(told)?;
-        director.clear(&session, &ended).map_err(told)?;
-        director
-            .play(&session, AFTERWARDS)
-            .map_err(|failure| told(failure.during("the same name used again")))?;
+        let described = |failure: Failure| failure.during(described(victim, moment));
+        died_as_planned(&ended, victim).map_err(described)?;
+        runner.clear(&session, &ended).map_err(described)?;
+        runner
+            .run(&session, AFTERWARDS)
+            .map_err(|failure| described(failure.during("the same name used again")))?;
     }
     Ok(())
 }
 
-fn told(victim: Option<Side>, moment: Moment) -> String {
+fn described(victim: Option<Side>, moment: Moment) -> String {
     let when = match moment {
         Moment::Taken => "while it held a message that it had taken",
         Moment::Loaned => "while it had a message on loan",
@@ -77,7 +78,7 @@ fn told(victim: Option<Side>, moment: Moment) -> String {
 }
 
 /// Checks that the victim was killed and the other process ended successfully.
-pub fn died_as_planned(ended: &Ended, victim: Option<Side>) -> Result<(), Failure> {
+pub fn died_as_planned(ended: &Exits, victim: Option<Side>) -> Result<(), Failure> {
     for side in [Side::Leader, Side::Follower] {
         let is_victim = victim.is_none_or(|victim| victim == side);
         if !is_victim || !ended.of(side).was_killed() {
@@ -90,24 +91,28 @@ pub fn died_as_planned(ended: &Ended, victim: Option<Side>) -> Result<(), Failur
     Ok(())
 }
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    let scene = stage.part().scene;
-    let mut end = stage.open(stage.at_most(PAYLOAD))?;
-    stage.meet("both are open")?;
-    stage.echo(&mut end, &[16, 64, 5000])?;
-    if scene == AFTERWARDS {
-        return stage.meet("both are done");
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
+    let scenario = context.part().scenario;
+    let mut end = context.open(context.at_most(PAYLOAD))?;
+    context.meet("both are open")?;
+    context.echo(&mut end, &[16, 64, 5000])?;
+    if scenario == AFTERWARDS {
+        return context.meet("both are done");
     }
-    match SCENES[scene as usize] {
-        (None, _) => flow_for_ever(stage, &mut end),
-        (Some(victim), moment) if victim == stage.part().side => die(stage, &mut end, moment),
-        (Some(_), moment) => survive(stage, end, moment),
+    match SCENARIOS[scenario as usize] {
+        (None, _) => exchange_forever(context, &mut end),
+        (Some(victim), moment) if victim == context.part().side => die(context, &mut end, moment),
+        (Some(_), moment) => check_survivor(context, end, moment),
     }
 }
 
 /// In alternating transports it is the leader's turn first, and the follower's after a message.
-fn die(stage: &Stage<'_>, end: &mut End, moment: Moment) -> Result<(), Failure> {
-    let first = stage.speaks_first();
+fn die(
+    context: &CheckContext<'_>,
+    end: &mut CheckedEndpoint,
+    moment: Moment,
+) -> Result<(), Failure> {
+    let first = context.sends_first();
     match moment {
         Moment::Taken => {
             if first {
@@ -119,7 +124,7 @@ fn die(stage: &Stage<'_>, end: &mut End, moment: Moment) -> Result<(), Failure> 
             if !first {
                 end.receive()?;
             }
-            let len = if moment == Moment::Loaned { 64 } else { stage.at_most(PAYLOAD) };
+            let len = if moment == Moment::Loaned { 64 } else { context.at_most(PAYLOAD) };
             while end.try_loan(len)? == Step::WouldBlock {
                 end.pause();
             }
@@ -132,8 +137,12 @@ fn die(stage: &Stage<'_>, end: &mut End, moment: Moment) -> Result<(), Failure> 
     raise(Signal::SIGKILL).map_err(|errno| Failure::new(errno.desc()))
 }
 
-fn survive(stage: &mut Stage<'_>, mut end: End, moment: Moment) -> Result<(), Failure> {
-    match (stage.is_alone(), stage.speaks_first(), moment) {
+fn check_survivor(
+    context: &mut CheckContext<'_>,
+    mut end: CheckedEndpoint,
+    moment: Moment,
+) -> Result<(), Failure> {
+    match (context.is_alone(), context.sends_first(), moment) {
         (true, ..) => {}
         (_, true, _) => end.send(64)?,
         (_, false, Moment::Taken) => {
@@ -142,8 +151,8 @@ fn survive(stage: &mut Stage<'_>, mut end: End, moment: Moment) -> Result<(), Fa
         }
         (_, false, _) => {}
     }
-    stage.wait_until_gone();
-    if stage.part().wait == Wait::Spin {
+    context.wait_until_gone();
+    if context.part().wait == Wait::Spin {
         try_to_go_on(&mut end)?;
     }
     drop(end);
@@ -151,7 +160,7 @@ fn survive(stage: &mut Stage<'_>, mut end: End, moment: Moment) -> Result<(), Fa
 }
 
 /// Any message that a survivor still receives must be correct; attempts are expected to fail.
-fn try_to_go_on(end: &mut End) -> Result<(), Failure> {
+fn try_to_go_on(end: &mut CheckedEndpoint) -> Result<(), Failure> {
     for _ in 0..TRIES {
         match end.raw().take() {
             Ok(Step::WouldBlock) => end.pause(),
@@ -162,10 +171,13 @@ fn try_to_go_on(end: &mut End) -> Result<(), Failure> {
     Ok(())
 }
 
-fn flow_for_ever(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
+fn exchange_forever(
+    context: &mut CheckContext<'_>,
+    end: &mut CheckedEndpoint,
+) -> Result<(), Failure> {
     let failure = loop {
-        let lengths = [16, 700, 70_000, 64, 300_000, 9000].map(|len| stage.at_most(len));
-        if let Err(failure) = stage.echo(end, &lengths) {
+        let lengths = [16, 700, 70_000, 64, 300_000, 9000].map(|len| context.at_most(len));
+        if let Err(failure) = context.echo(end, &lengths) {
             break failure;
         }
     };
@@ -175,4 +187,5 @@ fn flow_for_ever(stage: &mut Stage<'_>, end: &mut End) -> Result<(), Failure> {
 }
 
 /// A process is killed while messages flow; afterwards the name can be used again.
-pub const CRASH: Check = Check { name: "crash", exempt: none_exempt, play, direct, kills: true };
+pub const CRASH: Check =
+    Check { name: "crash", exempt: none_exempt, run_process, run_test, kills: true };

@@ -10,9 +10,9 @@ use nix::sys::signal::{Signal, raise};
 use crate::check::{Check, none_exempt};
 use crate::{
     checks::crash::{AFTERWARDS, died_as_planned},
-    director::Director,
+    context::CheckContext,
     failure::Failure,
-    stage::Stage,
+    runner::CheckRunner,
     stamp::Side,
     traces,
 };
@@ -21,57 +21,57 @@ use crate::{
 const MAX_FRAMES: u32 = 32;
 const PAYLOAD: usize = 65_536;
 
-fn direct(director: &Director<'_>) -> Result<(), Failure> {
-    let (first, stride) = director.share();
+fn run_test(runner: &CheckRunner<'_>) -> Result<(), Failure> {
+    let (first, stride) = runner.share();
     for victim in [Side::Follower, Side::Leader] {
-        let session = director.session()?;
+        let session = runner.session()?;
         for frame in (first..MAX_FRAMES).step_by(stride) {
-            let ended = director.start(&session, scene(victim, frame))?.wait()?;
+            let ended = runner.start(&session, scenario(victim, frame))?.wait()?;
             if ended.of(victim).passed() {
                 // It exchanges no more frames.
                 break;
             }
-            let told = |failure: Failure| {
+            let described = |failure: Failure| {
                 failure.during(format_args!("{victim} killed before frame {frame} of opening"))
             };
-            died_as_planned(&ended, Some(victim)).map_err(told)?;
-            director.clear(&session, &ended).map_err(told)?;
+            died_as_planned(&ended, Some(victim)).map_err(described)?;
+            runner.clear(&session, &ended).map_err(described)?;
         }
-        director
-            .play(&session, AFTERWARDS)
+        runner
+            .run(&session, AFTERWARDS)
             .map_err(|failure| failure.during("the same name used again"))?;
     }
     Ok(())
 }
 
-fn scene(victim: Side, frame: u32) -> u32 {
+fn scenario(victim: Side, frame: u32) -> u32 {
     frame * 2 + u32::from(victim == Side::Follower)
 }
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    let part = stage.part();
-    if part.scene == AFTERWARDS {
-        let mut end = stage.open(PAYLOAD)?;
-        stage.echo(&mut end, &[16, 64, 5000])?;
-        return stage.meet("both are done");
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
+    let part = context.part();
+    if part.scenario == AFTERWARDS {
+        let mut end = context.open(PAYLOAD)?;
+        context.echo(&mut end, &[16, 64, 5000])?;
+        return context.meet("both are done");
     }
-    let victim = if part.scene % 2 == 1 { Side::Follower } else { Side::Leader };
-    let lives = (victim == part.side).then_some(part.scene / 2);
-    let mortal = |inner| Mortal { inner, lives, name: &part.name };
+    let victim = if part.scenario % 2 == 1 { Side::Follower } else { Side::Leader };
+    let lives = (victim == part.side).then_some(part.scenario / 2);
+    let killing = |inner| KillingRendezvous { inner, lives, name: &part.name };
     // The survivor may or may not be able to open its endpoint; it must only not hang.
-    let _ = stage.open_and_close_through(PAYLOAD, mortal);
+    let _ = context.open_and_close_through(PAYLOAD, killing);
     Ok(())
 }
 
 /// A rendezvous that kills its process before one of the frames. Before that it reports the message queues that the
 /// process has open, because nobody can list them where mqueue is not mounted.
-struct Mortal<'a, R> {
+struct KillingRendezvous<'a, R> {
     inner: &'a mut R,
     lives: Option<u32>,
     name: &'a str,
 }
 
-impl<R> Mortal<'_, R> {
+impl<R> KillingRendezvous<'_, R> {
     fn live_on(&mut self) -> Result<(), Error> {
         for queue in traces::queues(self.name).unwrap_or_default() {
             println!("{queue}");
@@ -89,7 +89,7 @@ impl<R> Mortal<'_, R> {
     }
 }
 
-impl<R: Rendezvous> Rendezvous for Mortal<'_, R> {
+impl<R: Rendezvous> Rendezvous for KillingRendezvous<'_, R> {
     fn peers(&self) -> usize {
         self.inner.peers()
     }
@@ -107,4 +107,4 @@ impl<R: Rendezvous> Rendezvous for Mortal<'_, R> {
 
 /// A process is killed while the ends open.
 pub const CRASH_OPENING: Check =
-    Check { name: "crash-opening", exempt: none_exempt, play, direct, kills: true };
+    Check { name: "crash-opening", exempt: none_exempt, run_process, run_test, kills: true };

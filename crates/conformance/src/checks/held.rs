@@ -3,12 +3,12 @@
 
 use ipcmark_transport::{Definition, Step, Wait};
 
-use crate::check::{Check, one_scene};
+use crate::check::{Check, one_scenario};
 use crate::{
     checks::{back_pressure::fill, varied::Lengths},
-    end::End,
+    context::CheckContext,
+    end::CheckedEndpoint,
     failure::Failure,
-    stage::Stage,
     stamp::Side,
 };
 
@@ -18,33 +18,38 @@ const ROUNDS: [(u32, Lengths); 3] =
 /// The number of attempts to loan while an answer is due. A transport may have no room left.
 const TRIES: u32 = 500;
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     for (count, lengths) in ROUNDS {
-        let lengths = lengths.at_most(stage.capabilities().max_payload);
-        let mut end = stage.open(lengths.payload())?;
-        stage.meet("both are open")?;
+        let lengths = lengths.at_most(context.capabilities().max_payload);
+        let mut end = context.open(lengths.payload())?;
+        context.meet("both are open")?;
         for number in 0..count {
             let more = number + 1 < count;
-            if stage.speaks_first() {
-                ask(stage, &mut end, lengths, more)
+            if context.sends_first() {
+                ask(context, &mut end, lengths, more)
             } else {
                 answer(&mut end)
             }?;
         }
-        stage.meet("all were answered")?;
-        if stage.part().wait == Wait::Spin && !stage.capabilities().alternating {
-            overrun(stage, &mut end, lengths, count)?;
+        context.meet("all were answered")?;
+        if context.part().wait == Wait::Spin && !context.capabilities().alternating {
+            overrun(context, &mut end, lengths, count)?;
         }
         drop(end);
-        stage.meet("both are closed")?;
+        context.meet("both are closed")?;
     }
     Ok(())
 }
 
 /// Takes the answer while the next message is already on loan.
-fn ask(stage: &Stage<'_>, end: &mut End, lengths: Lengths, more: bool) -> Result<(), Failure> {
+fn ask(
+    context: &CheckContext<'_>,
+    end: &mut CheckedEndpoint,
+    lengths: Lengths,
+    more: bool,
+) -> Result<(), Failure> {
     end.send(lengths.of(end.sent()))?;
-    if more && stage.part().wait == Wait::Spin {
+    if more && context.part().wait == Wait::Spin {
         loan_early(end, lengths)?;
     }
     end.take()?;
@@ -52,7 +57,7 @@ fn ask(stage: &Stage<'_>, end: &mut End, lengths: Lengths, more: bool) -> Result
     end.release()
 }
 
-fn loan_early(end: &mut End, lengths: Lengths) -> Result<(), Failure> {
+fn loan_early(end: &mut CheckedEndpoint, lengths: Lengths) -> Result<(), Failure> {
     for _ in 0..TRIES {
         if end.try_loan(lengths.of(end.sent()))? == Step::Done {
             break;
@@ -63,7 +68,7 @@ fn loan_early(end: &mut End, lengths: Lengths) -> Result<(), Failure> {
 }
 
 /// Answers a message before it releases it.
-fn answer(end: &mut End) -> Result<(), Failure> {
+fn answer(end: &mut CheckedEndpoint) -> Result<(), Failure> {
     let len = end.take()?;
     end.send(len)?;
     end.check_held()?;
@@ -72,38 +77,38 @@ fn answer(end: &mut End) -> Result<(), Failure> {
 
 /// Fills the queue while a message from it is held.
 fn overrun(
-    stage: &mut Stage<'_>,
-    end: &mut End,
+    context: &mut CheckContext<'_>,
+    end: &mut CheckedEndpoint,
     lengths: Lengths,
     count: u32,
 ) -> Result<(), Failure> {
     for sender in [Side::Leader, Side::Follower] {
-        match (stage.is_alone(), stage.part().side == sender) {
+        match (context.is_alone(), context.part().side == sender) {
             (true, _) => overrun_alone(end, lengths, count)?,
             (false, true) => {
                 end.send(lengths.of(end.sent()))?;
-                stage.meet("a message is held")?;
+                context.meet("a message is held")?;
                 let sent = fill(end, lengths, count)?;
-                stage.tell(sent)?;
-                stage.meet("it was looked at")?;
+                context.tell(sent)?;
+                context.meet("it was looked at")?;
                 end.send(lengths.of(end.sent()))?;
             }
             (false, false) => {
                 end.take()?;
-                stage.meet("a message is held")?;
-                let sent = stage.hear()?;
+                context.meet("a message is held")?;
+                let sent = context.receive_number_from_peer()?;
                 end.check_held()?;
                 end.release()?;
-                stage.meet("it was looked at")?;
+                context.meet("it was looked at")?;
                 (0..=sent).try_for_each(|_| end.receive().map(drop))?;
             }
         }
-        stage.meet("one direction is done")?;
+        context.meet("one direction is done")?;
     }
     Ok(())
 }
 
-fn overrun_alone(end: &mut End, lengths: Lengths, count: u32) -> Result<(), Failure> {
+fn overrun_alone(end: &mut CheckedEndpoint, lengths: Lengths, count: u32) -> Result<(), Failure> {
     end.send(lengths.of(end.sent()))?;
     end.take()?;
     let sent = fill(end, lengths, count)?;
@@ -119,4 +124,5 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
 }
 
 /// A taken message stays unchanged until it is released.
-pub const HELD: Check = Check { name: "held", exempt, play, direct: one_scene, kills: false };
+pub const HELD: Check =
+    Check { name: "held", exempt, run_process, run_test: one_scenario, kills: false };

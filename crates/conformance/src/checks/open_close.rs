@@ -2,38 +2,40 @@
 //! behind: no name once the endpoints are open, no descriptor, mapping or thread once they are
 //! closed.
 
-use crate::check::{Check, none_exempt, one_scene};
-use crate::{failure::Failure, footprint::Footprint, stage::Stage, suite::is_all_ours, traces};
+use crate::check::{Check, none_exempt, one_scenario};
+use crate::{
+    context::CheckContext, failure::Failure, footprint::Footprint, suite::is_all_ours, traces,
+};
 
 const ROUNDS: usize = 10;
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     // The first round loads everything that is loaded once per process.
-    once(stage, 64)?;
+    once(context, 64)?;
     let before = Footprint::take()?;
-    let payloads: Vec<usize> = stage.payloads().collect();
+    let payloads: Vec<usize> = context.payloads().collect();
     for payload in payloads.into_iter().cycle().take(ROUNDS) {
-        once(stage, payload)?;
+        once(context, payload)?;
     }
-    before.unchanged_after(ROUNDS, is_all_ours(stage.suite().definition()))
+    before.unchanged_after(ROUNDS, is_all_ours(context.suite().definition()))
 }
 
-fn once(stage: &mut Stage<'_>, payload: usize) -> Result<(), Failure> {
-    let mut end = stage.open(payload)?;
-    stage.meet("both are open")?;
-    no_name_stays(stage)?;
-    stage.echo(&mut end, &[payload])?;
-    stage.meet("both are done")?;
+fn once(context: &mut CheckContext<'_>, payload: usize) -> Result<(), Failure> {
+    let mut end = context.open(payload)?;
+    context.meet("both are open")?;
+    no_name_stays(context)?;
+    context.echo(&mut end, &[payload])?;
+    context.meet("both are done")?;
     drop(end);
-    stage.meet("both are closed")
+    context.meet("both are closed")
 }
 
 /// A library may need its names while it runs: for libraries only names left after close count.
-fn no_name_stays(stage: &Stage<'_>) -> Result<(), Failure> {
-    if !is_all_ours(stage.suite().definition()) {
+fn no_name_stays(context: &CheckContext<'_>) -> Result<(), Failure> {
+    if !is_all_ours(context.suite().definition()) {
         return Ok(());
     }
-    let part = stage.part();
+    let part = context.part();
     let names = traces::names(&part.name, &part.directory())?;
     if names.is_empty() {
         return Ok(());
@@ -43,5 +45,10 @@ fn no_name_stays(stage: &Stage<'_>) -> Result<(), Failure> {
 }
 
 /// Opening and closing ten times leaves nothing behind.
-pub const OPEN_CLOSE: Check =
-    Check { name: "open-close", exempt: none_exempt, play, direct: one_scene, kills: false };
+pub const OPEN_CLOSE: Check = Check {
+    name: "open-close",
+    exempt: none_exempt,
+    run_process,
+    run_test: one_scenario,
+    kills: false,
+};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::{Check, none_exempt, one_scene};
-use crate::{failure::Failure, stage::Stage};
+use crate::check::{Check, none_exempt, one_scenario};
+use crate::{context::CheckContext, failure::Failure};
 
 /// A length at which behaviour may change, and the distance around it to test.
 const LIMITS: [(usize, usize); 12] = [
@@ -27,14 +27,14 @@ const LIMITS: [(usize, usize); 12] = [
     (1 << 20, 1),
 ];
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    let payloads: Vec<usize> = stage.payloads().collect();
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
+    let payloads: Vec<usize> = context.payloads().collect();
     for payload in payloads {
-        let mut end = stage.open(payload)?;
-        stage.echo(&mut end, &lengths(payload))?;
-        stage.meet("both are done")?;
+        let mut end = context.open(payload)?;
+        context.echo(&mut end, &lengths(payload))?;
+        context.meet("both are done")?;
         drop(end);
-        stage.meet("both are closed")?;
+        context.meet("both are closed")?;
     }
     Ok(())
 }
@@ -50,14 +50,14 @@ fn lengths(payload: usize) -> Vec<usize> {
 
 /// Lengths around every limit arrive complete.
 pub const SIZES: Check =
-    Check { name: "sizes", exempt: none_exempt, play, direct: one_scene, kills: false };
+    Check { name: "sizes", exempt: none_exempt, run_process, run_test: one_scenario, kills: false };
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_and_the_largest_are_always_among_them() {
+    fn the_smallest_and_the_largest_length_are_always_included() {
         for payload in [16, 17, 64, 1 << 20, 4 << 20] {
             let lengths = lengths(payload);
             assert_eq!((lengths[0], *lengths.last().unwrap()), (16, payload));

@@ -8,9 +8,9 @@ use nix::{
 
 use ipcmark_transport::{Definition, Wait};
 
-use crate::check::{Check, one_scene};
+use crate::check::{Check, one_scenario};
 use crate::suite::is_all_ours;
-use crate::{failure::Failure, stage::Stage};
+use crate::{context::CheckContext, failure::Failure};
 
 const PAYLOAD: usize = 1 << 20;
 /// Page faults that are not the transport's fault: code that runs for the first time, a growing
@@ -20,17 +20,17 @@ fn pages_forgiven() -> i64 {
     PAYLOAD as i64 / page / 4
 }
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    let payload = stage.at_most(PAYLOAD);
-    let mut end = stage.open(payload)?;
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
+    let payload = context.at_most(PAYLOAD);
+    let mut end = context.open(payload)?;
     // Runs the code once, without touching the ends of the buffers.
-    stage.echo(&mut end, &[16, 64, 64, 4000])?;
-    stage.meet("both are warm")?;
-    let (faults, allocations) = (page_faults()?, stage.allocations());
-    stage.echo(&mut end, &[64, 4000, payload, 64, payload, payload - 1, payload])?;
-    let allocations = stage.allocations() - allocations;
+    context.echo(&mut end, &[16, 64, 64, 4000])?;
+    context.meet("both are warm")?;
+    let (faults, allocations) = (page_faults()?, context.allocations());
+    context.echo(&mut end, &[64, 4000, payload, 64, payload, payload - 1, payload])?;
+    let allocations = context.allocations() - allocations;
     let faults = page_faults()? - faults;
-    stage.meet("both have counted")?;
+    context.meet("both have counted")?;
     drop(end);
     nothing_happened(allocations, faults)
 }
@@ -59,14 +59,15 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
 }
 
 /// Nothing is allocated and no page is touched for the first time between open and close.
-pub const STEADY: Check = Check { name: "steady", exempt, play, direct: one_scene, kills: false };
+pub const STEADY: Check =
+    Check { name: "steady", exempt, run_process, run_test: one_scenario, kills: false };
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn one_allocation_is_too_much_and_so_is_a_buffer_never_touched() {
+    fn an_allocation_and_an_untouched_buffer_are_detected() {
         nothing_happened(0, pages_forgiven() / 2).unwrap();
         assert!(nothing_happened(1, 0).is_err());
         assert!(nothing_happened(0, 256).is_err());

@@ -6,35 +6,37 @@ use std::{fs, thread, time::Duration};
 use ipcmark_transport::{Definition, Wait};
 
 use crate::check::Check;
-use crate::{checks::varied::lengths, director::Director, failure::Failure, stage::Stage};
+use crate::{
+    checks::varied::lengths, context::CheckContext, failure::Failure, runner::CheckRunner,
+};
 
 const SESSIONS: usize = 2;
 const PAYLOAD: usize = 16_384;
 const MESSAGES: u64 = 300;
 
-fn direct(director: &Director<'_>) -> Result<(), Failure> {
-    let one = director.session()?;
-    let other = director.session()?;
-    let (first, second) = (director.start(&one, 0)?, director.start(&other, 0)?);
+fn run_test(runner: &CheckRunner<'_>) -> Result<(), Failure> {
+    let one = runner.session()?;
+    let other = runner.session()?;
+    let (first, second) = (runner.start(&one, 0)?, runner.start(&other, 0)?);
     let (first, second) = (first.wait()?, second.wait()?);
-    director.passed_cleanly(&one, &first)?;
-    director.passed_cleanly(&other, &second)
+    runner.check_clean_exit(&one, &first)?;
+    runner.check_clean_exit(&other, &second)
 }
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
-    let payload = stage.at_most(PAYLOAD);
-    let mut end = stage.open(payload)?;
-    stage.meet("both are open")?;
-    wait_for_all(stage, "open")?;
-    stage.echo(&mut end, &lengths(payload, MESSAGES))?;
-    wait_for_all(stage, "done")?;
-    stage.meet("both are done")
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
+    let payload = context.at_most(PAYLOAD);
+    let mut end = context.open(payload)?;
+    context.meet("both are open")?;
+    wait_for_all(context, "open")?;
+    context.echo(&mut end, &lengths(payload, MESSAGES))?;
+    wait_for_all(context, "done")?;
+    context.meet("both are done")
 }
 
 /// Waits until both processes of every session have reached this point; each reports it with a
 /// file.
-fn wait_for_all(stage: &Stage<'_>, point: &str) -> Result<(), Failure> {
-    let part = stage.part();
+fn wait_for_all(context: &CheckContext<'_>, point: &str) -> Result<(), Failure> {
+    let part = context.part();
     let ending = format!("-{point}");
     fs::write(part.root.join(format!("{}-{}{ending}", part.name, part.side)), "")?;
     loop {
@@ -55,4 +57,5 @@ fn exempt(definition: &Definition, _: Wait) -> Option<&'static str> {
 }
 
 /// Two concurrent sessions never receive each other's messages.
-pub const TWO_SESSIONS: Check = Check { name: "two-sessions", exempt, play, direct, kills: false };
+pub const TWO_SESSIONS: Check =
+    Check { name: "two-sessions", exempt, run_process, run_test, kills: false };

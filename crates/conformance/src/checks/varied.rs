@@ -1,19 +1,19 @@
 //! `varied`: short and long messages in an irregular order.
 
-use crate::check::{Check, none_exempt, one_scene};
-use crate::{failure::Failure, stage::Stage, stamp::mix};
+use crate::check::{Check, none_exempt, one_scenario};
+use crate::{context::CheckContext, failure::Failure, stamp::mix};
 
 /// The payload of the endpoints, and the number of messages.
 const ROUNDS: [(usize, u64); 3] = [(1000, 200), (65_536, 200), (1 << 20, 20)];
 
-fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
+fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     for (payload, count) in ROUNDS {
-        let payload = stage.at_most(payload);
-        let mut end = stage.open(payload)?;
-        stage.echo(&mut end, &lengths(payload, count))?;
-        stage.meet("both are done")?;
+        let payload = context.at_most(payload);
+        let mut end = context.open(payload)?;
+        context.echo(&mut end, &lengths(payload, count))?;
+        context.meet("both are done")?;
         drop(end);
-        stage.meet("both are closed")?;
+        context.meet("both are closed")?;
     }
     Ok(())
 }
@@ -66,8 +66,13 @@ fn length(payload: usize, index: u64) -> usize {
 }
 
 /// Lengths in any order arrive complete.
-pub const VARIED: Check =
-    Check { name: "varied", exempt: none_exempt, play, direct: one_scene, kills: false };
+pub const VARIED: Check = Check {
+    name: "varied",
+    exempt: none_exempt,
+    run_process,
+    run_test: one_scenario,
+    kills: false,
+};
 
 #[cfg(test)]
 mod tests {

@@ -18,10 +18,10 @@ use crate::{
 
 /// The background pairs of the measured one.
 #[derive(Default)]
-pub(super) struct Background<'a>(Vec<Pair<'a>>);
+pub(super) struct Background<'a>(Vec<BackgroundPair<'a>>);
 
 /// One background pair.
-struct Pair<'a> {
+struct BackgroundPair<'a> {
     session: Session<'a>,
     /// The opening of its endpoints, and their replies.
     open: Option<(Opening, Vec<Reply>)>,
@@ -36,7 +36,7 @@ impl<'a> Background<'a> {
     ) -> Result<Self, SessionError> {
         let start = |(at, placement): (usize, &Placement)| {
             let session = sessions.start(planned, placement).map_err(|error| named(at, error))?;
-            Ok(Pair { session, open: None })
+            Ok(BackgroundPair { session, open: None })
         };
         placements.iter().enumerate().map(start).collect::<Result<_, _>>().map(Self)
     }
@@ -103,10 +103,10 @@ impl<'a> Background<'a> {
     }
 
     /// Ends all pairs and removes their leftovers.
-    pub(super) fn clear_up(self, sessions: &Sessions<'a>, transport: Option<&dyn AnyTransport>) {
-        for Pair { session, open } in self.0 {
+    pub(super) fn clean_up(self, sessions: &Sessions<'a>, transport: Option<&dyn AnyTransport>) {
+        for BackgroundPair { session, open } in self.0 {
             match open {
-                Some((opening, _)) => sessions.clear_up(session, transport, &opening),
+                Some((opening, _)) => sessions.clean_up(session, transport, &opening),
                 None => drop(session),
             }
         }
@@ -115,7 +115,7 @@ impl<'a> Background<'a> {
     /// Does this with one pair after the other; an error names the pair.
     fn of_each(
         &mut self,
-        mut does: impl FnMut(&mut Pair<'a>) -> Result<(), SessionError>,
+        mut does: impl FnMut(&mut BackgroundPair<'a>) -> Result<(), SessionError>,
     ) -> Result<(), SessionError> {
         let mut pairs = self.0.iter_mut().enumerate();
         pairs.try_for_each(|(at, pair)| does(pair).map_err(|error| named(at, error)))

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carried_a_message_follows_from_the_evidence() {
+    fn the_carrier_follows_from_the_evidence() {
         let both = [vec![shared("a", 4096)], vec![shared("a", 4096), shared("b", 4096)]];
         assert_eq!(carrier(0.0, true, &both), "shared-memory");
         assert_eq!(carrier(1050.0, true, &both), "network", "it fell back");

@@ -36,7 +36,7 @@ impl CleanerProcess {
     }
 
     /// Restarts the cleaner if it was killed.
-    pub(crate) fn revive(&mut self) -> Result<(), Error> {
+    pub(crate) fn restart(&mut self) -> Result<(), Error> {
         if self.child.try_wait().is_ok_and(|status| status.is_none()) {
             return Ok(());
         }

@@ -10,7 +10,7 @@ pub trait FollowerSource {
     /// True if the followers can be on other hosts, which share neither memory nor a clock with the leader.
     fn is_remote(&self) -> bool;
 
-    /// One connection to the keeper of each follower, in the order of their numbers. Waits up to `patience` for
+    /// One connection to the keeper of each follower, in the order of their numbers. Waits up to `time_limit` for
     /// missing ones; `None` if the user interrupts meanwhile.
     ///
     /// # Errors
@@ -18,7 +18,7 @@ pub trait FollowerSource {
     fn keepers(
         &self,
         interrupt: &UnixStream,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Option<Vec<FollowerKeeper>>, Error>;
 }
 

@@ -79,8 +79,8 @@ impl KeeperProcess {
 
     /// Its exit status and standard error tail, once its frames have ended. The kernel closes a dying process's
     /// descriptors before it has an exit status, so this waits for the status.
-    pub(crate) fn exit(&mut self, patience: Duration) -> (String, Option<String>) {
-        let how = match self.await_exit(patience) {
+    pub(crate) fn exit(&mut self, time_limit: Duration) -> (String, Option<String>) {
+        let how = match self.await_exit(time_limit) {
             Some(status) => format!("the session's keeper ended ({status})"),
             None => "the session's keeper ended".into(),
         };
@@ -90,10 +90,10 @@ impl KeeperProcess {
     }
 
     /// Sleeps until the process has ended. Without pidfds (before Linux 5.3) it checks once.
-    fn await_exit(&mut self, patience: Duration) -> Option<ExitStatus> {
+    fn await_exit(&mut self, time_limit: Duration) -> Option<ExitStatus> {
         if let Some(pidfd) = pidfd(Pid::from_raw(self.child.id() as i32)) {
             let mut wanted = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
-            let most = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+            let most = PollTimeout::try_from(time_limit).unwrap_or(PollTimeout::MAX);
             while poll(&mut wanted, most) == Err(Errno::EINTR) {}
         }
         self.child.try_wait().ok().flatten()

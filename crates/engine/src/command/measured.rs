@@ -43,7 +43,7 @@ pub(crate) struct Reports {
 }
 
 /// The facts of a trial that only the command knows.
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct TrialFacts<'a> {
     /// The number of the trial.
     pub number: u32,
     /// The number of the round in which it took its turns.
@@ -122,10 +122,7 @@ impl Reports {
     }
 
     /// The measurement.
-    pub(crate) fn measurement(
-        self,
-        circumstances: &Circumstances<'_>,
-    ) -> Result<Measurement, String> {
+    pub(crate) fn measurement(self, circumstances: &TrialFacts<'_>) -> Result<Measurement, String> {
         let (found, placed) = (self.others.len() + 1, circumstances.placements.len());
         if found != placed {
             return Err(format!("{found} of {placed} pairs reported"));
@@ -234,7 +231,7 @@ impl Reports {
         several.map(|(follower, report)| answers(follower as u32, report)).collect()
     }
 
-    fn session(&self, circumstances: &Circumstances<'_>) -> SessionRecord {
+    fn session(&self, circumstances: &TrialFacts<'_>) -> SessionRecord {
         let configuration = self.opened.iter().flat_map(|one| one.configuration.clone());
         let configuration = configuration.map(|(key, value)| (key.into(), value.into()));
         SessionRecord {
@@ -257,7 +254,7 @@ impl Reports {
     }
 
     /// The background pairs, each over its own turns.
-    fn other_pairs(&self, circumstances: &Circumstances<'_>) -> Vec<PairRecord> {
+    fn other_pairs(&self, circumstances: &TrialFacts<'_>) -> Vec<PairRecord> {
         let placed = self.others.iter().zip(&circumstances.placements[1..]);
         let record = |(at, (other, placement)): (usize, (&Self, &Placement))| PairRecord {
             number: at as u32 + 2,
@@ -270,7 +267,7 @@ impl Reports {
     }
 
     /// The messages of all turns, without those of lost round trips.
-    fn messages(&self, circumstances: &Circumstances<'_>) -> u64 {
+    fn messages(&self, circumstances: &TrialFacts<'_>) -> u64 {
         if let Some(stream) = &self.leader.stream {
             return stream.received;
         }
@@ -289,7 +286,7 @@ impl Reports {
         Losses { sent, received: sent.saturating_sub(lost), lost, late, ..Losses::default() }
     }
 
-    fn carrier(&self, circumstances: &Circumstances<'_>) -> CarrierEvidence {
+    fn carrier(&self, circumstances: &TrialFacts<'_>) -> CarrierEvidence {
         let messages = self.messages(circumstances).max(1) as f64;
         let evidence = Evidence {
             declared: circumstances.declared,
@@ -316,7 +313,7 @@ impl Reports {
 
     /// The minimum share of the counted messages that goes over an interface: one multicast packet reaches all
     /// followers.
-    fn least_share(&self, circumstances: &Circumstances<'_>) -> f64 {
+    fn least_share(&self, circumstances: &TrialFacts<'_>) -> f64 {
         if circumstances.n_sends {
             return 1.0;
         }

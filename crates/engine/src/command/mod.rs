@@ -30,7 +30,7 @@ pub use cleaner_process::CleanerProcess;
 pub(crate) use cleaner_process::{CLEANER, DISMISSED};
 pub use followers::{FollowerKeeper, FollowerSource};
 pub use keeper_process::{KEEPER_COMMAND, KeeperProcess};
-pub(crate) use measured::{Circumstances, Reports};
+pub(crate) use measured::{Reports, TrialFacts};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedSession};
 pub use request::{FEWEST_TRIALS, FollowerLocation, PlanRequest, Slot, Trials, Waits};

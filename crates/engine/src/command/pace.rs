@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_for_rows_with_too_few_blocks() {
+    fn the_remaining_time_repeats_rows_with_too_few_blocks() {
         let seconds = Duration::from_secs;
         let mut pace = Pace::new(Trials::Within(seconds(100)), None, 10);
         (pace.length, pace.done) = (seconds(1), 3);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_three_trials_even_where_the_time_is_too_short() {
+    fn a_run_has_three_trials_even_if_the_time_is_too_short() {
         let lengths = lengths(Duration::from_secs(1), 250, Duration::from_secs(8), 1.2);
         assert_eq!(lengths.len(), FEWEST_TRIALS as usize);
         assert_eq!(lengths[2], LEAST);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_word_a_trial_has_the_standard_length() {
+    fn a_trial_has_the_standard_length_by_default() {
         let mut pace = Pace::new(Trials::Fixed(1), None, 1);
         assert_eq!((pace.next(), pace.next()), (Some(Length::Time(STANDARD)), None));
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_adds_up() {
+    fn spent_times_add_up() {
         let [setup, turns] = [2, 3].map(Duration::from_secs);
         let mut spent = Spent { setup, turns };
         spent.add(Spent { setup: turns, turns: setup });

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn without_turns_beside_one_another_nothing_is_claimed() {
+    fn without_overlapping_turns_no_rate_is_claimed() {
         let measured = leader(&[(0, 10)]);
         assert_eq!(per_second_of_all(&measured, std::iter::empty()), None, "it was alone");
         let later = leader(&[(5, 10)]);

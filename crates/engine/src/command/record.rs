@@ -14,7 +14,7 @@ use ipcmark_transport::Wait;
 
 use super::{
     environment,
-    measured::{Circumstances, Reports},
+    measured::{Reports, TrialFacts},
     options::RunOptions,
     pace::Spent,
     plan::{Plan, PlannedRow},
@@ -29,7 +29,7 @@ use super::{
 const MOST_IDLE: f64 = 0.005;
 
 /// Records the rows of a plan.
-pub(crate) struct Recorder<'a> {
+pub(crate) struct RowRecorder<'a> {
     plan: &'a Plan,
     pub result: RunResult,
     began: Instant,
@@ -44,7 +44,7 @@ pub(crate) struct Recorder<'a> {
     samples: BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
 }
 
-impl<'a> Recorder<'a> {
+impl<'a> RowRecorder<'a> {
     /// The recorder of a run that begins now.
     pub(crate) fn new(plan: &'a Plan, sessions: &Sessions<'_>) -> Self {
         let RunOptions { command, version, .. } = sessions.options;
@@ -183,8 +183,8 @@ impl<'a> Recorder<'a> {
         };
         let names: Vec<String> = self.restless.iter().filter_map(name).collect();
         self.result.notes.push(format!(
-            "While they waited for their turns these used more than {} % of a processor, and so were measured alone in \
-             the trials after that: {}.",
+            "These used more than {} % of a processor while they waited for their turns, and were measured alone in \
+            later trials: {}.",
             100.0 * MOST_IDLE,
             names.join(", ")
         ));
@@ -252,7 +252,7 @@ impl<'a> Recorder<'a> {
         let identity = &self.identities[row];
         let planned = &self.plan.sessions[self.plan.rows[row].session];
         let transport = sessions.registry[planned.transport].as_ref();
-        let circumstances = Circumstances {
+        let circumstances = TrialFacts {
             number: trial,
             round,
             pattern: identity.pattern,

@@ -199,7 +199,7 @@ mod tests {
     use std::borrow::Cow;
 
     #[test]
-    fn without_a_word_hybrid_is_measured_only_where_there_is_nothing_else() {
+    fn by_default_hybrid_is_measured_only_if_no_other_wait_exists() {
         let waits = |waits: &Waits, has: &'static [Wait]| {
             waits.of(&Capabilities { waits: Cow::Borrowed(has), ..Capabilities::usual() })
         };

@@ -15,7 +15,7 @@ use super::{
     options::RunOptions,
     pace::{Pace, Spent},
     plan::Plan,
-    record::Recorder,
+    record::RowRecorder,
     request::{FEWEST_TRIALS, Slot, Trials},
     round::Round,
     schedule::{self, Schedule},
@@ -52,14 +52,14 @@ pub fn run(
         _ => placement::choose_pairs(&options.pinning, plan.subscribers, plan.pairs)?,
     };
     let sessions = sessions(registry, plan, options, interrupt);
-    let recorder = Recorder::new(plan, &sessions);
+    let recorder = RowRecorder::new(plan, &sessions);
     let mut runner = Runner { plan, placements, sessions, recorder };
     let ended = runner.run(observer);
-    runner.sessions.clear_up_after(plan);
+    runner.sessions.clean_up_after(plan);
     match ended {
         Ok(()) => runner.recorder.result.complete = true,
-        Err(End::Interrupted) => {}
-        Err(End::Broken(error)) => return Err(error),
+        Err(RunEnd::Interrupted) => {}
+        Err(RunEnd::Broken(error)) => return Err(error),
     }
     runner.recorder.add_time(Spent::default());
     Ok(runner.recorder.finish(options.distance))
@@ -73,7 +73,7 @@ pub fn unmeasured(
     interrupt: &UnixStream,
     reason: &str,
 ) -> RunResult {
-    Recorder::new(plan, &sessions(registry, plan, options, interrupt)).all_failed(reason)
+    RowRecorder::new(plan, &sessions(registry, plan, options, interrupt)).all_failed(reason)
 }
 
 fn sessions<'a>(
@@ -98,24 +98,24 @@ fn sessions<'a>(
 const MOST_TRIALS_AGAIN: u32 = 8;
 
 /// The reason why a run ends before its plan does.
-enum End {
+enum RunEnd {
     Interrupted,
     Broken(Error),
 }
 
-impl From<Error> for End {
+impl From<Error> for RunEnd {
     fn from(error: Error) -> Self {
-        End::Broken(error)
+        RunEnd::Broken(error)
     }
 }
 
-impl From<SessionError> for End {
+impl From<SessionError> for RunEnd {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Interrupted => End::Interrupted,
+            SessionError::Interrupted => RunEnd::Interrupted,
             SessionError::Failed(reason) | SessionError::Refused(reason) => {
                 let cause = Error::new("start", "a session", reason);
-                End::Broken(cause.remedy("without two processes nothing can be measured"))
+                RunEnd::Broken(cause.remedy("without two processes nothing can be measured"))
             }
         }
     }
@@ -126,11 +126,11 @@ struct Runner<'a> {
     /// The placement of the measured pair, then of the background pairs.
     placements: Vec<Placement>,
     sessions: Sessions<'a>,
-    recorder: Recorder<'a>,
+    recorder: RowRecorder<'a>,
 }
 
 impl Runner<'_> {
-    fn run(&mut self, observer: &mut dyn Observer) -> Result<(), End> {
+    fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunEnd> {
         self.sessions.make_directory()?;
         let clock = self.look_at_machine()?;
         self.recorder.result.clock = environment::clock(clock.read_ns, clock.step_ns);
@@ -159,7 +159,8 @@ impl Runner<'_> {
         let [budget, taken] = [budget, taken].map(|time| time.as_secs_f64().round());
         let rows = self.plan.measurable();
         self.recorder.result.notes.push(format!(
-            "The run took {taken} s of a budget of {budget} s: {FEWEST_TRIALS} trials, the fewest that give an interval, \
+            "The run took {taken} s of a budget of {budget} s: {FEWEST_TRIALS} trials, the fewest that give an \
+            interval, \
              of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1."
         ));
     }
@@ -171,7 +172,7 @@ impl Runner<'_> {
         first: u32,
         pace: &Pace,
         observer: &mut dyn Observer,
-    ) -> Result<(), End> {
+    ) -> Result<(), RunEnd> {
         for trial in first..first + MOST_TRIALS_AGAIN {
             // Finding the rows copies the result, so this checks for time first.
             if pace.again(1).is_none() {
@@ -199,14 +200,14 @@ impl Runner<'_> {
         let wide = self.recorder.wider_than(half_width);
         if wide > 0 {
             self.recorder.result.notes.push(format!(
-                "{wide} of the rows did not come to ± {} % in the time that they had: give them more with --budget.",
+                "{wide} of the rows did not reach ± {} % in the available time: increase it with --budget.",
                 half_width * 100.0
             ));
         }
     }
 
     /// Starts a session, and thereby finds out if the system allows a sandbox.
-    fn look_at_machine(&mut self) -> Result<ClockReport, End> {
+    fn look_at_machine(&mut self) -> Result<ClockReport, RunEnd> {
         match self.look_at_clock() {
             Err(SessionError::Refused(reason)) => {
                 self.sessions.sandbox = false;
@@ -232,7 +233,7 @@ impl Runner<'_> {
         &self.placements[0]
     }
 
-    fn describe(&mut self) -> Result<(), End> {
+    fn describe(&mut self) -> Result<(), RunEnd> {
         let Sessions { options, sandbox, .. } = self.sessions;
         let sandbox = match (sandbox, options.sandbox) {
             (true, _) => "namespaces",
@@ -255,7 +256,7 @@ impl Runner<'_> {
         pace: &Pace,
         observer: &mut dyn Observer,
         among: &dyn Fn(usize) -> bool,
-    ) -> Result<Spent, End> {
+    ) -> Result<Spent, RunEnd> {
         let Self { plan, sessions, recorder, .. } = self;
         let placements = match number % 2 {
             0 if alternates(sessions.options, plan.subscribers) => {
@@ -272,7 +273,7 @@ impl Runner<'_> {
         let alone = |at: usize| sessions.runs_alone(&plan.sessions[at]) || recorder.is_restless(at);
         let rounds = schedule.rounds(plan, width, wanted, alone);
         let (mut done, mut spent) = (0, Spent::default());
-        for schedule::Round { sessions: planned, slots } in rounds {
+        for schedule::PlannedRound { sessions: planned, slots } in rounds {
             let mut round = Round::new(plan, sessions, &placements, &planned);
             for slot in slots {
                 observer.progress(&words(sessions, plan, &planned, slot), pace.progress(done));

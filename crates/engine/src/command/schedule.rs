@@ -12,7 +12,7 @@ use super::{plan::Plan, request::Slot};
 
 /// Sessions that are open side by side, and their slots, which are measured one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Round {
+pub(crate) struct PlannedRound {
     /// The indices of the plan's sessions; all have the same wait.
     pub sessions: Vec<usize>,
     pub slots: Vec<Slot>,
@@ -56,7 +56,7 @@ impl Schedule {
         width: usize,
         runs: impl Fn(usize) -> bool,
         alone: impl Fn(usize) -> bool,
-    ) -> Vec<Round> {
+    ) -> Vec<PlannedRound> {
         let mut rounds = Vec::new();
         for wait in Wait::ALL {
             let of_wait = |at: &usize| plan.sessions[*at].wait == *wait && runs(*at);
@@ -74,14 +74,14 @@ impl Schedule {
         rounds.into_iter().map(|sessions| self.round(plan, sessions)).collect()
     }
 
-    fn round(&mut self, plan: &Plan, sessions: Vec<usize>) -> Round {
+    fn round(&mut self, plan: &Plan, sessions: Vec<usize>) -> PlannedRound {
         let rows = plan.rows.iter().filter(|row| row.verdict.is_none());
         let of_round = rows.filter(|row| sessions.contains(&row.session));
         let mut slots: Vec<Slot> = of_round.map(|row| row.slot).collect();
         slots.sort();
         slots.dedup();
         self.shuffle(&mut slots);
-        Round { sessions, slots }
+        PlannedRound { sessions, slots }
     }
 
     /// The Fisher-Yates shuffle.
@@ -158,7 +158,7 @@ mod tests {
         let mut all: Vec<usize> = rounds.iter().flat_map(|round| round.sessions.clone()).collect();
         all.sort();
         assert_eq!(all, (0..21).collect::<Vec<_>>());
-        for Round { sessions, slots } in &rounds {
+        for PlannedRound { sessions, slots } in &rounds {
             assert!(sessions.len() <= 4 && (sessions.len() > 1 || *sessions == [3]), "{rounds:?}");
             let waits: BTreeSet<Wait> = sessions.iter().map(|at| plan.sessions[*at].wait).collect();
             assert_eq!((waits.len(), slots.len()), (1, 3));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_still_to_be_measured_is_in_a_round() {
+    fn a_round_contains_only_rows_still_to_be_measured() {
         let mut plan = plan(4);
         for row in plan.rows.iter_mut().filter(|row| row.slot.payload != 64) {
             row.verdict = Some(Outcome::Unsupported { reason: "it is too large".into() });

@@ -130,7 +130,7 @@ impl<'a> Sessions<'a> {
     pub(crate) fn refuses_pairs(&self, planned: &PlannedSession) -> Option<String> {
         let capabilities = &self.registry[planned.transport].definition().capabilities;
         let is_alone = capabilities.exclusive && !self.sandbox;
-        is_alone.then(|| "without a sandbox one pair of it is the most that can be open".into())
+        is_alone.then(|| "without a sandbox only one pair of it can be open".into())
     }
 
     /// The opening for a row's endpoints.
@@ -167,7 +167,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Ends the workers of a failed row and, without a sandbox, removes their leftovers on the host.
-    pub(crate) fn clear_up(
+    pub(crate) fn clean_up(
         &self,
         mut session: Session<'_>,
         transport: Option<&dyn AnyTransport>,
@@ -185,7 +185,7 @@ impl<'a> Sessions<'a> {
     /// Without a sandbox: removes leftovers that the plan's libraries named themselves, once all sessions have
     /// ended. A library's thread may remove a name later than its endpoint is closed, and an interrupted run closes
     /// no endpoint.
-    pub(crate) fn clear_up_after(&self, plan: &Plan) {
+    pub(crate) fn clean_up_after(&self, plan: &Plan) {
         if self.directory.is_none() {
             return;
         }

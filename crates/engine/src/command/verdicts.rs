@@ -97,11 +97,11 @@ fn unsupported(
         let patterns = list(capabilities.carried().map(Pattern::as_str).collect());
         format!("it does not carry the pattern {pattern}; it has {patterns}")
     } else if pattern == Pattern::OneWay && capabilities.alternating && is_open {
-        "its ends take turns, and one way at a rate nobody answers".into()
+        "its ends take turns, and one-way at a rate has no answers".into()
     } else if payload > capabilities.max_payload {
-        format!("its messages end at {} bytes", capabilities.max_payload)
+        format!("its messages are limited to {} bytes", capabilities.max_payload)
     } else if subscribers > capabilities.most_subscribers(pattern) {
-        format!("{} followers are the most it has", capabilities.most_subscribers(pattern))
+        format!("it supports at most {} followers", capabilities.most_subscribers(pattern))
     } else if silent > 0 && capabilities.fan_out() == Some(FanOut::NSends) && wait != Wait::Spin {
         "its leader waits for each follower in turn, and those that are silent do not answer".into()
     } else {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_transport_lacks_is_said_with_what_it_has() {
+    fn the_reason_names_the_missing_and_the_available_capabilities() {
         let capabilities = capabilities();
         let slot = |pattern, payload, load| Slot { pattern, payload, touch: Touch::All, load };
         let reason = |pattern, payload, wait| {
@@ -142,7 +142,7 @@ mod tests {
             Wait::Spin,
             (3, 0),
         );
-        says(three, "1 followers are the most");
+        says(three, "supports at most 1 followers");
         let alternating = Capabilities { alternating: true, ..capabilities };
         let rate = Load::Rate { per_second: 1, arrivals: Arrivals::Fixed };
         let at_a_rate =

@@ -38,7 +38,7 @@ use crate::{
     command::CLEANER,
     registry::Registry,
     wire::{COMMAND_FD, Isolation, KeeperReport, Order, PlainText, WorkerSpec},
-    worker::{Service, SessionPlace, run_workers, status},
+    worker::{Service, SessionContext, run_workers, status},
 };
 
 /// The whole life of a keeper, or of a cleaner; never returns.
@@ -64,7 +64,7 @@ fn inherited() -> Result<FrameSocket, Error> {
     // SAFETY: asks about a descriptor number only.
     if unsafe { libc::fcntl(COMMAND_FD, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
         return Err(Error::last_os("find", "the command that started this process")
-            .remedy("this is a part of ipcmark that only ipcmark itself starts"));
+            .remedy("this command is internal: only ipcmark itself starts it"));
     }
     // SAFETY: the command passed this descriptor on for us alone.
     Ok(FrameSocket::from(unsafe { OwnedFd::from_raw_fd(COMMAND_FD) }))
@@ -78,7 +78,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
     let Order::Start { run, isolation: Some(isolation) } = receive(&command)?.0 else {
         return Err(Error::new("start", "the session", "the first order was another"));
     };
-    let session = SessionPlace { run, isolation };
+    let session = SessionContext { run, isolation };
     match &session.isolation {
         Isolation::Names { .. } => {
             descendants::adopt()?;
@@ -93,7 +93,7 @@ fn start(command: FrameSocket, registry: &Registry) -> Result<(), Error> {
 fn serve_apart(
     command: FrameSocket,
     registry: &Registry,
-    session: &SessionPlace,
+    session: &SessionContext,
     visible: &[PathBuf],
 ) -> Result<(), Error> {
     if let Err(error) = namespaces::enter() {
@@ -129,7 +129,7 @@ fn wait_for(child: Pid) -> Result<(), Error> {
 fn set_up_and_serve(
     command: FrameSocket,
     registry: &Registry,
-    session: &SessionPlace,
+    session: &SessionContext,
     visible: &[PathBuf],
 ) -> Result<(), Error> {
     die_with_parent()?;
@@ -154,7 +154,7 @@ fn say(command: &FrameSocket, word: &KeeperReport) -> Result<(), Error> {
 
 /// Serves until the command closes its end or a signal asks this process to end; then ends everything that the
 /// session has started.
-fn serve(command: FrameSocket, registry: &Registry, session: &SessionPlace) -> Result<(), Error> {
+fn serve(command: FrameSocket, registry: &Registry, session: &SessionContext) -> Result<(), Error> {
     let served = Keeper { command, registry, session, workers: Vec::new() }.serve();
     descendants::end();
     match served {
@@ -171,7 +171,7 @@ fn serve(command: FrameSocket, registry: &Registry, session: &SessionPlace) -> R
 struct Keeper<'a> {
     command: FrameSocket,
     registry: &'a Registry,
-    session: &'a SessionPlace,
+    session: &'a SessionContext,
     workers: Vec<(Pid, Role)>,
 }
 

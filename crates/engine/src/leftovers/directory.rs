@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ipcmark_machine::{leftovers, removal::Place};
+use ipcmark_machine::{leftovers, removal::RemovalDirectory};
 use ipcmark_transport::{Error, RunId, SessionName};
 use nix::{
     errno::Errno,
@@ -27,7 +27,7 @@ const PLACE: &str = "/tmp";
 
 /// The directory of this run.
 pub struct RunDirectory {
-    place: Place,
+    place: RemovalDirectory,
     run: RunId,
     _lock: Flock<OwnedFd>,
     /// Removes everything once this command no longer can.
@@ -59,7 +59,7 @@ impl RunDirectory {
 
     /// Creates a fresh directory for one session.
     pub(crate) fn open_session(&self, number: u64) -> Result<(), Error> {
-        self.cleaner.borrow_mut().revive()?;
+        self.cleaner.borrow_mut().restart()?;
         let name = number.to_string();
         let created = mkdirat(self.place.as_fd(), name.as_str(), Mode::S_IRWXU);
         created.map_err(|e| Error::os("create", self.path().join(name).display().to_string(), e))
@@ -90,8 +90,8 @@ fn described(run: RunId) -> String {
 
 /// Creates and locks the directory. A concurrent cleaner can take the lock before this run does, and remove the
 /// directory: then it is created again.
-fn create_locked(name: &OsStr) -> nix::Result<(Place, Flock<OwnedFd>)> {
-    let tmp = Place::open(Path::new(PLACE))?;
+fn create_locked(name: &OsStr) -> nix::Result<(RemovalDirectory, Flock<OwnedFd>)> {
+    let tmp = RemovalDirectory::open(Path::new(PLACE))?;
     loop {
         mkdirat(tmp.as_fd(), name, Mode::S_IRWXU)?;
         let place = match tmp.below(name) {
@@ -106,7 +106,7 @@ fn create_locked(name: &OsStr) -> nix::Result<(Place, Flock<OwnedFd>)> {
 }
 
 /// Waits for the lock, which is only held for as long as it takes to remove the directory.
-fn wait_for_lock(place: &Place) -> nix::Result<Flock<OwnedFd>> {
+fn wait_for_lock(place: &RemovalDirectory) -> nix::Result<Flock<OwnedFd>> {
     loop {
         if let Some(lock) = place.lock()? {
             return Ok(lock);
@@ -116,7 +116,7 @@ fn wait_for_lock(place: &Place) -> nix::Result<Flock<OwnedFd>> {
 }
 
 /// The state of another run's directory.
-pub(super) enum Found {
+pub(super) enum DirectoryState {
     /// Its run is alive.
     Alive,
     /// Its run is dead. No other process gets the lock while this value lives.
@@ -126,23 +126,23 @@ pub(super) enum Found {
 }
 
 /// Checks if a run is alive.
-pub(super) fn find(run: RunId) -> Result<Found, Error> {
+pub(super) fn find(run: RunId) -> Result<DirectoryState, Error> {
     let failed = |errno| Error::os("lock", described(run), errno);
     match own(run) {
         Ok(place) => Ok(match place.lock().map_err(failed)? {
-            Some(lock) => Found::Dead { _lock: lock },
-            None => Found::Alive,
+            Some(lock) => DirectoryState::Dead { _lock: lock },
+            None => DirectoryState::Alive,
         }),
         // There is none, or it is a file, a link, or another user's: it says nothing about a run of this user.
         Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::EPERM | Errno::EXDEV) => {
-            Ok(Found::Absent)
+            Ok(DirectoryState::Absent)
         }
         Err(errno) => Err(failed(errno)),
     }
 }
 
-fn own(run: RunId) -> nix::Result<Place> {
-    Place::open(Path::new(PLACE))?.below(OsStr::new(&run.prefix()))
+fn own(run: RunId) -> nix::Result<RemovalDirectory> {
+    RemovalDirectory::open(Path::new(PLACE))?.below(OsStr::new(&run.prefix()))
 }
 
 /// The names of a run's sessions that have not ended normally.

@@ -17,13 +17,13 @@ use ipcmark_machine::{
     leftovers::{self, PLACES, begins_with, places},
     mark,
     open_files::OpenFiles,
-    removal::Outcome,
+    removal::RemovalOutcome,
 };
 
 use ipcmark_transport::{RunId, SessionName};
 
 pub use directory::RunDirectory;
-use directory::{Found, find, sessions};
+use directory::{DirectoryState, find, sessions};
 
 use crate::registry::{AnyTransport, Registry};
 
@@ -32,8 +32,8 @@ pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Ends and removes what killed runs without a sandbox left: everything that belongs to this user and to no live
 /// run.
-pub fn clean(registry: &Registry) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn clean(registry: &Registry) -> RemovalOutcome {
+    let mut outcome = RemovalOutcome::default();
     for process in mark::end_orphans(ENDS_WITHIN) {
         outcome.done.push(format!("ended process {} ({})", process.pid, process.name));
     }
@@ -57,7 +57,7 @@ pub(crate) fn clean_session(transport: Option<&dyn AnyTransport>, name: &Session
 }
 
 /// Removes the leftovers of a run, which has no live process any more.
-pub(crate) fn clean_run(registry: &Registry, run: RunId) -> Outcome {
+pub(crate) fn clean_run(registry: &Registry, run: RunId) -> RemovalOutcome {
     let mut outcome = clean_sessions(all(registry), run);
     outcome.extend(leftovers::remove_named(&run.prefix()));
     outcome
@@ -68,7 +68,7 @@ pub(crate) fn clean_run(registry: &Registry, run: RunId) -> Outcome {
 pub(crate) fn clean_sessions<'t>(
     transports: impl Iterator<Item = &'t dyn AnyTransport>,
     run: RunId,
-) -> Outcome {
+) -> RemovalOutcome {
     remove_leftovers(transports, &sessions(run))
 }
 
@@ -80,8 +80,8 @@ fn all(registry: &Registry) -> impl Iterator<Item = &dyn AnyTransport> {
 fn remove_leftovers<'t>(
     transports: impl Iterator<Item = &'t dyn AnyTransport>,
     sessions: &[SessionName],
-) -> Outcome {
-    let (mut asked, mut outcome) = (BTreeSet::new(), Outcome::default());
+) -> RemovalOutcome {
+    let (mut asked, mut outcome) = (BTreeSet::new(), RemovalOutcome::default());
     for candidate in transports.filter(|candidate| asked.insert(candidate.library())) {
         match candidate.leftovers(sessions) {
             Ok(named) => outcome.extend(leftovers::remove(&named)),
@@ -93,15 +93,15 @@ fn remove_leftovers<'t>(
 
 /// The dead runs among those that this user has names of. Their directories stay locked as long as the result
 /// lives.
-fn dead_runs(outcome: &mut Outcome) -> BTreeMap<RunId, Found> {
+fn dead_runs(outcome: &mut RemovalOutcome) -> BTreeMap<RunId, DirectoryState> {
     let open = LazyCell::new(|| OpenFiles::below(&PLACES));
     let is_in_use = |paths: &[PathBuf]| paths.iter().any(|path| open.contains(path));
     let mut dead = BTreeMap::new();
     for (run, paths) in runs() {
         match find(run) {
-            Ok(Found::Alive) => {}
+            Ok(DirectoryState::Alive) => {}
             // A run in another container can share `/dev/shm` and have its own `/tmp`.
-            Ok(Found::Absent) if is_in_use(&paths) => {}
+            Ok(DirectoryState::Absent) if is_in_use(&paths) => {}
             Ok(directory) => drop(dead.insert(run, directory)),
             Err(error) => outcome.fault(error),
         }
@@ -132,7 +132,7 @@ fn run_of(name: &OsStr) -> Option<RunId> {
 mod tests {
     use std::{fs, os::unix::fs::symlink, path::Path};
 
-    use ipcmark_machine::removal::Place;
+    use ipcmark_machine::removal::RemovalDirectory;
     use nix::{
         sys::stat::Mode,
         unistd::{Uid, chown, geteuid, mkfifo},
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_run_is_cleaned_up_after_and_every_name_is_told() {
+    fn clean_removes_leftovers_of_a_dead_run_and_lists_every_name() {
         let run = run(0xa5a5_0000);
         let (stray, directory) = (path("/dev/shm", run, "-7-memory"), path("/tmp", run, ""));
         fs::create_dir_all(directory.join("7")).unwrap();
@@ -169,7 +169,7 @@ mod tests {
         let run = run(0x5a5a_0000);
         let stray = path("/dev/shm", run, "-1");
         let open = fs::File::create(&stray).unwrap();
-        let is_dead = || dead_runs(&mut Outcome::default()).contains_key(&run);
+        let is_dead = || dead_runs(&mut RemovalOutcome::default()).contains_key(&run);
         assert!(!is_dead(), "it is open");
         drop(open);
         assert!(is_dead());
@@ -178,7 +178,7 @@ mod tests {
 
     /// A FIFO named `lock` in another user's directory once made `clean` hang, and a link was followed.
     #[test]
-    fn strangers_in_tmp_are_neither_opened_nor_followed() {
+    fn foreign_objects_in_tmp_are_neither_opened_nor_followed() {
         let runs = [1, 2, 3].map(|n| run(0x3c3c_0000 + n));
         let [fifo, link, theirs] = runs.map(|run| path("/tmp", run, ""));
         mkfifo(&fifo, Mode::S_IRWXU).unwrap();
@@ -186,15 +186,15 @@ mod tests {
         fs::create_dir(&theirs).unwrap();
         mkfifo(&theirs.join("lock"), Mode::S_IRWXU).unwrap();
         for run in &runs[..2] {
-            assert!(matches!(find(*run).unwrap(), Found::Absent));
+            assert!(matches!(find(*run).unwrap(), DirectoryState::Absent));
             assert!(sessions(*run).is_empty());
         }
         if geteuid().is_root() {
             chown(&theirs, Some(Uid::from_raw(65534)), None).unwrap();
-            assert!(matches!(find(runs[2]).unwrap(), Found::Absent));
-            assert!(!dead_runs(&mut Outcome::default()).contains_key(&runs[2]));
+            assert!(matches!(find(runs[2]).unwrap(), DirectoryState::Absent));
+            assert!(!dead_runs(&mut RemovalOutcome::default()).contains_key(&runs[2]));
         }
-        let tmp = Place::open(Path::new("/tmp")).unwrap();
+        let tmp = RemovalDirectory::open(Path::new("/tmp")).unwrap();
         for stranger in [&fifo, &link] {
             assert!(tmp.remove(stranger.file_name().unwrap()).faults.is_empty());
         }

@@ -41,12 +41,12 @@ mod tests {
     use crate::patterns::{context::Turn, scripted::Scripted};
 
     /// A command that ends the turn once it has been asked `asked` times.
-    struct Patient {
+    struct EndsAfter {
         asked: u32,
         runs: bool,
     }
 
-    impl Command for Patient {
+    impl Command for EndsAfter {
         fn phase(&mut self, _: &'static str) -> Result<(), Error> {
             unreachable!("it is in its turn")
         }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn it_runs_until_the_command_ends_it() {
-        let (mut command, mut slices) = (Patient { asked: 3, runs: false }, 0);
+        let (mut command, mut slices) = (EndsAfter { asked: 3, runs: false }, 0);
         let mut ends = Scripted::new(1000);
         let slice = &mut |_: &mut dyn BlockLoop| {
             slices += 1;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_it() {
-        let mut command = Patient { asked: 3, runs: false };
+        let mut command = EndsAfter { asked: 3, runs: false };
         let slice = &mut |_: &mut dyn BlockLoop| Err(Error::peer_gone("wait for", "an answer"));
         assert!(run(&mut Scripted::new(1000), &mut command, slice).is_err());
     }

@@ -27,7 +27,7 @@ use super::{
     cost_meter::CostMeter,
     message::{Head, PROBE, SLEEP, TouchPolicy, WholeMessage},
     steps::{self, ClockFree, Losses, Sampled},
-    turns::{self, Leader},
+    turns::{self, LeaderChannel},
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
 
@@ -133,14 +133,15 @@ impl Bare {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = Ends { bare: self, number: 0, sent: 0, losses: Losses::default() };
+        let mut ends =
+            ReferenceLeader { bare: self, number: 0, sent: 0, losses: Losses::default() };
         turns::lead(&mut ends, pass, context)
     }
 
     /// The follower's part of a case.
     pub(crate) fn follow(&mut self, context: LoopContext<'_>) -> Result<FollowerReport, Error> {
         let LoopContext { peers, mut probe, .. } = context;
-        let (mut leader, mut meter) = (Leader(peers), CostMeter::default());
+        let (mut leader, mut meter) = (LeaderChannel(peers), CostMeter::default());
         let (mut number, mut before, mut traffic) = (0_u32, 0_u32, Traffic::default());
         loop {
             number = number.wrapping_add(2);
@@ -174,14 +175,14 @@ fn futex(word: &AtomicU32, operation: i32, value: u32, limit: *const libc::times
 }
 
 /// The leader's endpoint of a reference.
-struct Ends<'a> {
+struct ReferenceLeader<'a> {
     bare: &'a mut Bare,
     number: u32,
     sent: u64,
     losses: Losses,
 }
 
-impl Ends<'_> {
+impl ReferenceLeader<'_> {
     #[inline(always)]
     fn round_trip(&mut self, flags: u32) -> Result<(), Error> {
         self.number = self.number.wrapping_add(2);
@@ -191,7 +192,7 @@ impl Ends<'_> {
     }
 }
 
-impl BlockLoop for Ends<'_> {
+impl BlockLoop for ReferenceLeader<'_> {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip(flags).map(|()| true)
     }

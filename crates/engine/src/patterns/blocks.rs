@@ -80,7 +80,7 @@ pub(super) trait BlockLoop {
 pub(super) type Probe<'a> = dyn FnMut(&mut dyn BlockLoop) -> Result<Option<Distance>, Error> + 'a;
 
 /// Runs the blocks of a case, turn by turn, and keeps the results.
-pub(super) struct Recorder {
+pub(super) struct BlockRecorder {
     slots: Vec<u64>,
     blocks: Vec<Block>,
     samples: Samples,
@@ -103,7 +103,7 @@ impl Samples {
     }
 }
 
-impl Recorder {
+impl BlockRecorder {
     /// For blocks of this duration; `event_ns` is the approximate time per event.
     pub(super) fn new(target: Duration, event_ns: f64) -> Self {
         // Nonzero values, so that every page is already in memory.
@@ -227,8 +227,8 @@ mod tests {
     }
 
     /// Runs one turn per limit, with these probes before and after the blocks.
-    fn turns(ends: &mut Scripted, limits: &[TurnLimit], probes: &[Distance]) -> Recorder {
-        let mut recorder = Recorder::new(SPINNING, ends.round_trip_ns as f64);
+    fn turns(ends: &mut Scripted, limits: &[TurnLimit], probes: &[Distance]) -> BlockRecorder {
+        let mut recorder = BlockRecorder::new(SPINNING, ends.round_trip_ns as f64);
         let mut probes = probes.iter().copied();
         for limit in limits {
             recorder.turn(ends, *limit, &mut |_| Ok(probes.next())).unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_met_exactly_and_blocks_of_both_kinds_alternate() {
+    fn the_number_of_samples_is_exact_and_both_kinds_of_blocks_alternate() {
         // A block of 0.5 ms holds 5000 round trips, more than its slots.
         let (blocks, samples) =
             turns(&mut Scripted::new(100), &[samples(10_000), samples(3)], &[]).finish();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_go_where_their_probes_agree() {
+    fn samples_are_grouped_by_agreeing_probes() {
         let [near, far] = [70.0, 400.0].map(Distance::RoundTrip);
         // Sampled, clock-free, sampled: near, mixed, far. Then both kinds again, one of them with processors apart.
         let probes = [near, near, far, far, far, far, far, Distance::Apart, Distance::Apart];

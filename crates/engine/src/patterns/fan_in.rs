@@ -18,7 +18,7 @@ use super::{
     follower::{Follower, Next},
     marks::{MOST_MARKS, Mark},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, demand, demanded, follower_number},
-    steps::{ClockFree, Losses, Patience, Sampled, read, unexpected},
+    steps::{ClockFree, LossTimeout, Losses, Sampled, read, unexpected},
     stream::{self, BATCH_NS, FEWEST_BATCHES, LONGEST_BLOCK, counting},
     turns,
 };
@@ -43,7 +43,7 @@ impl PatternLoops for FanIn {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = fan_out::Leader::<E, T, OneByOne, RELIABLE>::new(end, pass, &context);
+        let mut ends = fan_out::FanOutLeader::<E, T, OneByOne, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify()?;
         ends.look_at_buffers()?;
@@ -56,7 +56,7 @@ impl PatternLoops for FanIn {
         context: LoopContext<'_>,
     ) -> Result<Option<FollowerReport>, Error> {
         if context.span == Span::None {
-            return turns::Leader(context.peers).await_end().map(|()| None);
+            return turns::LeaderChannel(context.peers).await_end().map(|()| None);
         }
         let mut follower = Follower::new(end, pass, context);
         // It answers flagged messages only; otherwise it publishes.
@@ -90,7 +90,7 @@ struct Publisher {
 }
 
 struct Receiver<'a, E, T, const RELIABLE: bool> {
-    ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>,
+    ends: fan_out::FanOutLeader<'a, E, T, OneByOne, RELIABLE>,
     publishers: Vec<Publisher>,
     /// The times at which batches of this block began to arrive. Allocated and touched beforehand.
     marks: Vec<Mark>,
@@ -103,7 +103,7 @@ struct Receiver<'a, E, T, const RELIABLE: bool> {
 }
 
 /// A block in progress.
-struct Arriving {
+struct FanInBlock {
     /// The number of messages of each publisher.
     each: u64,
     /// The batch size minus one; the batch size is a power of two.
@@ -181,7 +181,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, RELIABLE> {
-    fn new(ends: fan_out::Leader<'a, E, T, OneByOne, RELIABLE>, publishers: u32) -> Self {
+    fn new(ends: fan_out::FanOutLeader<'a, E, T, OneByOne, RELIABLE>, publishers: u32) -> Self {
         let publisher = Publisher { next: FIRST, arrived: 0, counted: 0 };
         Self {
             ends,
@@ -196,16 +196,16 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
     }
 
     /// The messages that a block's publishers were asked for.
-    fn sent_in(&self, block: &Arriving) -> u64 {
+    fn sent_in(&self, block: &FanInBlock) -> u64 {
         block.each * self.publishers.len() as u64
     }
 
     /// Demands streams that together take about `length_ns`, with at most `wanted` messages, and takes them.
-    fn block(&mut self, wanted: u64, length_ns: u64) -> Result<Arriving, Error> {
+    fn block(&mut self, wanted: u64, length_ns: u64) -> Result<FanInBlock, Error> {
         let exponent = each(self.message_ns, length_ns, wanted, self.publishers.len() as u64);
         let batch =
             stream::exponent(self.message_ns, self.publishers.len() as u64 * (1 << exponent));
-        let mut block = Arriving {
+        let mut block = FanInBlock {
             each: 1 << exponent,
             batch_mask: (1 << batch) - 1,
             received: 0,
@@ -222,12 +222,12 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
 
     /// Takes messages until every publisher has answered the demand, or nothing has arrived for too long.
     #[inline(never)]
-    fn take_all(&mut self, block: &mut Arriving) -> Result<(), Error> {
+    fn take_all(&mut self, block: &mut FanInBlock) -> Result<(), Error> {
         let mut missing = self.publishers.len();
         while missing > 0 {
-            let mut patience = Patience::new(self.ends.wait);
-            if !self.ends.take(&mut patience)? {
-                return self.ends.lose_answers(&patience);
+            let mut loss_timeout = LossTimeout::new(self.ends.wait);
+            if !self.ends.take(&mut loss_timeout)? {
+                return self.ends.lose_answers(&loss_timeout);
             }
             let head = read::<E, T>(self.ends.end, self.ends.len, self.ends.seed)?;
             if head.flags & STREAM != 0 {
@@ -241,7 +241,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
 
     /// Counts a streamed message that has been read.
     #[inline(always)]
-    fn arrived(&mut self, block: &mut Arriving, head: Head) -> Result<(), Error> {
+    fn arrived(&mut self, block: &mut FanInBlock, head: Head) -> Result<(), Error> {
         let number = follower_number(head.flags);
         let Some(publisher) = self.publishers.get_mut(number) else {
             return Err(unexpected(head, Head { seq: FIRST, flags: FROM_FOLLOWER }));
@@ -269,13 +269,13 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
     }
 
     #[cold]
-    fn first_is_through(&mut self, block: &mut Arriving) {
+    fn first_is_through(&mut self, block: &mut FanInBlock) {
         block.through_ns = now_ns();
         self.publishers.iter_mut().for_each(|publisher| publisher.counted += publisher.arrived);
     }
 
     /// The part of a block that counts: its messages, its duration, and for each batch the time per message.
-    fn counted(&mut self, block: &Arriving, slots: &mut [u64]) -> Sampled {
+    fn counted(&mut self, block: &FanInBlock, slots: &mut [u64]) -> Sampled {
         let seen: Vec<(usize, Mark)> =
             self.marks[..block.marks].iter().copied().enumerate().collect();
         let end_ns = if block.through_ns > 0 { block.through_ns } else { u64::MAX };

@@ -12,8 +12,8 @@ use super::{
         from_follower,
     },
     probe::ProbePages,
-    steps::{self, Patience, complete, complete_unless, read, send, send_checked, unexpected},
-    turns::{Asked, Leader},
+    steps::{self, LossTimeout, complete, complete_unless, read, send, send_checked, unexpected},
+    turns::{FrameRequest, LeaderChannel},
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
 
@@ -36,7 +36,7 @@ fn reflect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>
     context: LoopContext<'_>,
 ) -> Result<Option<FollowerReport>, Error> {
     if context.span == Span::None {
-        return Leader(context.peers).await_end().map(|()| None);
+        return LeaderChannel(context.peers).await_end().map(|()| None);
     }
     let is_silent = context.follower >= context.subscribers - pass.silent;
     let mut follower = Follower::new(end, pass, context);
@@ -88,12 +88,12 @@ pub(super) struct Follower<'a, E> {
     published: u64,
     published_now: u64,
     traffic: Traffic,
-    pub leader: Leader<'a>,
+    pub leader: LeaderChannel<'a>,
     probe: Option<&'a mut ProbePages>,
     pub meter: CostMeter,
     /// Threads that the library starts late inherit the processor of the thread that starts them.
     pin: Option<&'a Pin>,
-    patience: Patience,
+    loss_timeout: LossTimeout,
 }
 
 impl<'a, E: Endpoint> Follower<'a, E> {
@@ -113,11 +113,11 @@ impl<'a, E: Endpoint> Follower<'a, E> {
             published: 0,
             published_now: 0,
             traffic: Traffic::default(),
-            leader: Leader(peers),
+            leader: LeaderChannel(peers),
             probe,
             meter: CostMeter::default(),
             pin,
-            patience: Patience::new(wait),
+            loss_timeout: LossTimeout::new(wait),
         }
     }
 
@@ -129,12 +129,15 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         if RELIABLE {
             complete(|| self.end.take())?;
         } else {
-            while !complete_unless(&mut self.patience, || self.end.take(), |_| self.leader.asks())?
-            {
+            while !complete_unless(
+                &mut self.loss_timeout,
+                || self.end.take(),
+                |_| self.leader.asks(),
+            )? {
                 match self.leader.take_request()? {
-                    Asked::Collect => return Ok(Next::Collect),
-                    Asked::Sleep if self.sleep::<RELIABLE>()? => {}
-                    Asked::Sleep => return Ok(Next::End),
+                    FrameRequest::Collect => return Ok(Next::Collect),
+                    FrameRequest::Sleep if self.sleep::<RELIABLE>()? => {}
+                    FrameRequest::Sleep => return Ok(Next::End),
                 }
             }
         }

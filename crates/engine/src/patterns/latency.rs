@@ -15,7 +15,7 @@ use super::{
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY},
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, Losses, Patience, Sampled, complete, complete_unless, read, send,
+        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read, send,
         send_checked, unexpected,
     },
     turns,
@@ -34,7 +34,7 @@ impl PatternLoops for Latency {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let leader = &mut Leader::<E, T, RELIABLE>::new(end, pass, &context);
+        let leader = &mut LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         leader.verify(context.alternating)?;
         leader.look_at_buffers(false)?;
@@ -51,7 +51,7 @@ impl PatternLoops for Latency {
 }
 
 /// The leader's endpoint, and the state for its round trips.
-pub(super) struct Leader<'a, E, T, const RELIABLE: bool> {
+pub(super) struct LatencyLeader<'a, E, T, const RELIABLE: bool> {
     pub end: &'a mut E,
     /// The bytes of the next message.
     pub len: usize,
@@ -69,7 +69,9 @@ pub(super) struct Leader<'a, E, T, const RELIABLE: bool> {
     touch: PhantomData<T>,
 }
 
-impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_, E, T, RELIABLE> {
+impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop
+    for LatencyLeader<'_, E, T, RELIABLE>
+{
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip(flags)
     }
@@ -116,7 +118,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Leader<'_,
     }
 }
 
-impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, RELIABLE> {
+impl<T: TouchPolicy, const RELIABLE: bool> LatencyLeader<'_, Noting<'_>, T, RELIABLE> {
     /// Sends until the endpoint finds no new buffers.
     #[inline(never)]
     fn look(&mut self, streams: bool) -> Result<(), Error> {
@@ -132,7 +134,7 @@ impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, RELIABLE> {
     }
 }
 
-impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, RELIABLE> {
+impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> LatencyLeader<'a, E, T, RELIABLE> {
     pub(super) fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
         Self {
             end,
@@ -151,7 +153,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
     /// Counts the buffers of the messages: answered one at a time, or streamed.
     pub(super) fn look_at_buffers(&mut self, streams: bool) -> Result<(), Error> {
         let mut noting = Noting::new(self.end);
-        let mut leader = Leader::<Noting<'_>, T, RELIABLE> {
+        let mut leader = LatencyLeader::<Noting<'_>, T, RELIABLE> {
             end: &mut noting,
             losses: Losses::default(),
             working_set: None,
@@ -206,10 +208,10 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
         Ok(true)
     }
 
-    /// Waits for the answer until the patience is exhausted; late answers to abandoned messages are skipped.
+    /// Waits for the answer until the loss timeout is exhausted; late answers to abandoned messages are skipped.
     fn receive_or_lose(&mut self, expected: Head) -> Result<bool, Error> {
-        let mut patience = self.losses.patience(self.wait);
-        while complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
+        let mut loss_timeout = self.losses.loss_timeout(self.wait);
+        while complete_unless(&mut loss_timeout, || self.end.take(), LossTimeout::exhausted)? {
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             if head.seq == expected.seq && head.flags & FROM_FOLLOWER == expected.flags {
                 self.losses.none();
@@ -220,7 +222,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
             }
             self.losses.came_late();
         }
-        self.losses.add(&patience)?;
+        self.losses.add(&loss_timeout)?;
         Ok(false)
     }
 
@@ -276,8 +278,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Leader<'a, E, T, REL
     fn drain_burst(&mut self, asked: u64) -> Result<(), Error> {
         let mut last = asked;
         loop {
-            let mut patience = Patience::new(self.wait);
-            if !complete_unless(&mut patience, || self.end.take(), Patience::exhausted)? {
+            let mut loss_timeout = LossTimeout::new(self.wait);
+            if !complete_unless(&mut loss_timeout, || self.end.take(), LossTimeout::exhausted)? {
                 return Ok(());
             }
             let head = read::<E, T>(self.end, self.len, self.seed)?;

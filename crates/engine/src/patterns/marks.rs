@@ -12,7 +12,7 @@ use ipcmark_transport::{Endpoint, Error, Rendezvous, Span};
 use super::{
     context::LoopContext,
     follower::{Follower, Next},
-    latency::Leader,
+    latency::LatencyLeader,
     message::{BEGIN, COLLECT, Head, MARKED, STREAM, TouchPolicy, exponent},
     turns,
 };
@@ -48,7 +48,7 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SI
     context: LoopContext<'_>,
 ) -> Result<Option<FollowerReport>, Error> {
     if context.span == Span::None {
-        return turns::Leader(context.peers).await_end().map(|()| None);
+        return turns::LeaderChannel(context.peers).await_end().map(|()| None);
     }
     let mut follower = Follower::new(end, pass, context);
     follower.is_silent = true;
@@ -138,7 +138,7 @@ impl Notes {
     fn send<E: Endpoint>(&mut self, follower: &mut Follower<'_, E>) -> Result<(), Error> {
         let last = self.batch.wrapping_add(1).min(MOST_MARKS as u64) as usize;
         let marks = &self.marks[..last];
-        let Follower { meter, leader: turns::Leader(peers), .. } = follower;
+        let Follower { meter, leader: turns::LeaderChannel(peers), .. } = follower;
         meter.around_probe(|| {
             peers.send(0, &bytes(&[last as u64, self.received]), &[])?;
             marks.chunks(MARKS_A_FRAME).try_for_each(|marks| {
@@ -170,7 +170,7 @@ impl Collector {
     /// them.
     pub(super) fn collect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         &mut self,
-        ends: &mut Leader<'_, E, T, RELIABLE>,
+        ends: &mut LatencyLeader<'_, E, T, RELIABLE>,
         sent: u64,
         exponent: u32,
     ) -> Result<Marks, Error> {

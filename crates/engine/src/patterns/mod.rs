@@ -35,7 +35,7 @@ use crate::wire::{FollowerReport, LeaderReport, Pass};
 pub(crate) use bare::Bare;
 pub(crate) use context::{Command, LoopContext, PatternLoops, Turn};
 pub(crate) use fan_out::Holding;
-use fan_out::{FanOut, Gathered};
+use fan_out::{FanOut, GatheredFanOut};
 use message::{HeadOnly, WholeMessage};
 pub(crate) use probe::ProbePages;
 
@@ -95,10 +95,10 @@ pub(crate) fn lead_star<T: Transport, E: Holding>(
     pass: &Pass,
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
-    if pass.pattern != Gathered::PATTERN {
+    if pass.pattern != GatheredFanOut::PATTERN {
         return Err(not_measured(pass.pattern));
     }
-    specialised!(Gathered, lead, star, pass, context)
+    specialised!(GatheredFanOut, lead, star, pass, context)
 }
 
 fn not_measured(pattern: Pattern) -> Error {

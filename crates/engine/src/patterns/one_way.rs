@@ -12,7 +12,7 @@ use ipcmark_transport::{Endpoint, Error, Pattern};
 use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
-    latency::Leader,
+    latency::LatencyLeader,
     marks::{self, Collector, MOST_MARKS},
     message::{CLOCKS, Head, MARKED, STREAM, TouchPolicy, begin},
     pacer::{Pacer, Sent},
@@ -33,7 +33,7 @@ impl PatternLoops for OneWay {
         pass: &Pass,
         mut context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
+        let mut ends = LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify(context.alternating)?;
         ends.look_at_buffers(false)?;
@@ -61,7 +61,7 @@ impl PatternLoops for OneWay {
 /// The bounds by which the follower's clock is ahead. On a busy machine the two may not run at the same time, so it
 /// takes several attempts.
 fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
-    ends: &mut Leader<'_, E, T, RELIABLE>,
+    ends: &mut LatencyLeader<'_, E, T, RELIABLE>,
     pages: &mut ProbePages,
 ) -> Result<Option<[i64; 2]>, Error> {
     for _ in 0..ATTEMPTS {
@@ -76,7 +76,7 @@ fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
 const ATTEMPTS: u32 = 8;
 
 struct Sender<'a, E, T, const RELIABLE: bool> {
-    ends: Leader<'a, E, T, RELIABLE>,
+    ends: LatencyLeader<'a, E, T, RELIABLE>,
     collector: Collector,
     /// For each message of a block, the time at which it was begun and the time at which the call to publish it
     /// returned.
@@ -174,7 +174,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, RELIABLE> {
-    fn new(ends: Leader<'a, E, T, RELIABLE>, collector: Collector) -> Self {
+    fn new(ends: LatencyLeader<'a, E, T, RELIABLE>, collector: Collector) -> Self {
         Self {
             ends,
             collector,

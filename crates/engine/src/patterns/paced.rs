@@ -7,7 +7,7 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::{BlockLoop, MOST_SAMPLES, Probe, Recorder, both},
+    blocks::{BlockLoop, BlockRecorder, MOST_SAMPLES, Probe, both},
     pacer::{Due, Pacer, Sent, Tally},
 };
 use crate::wire::{Block, BlockKind, OfferedReport, TurnLimit};
@@ -39,7 +39,7 @@ impl Paced {
     /// One turn: blocks between probes until the schedule is over.
     pub(super) fn turn(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut BlockRecorder,
         ends: &mut dyn BlockLoop,
         limit: TurnLimit,
         probe: &mut Probe<'_>,
@@ -86,7 +86,7 @@ impl Paced {
     }
 
     /// Sorts the times of a block into histograms.
-    fn keep(&mut self, recorder: &mut Recorder, block: Block) {
+    fn keep(&mut self, recorder: &mut BlockRecorder, block: Block) {
         let sent = &self.sent[..block.events as usize];
         for one in sent {
             self.service.saturating_record(one.end_ns - one.due.start_ns);
@@ -130,7 +130,7 @@ mod tests {
     /// One turn at this rate; returns the offered load, the number of samples, and the blocks.
     fn turn(per_second: u64, limit: TurnLimit) -> (OfferedReport, u64, Vec<Block>) {
         let load = Load::Rate { per_second, arrivals: Arrivals::Fixed };
-        let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
+        let mut recorder = BlockRecorder::new(Duration::from_micros(1500), 1000.0);
         let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Block).unwrap());
         let mut ends = Scripted::new(1000);
         paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(Some(NEAR))).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_ends_whatever_the_rate() {
+    fn a_turn_of_limited_time_ends_at_any_rate() {
         let limit = TurnLimit { number: 0, time_ns: 20_000_000, samples: u64::MAX };
         let (offered, samples, _) = turn(100_000_000, limit);
         assert_eq!(samples, offered.sent);
@@ -167,7 +167,7 @@ mod tests {
     /// Its samples once made a group of their own, and a report has no more groups than blocks.
     #[test]
     fn a_block_in_which_nothing_was_due_any_more_leaves_nothing() {
-        let mut recorder = Recorder::new(Duration::from_micros(1500), 1000.0);
+        let mut recorder = BlockRecorder::new(Duration::from_micros(1500), 1000.0);
         let load = Load::Interval { pause_ns: 1 };
         let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Block).unwrap());
         let empty = Block {

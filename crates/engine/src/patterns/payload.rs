@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_changed_byte_is_found_where_it_is() {
+    fn every_changed_byte_is_detected_at_its_index() {
         for len in [0, 1, 7, 8, 9, 100] {
             let mut bytes = vec![0; len];
             fill(42, &mut bytes);
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn shifted_bytes_are_found() {
+    fn shifted_bytes_are_detected() {
         let mut bytes = vec![0; 4096];
         fill(1, &mut bytes);
         bytes.rotate_left(8);

@@ -53,7 +53,7 @@ const LENGTH: NonZero<usize> = NonZero::new(STRIDE * (CHUNKS + 1)).expect("it is
 const PAGES: &str = "the pages of the probes";
 
 /// A probe that takes longer is given up: the two processors do not run at the same time.
-const PATIENCE: Duration = Duration::from_micros(200);
+const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
 
 /// After this long the follower stops waiting for the leader: the message that called it announced a probe that was
 /// over before the message arrived, and another probe may never come.
@@ -85,11 +85,11 @@ pub(crate) enum Distance {
 }
 
 impl Distance {
-    /// The floor round trip in nanoseconds; [`PATIENCE`] if the processors were apart.
+    /// The floor round trip in nanoseconds; [`PROBE_TIMEOUT`] if the processors were apart.
     pub(crate) fn ns(self) -> f64 {
         match self {
             Distance::RoundTrip(ns) => ns,
-            Distance::Apart => PATIENCE.as_nanos() as f64,
+            Distance::Apart => PROBE_TIMEOUT.as_nanos() as f64,
         }
     }
 }
@@ -156,7 +156,7 @@ impl ProbePages {
     /// A floor round trip in nanoseconds: the median of the chunks; none if the probe is given up.
     fn chunks(&self) -> Option<f64> {
         let mut start = now_ns();
-        let deadline = start + PATIENCE.as_nanos() as u64;
+        let deadline = start + PROBE_TIMEOUT.as_nanos() as u64;
         let mut chunks = [0.0; CHUNKS];
         let mut step = (self.probe << STEP_BITS) + 1;
         self.round_trips(0, &mut step, ARRIVAL, deadline)?;
@@ -370,7 +370,7 @@ mod tests {
     /// The messages of two probes came late, when both were over: the second was taken for the call of a third, and
     /// the follower waited for that probe while the leader waited for the follower to fall asleep.
     #[test]
-    fn a_follower_that_is_called_too_often_does_not_wait_for_ever() {
+    fn a_follower_called_too_often_does_not_wait_forever() {
         let (mut leader, mut follower) = pages();
         for _ in 0..2 {
             assert_eq!(leader.measure(), Distance::Apart);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn apart_is_as_long_as_a_probe_is_waited_for() {
+    fn apart_takes_the_longest_wait_for_a_probe() {
         assert_eq!(Distance::RoundTrip(72.5).ns(), 72.5);
         assert_eq!(Distance::Apart.ns(), 200_000.0);
     }

@@ -14,7 +14,7 @@ const LOSS_AFTER: Duration = Duration::from_millis(100);
 
 /// The limit of a wait for a message that may never come. It reads the clock only now and then, so that an answer
 /// in time costs no clock reading.
-pub(super) struct Patience {
+pub(super) struct LossTimeout {
     polls_a_look: u32,
     polls: u32,
     /// The time of the first look.
@@ -22,7 +22,7 @@ pub(super) struct Patience {
     lasts: Duration,
 }
 
-impl Patience {
+impl LossTimeout {
     /// A polling attempt takes nanoseconds, a sleeping one milliseconds.
     pub(super) fn new(wait: Wait) -> Self {
         let polls_a_look = if wait == Wait::Spin { 1 << 10 } else { 1 };
@@ -35,7 +35,7 @@ impl Patience {
         self.polls.is_multiple_of(self.polls_a_look)
     }
 
-    /// True once the patience is exhausted.
+    /// True once the loss timeout is exhausted.
     pub(super) fn exhausted(&mut self) -> bool {
         let now = now_ns();
         let since = *self.since_ns.get_or_insert(now);
@@ -51,7 +51,7 @@ impl Patience {
 /// This many lost round trips in a row end the case.
 const LOST_IN_A_ROW: u32 = 20;
 
-/// The most times that the patience is doubled.
+/// The most times that the loss timeout is doubled.
 const MOST_DOUBLINGS: u32 = 4;
 
 /// Round trips of an unreliable transport that never completed.
@@ -62,14 +62,14 @@ pub(super) struct Losses {
     pub late: u64,
     pub waited_ns: u64,
     in_a_row: u32,
-    /// The number of times that the patience was doubled.
+    /// The number of times that the loss timeout was doubled.
     doublings: u32,
 }
 
 impl Losses {
-    /// The patience for the next answer.
-    pub(super) fn patience(&self, wait: Wait) -> Patience {
-        Patience { lasts: LOSS_AFTER * (1 << self.doublings), ..Patience::new(wait) }
+    /// The loss timeout for the next answer.
+    pub(super) fn loss_timeout(&self, wait: Wait) -> LossTimeout {
+        LossTimeout { lasts: LOSS_AFTER * (1 << self.doublings), ..LossTimeout::new(wait) }
     }
 
     /// Resets the counts, but keeps what was learned about the answer times.
@@ -78,7 +78,7 @@ impl Losses {
     }
 
     /// Counts an answer that came after it had been given up: the other endpoint is alive but slower. On a busy
-    /// machine either endpoint may wait for its processor as long as the patience lasts.
+    /// machine either endpoint may wait for its processor as long as the loss timeout lasts.
     #[cold]
     pub(super) fn came_late(&mut self) {
         self.late += 1;
@@ -93,10 +93,10 @@ impl Losses {
 
     /// Counts a round trip that was given up.
     #[cold]
-    pub(super) fn add(&mut self, patience: &Patience) -> Result<(), Error> {
+    pub(super) fn add(&mut self, loss_timeout: &LossTimeout) -> Result<(), Error> {
         self.count += 1;
         self.in_a_row += 1;
-        self.waited_ns += patience.waited_ns();
+        self.waited_ns += loss_timeout.waited_ns();
         if self.in_a_row == LOST_IN_A_ROW {
             let cause = format!("{LOST_IN_A_ROW} round trips in a row were lost");
             return Err(Error::new("measure", "an unreliable transport", cause));
@@ -222,12 +222,12 @@ pub(super) fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) -> Resu
 /// As [`complete`], but calls `give_up` from time to time; false if that returned true.
 #[inline(always)]
 pub(super) fn complete_unless(
-    patience: &mut Patience,
+    loss_timeout: &mut LossTimeout,
     mut attempt: impl FnMut() -> Result<Step, Error>,
-    mut give_up: impl FnMut(&mut Patience) -> bool,
+    mut give_up: impl FnMut(&mut LossTimeout) -> bool,
 ) -> Result<bool, Error> {
     while attempt()? == Step::WouldBlock {
-        if patience.look() && give_up(patience) {
+        if loss_timeout.look() && give_up(loss_timeout) {
             return Ok(false);
         }
         spin_loop();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_free_block_that_meets_a_bad_moment_ends_early_and_says_how_many_it_had() {
+    fn a_disturbed_clock_free_block_ends_early_with_its_count() {
         let block = clock_free(1_000_000, wait(LONGEST_BLOCK / 200)).unwrap();
         assert!(
             block.round_trips < 1_000_000 && block.round_trips.is_multiple_of(ROUND_TRIPS_A_LOOK)
@@ -385,14 +385,14 @@ mod tests {
 
     #[test]
     fn losses_in_a_row_end_the_case_and_others_do_not() {
-        let patience = Patience::new(Wait::Block);
+        let loss_timeout = LossTimeout::new(Wait::Block);
         let mut losses = Losses::default();
         for _ in 0..3 * LOST_IN_A_ROW {
-            losses.add(&patience).unwrap();
+            losses.add(&loss_timeout).unwrap();
             losses.none();
         }
-        (1..LOST_IN_A_ROW).for_each(|_| losses.add(&patience).unwrap());
-        let error = losses.add(&patience).unwrap_err().to_string();
+        (1..LOST_IN_A_ROW).for_each(|_| losses.add(&loss_timeout).unwrap());
+        let error = losses.add(&loss_timeout).unwrap_err().to_string();
         assert!(error.contains("20 round trips in a row were lost"), "{error}");
         assert_eq!(losses.count, 4 * u64::from(LOST_IN_A_ROW));
     }
@@ -400,11 +400,11 @@ mod tests {
     #[test]
     fn answers_that_come_late_are_waited_for_longer_and_do_not_end_the_case() {
         let mut losses = Losses::default();
-        let lasts = |losses: &Losses| losses.patience(Wait::Block).lasts;
+        let lasts = |losses: &Losses| losses.loss_timeout(Wait::Block).lasts;
         assert_eq!(lasts(&losses), LOSS_AFTER);
         for _ in 0..3 * LOST_IN_A_ROW {
-            let patience = losses.patience(Wait::Block);
-            losses.add(&patience).unwrap();
+            let loss_timeout = losses.loss_timeout(Wait::Block);
+            losses.add(&loss_timeout).unwrap();
             losses.came_late();
         }
         assert_eq!(lasts(&losses), LOSS_AFTER * 16);
@@ -413,23 +413,23 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_given_up_after_the_patience_and_not_before() {
+    fn a_missing_message_is_given_up_after_the_loss_timeout_and_not_before() {
         for wait in [Wait::Spin, Wait::Block] {
-            let mut patience = Patience::new(wait);
+            let mut loss_timeout = LossTimeout::new(wait);
             let never = || Ok(Step::WouldBlock);
             let begin = now_ns();
-            assert!(!complete_unless(&mut patience, never, Patience::exhausted).unwrap());
-            let waited = patience.waited_ns();
+            assert!(!complete_unless(&mut loss_timeout, never, LossTimeout::exhausted).unwrap());
+            let waited = loss_timeout.waited_ns();
             assert!(waited > LOSS_AFTER.as_nanos() as u64 && waited <= now_ns() - begin);
         }
-        let mut patience = Patience::new(Wait::Block);
+        let mut loss_timeout = LossTimeout::new(Wait::Block);
         let at_once = || Ok(Step::Done);
-        assert!(complete_unless(&mut patience, at_once, Patience::exhausted).unwrap());
-        assert_eq!(patience.since_ns, None, "an answer in time costs no look at the clock");
+        assert!(complete_unless(&mut loss_timeout, at_once, LossTimeout::exhausted).unwrap());
+        assert_eq!(loss_timeout.since_ns, None, "an answer in time costs no look at the clock");
     }
 
     #[test]
-    fn a_message_that_is_not_expected_tells_what_the_transport_does() {
+    fn an_unexpected_message_shows_the_fault_of_the_transport() {
         let expected = Head { seq: 5, flags: FROM_FOLLOWER };
         for (seq, flags, words) in [
             (4, FROM_FOLLOWER, "duplicates or reorders"),

@@ -15,7 +15,7 @@ use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
 use super::{
     blocks::BlockLoop,
     context::{LoopContext, PatternLoops},
-    latency::Leader,
+    latency::LatencyLeader,
     marks::{self, Collector, MOST_MARKS, Mark, Marks},
     message::{Head, STREAM, TouchPolicy, begin},
     steps::{ClockFree, Losses, Sampled, send},
@@ -50,7 +50,7 @@ impl PatternLoops for Throughput {
         pass: &Pass,
         context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = Leader::<E, T, RELIABLE>::new(end, pass, &context);
+        let mut ends = LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
         ends.verify(context.alternating)?;
         ends.look_at_buffers(true)?;
@@ -68,7 +68,7 @@ impl PatternLoops for Throughput {
 }
 
 struct Sender<'a, E, T, const RELIABLE: bool> {
-    ends: Leader<'a, E, T, RELIABLE>,
+    ends: LatencyLeader<'a, E, T, RELIABLE>,
     collector: Collector,
     /// The time at which each batch of a block had been sent.
     sent_at: Vec<u64>,
@@ -165,7 +165,11 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, RELIABLE> {
-    fn new(ends: Leader<'a, E, T, RELIABLE>, collector: Collector, has_one_clock: bool) -> Self {
+    fn new(
+        ends: LatencyLeader<'a, E, T, RELIABLE>,
+        collector: Collector,
+        has_one_clock: bool,
+    ) -> Self {
         Self {
             ends,
             collector,
@@ -199,7 +203,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         let start = now_ns();
         let until = start.saturating_add(length_ns);
         let longest = start.saturating_add(LONGEST_BLOCK.as_nanos() as u64);
-        let Leader { end, len, seq, .. } = &mut self.ends;
+        let LatencyLeader { end, len, seq, .. } = &mut self.ends;
         for (at, sent_at) in self.sent_at[..most].iter_mut().enumerate() {
             for _ in 0..batch {
                 *seq += 1;
@@ -348,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_the_queue_and_what_empties_it_does_not_count() {
+    fn filling_and_draining_of_the_queue_are_not_counted() {
         let seen = marks(&[100, 110, 120, 140, 160, 180, 200, 201, 202]);
         let times: Vec<u64> = counting(&seen, 200).iter().map(|(_, mark)| mark.at_ns).collect();
         assert_eq!(times, [140, 160, 180, 200]);

@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::{
     background,
-    blocks::{BlockLoop, Recorder},
+    blocks::{BlockLoop, BlockRecorder},
     context::{Command, LoopContext, Turn},
     cost_meter::CostMeter,
     message,
@@ -38,7 +38,7 @@ pub(super) fn lead(
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
     let LoopContext { reliable, span, wait, peers, probe, pin, command, .. } = context;
-    let (followers, is_alone) = (Followers(peers), span == Span::None);
+    let (followers, is_alone) = (FollowersChannel(peers), span == Span::None);
     let mut leader = Leading {
         reliable,
         is_alone,
@@ -54,7 +54,7 @@ pub(super) fn lead(
     leader.put_to_sleep(ends)?;
     leader.helpers = helpers();
     ends.start_measuring();
-    let mut recorder = Recorder::new(ends.block_length(wait), event_ns);
+    let mut recorder = BlockRecorder::new(ends.block_length(wait), event_ns);
     let mut paced = Pacer::new(pass, wait).map(Paced::new);
     while let Some(turn) = command.next_turn(recorder.event_ns())? {
         leader.turn(ends, &mut recorder, paced.as_mut(), turn, command)?;
@@ -67,7 +67,7 @@ struct Leading<'a> {
     reliable: bool,
     /// True if no message leaves its process, so that the followers sleep all the time.
     is_alone: bool,
-    followers: Followers<'a>,
+    followers: FollowersChannel<'a>,
     probe: Option<&'a mut ProbePages>,
     meter: CostMeter,
     /// Processes of the library besides the workers.
@@ -81,7 +81,7 @@ impl Leading<'_> {
     fn turn(
         &mut self,
         ends: &mut dyn BlockLoop,
-        recorder: &mut Recorder,
+        recorder: &mut BlockRecorder,
         mut paced: Option<&mut Paced>,
         turn: Turn,
         command: &mut dyn Command,
@@ -140,7 +140,7 @@ impl Leading<'_> {
     fn finish(
         mut self,
         ends: &mut dyn BlockLoop,
-        recorder: Recorder,
+        recorder: BlockRecorder,
         paced: Option<Paced>,
     ) -> Result<LeaderReport, Error> {
         self.followers.end()?;
@@ -185,9 +185,9 @@ fn announced(
 }
 
 /// The leader's channel to its followers between turns.
-struct Followers<'a>(&'a mut SocketRendezvous);
+struct FollowersChannel<'a>(&'a mut SocketRendezvous);
 
-impl Followers<'_> {
+impl FollowersChannel<'_> {
     /// Wakes all followers.
     fn wake(&mut self) -> Result<(), Error> {
         self.tell(WAKE)
@@ -218,7 +218,7 @@ impl Followers<'_> {
 
 /// The request in a frame from the leader of an unreliable transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum FrameRequest {
     /// Leave the loop.
     Sleep,
     /// Send the marks.
@@ -231,22 +231,22 @@ pub(super) fn ask_for_marks(peers: &mut SocketRendezvous) -> Result<(), Error> {
 }
 
 /// A follower's channel to its leader between turns.
-pub(super) struct Leader<'a>(pub &'a mut SocketRendezvous);
+pub(super) struct LeaderChannel<'a>(pub &'a mut SocketRendezvous);
 
-impl Leader<'_> {
+impl LeaderChannel<'_> {
     /// True if the leader of an unreliable transport has sent this endpoint a request.
     pub(super) fn asks(&self) -> bool {
         let mut poll = [PollFd::new(self.0.socket(0).as_fd(), PollFlags::POLLIN)];
         nix::poll::poll(&mut poll, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
-    /// Takes the request that [`Leader::asks`] has found.
-    pub(super) fn take_request(&mut self) -> Result<Asked, Error> {
+    /// Takes the request that [`LeaderChannel::asks`] has found.
+    pub(super) fn take_request(&mut self) -> Result<FrameRequest, Error> {
         let frame = self.0.receive(0)?.0;
         if frame == COLLECT {
-            return Ok(Asked::Collect);
+            return Ok(FrameRequest::Collect);
         }
-        expect(&frame, SLEEP).map(|()| Asked::Sleep)
+        expect(&frame, SLEEP).map(|()| FrameRequest::Sleep)
     }
 
     /// Waits until the case is over, for an endpoint that takes no part.
@@ -288,12 +288,12 @@ mod tests {
     const TURN: TurnLimit = TurnLimit { number: 0, time_ns: u64::MAX, samples: 10 };
 
     /// A command with these turns to assign.
-    struct Giver {
+    struct TurnAssigner {
         turns: VecDeque<TurnLimit>,
         phases: Vec<&'static str>,
     }
 
-    impl Command for Giver {
+    impl Command for TurnAssigner {
         fn phase(&mut self, phase: &'static str) -> Result<(), Error> {
             self.phases.push(phase);
             Ok(())
@@ -318,11 +318,11 @@ mod tests {
         turns: usize,
         reliable: bool,
         span: Span,
-        follow: impl FnOnce(Leader<'_>) + Send,
+        follow: impl FnOnce(LeaderChannel<'_>) + Send,
     ) -> (Result<LeaderReport, Error>, Vec<u32>) {
         let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
         let mut ends = Scripted::new(1000);
-        let mut giver = Giver { turns: vec![TURN; turns].into(), phases: Vec::new() };
+        let mut giver = TurnAssigner { turns: vec![TURN; turns].into(), phases: Vec::new() };
         let pass = Pass {
             pattern: Pattern::Latency,
             payload: 64,
@@ -334,7 +334,7 @@ mod tests {
             trace: None,
         };
         let report = thread::scope(|scope| {
-            scope.spawn(|| follow(Leader(&mut theirs)));
+            scope.spawn(|| follow(LeaderChannel(&mut theirs)));
             let context = LoopContext {
                 pin: None,
                 reliable,
@@ -372,13 +372,13 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_of_an_unreliable_transport_is_asked_by_a_frame() {
+    fn a_follower_of_an_unreliable_transport_sleeps_on_a_frame() {
         let (report, flags) = led(1, false, Span::Process, |mut leader| {
             for goes_on in [true, false] {
                 while !leader.asks() {
                     thread::yield_now();
                 }
-                assert_eq!(leader.take_request().unwrap(), Asked::Sleep);
+                assert_eq!(leader.take_request().unwrap(), FrameRequest::Sleep);
                 assert_eq!(leader.sleep().unwrap(), goes_on);
             }
         });
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_does_not_belong_is_named() {
+    fn an_unexpected_frame_is_quoted_in_the_error() {
         let (report, _) = led(1, true, Span::Process, |leader| {
             leader.0.send(0, b"good morning", &[]).unwrap();
         });
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_that_is_gone_is_a_symptom() {
+    fn a_dead_follower_is_a_symptom() {
         let (report, _) = led(1, true, Span::Process, |leader| leader.0.socket(0).close());
         assert!(report.unwrap_err().is_peer_gone());
     }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_are_looked_at_are_at_least_so_many() {
+    fn addresses_beyond_the_limit_give_a_lower_bound() {
         let (found, sent) = found(5000, false);
         assert_eq!((found.written, found.read, found.is_complete), (1024, 0, false));
         assert_eq!(sent, MOST_MESSAGES);

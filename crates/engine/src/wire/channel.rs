@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_arrive_whole_and_in_order_and_an_end_is_seen() {
+    fn messages_arrive_whole_and_in_order_and_a_hang_up_is_detected() {
         let (a, b) = pair().unwrap();
         let (mut a, mut b) =
             (Channel::<u32>::new(a, "test", 99), Channel::<Vec<u64>>::new(b, "test", MAX_FRAME));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_arrived_is_known_without_a_sleep() {
+    fn is_ready_detects_messages_without_sleeping() {
         let (a, b) = pair().unwrap();
         let (mut a, mut b) =
             (Channel::<u32>::new(a, "test", 99), Channel::<u32>::new(b, "test", 99));

@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_is_believed_what_can_be() {
+    fn possible_reports_of_a_leader_are_accepted() {
         assert!(is_possible_with(|_| {}));
         assert!(is_possible_with(|report| report.blocks[0].probes_ns = None));
     }
 
     #[test]
-    fn a_leader_is_not_believed_what_cannot_be() {
+    fn impossible_reports_of_a_leader_are_rejected() {
         let lies: [fn(&mut LeaderReport); 21] = [
             |report| report.blocks[1].samples = 1001,
             |report| {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_not_believed_what_cannot_be() {
+    fn impossible_reports_of_an_endpoint_are_rejected() {
         let settings = (0..=MAX_SETTINGS).map(|n| (format!("{n}").into(), "".into())).collect();
         let opened = Opened { setup_ns: 0, configuration: settings, process: "".into() };
         assert!(!opened.is_possible(SECOND));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_spelled_out_and_excess_is_cut_on_the_way_in() {
+    fn control_characters_are_escaped_and_long_text_is_cut_when_received() {
         let text: PlainText = serde_json::from_str(r#""a\u001b[2J\r\nb\u009bc\u202e""#).unwrap();
         assert_eq!(&*text, r"a\u{1b}[2J  b\u{9b}c\u{202e}");
         let long = serde_json::to_vec(&"x".repeat(100_000)).unwrap();

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_rate_is_refused() {
+    fn traces_without_a_rate_are_rejected() {
         let refused = |recorded: Vec<(u64, u32)>| Trace::new(recorded).unwrap_err();
         assert!(refused(vec![(1, 64)]).contains("it has 1 messages"));
         assert!(refused(vec![(7, 64); 3]).contains("the same time"));

@@ -23,13 +23,13 @@ pub struct WorkerContext {
     pub(crate) probe: Option<ProbePages>,
     /// True if the other workers are threads of this process.
     pub(crate) shares_process: bool,
-    pub(crate) session: SessionPlace,
+    pub(crate) session: SessionContext,
     pub(crate) paths: PathOptions,
 }
 
 /// The session that a worker belongs to.
 #[derive(Clone)]
-pub(crate) struct SessionPlace {
+pub(crate) struct SessionContext {
     pub run: RunId,
     pub isolation: Isolation,
 }

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_sleeps_is_told_from_its_process() {
+    fn the_sleeps_of_another_thread_are_not_counted() {
         let (start, mut own) = (ThreadCosts::now(), ThreadCosts::default());
         thread::spawn(|| (0..9).for_each(|_| thread::sleep(Duration::from_millis(1))))
             .join()
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_touched_first_costs_a_fault_and_time_in_the_kernel_is_told_apart() {
+    fn first_touches_count_as_faults_and_kernel_time_is_counted_apart() {
         let start = Costs::now();
         let pages = vec![1_u8; 4 << 20];
         std::hint::black_box(&pages);

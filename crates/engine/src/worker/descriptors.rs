@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, fs, mem, os::fd::RawFd, path::PathBuf};
 use nix::sys::socket::{SockaddrStorage, getsockname};
 
 /// Descriptors, each with the system's name for its object.
-pub(super) type Descriptors = BTreeMap<RawFd, PathBuf>;
+pub(super) type NamedDescriptors = BTreeMap<RawFd, PathBuf>;
 
 /// All open descriptors.
-pub(super) fn all() -> Descriptors {
+pub(super) fn all() -> NamedDescriptors {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let descriptor = |entry: fs::DirEntry| {
         let fd = entry.file_name().to_str()?.parse().ok()?;
@@ -58,7 +58,7 @@ mod tests {
     };
 
     #[test]
-    fn sockets_with_a_port_speak_over_the_network_and_others_do_not() {
+    fn sockets_with_a_port_use_the_network_and_others_do_not() {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let listener = TcpListener::bind("[::1]:0").or_else(|_| TcpListener::bind("127.0.0.1:0"));
         let listener = listener.unwrap();

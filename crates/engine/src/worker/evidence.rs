@@ -5,7 +5,7 @@ use std::fs;
 
 use ipcmark_transport::NOTICES;
 
-use super::descriptors::{self, Descriptors};
+use super::descriptors::{self, NamedDescriptors};
 use crate::wire::Mapping;
 
 /// The name of the counters that modules keep in shared memory, apart from their library's.
@@ -36,7 +36,7 @@ fn mapping(line: &str) -> Option<Mapping> {
 }
 
 /// True if one of the open descriptors is a socket that communicates over a network interface.
-pub(super) fn has_network_socket(open: &Descriptors) -> bool {
+pub(super) fn has_network_socket(open: &NamedDescriptors) -> bool {
     open.keys().copied().any(descriptors::speaks_over_network)
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_of_the_network_is_found() {
+    fn a_network_socket_is_found() {
         let _socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         assert!(has_network_socket(&descriptors::all()));
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_only_says_where_messages_lie_is_no_evidence() {
+    fn memory_that_only_describes_messages_is_no_evidence() {
         let line = "7f00-8f00 rw-s 00000000 00:01 42    /memfd:ipcmark-notices (deleted)";
         assert!(ours(&mapping(line).unwrap()));
     }

@@ -10,7 +10,7 @@ use std::{
 
 use ipcmark_results::{ChannelKind, ChannelRecord};
 
-use super::descriptors::{self, Descriptors, socket_option};
+use super::descriptors::{self, NamedDescriptors, socket_option};
 use crate::wire::Holdings;
 
 /// The file system of POSIX message queues.
@@ -26,7 +26,7 @@ impl Before {
     }
 
     /// The resources opened since, among the descriptors that are open now.
-    pub(super) fn holdings(&self, open: &Descriptors) -> Holdings {
+    pub(super) fn holdings(&self, open: &NamedDescriptors) -> Holdings {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count) as u32;
         let new = open.iter().filter(|(_, object)| !self.0.contains(*object));
         let mut channels: BTreeMap<ChannelRecord, u32> = BTreeMap::new();
@@ -105,7 +105,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_opened_later_is_seen_as_the_system_has_it() {
+    fn channels_opened_later_are_read_back_from_the_system() {
         let early = UnixStream::pair().unwrap();
         let before = Before::now();
         let unix = UnixStream::pair().unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_queue_is_left_out() {
+    fn files_that_are_not_queues_are_left_out() {
         let file = fs::File::open("/proc/self/exe").unwrap();
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
         assert_eq!(channel(fd, "/program"), None);

@@ -15,11 +15,11 @@ use std::{collections::BTreeMap, time::Instant};
 
 use ipcmark_transport::{Definition, Error, Role, Settings, Span, Transport};
 
-pub(crate) use context::SessionPlace;
+pub(crate) use context::SessionContext;
 pub use context::WorkerContext;
 use ends::{Carried, Carries, OpenEnd, reference};
 use holdings::Before;
-use opening::Ends;
+use opening::EndpointSettings;
 pub(crate) use opening::{check_opening, check_pass, options};
 pub(crate) use process::{run_workers, status};
 
@@ -33,7 +33,7 @@ use crate::{
 
 /// The service that a process's workers provide.
 pub(crate) struct Service<'a> {
-    pub session: &'a SessionPlace,
+    pub session: &'a SessionContext,
     /// Without a transport, they serve only what needs none.
     pub transport: Option<String>,
     pub paths: PathOptions,
@@ -121,7 +121,7 @@ fn serve_ends(
     while let Some(request) = context.next()? {
         match request {
             Request::Open(opening) => match context.settings(definition, opening) {
-                Ok(Ends { settings, ends }) => {
+                Ok(EndpointSettings { settings, ends }) => {
                     serve_case(|peers| carried.open(&settings, &ends, peers), &settings, context)?;
                 }
                 Err(error) => context.answer(Err(error))?,

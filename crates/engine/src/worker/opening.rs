@@ -13,7 +13,7 @@ use crate::wire::{CONNECT_TIMES, Isolation, Opening, Pass, PathOptions};
 
 /// The settings of a case, and those of its endpoints in this process if they differ: if the leader sends to each
 /// follower through a separate endpoint, the leader has all of them and a follower its own.
-pub(super) struct Ends {
+pub(super) struct EndpointSettings {
     pub settings: Settings,
     pub ends: Vec<Settings>,
 }
@@ -24,7 +24,7 @@ impl WorkerContext {
         &self,
         definition: &Definition,
         opening: Opening,
-    ) -> Result<Ends, Error> {
+    ) -> Result<EndpointSettings, Error> {
         check_opening(definition, self.role, &opening)?;
         let options = options(&definition.name, &definition.options, opening.options, &self.paths)?;
         let opening = Opening { options, ..opening };
@@ -39,7 +39,7 @@ impl WorkerContext {
             Ok(Settings { role, ..self.checked_settings(one)? })
         };
         let ends = numbers.into_iter().map(of_end).collect::<Result<_, Error>>()?;
-        Ok(Ends { settings: self.checked_settings(opening)?, ends })
+        Ok(EndpointSettings { settings: self.checked_settings(opening)?, ends })
     }
 
     /// The settings of a reference's endpoint. Only the command that started this process may ask for one.

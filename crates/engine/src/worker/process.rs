@@ -41,7 +41,7 @@ pub(crate) fn run_workers(
 ) -> Result<(), Error> {
     die_with_parent()?;
     let mut fds = fds.into_iter();
-    let workers = specs.iter().map(|spec| Worker::new(*spec, &mut fds));
+    let workers = specs.iter().map(|spec| WorkerProcess::new(*spec, &mut fds));
     let workers = workers.collect::<Option<Vec<_>>>().filter(|workers| !workers.is_empty());
     let Some(mut workers) = workers else {
         return Err(Error::new("start", "a worker", "it got too few descriptors"));
@@ -69,14 +69,14 @@ pub(crate) fn run_workers(
 }
 
 /// A worker with its descriptors.
-struct Worker {
+struct WorkerProcess {
     spec: WorkerSpec,
     control: OwnedFd,
     stderr: OwnedFd,
     peers: Vec<FrameSocket>,
 }
 
-impl Worker {
+impl WorkerProcess {
     /// Takes a worker's share of the descriptors that came with the order; none if there are too few.
     fn new(spec: WorkerSpec, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
         let (control, stderr) = (fds.next()?, fds.next()?);

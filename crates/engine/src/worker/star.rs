@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_poll_give_what_comes_first() {
+    fn polled_endpoints_return_the_first_message() {
         let (mut star, _) = star(Wait::Spin);
         assert_eq!(star.take().unwrap(), Step::WouldBlock);
         star.ends[2].messages.push_back(9);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_sleep_are_waited_for_in_the_order_of_the_sends() {
+    fn sleeping_endpoints_are_awaited_in_the_order_of_the_sends() {
         let (mut star, _) = star(Wait::Block);
         publish(&mut star, 1);
         publish(&mut star, 2);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_whose_message_is_set_aside_is_not_taken_from() {
+    fn nothing_is_taken_from_an_endpoint_with_a_message_set_aside() {
         let (mut star, _) = star(Wait::Spin);
         for (number, end) in star.ends.iter_mut().enumerate().skip(1) {
             end.messages.extend([10 * number as u8, 10 * number as u8 + 1]);

@@ -13,7 +13,7 @@ use ipcmark_results::{Carrier, Case, Role, Status};
 use ipcmark_transport::{Pattern, Span};
 use libtest_mimic::Failed;
 
-use runs::{Asked, FORGETS_ONE, ROUND_TRIPS, Starts, only, registry, traffic};
+use runs::{FORGETS_ONE, MeasurementRequest, ROUND_TRIPS, Starts, only, registry, traffic};
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
@@ -37,8 +37,8 @@ fn main() -> ExitCode {
     ])
 }
 
-fn asked(name: &'static str, subscribers: u32) -> Asked {
-    Asked::of(Pattern::FanOut, name, subscribers)
+fn asked(name: &'static str, subscribers: u32) -> MeasurementRequest {
+    MeasurementRequest::of(Pattern::FanOut, name, subscribers)
 }
 
 fn measure(name: &'static str, subscribers: u32) -> Case {
@@ -70,7 +70,7 @@ fn every_follower_answers() -> Result<(), Failed> {
 }
 
 fn silent_follower() -> Result<(), Failed> {
-    let case = Asked { silent: 1, ..asked("right", 3) }.case();
+    let case = MeasurementRequest { silent: 1, ..asked("right", 3) }.case();
     let trial = only(&case)?;
     assert_eq!(case.identity.silent_subscribers, 1);
     assert_eq!(trial.times_ns.count, ROUND_TRIPS);
@@ -127,7 +127,7 @@ fn forgets_one() -> Result<(), Failed> {
 
 fn trials_are_kept() -> Result<(), Failed> {
     let mut starts = Starts::default();
-    let result = Asked { trials: 3, ..asked("right", 2) }.run(&mut starts);
+    let result = MeasurementRequest { trials: 3, ..asked("right", 2) }.run(&mut starts);
     assert_eq!((result.planned_cases, result.cases.len(), starts.0), (1, 1, 3));
     let numbers: Vec<u32> = result.cases[0].trials().iter().map(|trial| trial.number).collect();
     assert_eq!(numbers, [1, 2, 3]);
@@ -136,7 +136,7 @@ fn trials_are_kept() -> Result<(), Failed> {
 
 fn a_failed_trial_fails_the_case() -> Result<(), Failed> {
     let mut starts = Starts::default();
-    let result = Asked { trials: 3, ..asked("repeats", 3) }.run(&mut starts);
+    let result = MeasurementRequest { trials: 3, ..asked("repeats", 3) }.run(&mut starts);
     let reason = result.cases[0].reason().unwrap_or_default();
     assert!(!reason.contains("in trial") && reason.contains("came again"), "{reason}");
     assert_eq!((result.cases.len(), starts.0), (1, 1), "it is not tried again");
@@ -146,7 +146,7 @@ fn a_failed_trial_fails_the_case() -> Result<(), Failed> {
 
 fn a_later_trial_that_fails_is_named() -> Result<(), Failed> {
     let mut starts = Starts::default();
-    let result = Asked { trials: 3, ..asked("wears-out", 3) }.run(&mut starts);
+    let result = MeasurementRequest { trials: 3, ..asked("wears-out", 3) }.run(&mut starts);
     let reason = result.cases[0].reason().unwrap_or_default();
     assert!(reason.starts_with("in trial 2: ") && reason.contains("worn out"), "{reason}");
     assert_eq!((result.cases.len(), starts.0), (1, 2));

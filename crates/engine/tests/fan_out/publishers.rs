@@ -3,10 +3,10 @@
 use ipcmark_transport::Pattern;
 use libtest_mimic::Failed;
 
-use crate::runs::{Asked, FORGETS_ONE, ROUND_TRIPS, only, traffic};
+use crate::runs::{FORGETS_ONE, MeasurementRequest, ROUND_TRIPS, only, traffic};
 
-fn asked(name: &'static str, publishers: u32) -> Asked {
-    Asked::of(Pattern::FanIn, name, publishers)
+fn asked(name: &'static str, publishers: u32) -> MeasurementRequest {
+    MeasurementRequest::of(Pattern::FanIn, name, publishers)
 }
 
 pub fn are_heard() -> Result<(), Failed> {

@@ -31,7 +31,7 @@ pub fn registry() -> Registry {
 
 /// A measurement of a transport.
 #[derive(Clone, Copy)]
-pub struct Asked {
+pub struct MeasurementRequest {
     pub name: &'static str,
     pub pattern: Pattern,
     pub followers: u32,
@@ -39,7 +39,7 @@ pub struct Asked {
     pub trials: u32,
 }
 
-impl Asked {
+impl MeasurementRequest {
     /// One trial in which all followers take part.
     pub fn of(pattern: Pattern, name: &'static str, followers: u32) -> Self {
         Self { name, pattern, followers, silent: 0, trials: 1 }

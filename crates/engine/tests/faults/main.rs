@@ -58,7 +58,7 @@ fn tests() -> Vec<Test> {
 
 /// The interrupted transports, the moments of the interrupts, and the checks of their outcomes.
 const INTERRUPTS: [(&str, &str, Interrupt, Check); 3] = [
-    ("interrupt", HEALTHY, Interrupt::AfterATrial, keeps_what_was_measured),
+    ("interrupt", HEALTHY, Interrupt::AfterATrial, keeps_measured_rows),
     ("interrupt-during-a-hang", HANGING, Interrupt::Measuring, measures_nothing),
     ("interrupt-at-once", HEALTHY, Interrupt::AtOnce, measures_nothing),
 ];
@@ -155,7 +155,7 @@ fn traffic(trial: &Trial) -> Vec<(u64, u64)> {
     ends.map(|end| (end.sent, end.received)).collect()
 }
 
-fn keeps_what_was_measured(outcome: &Outcome) -> Result<(), Failed> {
+fn keeps_measured_rows(outcome: &Outcome) -> Result<(), Failed> {
     let [case] = &outcome.result.cases[..] else { return Err("there is not one case".into()) };
     let trials = case.trials().len();
     expect(

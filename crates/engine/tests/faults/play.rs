@@ -161,14 +161,14 @@ fn left_names(id: &str) -> Vec<String> {
 
 /// The live processes that the run has started. A process that is exiting gets time to end.
 fn left_processes() -> Vec<String> {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let time_limit = Instant::now() + Duration::from_secs(60);
     loop {
         while matches!(
             waitpid(None, Some(WaitPidFlag::WNOHANG)),
             Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
         ) {}
         let children = children();
-        if children.is_empty() || Instant::now() > patience {
+        if children.is_empty() || Instant::now() > time_limit {
             return children;
         }
         thread::sleep(Duration::from_millis(20));

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use Act::*;
+use FaultySide::*;
 use Moment::*;
-use Side::*;
 
-use ipcmark_faulty::{Act, Fault, Ill, Moment, Side, Which};
+use ipcmark_faulty::{Act, AffectedMessages, Fault, FaultySide, MessageFault, Moment};
 use ipcmark_transport::Pattern;
 
 /// During verification: 32 messages one by one, then 64 in a row.
@@ -121,9 +121,9 @@ const fn failed(name: &'static str, fault: Fault, reason: &'static [&'static str
 
 const fn message(
     name: &'static str,
-    side: Side,
-    ill: Ill,
-    which: Which,
+    side: FaultySide,
+    ill: MessageFault,
+    which: AffectedMessages,
     reason: &'static [&'static str],
 ) -> Scenario {
     failed(name, Fault::Message(side, ill, which), reason)
@@ -131,7 +131,7 @@ const fn message(
 
 const fn process(
     name: &'static str,
-    side: Side,
+    side: FaultySide,
     moment: Moment,
     act: Act,
     reason: &'static [&'static str],
@@ -139,7 +139,12 @@ const fn process(
     failed(name, Fault::Process(side, moment, act), reason)
 }
 
-const fn unreliable(name: &'static str, ill: Ill, which: Which, expected: Expected) -> Scenario {
+const fn unreliable(
+    name: &'static str,
+    ill: MessageFault,
+    which: AffectedMessages,
+    expected: Expected,
+) -> Scenario {
     Scenario { name, fault: Fault::Unreliable(Follower, ill, which), expected }
 }
 
@@ -150,19 +155,19 @@ const STOP: Act = Signal(libc::SIGSTOP);
 /// Every scenario.
 #[rustfmt::skip]
 pub const SCENARIOS: &[Scenario] = &[
-    message("corrupts", Follower, Ill::Corrupted, Which::At(VERIFYING),
+    message("corrupts", Follower, MessageFault::Corrupted, AffectedMessages::At(VERIFYING),
         &["byte 63 is not what was sent: the transport corrupts", "said the leader", "verifying"]),
-    message("corrupts-late", Leader, Ill::Corrupted, Which::From(MEASURING),
+    message("corrupts-late", Leader, MessageFault::Corrupted, AffectedMessages::From(MEASURING),
         &["a byte is not what was sent: the transport corrupts", "said the follower", "measuring"]),
-    message("loses", Leader, Ill::Lost, Which::At(VERIFYING),
+    message("loses", Leader, MessageFault::Lost, AffectedMessages::At(VERIFYING),
         &["no end within 20 s", "while verifying", "a message was lost"]),
-    message("loses-in-a-burst", Leader, Ill::Lost, Which::At(IN_A_BURST),
+    message("loses-in-a-burst", Leader, MessageFault::Lost, AffectedMessages::At(IN_A_BURST),
         &["cannot receive message 50: message 51 came instead", "loses or reorders", "verifying"]),
-    message("doubles", Leader, Ill::Doubled, Which::At(VERIFYING),
+    message("doubles", Leader, MessageFault::Doubled, AffectedMessages::At(VERIFYING),
         &["message 10 came again: the transport duplicates", "said the follower", "verifying"]),
-    message("reorders", Follower, Ill::Overtaken, Which::At(IN_A_BURST),
+    message("reorders", Follower, MessageFault::Overtaken, AffectedMessages::At(IN_A_BURST),
         &["came instead: the transport loses or reorders", "said the leader", "verifying"]),
-    message("cuts", Follower, Ill::Cut, Which::From(1),
+    message("cuts", Follower, MessageFault::Cut, AffectedMessages::From(1),
         &["a message of 64 bytes: 63 bytes arrived: the transport truncates", "verifying"]),
     failed("one-queue", Fault::OneQueue, &["took its own message back", "share one queue"]),
 
@@ -253,32 +258,32 @@ pub const SCENARIOS: &[Scenario] = &[
     process("litters", Leader, Open, Litter,
         &["the leader was killed by signal 9 (SIGKILL) while opening"]),
 
-    message("stream-loses", Leader, Ill::Lost, Which::Flagged(STREAM),
+    message("stream-loses", Leader, MessageFault::Lost, AffectedMessages::Flagged(STREAM),
         &["came instead: the transport loses or reorders", "said the follower", "warming up"]),
-    message("stream-doubles", Leader, Ill::Doubled, Which::Flagged(STREAM),
+    message("stream-doubles", Leader, MessageFault::Doubled, AffectedMessages::Flagged(STREAM),
         &["came again: the transport duplicates", "said the follower", "warming up"]),
-    message("stream-reorders", Leader, Ill::Overtaken, Which::Flagged(STREAM),
+    message("stream-reorders", Leader, MessageFault::Overtaken, AffectedMessages::Flagged(STREAM),
         &["came instead: the transport loses or reorders", "said the follower", "warming up"]),
-    message("stream-corrupts", Leader, Ill::Corrupted, Which::Flagged(STREAM),
+    message("stream-corrupts", Leader, MessageFault::Corrupted, AffectedMessages::Flagged(STREAM),
         &["a byte is not what was sent: the transport corrupts", "said the follower", "warming up"]),
-    message("one-way-doubles", Leader, Ill::Doubled, Which::Flagged(MARKED),
+    message("one-way-doubles", Leader, MessageFault::Doubled, AffectedMessages::Flagged(MARKED),
         &["came again: the transport duplicates", "said the follower", "measuring"]),
-    message("one-way-corrupts", Leader, Ill::Corrupted, Which::Flagged(MARKED),
+    message("one-way-corrupts", Leader, MessageFault::Corrupted, AffectedMessages::Flagged(MARKED),
         &["a byte is not what was sent: the transport corrupts", "said the follower", "measuring"]),
     Scenario {
         name: "stream-lossy",
-        fault: Fault::Unreliable(Leader, Ill::Lost, Which::Every(100)),
+        fault: Fault::Unreliable(Leader, MessageFault::Lost, AffectedMessages::Every(100)),
         expected: Expected::LossyStream,
     },
 
-    unreliable("lossy", Ill::Lost, Which::Every(100), Expected::Lossy(10)),
-    unreliable("loses-all", Ill::Lost, Which::From(1),
+    unreliable("lossy", MessageFault::Lost, AffectedMessages::Every(100), Expected::Lossy(10)),
+    unreliable("loses-all", MessageFault::Lost, AffectedMessages::From(1),
         Expected::Failed(&["20 round trips in a row were lost", "verifying"])),
-    unreliable("late-answer", Ill::Late, Which::At(VERIFYING), Expected::Lossy(0)),
-    unreliable("late-burst", Ill::Late, Which::At(FIRST_OF_A_BURST), Expected::Lossy(0)),
+    unreliable("late-answer", MessageFault::Late, AffectedMessages::At(VERIFYING), Expected::Lossy(0)),
+    unreliable("late-burst", MessageFault::Late, AffectedMessages::At(FIRST_OF_A_BURST), Expected::Lossy(0)),
     Scenario {
         name: "loses-announced-probes",
-        fault: Fault::Unreliable(Leader, Ill::Lost, Which::Flagged(PROBE)),
+        fault: Fault::Unreliable(Leader, MessageFault::Lost, AffectedMessages::Flagged(PROBE)),
         expected: Expected::Lossy(2),
     },
 ];

@@ -7,10 +7,10 @@ const NUMBERS: usize = 1024;
 
 /// The counts of one system call. In a page shared with the tracer.
 #[derive(Default)]
-pub(super) struct Count {
+pub(super) struct CallCounts {
     pub(super) made: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) bytes: AtomicU64,
 }
 
-pub(super) struct Counts(pub(super) [Count; NUMBERS]);
+pub(super) struct CallTable(pub(super) [CallCounts; NUMBERS]);

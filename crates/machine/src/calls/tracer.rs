@@ -11,7 +11,7 @@ use nix::{
     unistd::{ForkResult, Pid, fork, getpid, pipe},
 };
 
-use super::counts::Counts;
+use super::counts::CallTable;
 use crate::process::die_with_parent;
 
 /// Marks stops at calls with this bit, and traces started threads too.
@@ -22,7 +22,7 @@ const AT_CALL: c_int = libc::SIGTRAP | 0x80;
 const BEGUN: u8 = 0;
 
 /// Starts a process that traces this one, and waits until it does.
-pub(super) fn start() -> Result<&'static Counts, Error> {
+pub(super) fn start() -> Result<&'static CallTable, Error> {
     let counts = shared()?;
     let (ours, theirs) = pipe().map_err(|e| Error::scarce("make", "a pipe", e))?;
     let counted = getpid();
@@ -59,22 +59,22 @@ fn begun(mut word: File) -> Result<(), Error> {
 }
 
 /// Zeroed memory that stays shared across a fork.
-fn shared() -> Result<&'static Counts, Error> {
+fn shared() -> Result<&'static CallTable, Error> {
     // SAFETY: new memory of the right size; page boundaries satisfy any alignment; zeros are valid counts. It is never
     // unmapped.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        let page = libc::mmap(ptr::null_mut(), size_of::<Counts>(), protection, flags, -1, 0);
+        let page = libc::mmap(ptr::null_mut(), size_of::<CallTable>(), protection, flags, -1, 0);
         match page == libc::MAP_FAILED {
             true => Err(Error::last_os("map", "the counts of system calls")),
-            false => Ok(&*page.cast::<Counts>()),
+            false => Ok(&*page.cast::<CallTable>()),
         }
     }
 }
 
 /// Traces the process until it ends; returns the number of the error that prevented it.
-fn trace(counted: Pid, counts: &Counts, word: &impl AsRawFd) -> u8 {
+fn trace(counted: Pid, counts: &CallTable, word: &impl AsRawFd) -> u8 {
     let _ = die_with_parent();
     let word = word.as_raw_fd();
     // Descriptors of the counted process must close when that process closes them.
@@ -118,7 +118,7 @@ fn seize(counted: pid_t) -> Result<(), Errno> {
 type InCall = BTreeMap<pid_t, (usize, u64)>;
 
 /// Lets every thread run to its next call, until none remains.
-fn follow(counts: &Counts) {
+fn follow(counts: &CallTable) {
     let mut in_call = InCall::new();
     loop {
         let mut status = 0;
@@ -154,7 +154,7 @@ fn follow(counts: &Counts) {
 }
 
 /// Records the start of a call, and counts the call at its end.
-fn note(thread: pid_t, counts: &Counts, in_call: &mut InCall) {
+fn note(thread: pid_t, counts: &CallTable, in_call: &mut InCall) {
     let Some(info) = info(thread) else { return };
     // SAFETY: `op` determines which part of the union is filled in.
     unsafe {
@@ -182,7 +182,7 @@ fn info(thread: pid_t) -> Option<libc::ptrace_syscall_info> {
     }
 }
 
-fn count(counts: &Counts, number: usize, len: u64, returned: Option<i64>) {
+fn count(counts: &CallTable, number: usize, len: u64, returned: Option<i64>) {
     let Some(count) = counts.0.get(number) else { return };
     count.made.fetch_add(1, Ordering::Relaxed);
     let bytes = match (number as i64, returned) {

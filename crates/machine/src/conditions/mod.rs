@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_gone_has_no_time() {
+    fn an_exited_thread_has_no_time() {
         let gone = std::thread::spawn(Thread::this).join().unwrap();
         let here = Thread::this();
         let earlier = Snapshot::now(&[gone, here]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stolen_share_is_that_of_the_processors_asked_for() {
+    fn the_stolen_share_covers_only_the_given_processors() {
         let used = |cpu, stolen_ns| ProcessorUse { cpu, stolen_ns, busy_ns: 0, idle_ns: 0 };
         let conditions = Conditions {
             elapsed_ns: 1_000,

@@ -17,12 +17,12 @@ const MOST_THREADS: usize = 4_096;
 #[derive(Clone, Debug)]
 pub struct Processes {
     at_ns: u64,
-    processes: BTreeMap<Identity, Process>,
+    processes: BTreeMap<ProcessIdentity, Process>,
 }
 
 /// Identifies a process: a process number can be reused, but not within the same tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
+struct ProcessIdentity {
     pid: i32,
     started: u64,
 }
@@ -75,7 +75,7 @@ pub struct ThreadUse {
 
 /// Fields of `/proc/PID/stat`.
 struct Stat {
-    identity: Identity,
+    identity: ProcessIdentity,
     parent: i32,
     name: String,
     minor_faults: u64,
@@ -184,7 +184,7 @@ fn stat(pid: i32, text: &str) -> Option<Stat> {
     // proc(5) counts from 1, and the first field here is its third.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
-        identity: Identity { pid, started: number(22)? },
+        identity: ProcessIdentity { pid, started: number(22)? },
         parent: fields.get(1)?.parse().ok()?,
         name,
         minor_faults: number(10)?,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_comes_is_counted_from_its_start_and_one_that_goes_is_left_out() {
+    fn new_processes_are_counted_from_their_start_and_exited_ones_left_out() {
         let earlier = Processes::tree(std::process::id() as i32);
         let shell = Shell::start("while :; do :; done");
         let pid = shell.pid();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_like_fields_do_no_harm() {
+    fn process_names_that_look_like_fields_are_parsed() {
         let text = "7 (a) R 1 (b c) S 3 7 7 0 -1 4194560 11 0 2 0 13 14 0 0 20 0 1 0 99 0 0";
         let stat = stat(7, text).unwrap();
         assert_eq!(
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn parents_in_a_circle_end() {
         let of = |pid, parent| Stat {
-            identity: Identity { pid, started: 0 },
+            identity: ProcessIdentity { pid, started: 0 },
             parent,
             name: String::new(),
             minor_faults: 0,

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_by_processor() {
+    fn differences_are_computed_per_processor() {
         let then =
             processors("cpu  9 9 9 9\ncpu0 1 2 3 40 50 6 7 8 1 0\ncpu7 0 0 0 9\nintr 5\n").unwrap();
         let now = processors("cpu  9 9 9 9\ncpu0 2 3 4 41 49 7 8 18 2 0\ncpu9 1 1 1 1\n").unwrap();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_thread_has_no_time() {
+    fn a_nonexistent_thread_has_no_time() {
         let files = Files::of_system();
         assert_eq!(Thread { pid: -1, tid: -1 }.time(&files), None);
         assert_eq!(Thread { pid: 1, tid: i32::MAX }.time(&files), None);

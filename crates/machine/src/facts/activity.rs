@@ -52,8 +52,8 @@ fn examine_pressure(system: &System) -> Option<Examined> {
     let effect = Effect::new(
         Weight::Reservation,
         &[Question::Spinning, Question::Sleeping, Question::Tails],
-        "processes were ready to run in the last ten seconds and had to wait: other programs compete for what is \
-         measured on",
+        "processes were ready to run in the last ten seconds and had to wait: other programs compete for the \
+        measured processors",
     );
     let waits = known.iter().any(|(_, percent)| *percent > PRESSURE_PERCENT);
     (!known.is_empty()).then(|| Examined::harmless(value.join(", ")).with(waits.then_some(effect)))

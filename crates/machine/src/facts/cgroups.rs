@@ -68,7 +68,7 @@ fn stopped() -> Effect {
     )
     .remedy(
         "docker run --cpus=2  # systemd-run: -p CPUQuota=200%; Kubernetes: limits.cpu: 2",
-        "the processors are no longer there for others",
+        "the processors are no longer available to others",
     )
 }
 
@@ -96,6 +96,6 @@ fn examine_processes(system: &System) -> Option<Examined> {
         &[Question::Spinning, Question::Sleeping],
         "rows with many subscribers, and libraries with threads of their own, cannot start all of them",
     )
-    .remedy("docker run --pids-limit=4096", "a program gone wild can start more processes");
+    .remedy("docker run --pids-limit=4096", "a runaway program can start more processes");
     Some(Examined::harmless(limit.to_string()).with((limit < ENOUGH_PROCESSES).then_some(effect)))
 }

@@ -72,8 +72,8 @@ fn examine_namespaces(system: &System) -> Option<Examined> {
     let effect = Effect::new(
         Weight::Note,
         &Question::ALL,
-        "sessions run without a sandbox: libraries meet whatever else of theirs runs on this machine, and its limits \
-         of queues and of shared memory count",
+        "sessions run without a sandbox: libraries share names and daemons with other programs, and the system's \
+        limits of queues and shared memory apply",
     )
     .remedy(command, "a larger surface for attacks on the kernel; or run ipcmark as root");
     Some(Examined::harmless(value).with((!system.is_root()).then_some(effect)))

@@ -72,7 +72,7 @@ fn examine_hypervisor(system: &System) -> Option<Examined> {
         Weight::Note,
         &[Question::Spinning, Question::Sleeping, Question::Tails],
         "the host decides when a virtual processor runs and on which real one, so that the topology shown here \
-         need not be the hardware's; distances, hiccups and stolen time tell what comes of it",
+         need not be the hardware's; distances, hiccups and stolen time show the effect",
     );
     let name = system.hypervisor.clone();
     Some(match name {

@@ -67,7 +67,7 @@ fn examine_preemption(system: &System) -> Option<Examined> {
     let compiled = version.split(' ').find(|word| word.starts_with("PREEMPT"));
     let value = match (chosen, compiled) {
         (Some(chosen), _) => chosen,
-        (None, Some("PREEMPT_DYNAMIC")) => "dynamic; which is in force only root can see",
+        (None, Some("PREEMPT_DYNAMIC")) => "dynamic; only root can see the active one",
         (None, Some("PREEMPT_RT")) => "rt",
         (None, Some(_)) => "full",
         (None, None) => "none or voluntary",

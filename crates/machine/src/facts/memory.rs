@@ -94,8 +94,8 @@ fn examine_huge_pages(system: &System) -> Option<Examined> {
     let effect = Effect::new(
         Weight::Note,
         &[Question::Large, Question::Tails],
-        "the kernel makes large pages of private memory in the background: large messages get faster at a moment \
-         that nobody chooses, and a process can be stopped for it",
+        "the kernel makes large pages of private memory in the background: large messages get faster at an \
+        unpredictable moment, and a process can be stopped for it",
     )
     .remedy(
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",

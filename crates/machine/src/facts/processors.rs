@@ -195,7 +195,7 @@ fn isolation(isolated: &str, cpus: &[Cpu]) -> Option<Effect> {
             "the isolated processors, on which nothing else runs, are not among those that ipcmark may use",
         );
         let command = format!("taskset --cpu-list {list} ipcmark run");
-        return Some(effect.remedy(command, "what else was meant to run there is disturbed"));
+        return Some(effect.remedy(command, "other programs intended for them are disturbed"));
     }
     (isolated.is_empty() && cpus.len() > 3).then(|| {
         let last = [cpus[cpus.len() - 2].id, cpus[cpus.len() - 1].id];

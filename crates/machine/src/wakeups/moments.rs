@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_sleep_or_was_woken_unseen_has_no_wake_up() {
+    fn a_thread_that_did_not_sleep_has_no_wake_up() {
         // Woken while it still ran; then preempted, and back.
         assert_eq!(durations(vec![(10, Waking), (20, Stops), (90, Runs)]), []);
         assert_eq!(durations(vec![(20, Stops), (90, Runs), (95, Stops), (99, Runs)]), []);

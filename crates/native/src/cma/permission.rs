@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_may_read_itself_where_the_call_is_there() {
+    fn a_process_may_read_itself_if_the_call_exists() {
         assert_eq!(call_refused(), None);
     }
 }

@@ -77,7 +77,7 @@ fn a_sender_has_room_for_as_many_messages_as_are_set() {
 }
 
 #[test]
-fn exactly_so_many_messages_are_on_their_way() {
+fn exactly_the_set_number_of_messages_is_in_transit() {
     let (full, taken) = (Taken::default(), Taken::default());
     with_ends(
         &TRANSPORT,
@@ -137,10 +137,10 @@ fn a_process_that_is_not_the_other_end_is_not_read() {
     let proof = Box::new(1);
     for pid in [1, 0, -1, std::process::id() as libc::pid_t] {
         let (mut one, mut other) = rendezvous();
-        let liar = Address { pid, ..Address::own() };
+        let forged = PeerId { pid, ..PeerId::own() };
         let other: &mut dyn Rendezvous = &mut other;
         let at = (&raw const *proof).expose_provenance() as u64;
-        other.send(0, &liar.to_bytes(), &[]).unwrap();
+        other.send(0, &forged.to_bytes(), &[]).unwrap();
         // The claimed number is not at this address.
         other.send(0, &[at.to_ne_bytes(), 2_u64.to_ne_bytes()].concat(), &[]).unwrap();
         assert!(introduce(&mut one, &proof).is_err(), "{pid}");
@@ -148,7 +148,7 @@ fn a_process_that_is_not_the_other_end_is_not_read() {
 }
 
 #[test]
-fn a_process_that_is_gone_is_said_to_be() {
+fn copying_from_a_dead_process_is_peer_gone() {
     let gone = queue::dead_process();
     let error = copy(gone, 4096, &mut [0; 8]).unwrap_err();
     assert!(error.is_peer_gone(), "{error}");

@@ -157,7 +157,7 @@ fn a_message_that_fits_takes_one_call_each_way() {
 }
 
 #[test]
-fn messages_go_through_all_buffers_and_what_has_begun_goes_along() {
+fn messages_rotate_through_all_buffers_with_partial_frames() {
     let queue = Queue::new(HEAD + 64, 1000, true);
     let mut settings = settings(64);
     settings.options.insert(BUFFERS.key.to_string(), "3".to_owned());
@@ -191,7 +191,7 @@ fn a_length_beyond_the_limit_is_an_error() {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn each_errno_has_its_meaning() {
     let refused = |errno| refused(errno, "read from", "the queue");
     assert_eq!(refused(Errno::EAGAIN).unwrap(), Step::WouldBlock);
     assert_eq!(refused(Errno::EINTR).unwrap(), Step::WouldBlock);

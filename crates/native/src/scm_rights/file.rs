@@ -103,15 +103,15 @@ pub(super) fn foreign(what: &str) -> Error {
 }
 
 /// A message in place: a read-only mapping for the lifetime of this value.
-pub(super) struct Mapping {
+pub(super) struct MappedMessage {
     base: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: this value alone owns the memory, in any thread, and only reads it.
-unsafe impl Send for Mapping {}
+unsafe impl Send for MappedMessage {}
 
-impl Mapping {
+impl MappedMessage {
     /// Maps a checked file, with all pages at once: a fault for each would cost more.
     #[inline]
     pub(super) fn new(file: &OwnedFd, len: usize) -> Result<Self, Error> {
@@ -128,7 +128,7 @@ impl Mapping {
     }
 }
 
-impl Deref for Mapping {
+impl Deref for MappedMessage {
     type Target = [u8];
 
     #[inline]
@@ -138,7 +138,7 @@ impl Deref for Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for MappedMessage {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and no pointer into it remains.

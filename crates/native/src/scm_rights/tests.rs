@@ -46,7 +46,7 @@ fn a_message_cannot_change_once_it_is_sent() {
     let file = File::from(file);
     assert!(file.set_len(0).is_err() && file.set_len(200).is_err());
     assert!(std::io::Write::write(&mut &file, b"x").is_err());
-    let mapped = Mapping::new(&file.into(), 100).unwrap();
+    let mapped = MappedMessage::new(&file.into(), 100).unwrap();
     assert_eq!(mapped[..], [7; 100]);
 }
 

@@ -14,14 +14,14 @@ use super::{
 /// A value in its own pair of cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Default)]
-pub struct Line<T>(pub T);
+pub struct CacheLines<T>(pub T);
 
 /// The indices, as laid out in memory: each end writes one line.
 #[repr(C)]
 #[derive(Default)]
 pub struct Indices {
-    tail: Line<AtomicU64>,
-    head: Line<AtomicU64>,
+    tail: CacheLines<AtomicU64>,
+    head: CacheLines<AtomicU64>,
 }
 
 /// The end that fills the room.
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_committed_is_available_and_what_is_consumed_is_room() {
+    fn commits_become_available_and_consumed_bytes_become_room() {
         let shared = Indices::default();
         let (mut writer, mut reader) = (Writer::new(128), Reader::new(128));
         assert_eq!(reader.available(&shared).unwrap(), 0);
@@ -177,7 +177,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn neither_end_touches_what_is_the_others() {
+    fn neither_end_touches_bytes_of_the_other() {
         loom::model(|| {
             let shared = Arc::new(Shared::default());
             let other = Arc::clone(&shared);

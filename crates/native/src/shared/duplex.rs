@@ -1,4 +1,4 @@
-//! An endpoint of two rings, one per direction. The transport's [`Notice`] tells the receiver about
+//! An endpoint of two rings, one per direction. The transport's [`Notifier`] tells the receiver about
 //! messages.
 
 use std::{collections::BTreeMap, hint::spin_loop};
@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The mechanism that tells a receiver about a message in the ring.
-pub trait Notice {
+pub trait Notifier {
     /// Tells the other end about the message just published. If that would block, it is called
     /// again.
     fn send(&mut self, ring: &Producer) -> Result<Step, Error>;
@@ -62,24 +62,24 @@ fn capacity(settings: &Settings) -> Result<usize, Error> {
 
 /// One end.
 pub struct Duplex<N> {
-    // Fields drop in this order: the notice first, the memory of the rings last.
-    notice: N,
+    // Fields drop in this order: the notifier first, the memory of the rings last.
+    notifier: N,
     outgoing: Producer,
     incoming: Consumer,
     wait: Wait,
     capacity: usize,
     /// True if the ring has a message that the other end has not been told about.
-    untold: bool,
+    unannounced: bool,
     _region: Region,
 }
 
-impl<N: Notice> Duplex<N> {
+impl<N: Notifier> Duplex<N> {
     /// Makes an end of a region of [`size`] bytes and waits for the other one.
     pub fn open(
         settings: &Settings,
         peers: &mut dyn Rendezvous,
         region: Region,
-        notice: N,
+        notifier: N,
     ) -> Result<Self, Error> {
         let (payload, wait, capacity) = (settings.payload, settings.wait, capacity(settings)?);
         let (leaders, followers) = (region.at(0), region.at(ring_size(capacity)));
@@ -92,12 +92,20 @@ impl<N: Notice> Duplex<N> {
         let (outgoing, incoming) =
             unsafe { (Producer::new(mine, capacity), Consumer::new(theirs, capacity, payload)) };
         peers.meet()?;
-        Ok(Self { notice, outgoing, incoming, wait, capacity, untold: false, _region: region })
+        Ok(Self {
+            notifier,
+            outgoing,
+            incoming,
+            wait,
+            capacity,
+            unannounced: false,
+            _region: region,
+        })
     }
 
     #[inline(always)]
     fn attempt(&mut self) -> Result<Step, Error> {
-        match self.notice.poll()? {
+        match self.notifier.poll()? {
             Step::Done => self.incoming.take(),
             Step::WouldBlock => Ok(Step::WouldBlock),
         }
@@ -105,7 +113,7 @@ impl<N: Notice> Duplex<N> {
 
     #[inline(never)]
     fn sleep(&mut self) -> Result<Step, Error> {
-        match self.notice.sleep(&mut self.incoming)? {
+        match self.notifier.sleep(&mut self.incoming)? {
             Step::Done => self.incoming.take(),
             Step::WouldBlock => Ok(Step::WouldBlock),
         }
@@ -122,7 +130,7 @@ impl<N: Notice> Duplex<N> {
     }
 
     /// Waits for room in a full ring, which never happens in a ping-pong. The end that waits for room
-    /// sleeps on a futex, independent of the notice.
+    /// sleeps on a futex, independent of the notifier.
     #[cold]
     fn wait_for_room(&mut self, len: usize) -> Result<Step, Error> {
         let polls = match self.wait {
@@ -142,7 +150,7 @@ impl<N: Notice> Duplex<N> {
 
 // A round trip takes 60 ns, and a call that the compiler inlines in one loop and not in another costs a tenth of it.
 // So only functions that sleep are not inlined.
-impl<N: Notice> Endpoint for Duplex<N> {
+impl<N: Notifier> Endpoint for Duplex<N> {
     #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         match self.outgoing.loan(len)? {
@@ -158,11 +166,11 @@ impl<N: Notice> Endpoint for Duplex<N> {
 
     #[inline(always)]
     fn publish(&mut self) -> Result<Step, Error> {
-        if !self.untold {
+        if !self.unannounced {
             self.outgoing.publish();
         }
-        let step = self.notice.send(&self.outgoing)?;
-        self.untold = step == Step::WouldBlock;
+        let step = self.notifier.send(&self.outgoing)?;
+        self.unannounced = step == Step::WouldBlock;
         Ok(step)
     }
 
@@ -184,7 +192,7 @@ impl<N: Notice> Endpoint for Duplex<N> {
     fn release(&mut self) -> Result<(), Error> {
         self.incoming.release();
         if self.wait != Wait::Spin {
-            self.incoming.header().freed.ring();
+            self.incoming.header().freed.wake_if_asleep();
         }
         Ok(())
     }
@@ -199,24 +207,24 @@ impl<N: Notice> Endpoint for Duplex<N> {
     }
 }
 
-/// The futex as the notice: the receiver polls the ring itself, and sleeps on its bell.
+/// The futex as the notifier: the receiver polls the ring itself, and sleeps on its word.
 pub struct Futex {
     /// True if the other end may sleep; an end that only spins should not pay for wake-ups.
-    rings: bool,
+    wakes: bool,
 }
 
 impl Futex {
-    /// The notice of ends with this wait.
+    /// The notifier of ends with this wait.
     pub fn new(wait: Wait) -> Self {
-        Self { rings: wait != Wait::Spin }
+        Self { wakes: wait != Wait::Spin }
     }
 }
 
-impl Notice for Futex {
+impl Notifier for Futex {
     #[inline]
     fn send(&mut self, ring: &Producer) -> Result<Step, Error> {
-        if self.rings {
-            ring.header().arrived.ring();
+        if self.wakes {
+            ring.header().arrived.wake_if_asleep();
         }
         Ok(Step::Done)
     }

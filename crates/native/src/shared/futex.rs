@@ -14,14 +14,14 @@ use super::sync::{AtomicU32, Ordering, fence};
 /// only when the other end goes to sleep.
 #[repr(C, align(128))]
 #[derive(Default)]
-pub struct Bell {
+pub struct SleepWord {
     asleep: AtomicU32,
 }
 
-impl Bell {
+impl SleepWord {
     /// Wakes the sleeper, if there is one. Call it after storing the update.
     #[inline]
-    pub fn ring(&self) {
+    pub fn wake_if_asleep(&self) {
         // Pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) != 0 {
@@ -29,7 +29,7 @@ impl Bell {
         }
     }
 
-    /// Clears the word first: several rings then make one wake-up, and a sleeper that has not reached the
+    /// Clears the word first: several wake-ups then become one, and a sleeper that has not reached the
     /// kernel yet stays awake, because it sleeps on this word.
     #[cold]
     fn wake(&self) {
@@ -38,14 +38,14 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the other end rings, if there is still `nothing` after the word is set. It may
+    /// Sleeps until the other end wakes it, if there is still `nothing` after the word is set. It may
     /// return early, so the caller checks again.
     #[inline]
     pub fn sleep(&self, nothing: impl FnOnce() -> Result<bool, Error>) -> Result<(), Error> {
         // A swap, not a store: it is ordered after the swap in `wake` that belongs to the previous
         // sleep, which then cannot be mistaken for one that belongs to this sleep.
         self.asleep.swap(1, Ordering::AcqRel);
-        // Pairs with the fence in `ring`.
+        // Pairs with the fence in `wake_if_asleep`.
         fence(Ordering::SeqCst);
         if nothing()? {
             kernel::wait(&self.asleep);
@@ -115,36 +115,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleeper_sees_every_piece_of_news() {
+    fn a_sleeper_sees_every_update() {
         const UPDATES: u64 = if cfg!(miri) { 100 } else { 2000 };
-        let (bell, update) = (Bell::default(), AtomicU64::new(0));
-        let (back, seen) = (Bell::default(), AtomicU64::new(0));
-        let await_number = |bell: &Bell, number: &AtomicU64, wanted| {
+        let (sleep_word, update) = (SleepWord::default(), AtomicU64::new(0));
+        let (back, seen) = (SleepWord::default(), AtomicU64::new(0));
+        let await_number = |sleep_word: &SleepWord, number: &AtomicU64, wanted| {
             while number.load(Ordering::Acquire) != wanted {
-                bell.sleep(|| Ok(number.load(Ordering::Acquire) != wanted)).unwrap();
+                sleep_word.sleep(|| Ok(number.load(Ordering::Acquire) != wanted)).unwrap();
             }
         };
         thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 1..=UPDATES {
-                    await_number(&bell, &update, number);
+                    await_number(&sleep_word, &update, number);
                     seen.store(number, Ordering::Release);
-                    back.ring();
+                    back.wake_if_asleep();
                 }
             });
             for number in 1..=UPDATES {
                 update.store(number, Ordering::Release);
-                bell.ring();
+                sleep_word.wake_if_asleep();
                 await_number(&back, &seen, number);
             }
         });
     }
 
     #[test]
-    fn a_sleep_that_nobody_ends_ends_by_itself() {
-        let bell = Bell::default();
-        bell.sleep(|| Ok(true)).unwrap();
-        assert_eq!(bell.asleep.load(Ordering::Relaxed), 0);
+    fn a_sleep_ends_without_a_wake_up() {
+        let sleep_word = SleepWord::default();
+        sleep_word.sleep(|| Ok(true)).unwrap();
+        assert_eq!(sleep_word.asleep.load(Ordering::Relaxed), 0);
     }
 }
 
@@ -158,7 +158,7 @@ mod loom_tests {
 
     #[derive(Default)]
     struct Shared {
-        bell: Bell,
+        sleep_word: SleepWord,
         update: AtomicU64,
     }
 
@@ -167,19 +167,19 @@ mod loom_tests {
         loom::model(|| {
             let shared = Arc::new(Shared::default());
             let other = Arc::clone(&shared);
-            let ringer = thread::spawn(move || {
+            let waker = thread::spawn(move || {
                 for number in 1..=2 {
                     other.update.store(number, Ordering::Release);
-                    other.bell.ring();
+                    other.sleep_word.wake_if_asleep();
                 }
             });
             let mut seen = 0;
             while seen != 2 {
                 let update = || shared.update.load(Ordering::Acquire);
-                shared.bell.sleep(|| Ok(update() == seen)).unwrap();
+                shared.sleep_word.sleep(|| Ok(update() == seen)).unwrap();
                 seen = update();
             }
-            ringer.join().unwrap();
+            waker.join().unwrap();
         });
     }
 }

@@ -5,7 +5,7 @@
 //! - [`cursor`]: two indices that pass room back and forth; [`ring`]: messages in that room;
 //! - [`slot`]: one word per direction that passes messages and room;
 //! - [`futex`]: sleep and wake-up between two ends;
-//! - [`duplex`]: an endpoint of two rings, with any notice.
+//! - [`duplex`]: an endpoint of two rings, with any notifier.
 //!
 //! Nothing written by the other process is trusted: a number out of range is an error, never a read
 //! or a write outside the region. Only the content of a message is not checked.

@@ -50,22 +50,22 @@ fn object(name: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::testing::Left;
+    use crate::testing::RemovedOnDrop;
 
     #[test]
-    fn the_name_is_gone_as_soon_as_the_memory_is_there() {
+    fn the_name_is_removed_as_soon_as_the_memory_exists() {
         let name = format!("ipcmark-test-{}-posix", std::process::id());
         let path = Path::new("/dev/shm").join(format!("{name}-memory"));
-        let _left = Left(path.clone());
+        let _left = RemovedOnDrop(path.clone());
         let _fd = create(&name, 4096).unwrap();
         assert!(!path.exists());
     }
 
     #[test]
-    fn a_name_that_somebody_has_is_refused() {
+    fn a_name_in_use_is_refused() {
         let name = format!("ipcmark-test-{}-taken", std::process::id());
         let path = Path::new("/dev/shm").join(format!("{name}-memory"));
-        let _left = Left(path.clone());
+        let _left = RemovedOnDrop(path.clone());
         std::fs::write(&path, b"left").unwrap();
         assert_eq!(create(&name, 4096).unwrap_err().os_error(), Some(libc::EEXIST));
         std::fs::remove_file(&path).unwrap();

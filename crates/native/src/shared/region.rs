@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_change_the_size_of_a_sealed_file() {
+    fn the_size_of_a_sealed_file_cannot_change() {
         let file = std::fs::File::from(sealed("ipcmark-test", 4096).unwrap());
         assert!(file.set_len(0).is_err());
         assert!(file.set_len(8192).is_err());

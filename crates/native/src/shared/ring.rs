@@ -17,7 +17,7 @@ use ipcmark_transport::{Error, Step};
 use super::{
     corrupt,
     cursor::{Indices, Reader, Writer},
-    futex::Bell,
+    futex::SleepWord,
     is_length,
 };
 
@@ -37,10 +37,10 @@ const MESSAGES: usize = 4;
 #[derive(Default)]
 pub struct Header {
     indices: Indices,
-    /// The bell that the consumer sleeps on until a message arrives.
-    pub arrived: Bell,
-    /// The bell that the producer sleeps on until room becomes free.
-    pub freed: Bell,
+    /// The word that the consumer sleeps on until a message arrives.
+    pub arrived: SleepWord,
+    /// The word that the producer sleeps on until room becomes free.
+    pub freed: SleepWord,
 }
 
 /// The size in the ring of a message of `len` bytes.
@@ -107,7 +107,7 @@ impl Memory {
 
     /// The start of the record after this one.
     #[inline]
-    fn after(&self, place: Place) -> usize {
+    fn after(&self, place: RingMessage) -> usize {
         let end = place.at + record(place.len);
         if end == self.capacity { 0 } else { end }
     }
@@ -115,7 +115,7 @@ impl Memory {
 
 /// A message in the ring.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct RingMessage {
     at: usize,
     len: usize,
     /// The distance that the index moves: the record, and the skipped rest before it.
@@ -128,7 +128,7 @@ pub struct Producer {
     writer: Writer,
     /// The start of the next record.
     next: usize,
-    loan: Option<Place>,
+    loan: Option<RingMessage>,
 }
 
 impl Producer {
@@ -164,7 +164,7 @@ impl Producer {
         }
         // Relaxed: the index that `publish` stores makes the words and the payload visible.
         self.memory.word(at).store(len as u64, Ordering::Relaxed);
-        self.loan = Some(Place { at, len, advance: skipped + record });
+        self.loan = Some(RingMessage { at, len, advance: skipped + record });
         Ok(Step::Done)
     }
 
@@ -182,7 +182,7 @@ impl Producer {
     /// The room on loan; empty if there is none.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
-        let Place { at, len, .. } = self.loan.unwrap_or_default();
+        let RingMessage { at, len, .. } = self.loan.unwrap_or_default();
         // SAFETY: `has_room` confirmed that the whole record belongs to this end until `publish`,
         // which ends the loan.
         unsafe { slice::from_raw_parts_mut(self.memory.payload(at).as_ptr(), len) }
@@ -205,7 +205,7 @@ pub struct Consumer {
     reader: Reader,
     /// The start of the next record.
     next: usize,
-    taken: Option<Place>,
+    taken: Option<RingMessage>,
 }
 
 impl Consumer {
@@ -246,7 +246,7 @@ impl Consumer {
         if available == 0 {
             return Ok(Step::WouldBlock);
         }
-        let mut place = Place { at: self.next, len: 0, advance: 0 };
+        let mut place = RingMessage { at: self.next, len: 0, advance: 0 };
         let mut word = self.memory.word(place.at).load(Ordering::Relaxed);
         if word == NOTHING {
             (place.advance, place.at) = (self.memory.capacity - place.at, 0);
@@ -268,7 +268,7 @@ impl Consumer {
     /// The taken message; empty if there is none.
     #[inline]
     pub fn message(&self) -> &[u8] {
-        let Place { at, len, .. } = self.taken.unwrap_or_default();
+        let RingMessage { at, len, .. } = self.taken.unwrap_or_default();
         // SAFETY: `take` checked that the record lies within the bytes published by the producer; it
         // belongs to this end until `release`, which ends it.
         unsafe { slice::from_raw_parts(self.memory.payload(at).as_ptr(), len) }

@@ -54,7 +54,7 @@ impl Word {
 /// Each step is a constant, so that no step waits for the value of the previous one: a branch that the processor
 /// predicts costs nothing, and a value that passes through memory from step to step would cost five cycles each time.
 #[derive(Clone, Copy, PartialEq)]
-enum Step {
+enum ExchangeState {
     /// Not in step, or nothing has arrived.
     Other,
     /// The expected answer has been seen.
@@ -66,13 +66,13 @@ enum Step {
 }
 
 /// One end's copy of both words, kept packed, because polling compares whole words.
-pub struct Ledger {
+pub struct PackedWords {
     payload: usize,
     /// True if this end owns the travelling room.
     holds: bool,
     /// True if the last received message is released.
     released: bool,
-    step: Step,
+    step: ExchangeState,
     /// The sequence number of the last received message, in a separate full-width field: compilers load a narrower
     /// one together with its neighbours, and a load of data that was stored in parts waits until all parts have left
     /// for the cache.
@@ -88,11 +88,11 @@ pub struct Ledger {
     due: u64,
 }
 
-impl Ledger {
-    /// The ledger of two words of zero, for messages of at most `payload` bytes; exactly one of the two
+impl PackedWords {
+    /// The state for two words of zero, for messages of at most `payload` bytes; exactly one of the two
     /// ends owns the travelling room at first.
     pub fn new(payload: usize, holds: bool) -> Self {
-        let (step, received, mine, seen, expected, due) = (Step::Other, 0, 0, 0, 0, 0);
+        let (step, received, mine, seen, expected, due) = (ExchangeState::Other, 0, 0, 0, 0, 0);
         Self { payload, holds, released: true, step, received, mine, seen, expected, due }
     }
 
@@ -119,7 +119,7 @@ impl Ledger {
     #[inline(always)]
     pub fn publish(&mut self, mine: &AtomicU64, len: usize, travels: bool) {
         let what = Word { len: len as u32, travels, ..Word::default() }.pack() as u32;
-        let in_step = self.step == Step::Due && self.due as u32 == what;
+        let in_step = self.step == ExchangeState::Due && self.due as u32 == what;
         self.store(mine, if in_step { self.due } else { self.next(len, travels) });
         if travels {
             self.holds = false;
@@ -129,7 +129,7 @@ impl Ledger {
         let word = Word { len: len as u32, travels, sent, done: answer };
         self.expected = Word { sent: answer, done: sent, ..word }.pack();
         self.due = Word { sent: sent.wrapping_add(1), ..word }.pack();
-        self.step = Step::Other;
+        self.step = ExchangeState::Other;
     }
 
     /// This end's next word, in any state.
@@ -170,17 +170,17 @@ impl Ledger {
         }
         self.seen = word;
         if word == self.expected {
-            self.step = Step::Seen;
+            self.step = ExchangeState::Seen;
             return Ok(());
         }
-        self.surprise(Word::unpack(word))
+        self.accept_unexpected(Word::unpack(word))
     }
 
     /// Accepts an unexpected word, if it is valid in this state.
     #[cold]
     #[inline(never)]
-    fn surprise(&mut self, theirs: Word) -> Result<(), Error> {
-        (self.step, self.expected) = (Step::Other, self.seen);
+    fn accept_unexpected(&mut self, theirs: Word) -> Result<(), Error> {
+        (self.step, self.expected) = (ExchangeState::Other, self.seen);
         let pending = Word::unpack(self.mine).sent.wrapping_sub(theirs.done);
         let arrived = theirs.sent.wrapping_sub(self.received as u16);
         if pending > 1 || arrived > 1 {
@@ -210,7 +210,7 @@ impl Ledger {
         }
         self.received = theirs.sent.into();
         self.released = false;
-        self.advance(Step::Seen, Step::Received);
+        self.advance(ExchangeState::Seen, ExchangeState::Received);
         Some((theirs.len as usize, theirs.travels))
     }
 
@@ -219,25 +219,25 @@ impl Ledger {
     #[inline]
     pub fn release(&mut self, travels: bool) {
         self.released = true;
-        self.advance(Step::Received, Step::Due);
+        self.advance(ExchangeState::Received, ExchangeState::Due);
         if travels {
             self.holds = true;
         }
     }
 
     #[inline(always)]
-    fn advance(&mut self, from: Step, to: Step) {
+    fn advance(&mut self, from: ExchangeState, to: ExchangeState) {
         if self.step == from {
             self.step = to;
         } else {
-            self.fall_out_of_step();
+            self.stop_prediction();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn fall_out_of_step(&mut self) {
-        self.step = Step::Other;
+    fn stop_prediction(&mut self) {
+        self.step = ExchangeState::Other;
     }
 }
 

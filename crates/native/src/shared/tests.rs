@@ -48,7 +48,7 @@ macro_rules! transports {
             }
 
             #[test]
-            fn room_comes_back_once_the_message_is_released() {
+            fn room_is_free_once_the_message_is_released() {
                 in_every_wait(&crate::$module::TRANSPORT, |transport, wait| {
                     a_full_end_gets_room(transport, wait);
                 });

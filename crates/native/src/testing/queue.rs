@@ -4,7 +4,7 @@ use std::{fs, process::Command, thread};
 
 use ipcmark_transport::{Endpoint, Role, Settings, Step, Transport, Wait};
 
-use super::{Left, complete, ping_pong, receive, rendezvous, send, settings};
+use super::{RemovedOnDrop, complete, ping_pong, receive, rendezvous, send, settings};
 
 /// Opens both ends of a transport, in two threads, and returns them.
 pub fn ends<T: Transport>(transport: &T, wait: Wait, payload: usize) -> (T::Endpoint, T::Endpoint)
@@ -14,7 +14,7 @@ where
     let settings = settings(wait, payload);
     let others = Settings { role: Role::Follower(0), ..settings.clone() };
     fs::create_dir_all(&settings.directory).expect("a directory for the test");
-    let _left = Left(settings.directory.clone());
+    let _left = RemovedOnDrop(settings.directory.clone());
     let (mut one, mut other) = rendezvous();
     let ends = thread::scope(|scope| {
         let follower = scope.spawn(move || transport.open(&others, &mut other));

@@ -17,7 +17,7 @@ const COST: usize = 2 * 65_536 + 1_024;
 
 /// The header of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct PartHeader {
     /// The sequence number of the message.
     pub message: u32,
     /// The number of the part in the message.
@@ -26,7 +26,7 @@ pub struct Head {
     pub total: u32,
 }
 
-impl Head {
+impl PartHeader {
     /// The header of the part that begins at a byte of a message.
     #[inline]
     pub fn at(byte: usize, message: u32, total: usize) -> Self {
@@ -109,8 +109,8 @@ mod tests {
         fn a_head_reads_back_as_it_was_written(
             message in any::<u32>(), index in any::<u32>(), total in any::<u32>(),
         ) {
-            let head = Head { message, index, total };
-            prop_assert_eq!(Head::from_bytes(head.to_bytes()), head);
+            let head = PartHeader { message, index, total };
+            prop_assert_eq!(PartHeader::from_bytes(head.to_bytes()), head);
         }
 
         #[test]
@@ -118,14 +118,14 @@ mod tests {
             let mut byte = 0;
             let mut parts = 0;
             while byte < total {
-                let head = Head::at(byte, 7, total);
+                let head = PartHeader::at(byte, 7, total);
                 prop_assert_eq!(head.index, parts);
                 byte += head.len();
                 parts += 1;
             }
             prop_assert_eq!(byte, total);
             prop_assert_eq!(parts, count(total));
-            prop_assert_eq!(Head { message: 7, index: parts, total: total as u32 }.len(), 0);
+            prop_assert_eq!(PartHeader { message: 7, index: parts, total: total as u32 }.len(), 0);
         }
     }
 }

@@ -6,7 +6,7 @@ use ipcmark_transport::{Error, Settings, Step};
 use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::{
-    part::{self, DATA, HEAD, Head},
+    part::{self, DATA, HEAD, PartHeader},
     sockets::{OBJECT, Sockets},
 };
 use crate::{
@@ -70,7 +70,7 @@ impl Receiver {
                 let mut head = [0; HEAD];
                 head.copy_from_slice(&self.buffer[at - HEAD..at]);
                 self.buffer[at - HEAD..at].copy_from_slice(&before);
-                Ok(self.place(Head::from_bytes(head), count, at, sockets))
+                Ok(self.place(PartHeader::from_bytes(head), count, at, sockets))
             }
             Err(errno) => refused(errno, "read from", OBJECT),
         }
@@ -78,7 +78,7 @@ impl Receiver {
 
     /// Moves a part received at the offset `at` of the buffer to its place in the message.
     #[inline]
-    fn place(&mut self, head: Head, count: usize, at: usize, sockets: &Sockets) -> Step {
+    fn place(&mut self, head: PartHeader, count: usize, at: usize, sockets: &Sockets) -> Step {
         if !self.assembly.accept(head, count) {
             return Step::WouldBlock;
         }
@@ -97,10 +97,10 @@ impl Receiver {
 
     /// Reports the number of received parts to the sender after each half of a window. If the report is
     /// lost, the next one includes it.
-    fn give_credit(&self, last: Head, sockets: &Sockets) {
+    fn give_credit(&self, last: PartHeader, sockets: &Sockets) {
         let count = last.index + 1;
         if count.is_multiple_of(part::half(self.window)) {
-            let credit = Head { index: count, ..last }.to_bytes();
+            let credit = PartHeader { index: count, ..last }.to_bytes();
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
             let _ = send(sockets.credit.as_raw_fd(), &credit, flags);
         }
@@ -137,7 +137,7 @@ impl Assembly {
     /// part of a newer message ends the wait for the rest of an older one; a duplicate or out-of-order
     /// part counts as lost, and so does its message.
     #[inline]
-    fn accept(&mut self, head: Head, count: usize) -> bool {
+    fn accept(&mut self, head: PartHeader, count: usize) -> bool {
         let whole = head.len() > 0 && count == HEAD + head.len();
         let newer = head.message.wrapping_sub(self.message) as i32;
         if !whole || head.total as usize > self.limit || newer < 0 {
@@ -164,10 +164,10 @@ mod tests {
     use super::*;
 
     /// The parts of messages of these lengths.
-    fn parts(lengths: &[usize]) -> Vec<Head> {
+    fn parts(lengths: &[usize]) -> Vec<PartHeader> {
         let heads = |(message, total): (usize, &usize)| {
             let total = *total;
-            (0..part::count(total)).map(move |index| Head {
+            (0..part::count(total)).map(move |index| PartHeader {
                 message: message as u32,
                 index,
                 total: total as u32,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     /// The numbers of the messages that are delivered when these parts arrive.
-    fn assemble(parts: &[Head], first: u32) -> Vec<u32> {
+    fn assemble(parts: &[PartHeader], first: u32) -> Vec<u32> {
         let mut assembly = Assembly { limit: 4 << 20, message: first, received: 0, total: 0 };
         let mut taken = vec![];
         for head in parts {
@@ -203,19 +203,19 @@ mod tests {
 
     #[test]
     fn numbers_go_on_beyond_the_largest() {
-        let heads = [u32::MAX, 0, 1].map(|message| Head { message, index: 0, total: 16 });
+        let heads = [u32::MAX, 0, 1].map(|message| PartHeader { message, index: 0, total: 16 });
         assert_eq!(assemble(&heads, u32::MAX), [u32::MAX, 0, 1]);
     }
 
     #[test]
-    fn nonsense_is_not_taken() {
+    fn invalid_parts_are_rejected() {
         let mut assembly = Assembly { limit: 100, message: 0, received: 0, total: 0 };
-        let good = Head { message: 0, index: 0, total: 64 };
+        let good = PartHeader { message: 0, index: 0, total: 64 };
         assert!(!assembly.accept(good, HEAD + 63), "cut short");
         assert!(!assembly.accept(good, 3), "less than a head");
-        assert!(!assembly.accept(Head { total: 101, ..good }, HEAD + 101), "too long");
-        assert!(!assembly.accept(Head { index: u32::MAX, ..good }, HEAD), "beyond the end");
-        assert!(!assembly.accept(Head { total: 0, ..good }, HEAD), "empty");
+        assert!(!assembly.accept(PartHeader { total: 101, ..good }, HEAD + 101), "too long");
+        assert!(!assembly.accept(PartHeader { index: u32::MAX, ..good }, HEAD), "beyond the end");
+        assert!(!assembly.accept(PartHeader { total: 0, ..good }, HEAD), "empty");
         assert!(assembly.accept(good, HEAD + 64) && assembly.is_complete());
     }
 

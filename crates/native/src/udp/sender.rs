@@ -9,7 +9,7 @@ use nix::{
 };
 
 use super::{
-    part::{self, HEAD, Head},
+    part::{self, HEAD, PartHeader},
     sockets::{OBJECT, Sockets},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 
 /// The number of failed checks for a credit before a sender with a full window drops the message: about
 /// 200 ms, more than a scheduler delays a runnable process.
-fn patience(wait: Wait) -> u32 {
+fn full_retries(wait: Wait) -> u32 {
     if wait == Wait::Spin { 100_000 } else { 40 }
 }
 
@@ -38,8 +38,8 @@ pub struct Sender {
     /// The number of parts that the receiver is known to have.
     credited: u32,
     /// The number of failed checks since the last credit.
-    vain: u32,
-    patience: u32,
+    failed_checks: u32,
+    full_retries: u32,
 }
 
 impl Sender {
@@ -53,8 +53,8 @@ impl Sender {
             message: 0,
             window,
             credited: 0,
-            vain: 0,
-            patience: patience(settings.wait),
+            failed_checks: 0,
+            full_retries: full_retries(settings.wait),
         })
     }
 
@@ -73,7 +73,7 @@ impl Sender {
     #[inline]
     pub fn publish(&mut self, sockets: &Sockets) -> Result<Step, Error> {
         while self.sent < self.len {
-            let head = Head::at(self.sent, self.message, self.len);
+            let head = PartHeader::at(self.sent, self.message, self.len);
             if head.index >= self.credited.saturating_add(self.window) {
                 return self.await_credit(sockets);
             }
@@ -94,12 +94,12 @@ impl Sender {
         let mut credit = [0; HEAD];
         match recv(sockets.credit.as_raw_fd(), &mut credit, MsgFlags::empty()) {
             Ok(count) => {
-                self.accept(Head::from_bytes(credit), count);
+                self.accept(PartHeader::from_bytes(credit), count);
                 Ok(Step::WouldBlock)
             }
             Err(Errno::EAGAIN) => {
-                self.vain += 1;
-                let lost = self.vain > self.patience;
+                self.failed_checks += 1;
+                let lost = self.failed_checks > self.full_retries;
                 Ok(if lost { self.finish() } else { Step::WouldBlock })
             }
             Err(errno) => refused(errno, "hear from", OBJECT),
@@ -107,10 +107,10 @@ impl Sender {
     }
 
     /// Counts a credit, unless it is for an earlier message.
-    fn accept(&mut self, credit: Head, count: usize) {
+    fn accept(&mut self, credit: PartHeader, count: usize) {
         if count == HEAD && credit.message == self.message && credit.index > self.credited {
             self.credited = credit.index.min(part::count(self.len));
-            self.vain = 0;
+            self.failed_checks = 0;
         }
     }
 
@@ -118,7 +118,7 @@ impl Sender {
     fn finish(&mut self) -> Step {
         self.sent = 0;
         self.credited = 0;
-        self.vain = 0;
+        self.failed_checks = 0;
         self.message = self.message.wrapping_add(1);
         Step::Done
     }

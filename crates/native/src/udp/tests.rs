@@ -49,7 +49,7 @@ fn a_small_buffer_means_credits() {
 }
 
 #[test]
-fn a_message_that_nobody_takes_is_given_up() {
+fn sending_a_message_that_is_never_taken_ends() {
     for wait in [Wait::Spin, Wait::Block] {
         let (mut leader, mut follower) = queue::ends(&SMALL, wait, 4 << 20);
         // Returns although the follower takes nothing and so sends no credit.
@@ -89,13 +89,13 @@ fn a_take_without_a_message_returns() {
 }
 
 #[test]
-fn a_stranger_is_not_heard() {
+fn datagrams_of_other_sockets_are_ignored() {
     let (mut leader, mut follower) = queue::ends(&TRANSPORT, Wait::Spin, 64);
-    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let unknown = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = leader.sockets.data.local_addr().unwrap();
-    let head = part::Head { message: 0, index: 0, total: 64 };
+    let head = part::PartHeader { message: 0, index: 0, total: 64 };
     let datagram = [&head.to_bytes()[..], &[0xEE; 64]].concat();
-    let _ = stranger.send_to(&datagram, address);
+    let _ = unknown.send_to(&datagram, address);
     assert_eq!(leader.take().unwrap(), Step::WouldBlock);
     send(&mut follower, 64, 3);
     receive(&mut leader, 64, 3);

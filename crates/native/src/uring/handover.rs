@@ -11,7 +11,7 @@ use ipcmark_transport::{Error, Rendezvous};
 use nix::errno::Errno;
 
 use super::OBJECT;
-use crate::{peer::Address, traceable};
+use crate::{peer::PeerId, traceable};
 
 const OPERATION: &str = "take a ring of";
 const PROCESS: &str = "the other process";
@@ -24,7 +24,7 @@ const BYTES: usize = 16 + 4;
 
 /// Sends the name of this ring to the other end, and takes the other end's ring.
 pub fn exchange(own: &IoUring, peers: &mut dyn Rendezvous) -> Result<OwnedFd, Error> {
-    let address = Address::own();
+    let address = PeerId::own();
     peers.send(0, &name(address, own.as_raw_fd()), &[])?;
     let (peer, number) = read_name(&peers.receive(0)?.0)?;
     address.check_namespace(&peer, OPERATION)?;
@@ -38,18 +38,18 @@ pub fn exchange(own: &IoUring, peers: &mut dyn Rendezvous) -> Result<OwnedFd, Er
     })
 }
 
-fn name(address: Address, number: RawFd) -> [u8; BYTES] {
+fn name(address: PeerId, number: RawFd) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     bytes[..16].copy_from_slice(&address.to_bytes());
     bytes[16..].copy_from_slice(&number.to_ne_bytes());
     bytes
 }
 
-fn read_name(bytes: &[u8]) -> Result<(Address, RawFd), Error> {
+fn read_name(bytes: &[u8]) -> Result<(PeerId, RawFd), Error> {
     let wrong = || Error::new("receive", OBJECT, "the frame has a wrong length");
     let (address, number) = bytes.split_at_checked(16).ok_or_else(wrong)?;
     let number = number.try_into().map_err(|_| wrong())?;
-    Ok((Address::from_bytes(address)?, RawFd::from_ne_bytes(number)))
+    Ok((PeerId::from_bytes(address)?, RawFd::from_ne_bytes(number)))
 }
 
 /// Takes a descriptor from another process, if it is a ring.
@@ -101,7 +101,7 @@ mod tests {
         }
         let (mut one, mut other) = rendezvous();
         let (a, b) = (IoUring::new(1).unwrap(), IoUring::new(1).unwrap());
-        let said = name(Address::own(), b.as_raw_fd());
+        let said = name(PeerId::own(), b.as_raw_fd());
         let others: &mut dyn Rendezvous = &mut other;
         others.send(0, &said, &[]).unwrap();
         let taken = exchange(&a, &mut one).unwrap();
@@ -116,18 +116,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ring_of_the_other_end_is_refused() {
+    fn a_descriptor_that_is_not_the_peers_ring_is_refused() {
         if lacks(support::probe(&[])) {
             return;
         }
         let own = IoUring::new(1).unwrap();
         let file = fs::File::open("/dev/null").unwrap();
-        let liar = |pid| Address { pid, ..Address::own() };
+        let forged = |pid| PeerId { pid, ..PeerId::own() };
         for (said, reason) in [
-            (name(Address::own(), file.as_raw_fd()).to_vec(), "is no io_uring"),
-            (name(Address::own(), -1).to_vec(), "cannot take a ring of"),
-            (name(liar(1), own.as_raw_fd()).to_vec(), "process 1"),
-            (name(liar(dead_process()), own.as_raw_fd()).to_vec(), "cannot look at process"),
+            (name(PeerId::own(), file.as_raw_fd()).to_vec(), "is no io_uring"),
+            (name(PeerId::own(), -1).to_vec(), "cannot take a ring of"),
+            (name(forged(1), own.as_raw_fd()).to_vec(), "process 1"),
+            (name(forged(dead_process()), own.as_raw_fd()).to_vec(), "cannot look at process"),
             (vec![0; 19], "wrong length"),
         ] {
             let (mut one, mut other) = rendezvous();

@@ -26,7 +26,7 @@ const CANCEL: u64 = 2;
 
 /// The state of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Request {
+enum RequestState {
     /// No request.
     None,
     /// The kernel has the request.
@@ -38,7 +38,7 @@ enum Request {
 /// A ring and its requests.
 pub struct Requests {
     ring: IoUring,
-    of: [Cell<Request>; 2],
+    of: [Cell<RequestState>; 2],
     /// True if an attempt sleeps.
     sleeps: bool,
     /// The flags that the ring was set up with.
@@ -49,7 +49,7 @@ impl Requests {
     /// Creates a ring for these settings.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         let (ring, flags) = setup::ring(settings)?;
-        let of = [Cell::new(Request::None), Cell::new(Request::None)];
+        let of = [Cell::new(RequestState::None), Cell::new(RequestState::None)];
         Ok(Self { ring, of, sleeps: settings.wait == Wait::Block, flags })
     }
 
@@ -76,17 +76,17 @@ impl Requests {
         request: impl FnOnce() -> Entry,
     ) -> Result<usize, Errno> {
         let place = &self.of[kind as usize];
-        if place.get() == Request::None {
+        if place.get() == RequestState::None {
             // SAFETY: the caller's contract.
             unsafe { self.push(&request().user_data(kind as u64)) };
-            place.set(Request::OnItsWay);
+            place.set(RequestState::OnItsWay);
             self.call(usize::from(self.sleeps))?;
         } else if self.sleeps || self.has_work() {
             self.call(usize::from(self.sleeps))?;
         }
         self.reap();
-        let Request::Complete(result) = place.get() else { return Err(Errno::EAGAIN) };
-        place.set(Request::None);
+        let RequestState::Complete(result) = place.get() else { return Err(Errno::EAGAIN) };
+        place.set(RequestState::None);
         if result < 0 { Err(Errno::from_raw(-result)) } else { Ok(result as usize) }
     }
 
@@ -125,7 +125,7 @@ impl Requests {
         // SAFETY: no other view of the queue is alive.
         for entry in unsafe { self.ring.completion_shared() } {
             if let Some(place) = self.of.get(entry.user_data() as usize) {
-                place.set(Request::Complete(entry.result()));
+                place.set(RequestState::Complete(entry.result()));
             }
         }
     }
@@ -133,10 +133,10 @@ impl Requests {
     /// Cancels pending requests: afterwards the kernel writes into no buffer of this end, and the other end
     /// notices at once that the descriptors are closed.
     fn take_back(&self) -> Result<(), Errno> {
-        let on_its_way = || self.of.iter().any(|place| place.get() == Request::OnItsWay);
+        let on_its_way = || self.of.iter().any(|place| place.get() == RequestState::OnItsWay);
         self.reap();
         for (number, place) in self.of.iter().enumerate() {
-            if place.get() == Request::OnItsWay {
+            if place.get() == RequestState::OnItsWay {
                 // SAFETY: the request refers to no memory.
                 unsafe {
                     self.push(&opcode::AsyncCancel::new(number as u64).build().user_data(CANCEL))

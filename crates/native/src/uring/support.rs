@@ -102,7 +102,7 @@ mod tests {
     use crate::testing::lacks;
 
     #[test]
-    fn what_the_kernel_has_is_there_and_what_it_lacks_is_named() {
+    fn operations_missing_in_the_kernel_are_named() {
         if lacks(probe(&[])) {
             return;
         }

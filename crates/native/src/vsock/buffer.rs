@@ -70,7 +70,7 @@ mod tests {
 
     /// An option is that of a socket, connected or not.
     #[test]
-    fn a_whole_message_fits_or_what_the_user_wants() {
+    fn the_buffer_fits_a_whole_message_unless_the_user_sets_it() {
         let flags = SockFlag::SOCK_CLOEXEC;
         let Ok(made) = socket(AddressFamily::Vsock, SockType::Stream, flags, None) else { return };
         let fd = made.as_raw_fd();

@@ -30,18 +30,18 @@ pub fn probe() -> Availability {
 }
 
 /// The call that failed.
-struct Failure(&'static str, Errno);
+struct FailedCall(&'static str, Errno);
 
-fn try_address() -> Result<(), Failure> {
+fn try_address() -> Result<(), FailedCall> {
     let made = socket(AddressFamily::Vsock, SockType::Stream, SockFlag::SOCK_CLOEXEC, None);
-    let socket = made.map_err(|errno| Failure("socket(AF_VSOCK)", errno))?;
+    let socket = made.map_err(|errno| FailedCall("socket(AF_VSOCK)", errno))?;
     bind(socket.as_raw_fd(), &own_address())
-        .map_err(|errno| Failure("bind to VMADDR_CID_LOCAL", errno))
+        .map_err(|errno| FailedCall("bind to VMADDR_CID_LOCAL", errno))
 }
 
 /// The missing part and its remedy.
-fn missing(tried: Result<(), Failure>) -> Option<(String, &'static str)> {
-    let Failure(call, errno) = tried.err()?;
+fn missing(tried: Result<(), FailedCall>) -> Option<(String, &'static str)> {
+    let FailedCall(call, errno) = tried.err()?;
     Some(match errno {
         Errno::EAFNOSUPPORT => ("this kernel has no vsock sockets".into(), MODULE_REMEDY),
         Errno::EADDRNOTAVAIL => (
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_refusal_has_its_reason_and_its_remedy() {
-        let of = |errno| missing(Err(Failure("socket(AF_VSOCK)", errno))).unwrap();
+        let of = |errno| missing(Err(FailedCall("socket(AF_VSOCK)", errno))).unwrap();
         let (reason, remedy) = of(Errno::EADDRNOTAVAIL);
         assert!(reason.contains("no loopback transport"), "{reason}");
         assert!(remedy.starts_with("modprobe vsock_loopback"), "{remedy}");
@@ -78,7 +78,7 @@ mod tests {
     /// The module shows where it is loaded; where it is built in it need not.
     #[test]
     fn a_kernel_with_the_module_has_the_transport() {
-        let refused = matches!(&try_address(), Err(Failure("socket(AF_VSOCK)", _)));
+        let refused = matches!(&try_address(), Err(FailedCall("socket(AF_VSOCK)", _)));
         if Path::new("/sys/module/vsock_loopback").exists() && !refused {
             assert!(try_address().is_ok());
         }

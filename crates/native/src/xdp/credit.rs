@@ -35,23 +35,23 @@ const LAST_LOOKS: u32 = 1 << 16;
 
 /// The frames of one direction.
 #[repr(C, align(64))]
-struct Way {
+struct DirectionCounts {
     /// The number of frames sent; the sender writes it.
-    sent: Line<AtomicU32>,
+    sent: CacheLines<AtomicU32>,
     /// The number of frames that the receiver has released.
-    released: Line<AtomicU32>,
+    released: CacheLines<AtomicU32>,
     /// The number of released frames that a sleeping sender waits for.
-    wanted: Line<AtomicU64>,
+    wanted: CacheLines<AtomicU64>,
 }
 
 #[repr(C, align(64))]
-struct Line<T>(T);
+struct CacheLines<T>(T);
 
 /// The counts of an end.
 pub struct Credit {
     life: OwnedFd,
-    outgoing: NonNull<Way>,
-    incoming: NonNull<Way>,
+    outgoing: NonNull<DirectionCounts>,
+    incoming: NonNull<DirectionCounts>,
     sent: Cell<u32>,
     received: Cell<u32>,
     /// The number of frames that the other end had released at the last look.
@@ -69,7 +69,7 @@ impl Credit {
     pub fn open(role: Role, sleeps: bool, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let region = Region::share(role, peers, LEN, || sealed(NOTICES, LEN))?;
         let life = if role.is_leader() { lead(peers)? } else { follow(peers)? };
-        let ways = [region.at(0).cast(), region.at(size_of::<Way>()).cast()];
+        let ways = [region.at(0).cast(), region.at(size_of::<DirectionCounts>()).cast()];
         let [outgoing, incoming] = if role.is_leader() { ways } else { [ways[1], ways[0]] };
         let zero = || Cell::new(0);
         let (sent, received, released, last_looks) = (zero(), zero(), zero(), Cell::new(0));
@@ -87,13 +87,13 @@ impl Credit {
     }
 
     #[inline]
-    fn outgoing(&self) -> &Way {
+    fn outgoing(&self) -> &DirectionCounts {
         // SAFETY: aligned, within the zeroed region, which lives as long as this; atomics all through.
         unsafe { self.outgoing.as_ref() }
     }
 
     #[inline]
-    fn incoming(&self) -> &Way {
+    fn incoming(&self) -> &DirectionCounts {
         // SAFETY: as above.
         unsafe { self.incoming.as_ref() }
     }

@@ -30,7 +30,7 @@ fn tried() -> Result<(), Error> {
     let map = program::map().map_err(failed)?;
     program::load(map.as_fd()).map_err(failed)?;
     wires::socket()?;
-    wires::lay().map(drop)
+    wires::create().map(drop)
 }
 
 /// The same error with what helps.

@@ -35,7 +35,7 @@ fn a_frame_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn what_is_no_frame_of_ours_is_refused() {
+fn foreign_frames_are_rejected() {
     assert_eq!(split(&[]), None);
     assert_eq!(split(&head(1)), None, "it carries nothing");
     let long = [&head(1)[..], &[0; PART + 1]].concat();

@@ -41,14 +41,14 @@ pub struct Wires {
 }
 
 /// Makes them.
-pub fn lay() -> Result<Wires, Error> {
+pub fn create() -> Result<Wires, Error> {
     // A thread can go into a namespace without its process.
-    thread::spawn(lay_elsewhere)
+    thread::spawn(create_in_namespace)
         .join()
         .unwrap_or_else(|_| Err(Error::new("make", PAIR, "the thread for it panicked")))
 }
 
-fn lay_elsewhere() -> Result<Wires, Error> {
+fn create_in_namespace() -> Result<Wires, Error> {
     unshare(CloneFlags::CLONE_NEWNET)
         .map_err(|errno| Error::os("make", "a network namespace", errno))?;
     // Neighbour discovery would only take part in the traffic; a kernel without IPv6 has no such file.
@@ -75,7 +75,7 @@ pub fn socket() -> Result<OwnedFd, Error> {
 
 /// The leader's end.
 pub fn lead(peers: &mut dyn Rendezvous) -> Result<Xsk, Error> {
-    let Wires { netlink, sockets: [own, theirs] } = lay()?;
+    let Wires { netlink, sockets: [own, theirs] } = create()?;
     peers.send(0, b"socket", &[theirs.as_fd()])?;
     let own = set_up(own, 0)?;
     // A map takes a socket once it is set up.

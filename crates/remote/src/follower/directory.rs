@@ -12,7 +12,7 @@ use ipcmark_transport::{Error, RunId};
 use nix::unistd::geteuid;
 use tempfile::TempDir;
 
-use crate::connect::Origin;
+use crate::connect::LeaderOrigin;
 
 /// The directory of a run on a follower's side. If the follower shares it, the other owner of the run's files removes
 /// them, and a killed follower leaves only processes to end.
@@ -27,9 +27,9 @@ pub(super) enum FollowerDirectory {
 }
 
 impl FollowerDirectory {
-    pub(super) fn open(run: RunId, origin: Origin) -> Result<Self, Error> {
+    pub(super) fn open(run: RunId, origin: LeaderOrigin) -> Result<Self, Error> {
         let path = RunDirectory::path_of(run);
-        if is_own(&path) && origin == Origin::Local(geteuid()) {
+        if is_own(&path) && origin == LeaderOrigin::Local(geteuid()) {
             return Ok(Self::Leaders { path, _cleaner: CleanerProcess::start(None)? });
         }
         RunDirectory::create(run).map(Self::Own).or_else(|_| beside(run))

@@ -1,7 +1,7 @@
 //! The follower's command: it connects to a leader and acts as the keeper of its worker.
 
-mod admission;
 mod directory;
+mod order_check;
 mod orders;
 mod session;
 mod spec;
@@ -18,7 +18,7 @@ use crate::{
     connect::{Attempt, LeaderConnection, connect_to},
     is_interrupted,
 };
-use admission::Admission;
+use order_check::OrderCheck;
 use orders::{order, out_of_turn, report};
 pub(crate) use session::admitted;
 pub use spec::Follower;
@@ -47,13 +47,13 @@ impl Follower<'_> {
         let Some(connection) = self.connect()? else { return Ok(Served::Interrupted) };
         found();
         let LeaderConnection { frames: leader, origin } = connection;
-        let mut admission = Admission::new(self, origin);
+        let mut order_check = OrderCheck::new(self, origin);
         let mut sessions = 0;
         while let Some(bytes) = self.next(&leader)? {
             let done = match order(&bytes)? {
                 Order::Start { run, .. } => {
                     sessions += 1;
-                    session::serve(self, &leader, &mut admission, run)
+                    session::serve(self, &leader, &mut order_check, run)
                 }
                 // The session ended by itself before the leader knew.
                 Order::End => report(&leader, &KeeperReport::Ended),
@@ -107,9 +107,9 @@ impl Follower<'_> {
     }
 }
 
-fn is_ready(frames: &FrameSocket, patience: Duration) -> bool {
+fn is_ready(frames: &FrameSocket, time_limit: Duration) -> bool {
     let mut wanted = [PollFd::new(frames.as_fd(), PollFlags::POLLIN)];
-    let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
-    let _ = poll(&mut wanted, patience);
+    let time_limit = PollTimeout::try_from(time_limit).unwrap_or(PollTimeout::ZERO);
+    let _ = poll(&mut wanted, time_limit);
     wanted[0].any().unwrap_or(false)
 }

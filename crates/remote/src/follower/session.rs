@@ -15,23 +15,23 @@ use nix::{
 };
 
 use super::{
-    admission::Admission,
+    order_check::OrderCheck,
     orders::{order, out_of_turn, report},
     spec::Follower,
 };
-use crate::connect::Origin;
+use crate::connect::LeaderOrigin;
 
 /// Serves a session until the leader ends it, its keeper has ended, or the user interrupts.
 pub(super) fn serve(
     follower: &Follower<'_>,
     leader: &FrameSocket,
-    admission: &mut Admission<'_>,
+    order_check: &mut OrderCheck<'_>,
     run: RunId,
 ) -> Result<(), Error> {
-    let start = admission.start(run)?;
-    let mut session = Session {
+    let start = order_check.start(run)?;
+    let mut session = FollowerSession {
         leader,
-        admission,
+        order_check,
         keeper: KeeperProcess::start()?,
         served: follower.served,
         spawned: false,
@@ -57,13 +57,13 @@ pub(super) fn serve(
 /// The order that a keeper would get for these bytes, with the descriptors of a worker.
 pub(crate) fn admitted(
     follower: &Follower<'_>,
-    origin: Origin,
+    origin: LeaderOrigin,
     bytes: &[u8],
 ) -> Result<Order, Error> {
     match order(bytes)? {
         Order::Spawn { workers, transport, .. } => {
             let fds = worker_descriptors()?;
-            Admission::new(follower, origin).spawn(&workers, transport, &fds)
+            OrderCheck::new(follower, origin).spawn(&workers, transport, &fds)
         }
         _ => Err(out_of_turn()),
     }
@@ -76,16 +76,16 @@ fn worker_descriptors() -> Result<[OwnedFd; 3], Error> {
     Ok([control.into(), stderr.into(), FrameSocket::pair()?.0.into()])
 }
 
-struct Session<'a, 'f> {
+struct FollowerSession<'a, 'f> {
     leader: &'a FrameSocket,
-    admission: &'a Admission<'f>,
+    order_check: &'a OrderCheck<'f>,
     keeper: KeeperProcess,
     served: &'a dyn Fn(&str),
     /// True once the leader ordered the worker.
     spawned: bool,
 }
 
-impl Session<'_, '_> {
+impl FollowerSession<'_, '_> {
     /// Forwards a report of the keeper; false if the keeper has ended. The leader sees that its worker ended, and
     /// reports the cause.
     fn pass_report(&self) -> Result<bool, Error> {
@@ -101,7 +101,7 @@ impl Session<'_, '_> {
         match order(&bytes)? {
             Order::Spawn { workers, transport, .. } if !self.spawned => {
                 self.spawned = true;
-                let spawn = self.admission.spawn(&workers, transport, &fds)?;
+                let spawn = self.order_check.spawn(&workers, transport, &fds)?;
                 if let Order::Spawn { transport: Some(name), .. } = &spawn {
                     (self.served)(name);
                 }

@@ -22,30 +22,31 @@ const MAX_BACKLOG: usize = 16 << 20;
 /// The kind of descriptor at both ends of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum DescriptorKind {
     Stream = 0,
     Packets = 1,
     /// The write end of a pipe.
     Pipe = 2,
 }
 
-impl Kind {
-    pub(super) const ALL: [Self; 3] = [Kind::Stream, Kind::Packets, Kind::Pipe];
+impl DescriptorKind {
+    pub(super) const ALL: [Self; 3] =
+        [DescriptorKind::Stream, DescriptorKind::Packets, DescriptorKind::Pipe];
 
     pub(super) fn of(fd: &OwnedFd) -> Self {
         match getsockopt(fd, sockopt::SockType) {
-            Ok(SockType::SeqPacket) => Kind::Packets,
-            Ok(_) => Kind::Stream,
-            Err(_) => Kind::Pipe,
+            Ok(SockType::SeqPacket) => DescriptorKind::Packets,
+            Ok(_) => DescriptorKind::Stream,
+            Err(_) => DescriptorKind::Pipe,
         }
     }
 
     /// Two ends: the tunnel's own, and the one to hand over.
     pub(super) fn pair(self) -> Result<(OwnedFd, OwnedFd), Error> {
         let made = match self {
-            Kind::Stream => socket_pair(SockType::Stream),
-            Kind::Packets => socket_pair(SockType::SeqPacket),
-            Kind::Pipe => pipe2(OFlag::O_CLOEXEC),
+            DescriptorKind::Stream => socket_pair(SockType::Stream),
+            DescriptorKind::Packets => socket_pair(SockType::SeqPacket),
+            DescriptorKind::Pipe => pipe2(OFlag::O_CLOEXEC),
         };
         made.map_err(|e| Error::scarce("make", "a channel", e))
     }
@@ -60,7 +61,7 @@ fn socket_pair(kind: SockType) -> nix::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// This host's end of a channel.
-pub(super) struct Channel {
+pub(super) struct TunnelChannel {
     file: File,
     /// False for the write end of a pipe, which never has input.
     is_read: bool,
@@ -78,7 +79,7 @@ pub(super) enum Input {
     End,
 }
 
-impl Channel {
+impl TunnelChannel {
     pub(super) fn new(fd: OwnedFd, is_read: bool) -> Result<Self, Error> {
         fcntl(&fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
             .map_err(|e| Error::os("set up", "a channel", e))?;
@@ -163,7 +164,7 @@ impl Channel {
     }
 }
 
-impl AsFd for Channel {
+impl AsFd for TunnelChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -20,8 +20,8 @@ use nix::{
 };
 
 use crate::noise::{EncryptedStream, MAX_PLAINTEXT_BYTES};
-use channel::{Channel, Input, Kind};
-use message::{DATA_HEAD, Message};
+use channel::{DescriptorKind, Input, TunnelChannel};
+use message::{DATA_HEAD, TunnelMessage};
 
 /// More channels than a follower's worker has.
 const MAX_CHANNELS: usize = 16;
@@ -34,14 +34,14 @@ const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// The side of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum TunnelSide {
     Leader,
     Follower,
 }
 
 /// Connects a frame socket to the other host: a command there receives the frames sent to its peer. A separate thread,
 /// one per accepted follower, forwards everything until one side ends.
-pub(crate) fn start(remote: EncryptedStream, side: Side) -> Result<FrameSocket, Error> {
+pub(crate) fn start(remote: EncryptedStream, side: TunnelSide) -> Result<FrameSocket, Error> {
     let (ours, local) = FrameSocket::pair()?;
     ours.set_timeout(SEND_LIMIT)?;
     let mut tunnel = Tunnel { side, local, remote, channels: BTreeMap::new(), next: 0 };
@@ -58,16 +58,16 @@ pub(crate) fn start(remote: EncryptedStream, side: Side) -> Result<FrameSocket, 
 }
 
 struct Tunnel {
-    side: Side,
+    side: TunnelSide,
     local: FrameSocket,
     remote: EncryptedStream,
-    channels: BTreeMap<u32, Channel>,
+    channels: BTreeMap<u32, TunnelChannel>,
     /// The number for the next channel that this side hands over.
     next: u32,
 }
 
 /// The descriptors that have become ready.
-struct Ready {
+struct ReadyDescriptors {
     local: bool,
     remote: bool,
     /// The ready events of each channel.
@@ -91,7 +91,7 @@ impl Tunnel {
     }
 
     /// Waits for any descriptor; `None` if a signal interrupted.
-    fn wait(&self) -> Result<Option<Ready>, Error> {
+    fn wait(&self) -> Result<Option<ReadyDescriptors>, Error> {
         let mut wanted = vec![
             PollFd::new(self.local.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.remote.stream.as_fd(), PollFlags::POLLIN),
@@ -107,19 +107,19 @@ impl Tunnel {
         let (local, remote) = (is_ready(), is_ready());
         let channels = self.channels.keys().copied().zip(events);
         let channels = channels.filter(|(_, events)| !events.is_empty()).collect();
-        Ok(Some(Ready { local, remote, channels }))
+        Ok(Some(ReadyDescriptors { local, remote, channels }))
     }
 
     fn send_frame(&mut self) -> Result<(), Error> {
         let (bytes, fds) = self.local.receive()?;
         let mut channels = Vec::new();
         for fd in fds {
-            let kind = Kind::of(&fd);
+            let kind = DescriptorKind::of(&fd);
             channels.push((self.next, kind));
-            self.add(self.next, fd, kind != Kind::Pipe)?;
+            self.add(self.next, fd, kind != DescriptorKind::Pipe)?;
             self.next = self.next.wrapping_add(1);
         }
-        self.remote.send(&Message::Frame(channels, bytes).encode())
+        self.remote.send(&TunnelMessage::Frame(channels, bytes).encode())
     }
 
     fn add(&mut self, number: u32, fd: OwnedFd, is_read: bool) -> Result<(), Error> {
@@ -127,7 +127,7 @@ impl Tunnel {
             true => "there is one of its number",
             false if self.channels.len() >= MAX_CHANNELS => "there are too many",
             false => {
-                self.channels.insert(number, Channel::new(fd, is_read)?);
+                self.channels.insert(number, TunnelChannel::new(fd, is_read)?);
                 return Ok(());
             }
         };
@@ -149,7 +149,7 @@ impl Tunnel {
         }
         match channel.read(MAX_READ) {
             Input::Nothing => Ok(()),
-            Input::Data(bytes) => self.remote.send(&Message::Data(number, bytes).encode()),
+            Input::Data(bytes) => self.remote.send(&TunnelMessage::Data(number, bytes).encode()),
             Input::End => self.close(number),
         }
     }
@@ -157,23 +157,23 @@ impl Tunnel {
     /// Closes a channel, and notifies the other side.
     fn close(&mut self, number: u32) -> Result<(), Error> {
         self.channels.remove(&number);
-        self.remote.send(&Message::Closed(number).encode())
+        self.remote.send(&TunnelMessage::Closed(number).encode())
     }
 
     /// Processes a message of the other side.
     fn deliver(&mut self) -> Result<(), Error> {
         let message = self.remote.receive()?;
-        let message = Message::decode(&message)
+        let message = TunnelMessage::decode(&message)
             .ok_or_else(|| Error::new("understand", "the other command", "it is no message"))?;
         match message {
-            Message::Frame(channels, bytes) => self.hand_over(&channels, &bytes),
-            Message::Closed(number) => {
-                if self.channels.get_mut(&number).is_some_and(Channel::close) {
+            TunnelMessage::Frame(channels, bytes) => self.hand_over(&channels, &bytes),
+            TunnelMessage::Closed(number) => {
+                if self.channels.get_mut(&number).is_some_and(TunnelChannel::close) {
                     self.channels.remove(&number);
                 }
                 Ok(())
             }
-            Message::Data(number, bytes) => {
+            TunnelMessage::Data(number, bytes) => {
                 // Data for a channel that was already closed here is discarded.
                 let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
                 if channel.write(bytes)? { Ok(()) } else { self.close(number) }
@@ -181,8 +181,8 @@ impl Tunnel {
         }
     }
 
-    fn hand_over(&mut self, channels: &[(u32, Kind)], bytes: &[u8]) -> Result<(), Error> {
-        if self.side == Side::Leader && !channels.is_empty() {
+    fn hand_over(&mut self, channels: &[(u32, DescriptorKind)], bytes: &[u8]) -> Result<(), Error> {
+        if self.side == TunnelSide::Leader && !channels.is_empty() {
             return Err(Error::new("take", "a descriptor", "a follower hands none over"));
         }
         let mut theirs = Vec::new();
@@ -200,7 +200,7 @@ impl Tunnel {
 pub(crate) struct Stepped(Tunnel);
 
 impl Stepped {
-    pub(crate) fn new(side: Side, local: FrameSocket, remote: EncryptedStream) -> Self {
+    pub(crate) fn new(side: TunnelSide, local: FrameSocket, remote: EncryptedStream) -> Self {
         Self(Tunnel { side, local, remote, channels: BTreeMap::new(), next: 0 })
     }
 
@@ -245,15 +245,15 @@ mod tests {
     /// A frame socket of the leader, and the socket at the follower that receives its frames.
     fn tunnel() -> (FrameSocket, FrameSocket) {
         let (leader, follower) = streams();
-        (start(leader, Side::Leader).unwrap(), start(follower, Side::Follower).unwrap())
+        (start(leader, TunnelSide::Leader).unwrap(), start(follower, TunnelSide::Follower).unwrap())
     }
 
     #[test]
-    fn what_is_sent_on_a_descriptor_arrives_at_the_other_end() {
+    fn bytes_sent_on_a_descriptor_arrive_at_the_other_end() {
         let (here, there) = tunnel();
         let (mut near, far) = UnixStream::pair().unwrap();
         let (packets, far_packets) = FrameSocket::pair().unwrap();
-        let (reader, writer) = Kind::Pipe.pair().unwrap();
+        let (reader, writer) = DescriptorKind::Pipe.pair().unwrap();
         here.send(b"order", &[far.as_fd(), far_packets.as_fd(), writer.as_fd()]).unwrap();
         drop((far, far_packets, writer));
         let (bytes, fds) = there.receive().unwrap();
@@ -297,7 +297,7 @@ mod tests {
 
     /// All data written before a channel is closed arrives, even with a slow reader.
     #[test]
-    fn what_a_slow_reader_has_not_read_yet_outlives_the_channel() {
+    fn unread_data_of_a_slow_reader_outlives_the_channel() {
         let (here, there) = tunnel();
         let (mut near, far) = UnixStream::pair().unwrap();
         here.send(b"order", &[far.as_fd()]).unwrap();
@@ -316,10 +316,14 @@ mod tests {
     #[test]
     fn a_reader_that_never_reads_ends_the_tunnel() {
         let (mut leader, follower) = streams();
-        let there = start(follower, Side::Follower).unwrap();
-        leader.send(&Message::Frame(vec![(0, Kind::Stream)], b"order".into()).encode()).unwrap();
+        let there = start(follower, TunnelSide::Follower).unwrap();
+        leader
+            .send(
+                &TunnelMessage::Frame(vec![(0, DescriptorKind::Stream)], b"order".into()).encode(),
+            )
+            .unwrap();
         let (_, unread) = there.receive().unwrap();
-        while leader.send(&Message::Data(0, vec![1; MAX_READ]).encode()).is_ok() {}
+        while leader.send(&TunnelMessage::Data(0, vec![1; MAX_READ]).encode()).is_ok() {}
         assert!(there.receive().unwrap_err().is_peer_gone());
         drop(unread);
     }
@@ -327,14 +331,16 @@ mod tests {
     #[test]
     fn a_follower_hands_no_descriptor_over_and_a_number_is_used_once() {
         let (leader, mut follower) = streams();
-        let here = start(leader, Side::Leader).unwrap();
-        follower.send(&Message::Frame(vec![(0, Kind::Pipe)], Vec::new()).encode()).unwrap();
+        let here = start(leader, TunnelSide::Leader).unwrap();
+        follower
+            .send(&TunnelMessage::Frame(vec![(0, DescriptorKind::Pipe)], Vec::new()).encode())
+            .unwrap();
         assert!(here.receive().unwrap_err().is_peer_gone());
 
         let (mut leader, follower) = streams();
-        let there = start(follower, Side::Follower).unwrap();
-        let twice = vec![(7, Kind::Pipe), (7, Kind::Stream)];
-        leader.send(&Message::Frame(twice, Vec::new()).encode()).unwrap();
+        let there = start(follower, TunnelSide::Follower).unwrap();
+        let twice = vec![(7, DescriptorKind::Pipe), (7, DescriptorKind::Stream)];
+        leader.send(&TunnelMessage::Frame(twice, Vec::new()).encode()).unwrap();
         assert!(there.receive().unwrap_err().is_peer_gone());
     }
 }

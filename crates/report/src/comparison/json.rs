@@ -1,7 +1,7 @@
 //! A comparison for programs.
 
 use ipcmark_results::{
-    Change, Identity, Lone, PlacementPolicy, Presence, RowPair, stats::Interval,
+    Change, Identity, PlacementPolicy, Presence, RowPair, UnpairedRow, stats::Interval,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub fn comparison_json(sides: &ComparedSides) -> String {
             "setting": found.setting, "base": found.base, "new": found.new,
         })).collect::<Vec<_>>(),
         "rows": change.pairs().map(|pair| row(change, pair)).collect::<Vec<_>>(),
-        "not_compared": change.lone.iter().map(lone).collect::<Vec<_>>(),
+        "not_compared": change.unpaired.iter().map(unpaired).collect::<Vec<_>>(),
         "slower": slower,
         "faster": faster,
         "same": same,
@@ -75,7 +75,7 @@ fn identity(identity: &Identity) -> Value {
 
 /// The properties of a row on one side.
 #[derive(Serialize)]
-struct Side<'a> {
+struct RowSide<'a> {
     location_ns: Option<f64>,
     options: &'a std::collections::BTreeMap<String, String>,
     library_version: Option<&'a str>,
@@ -84,13 +84,13 @@ struct Side<'a> {
 
 fn side(identity: &Identity, location_ns: Option<f64>) -> Value {
     let Identity { options, library_version, placement, .. } = identity;
-    json!(Side { location_ns, options, library_version: library_version.as_deref(), placement })
+    json!(RowSide { location_ns, options, library_version: library_version.as_deref(), placement })
 }
 
-fn lone(lone: &Lone) -> Value {
-    let mut row = identity(lone.identity);
-    row["base"] = presence(&lone.base);
-    row["new"] = presence(&lone.new);
+fn unpaired(unpaired: &UnpairedRow) -> Value {
+    let mut row = identity(unpaired.identity);
+    row["base"] = presence(&unpaired.base);
+    row["new"] = presence(&unpaired.new);
     row
 }
 

@@ -1,10 +1,10 @@
 //! A comparison for continuous integration: a test case a row, which fails if the row is slower.
 
-use ipcmark_results::{Change, Lone, Presence, RowPair, Status, stats::Verdict as Told};
+use ipcmark_results::{Change, Presence, RowPair, Status, UnpairedRow, stats::Verdict};
 
 use super::{ComparedSides, needed, why};
 use crate::{
-    junit::{Suite, TestCase, Verdict},
+    junit::{TestCase, TestOutcome, TestSuite},
     names, obstacles,
     series::name_of,
     units::{duration, figure},
@@ -14,10 +14,10 @@ use crate::{
 pub fn comparison_junit(sides: &ComparedSides) -> String {
     let change = sides.change;
     let pairs = change.pairs().map(|pair| compared(change, pair));
-    let suite = Suite {
+    let suite = TestSuite {
         name: "ipcmark compare",
         properties: properties(sides),
-        cases: pairs.chain(change.lone.iter().map(alone)).collect(),
+        cases: pairs.chain(change.unpaired.iter().map(alone)).collect(),
     };
     suite.text()
 }
@@ -33,9 +33,9 @@ fn properties(sides: &ComparedSides) -> Vec<(&'static str, String)> {
 
 fn compared(change: &Change, pair: &RowPair) -> TestCase {
     let (verdict, output) = match pair.comparison.verdict {
-        Told::Slower => (Verdict::Failed(words(pair)), String::new()),
-        Told::Faster | Told::Same => (Verdict::Passed, words(pair)),
-        Told::CannotTell { .. } => (Verdict::Skipped(untold(change, pair)), words(pair)),
+        Verdict::Slower => (TestOutcome::Failed(words(pair)), String::new()),
+        Verdict::Faster | Verdict::Same => (TestOutcome::Passed, words(pair)),
+        Verdict::CannotTell { .. } => (TestOutcome::Skipped(undecided(change, pair)), words(pair)),
     };
     TestCase { name: name_of(&pair.new.case.identity), seconds: None, output, verdict }
 }
@@ -55,7 +55,7 @@ fn words(pair: &RowPair) -> String {
     words
 }
 
-fn untold(change: &Change, pair: &RowPair) -> String {
+fn undecided(change: &Change, pair: &RowPair) -> String {
     let unit = if change.is_paired { "pairs" } else { "runs a side" };
     match needed(change, &pair.comparison) {
         Some(needed) => format!("cannot tell: about {needed} {unit} would"),
@@ -64,11 +64,11 @@ fn untold(change: &Change, pair: &RowPair) -> String {
 }
 
 /// A row that failed on the new side fails; one that a side does not have is skipped.
-fn alone(lone: &Lone) -> TestCase {
-    let (_, why) = why(lone);
-    let verdict = match lone.new {
-        Presence::Unmeasured(case) if case.status() == Status::Failed => Verdict::Failed(why),
-        _ => Verdict::Skipped(why),
+fn alone(unpaired: &UnpairedRow) -> TestCase {
+    let (_, why) = why(unpaired);
+    let verdict = match unpaired.new {
+        Presence::Unmeasured(case) if case.status() == Status::Failed => TestOutcome::Failed(why),
+        _ => TestOutcome::Skipped(why),
     };
-    TestCase { name: name_of(lone.identity), seconds: None, output: String::new(), verdict }
+    TestCase { name: name_of(unpaired.identity), seconds: None, output: String::new(), verdict }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Change, Difference, Identity, Key, PairedGroup, RowPair, stats::Interval};
+use ipcmark_results::{
+    Change, Difference, GroupKey, Identity, PairedGroup, RowPair, stats::Interval,
+};
 use textwrap::core::display_width;
 
 use super::{ComparedSides, counts, needed, why};
@@ -36,7 +38,7 @@ pub fn comparison_table(sides: &ComparedSides, terminal: Terminal) -> String {
     let (mut page, change) = (Page::of(terminal), sides.change);
     head(&mut page, sides);
     groups(&mut page, change);
-    lone(&mut page, change);
+    unpaired(&mut page, change);
     page.line("", "");
     let slower = counts(change)[0] > 0;
     page.wrapped(if slower { RED } else { BOLD }, "", &summary(change));
@@ -153,7 +155,7 @@ fn columns(change: &Change, group: &PairedGroup) -> Vec<Vec<String>> {
 /// The transport; if its settings differ between the sides, they are in the head instead.
 fn name(pair: &RowPair) -> String {
     let (base, new) = (&pair.base.case.identity, &pair.new.case.identity);
-    match (base.options == new.options, Key::of(base).payload) {
+    match (base.options == new.options, GroupKey::of(base).payload) {
         (true, _) => names::row(&pair.base),
         (false, Some(_)) => plain(&base.transport),
         (false, None) => format!("{} {}", plain(&base.transport), size(base.payload_bytes)),
@@ -171,10 +173,10 @@ fn needs(change: &Change, pair: &RowPair) -> String {
     needed.map_or_else(String::new, |needed| format!("{} {unit}", count(needed as u64)))
 }
 
-fn lone(page: &mut Page, change: &Change) {
+fn unpaired(page: &mut Page, change: &Change) {
     let mut lines: BTreeMap<(bool, String), Vec<&Identity>> = BTreeMap::new();
-    for lone in &change.lone {
-        lines.entry(why(lone)).or_default().push(lone.identity);
+    for unpaired in &change.unpaired {
+        lines.entry(why(unpaired)).or_default().push(unpaired.identity);
     }
     if !lines.is_empty() {
         page.line("", "");
@@ -186,7 +188,7 @@ fn lone(page: &mut Page, change: &Change) {
     }
 }
 
-/// `12 rows: 1 slower, 2 faster, 5 the same; 4 cannot be told`.
+/// `12 rows: 1 slower, 2 faster, 5 the same; 4 cannot tell`.
 fn summary(change: &Change) -> String {
     let [slower, faster, same, cannot_tell] = counts(change);
     let words = match change.pairs().count() {
@@ -194,7 +196,5 @@ fn summary(change: &Change) -> String {
         1 => "1 row".into(),
         rows => format!("{} rows", count(rows as u64)),
     };
-    format!(
-        "{words}: {slower} slower, {faster} faster, {same} the same; {cannot_tell} cannot be told"
-    )
+    format!("{words}: {slower} slower, {faster} faster, {same} the same; {cannot_tell} cannot tell")
 }

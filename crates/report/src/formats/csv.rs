@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// A column: its name, and its cell for one `T`.
-type Column<T> = (&'static str, fn(&T) -> String);
+type CsvColumn<T> = (&'static str, fn(&T) -> String);
 
 /// The columns of every case.
-const CASE: &[Column<Case>] = &[
+const CASE: &[CsvColumn<Case>] = &[
     ("transport", |case| text(&case.identity.transport)),
     ("family", |case| text(&case.identity.family)),
     ("library_version", |case| optional(case.identity.library_version.as_ref())),
@@ -41,7 +41,7 @@ const CASE: &[Column<Case>] = &[
 ];
 
 /// The columns of a trial: their names are those of the result file, joined by `_`.
-const TRIAL: &[Column<Trial>] = &[
+const TRIAL: &[CsvColumn<Trial>] = &[
     ("trial", |trial| trial.number.to_string()),
     ("times_ns_count", |trial| trial.times_ns.count.to_string()),
     ("times_ns_mean", |trial| trial.times_ns.mean.to_string()),
@@ -108,10 +108,10 @@ const TRIAL: &[Column<Trial>] = &[
 ];
 
 /// A figure of a process, with its name.
-type Figure = (&'static str, fn(&ProcessRecord) -> u64);
+type ProcessFigure = (&'static str, fn(&ProcessRecord) -> u64);
 
 /// The columns of a process. Each occurs twice: for the leader's process, and for all others together.
-const PROCESS: &[Figure] = &[
+const PROCESS: &[ProcessFigure] = &[
     ("cpu_ns", |process| process.cpu_ns),
     ("user_ns", |process| process.user_ns),
     ("system_ns", |process| process.system_ns),

@@ -22,7 +22,7 @@ fn distribution(result: &RunResult) -> Result<String, String> {
     let name = &only.name;
     if only.case.identity.pattern.is_stream() {
         return Err(format!(
-            "cannot write hgrm: of a stream ({name}) no message was timed by itself"
+            "cannot write hgrm: messages of a stream ({name}) are not timed individually"
         ));
     }
     let samples = only.row.and_then(|row| row.histogram()).ok_or_else(|| {

@@ -4,15 +4,15 @@ use ipcmark_results::{RunResult, Status};
 
 use crate::{
     format::Format,
-    junit::{Suite, TestCase, Verdict},
+    junit::{TestCase, TestOutcome, TestSuite},
     remarks,
     series::{Series, series},
 };
 
-fn suite(result: &RunResult) -> Suite {
+fn suite(result: &RunResult) -> TestSuite {
     let facts = remarks::facts(result).into_iter();
     let version = ("version", result.run.version.clone());
-    Suite {
+    TestSuite {
         name: "ipcmark",
         properties: std::iter::once(version).chain(facts).collect(),
         cases: series(result).iter().map(case).collect(),
@@ -34,12 +34,12 @@ fn seconds(series: &Series) -> Option<f64> {
     Some(elapsed.sum::<f64>() / 1e9)
 }
 
-fn verdict(series: &Series) -> Verdict {
+fn verdict(series: &Series) -> TestOutcome {
     let reason = || remarks::reason(series.case);
     match series.case.status() {
-        Status::Ok => Verdict::Passed,
-        Status::Failed => Verdict::Failed(reason()),
-        status => Verdict::Skipped(format!("{status}: {}", reason())),
+        Status::Ok => TestOutcome::Passed,
+        Status::Failed => TestOutcome::Failed(reason()),
+        status => TestOutcome::Skipped(format!("{status}: {}", reason())),
     }
 }
 

@@ -18,7 +18,7 @@ fn tables(result: &RunResult) -> String {
     // Each pattern has columns of its own.
     for groups in groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
         let columns: Vec<&Column> =
-            COLUMNS.iter().filter(|column| column.is_of_use(groups)).collect();
+            COLUMNS.iter().filter(|column| column.is_informative(groups)).collect();
         for group in groups {
             text += &table(group, &titles.title(group), &columns);
         }

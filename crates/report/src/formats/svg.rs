@@ -38,7 +38,8 @@ fn card(result: &RunResult) -> String {
         })
         .collect();
     let mut card = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" \
+        height=\"{HEIGHT}\" \
          font-family=\"system-ui, sans-serif\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#10161d\"/>\n"
     );
     card += &text(48, 64, 40, "#ffffff", "ipcmark: how long a hop between two processes takes");
@@ -51,7 +52,7 @@ fn card(result: &RunResult) -> String {
         card += &panel(best, 48 + at * 576);
     }
     if !panels.is_empty() {
-        let first = "green: the fastest, and those that the trials do not tell apart from it";
+        let first = "green: the fastest, and those tied with it";
         card += &text(48, HEIGHT - 52, 20, "#4ade9d", first);
     }
     if let Some(machine) = findings(result).into_iter().find(|found| found.question == "machine") {

@@ -49,7 +49,7 @@ fn table(page: &mut Page, shown: &TrendShown) {
         page.line("", &line);
     }
     if trend.points.iter().any(|point| point.is_apart) {
-        page.wrapped("", "  ", "*: its processors stood at another distance; it is not compared.");
+        page.wrapped("", "  ", "*: measured at another distance; not compared.");
     }
     for sentence in shown.sentences() {
         page.wrapped(BOLD, "  ", &format!("{}.", plain(&sentence)));

@@ -14,18 +14,18 @@ use crate::{
 
 /// One block of rows under its own heading.
 #[derive(Serialize)]
-pub struct Block {
+pub struct RowGroup {
     /// The title of the group, or the status.
     title: String,
     /// The unit and kind of its times; empty if nothing was measured.
     caption: String,
-    rows: Vec<Line>,
+    rows: Vec<CaseRow>,
     footnotes: Vec<String>,
 }
 
 /// One row, with the properties by which it can be found.
 #[derive(Serialize)]
-struct Line {
+struct CaseRow {
     name: String,
     traits: Traits,
     /// One cell a column; empty if it was not measured.
@@ -62,31 +62,31 @@ impl Traits {
 }
 
 /// All rows of a file.
-pub fn blocks(file: usize, result: &RunResult, columns: &[&Column]) -> Vec<Block> {
+pub fn blocks(file: usize, result: &RunResult, columns: &[&Column]) -> Vec<RowGroup> {
     let titles = Titles::of(result);
     let groups = groups(result);
-    let mut blocks: Vec<Block> =
+    let mut blocks: Vec<RowGroup> =
         groups.iter().map(|group| block(file, group, titles.title(group), columns)).collect();
     for status in UNMEASURED {
         let rows = unmeasured(file, result, status);
         if !rows.is_empty() {
             let (title, caption) = (status.to_string(), String::new());
-            blocks.push(Block { title, caption, rows, footnotes: Vec::new() });
+            blocks.push(RowGroup { title, caption, rows, footnotes: Vec::new() });
         }
     }
     blocks
 }
 
-fn block(file: usize, group: &Group, title: String, columns: &[&Column]) -> Block {
+fn block(file: usize, group: &Group, title: String, columns: &[&Column]) -> RowGroup {
     let scale = Scale::of(group);
     let cells: Vec<Vec<String>> = columns.iter().map(|column| column.cells(group, scale)).collect();
-    let line = |(at, row): (usize, &Row)| Line {
+    let line = |(at, row): (usize, &Row)| CaseRow {
         name: names::marked(row),
         traits: Traits::of(file, row.case),
         cells: cells.iter().map(|column| column[at].trim_end().into()).collect(),
         reason: String::new(),
     };
-    Block {
+    RowGroup {
         title,
         caption: scale.caption(),
         rows: group.rows.iter().enumerate().map(line).collect(),
@@ -95,14 +95,14 @@ fn block(file: usize, group: &Group, title: String, columns: &[&Column]) -> Bloc
 }
 
 /// The cases with this status.
-fn unmeasured(file: usize, result: &RunResult, status: Status) -> Vec<Line> {
-    let line = |case: &Case| Line {
+fn unmeasured(file: usize, result: &RunResult, status: Status) -> Vec<CaseRow> {
+    let line = |case: &Case| CaseRow {
         name: names::transport(&case.identity),
         traits: Traits::of(file, case),
         cells: Vec::new(),
         reason: format!("{}: {}", extent(&case.identity), reason(case)),
     };
-    let mut lines: Vec<Line> =
+    let mut lines: Vec<CaseRow> =
         result.cases.iter().filter(|case| case.status() == status).map(line).collect();
     lines.sort_by(|a, b| (&a.name, &a.reason).cmp(&(&b.name, &b.reason)));
     lines

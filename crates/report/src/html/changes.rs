@@ -1,6 +1,6 @@
 //! The comparison of two results row by row, by `ipcmark-results`.
 
-use ipcmark_results::{Lone, PairedGroup, Presence, Row, RowPair, RunResult, compare_runs};
+use ipcmark_results::{PairedGroup, Presence, Row, RowPair, RunResult, UnpairedRow, compare_runs};
 use serde::Serialize;
 
 use crate::{
@@ -33,12 +33,12 @@ struct ChangedGroup {
     title: String,
     /// The unit and kind of its times.
     caption: String,
-    rows: Vec<Change>,
+    rows: Vec<ChangedRow>,
 }
 
 /// One row of both results.
 #[derive(Serialize)]
-struct Change {
+struct ChangedRow {
     name: String,
     base: String,
     new: String,
@@ -54,16 +54,16 @@ struct Change {
 pub fn changes(base: &RunResult, file: usize, new: &RunResult) -> Changes {
     let change = compare_runs(&[base], &[new]);
     let titles = Titles::of(base);
-    let names = |side: fn(&Lone) -> bool| {
-        let lone = change.lone.iter().filter(|lone| side(lone));
-        lone.map(|lone| names::alone(lone.identity)).collect()
+    let names = |side: fn(&UnpairedRow) -> bool| {
+        let unpaired = change.unpaired.iter().filter(|unpaired| side(unpaired));
+        unpaired.map(|unpaired| names::alone(unpaired.identity)).collect()
     };
     Changes {
         file,
         reasons: change.obstacles.iter().map(obstacles::sentence).collect(),
         groups: change.groups.iter().map(|group| changed_group(group, &titles)).collect(),
-        gone: names(|lone| matches!(lone.base, Presence::Measured)),
-        added: names(|lone| matches!(lone.new, Presence::Measured)),
+        gone: names(|unpaired| matches!(unpaired.base, Presence::Measured)),
+        added: names(|unpaired| matches!(unpaired.new, Presence::Measured)),
     }
 }
 
@@ -76,12 +76,12 @@ fn changed_group(compared: &PairedGroup, titles: &Titles) -> ChangedGroup {
     }
 }
 
-fn change(pair: &RowPair, scale: Scale) -> Change {
+fn change(pair: &RowPair, scale: Scale) -> ChangedRow {
     let (base, new) = (&pair.base, &pair.new);
     let verdict = names::verdict(&pair.comparison);
     let shown = |ns: Option<f64>| ns.map_or_else(|| "–".into(), |ns| scale.trip(ns));
     let of = |row: &Row, q| row.percentile(q).map(|figure| figure.value);
-    Change {
+    ChangedRow {
         name: names::row(base),
         base: shown(pair.base_ns),
         new: shown(pair.new_ns),

@@ -1,7 +1,7 @@
 //! The data of the charts: one entry a row, for the report's script.
 
 use ipcmark_results::{
-    Change, GRID, Group, Key, Load, Row, RunResult, Times, compare_runs, curve, groups,
+    Change, GRID, Group, GroupKey, Load, Row, RunResult, Times, compare_runs, curve, groups,
 };
 use serde::Serialize;
 
@@ -167,7 +167,7 @@ fn plotted(
 }
 
 fn several(group: &Group) -> String {
-    let Key { pattern, subscribers, silent_subscribers, pairs, .. } = group.key;
+    let GroupKey { pattern, subscribers, silent_subscribers, pairs, .. } = group.key;
     let followers = names::followers(pattern, subscribers, silent_subscribers);
     let pairs = names::pairs(pairs);
     let row = group.rows.first();

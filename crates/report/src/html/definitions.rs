@@ -6,7 +6,7 @@ use crate::columns::COLUMNS;
 
 /// A word and its meaning.
 #[derive(Serialize)]
-pub struct Definition {
+pub struct GlossaryEntry {
     /// The key by which hints refer to it; part of an `id`.
     pub key: String,
     /// The word as it is shown.
@@ -19,18 +19,18 @@ pub struct Definition {
 const WORDS: &[(&str, &str)] = &[
     (
         "½ round trip",
-        "There and back, divided by two. It is not a one-way time: no clock was compared between \
-         processes, and nothing here knows how the two halves differ.",
+        "A round trip divided by two. It is not a one-way time: no clocks were compared between processes, and the \
+        two halves can differ.",
     ),
     (
         "transport",
         "One way of moving messages between processes, with its settings where they are not its \
-         defaults. A ! marks a row to be careful with: the sentence below its group says why.",
+         defaults. A ! marks a row with a caveat: the note below its group gives the reason.",
     ),
     ("family", "The origin of the transport: os is the operating system, else the library."),
     (
         "pattern",
-        "The shape of the traffic. latency is a ping-pong: one message under way. one-way: from sender to receiver. \
+        "The shape of the traffic. latency is a ping-pong: one message in transit. one-way: from sender to receiver. \
          throughput: a stream. fan-out: one publication, an answer of each follower. fan-in: streams of several \
          publishers to one.",
     ),
@@ -60,13 +60,14 @@ const WORDS: &[(&str, &str)] = &[
     (
         "percentile",
         "The share of round trips that took at most this long. A curve shows all samples of all \
-         trials together and ends where they end: 1,000 samples carry p99.9 and no more. Each \
-         value is true to one part in a thousand.",
+         trials together and ends where they end: 1,000 samples carry p99.9 and no more. Each value is accurate to \
+         one part in a thousand.",
     ),
-    ("trials", "Independent repetitions, each in fresh processes. They make the intervals."),
+    ("trials", "Independent repetitions, each in fresh processes. The intervals come from them."),
     (
         "distances",
-        "How far the two processors are from one another, told by probes between all blocks: the round trip of a bare \
+        "How far the two processors are from one another, measured by probes between all blocks: the round trip of a \
+        bare \
          cache line between the same two processes. On a virtual machine that changes several times a second. Rows are \
          compared at the distance with most blocks.",
     ),
@@ -82,20 +83,22 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "verdict",
-        "slower or faster: the means differ at the level of 1 %. same: the 90 % interval of their ratio lies within 2 %. \
-         cannot tell: neither can be said. Two files are two moments of a machine and never tell; ipcmark compare takes \
+        "slower or faster: the means differ at the level of 1 %. same: the 90 % interval of their ratio lies within \
+        2 %. \
+         cannot tell: neither is certain. Two files alone give no verdict, because a machine changes over time; \
+         ipcmark compare takes \
          three runs a side, or measures two plans in turns.",
     ),
 ];
 
 /// Every definition, in the order of the list.
-pub fn all() -> Vec<Definition> {
+pub fn all() -> Vec<GlossaryEntry> {
     let words = WORDS.iter().map(|(word, meaning)| definition(word, meaning));
     words.chain(COLUMNS.iter().map(|column| definition(column.label, column.meaning))).collect()
 }
 
-fn definition(word: &'static str, meaning: &'static str) -> Definition {
-    Definition { key: key(word), word, meaning }
+fn definition(word: &'static str, meaning: &'static str) -> GlossaryEntry {
+    GlossaryEntry { key: key(word), word, meaning }
 }
 
 /// The form of a word in an `id`: `p99.9` is `p99-9`, `× floor` is `x-floor`.

@@ -1,7 +1,7 @@
 //! A page with a stacked bar for each row: the composition of its messages' time. It has no script. Each bar has its
 //! own scale, because a row that sleeps would make one that spins invisible.
 
-use ipcmark_results::{Explanation, Explanations, Part, SideCalls, SideWork};
+use ipcmark_results::{Explanation, Explanations, SideCalls, SideWork, TimePart};
 use minijinja::{Value, context};
 use serde::Serialize;
 
@@ -30,13 +30,13 @@ struct Bar {
     share: String,
     /// The end of the measured time: parts that overlap in time can extend beyond it.
     end: f64,
-    segments: Vec<Segment>,
+    segments: Vec<BarSegment>,
     sides: Vec<(String, String)>,
 }
 
 /// A part of a bar.
 #[derive(Serialize)]
-struct Segment {
+struct BarSegment {
     class: &'static str,
     words: &'static str,
     count: Option<String>,
@@ -63,13 +63,13 @@ pub fn explanation_page(all: &Explanations) -> Result<String, String> {
 }
 
 fn bar(explanation: &Explanation) -> Bar {
-    let parts_ns = explanation.parts.iter().map(Part::time_ns).sum::<f64>();
+    let parts_ns = explanation.parts.iter().map(TimePart::time_ns).sum::<f64>();
     let scale = WIDTH / explanation.hop.value.max(parts_ns).max(f64::MIN_POSITIVE);
     let mut x = 0.0;
-    let mut segments: Vec<Segment> =
+    let mut segments: Vec<BarSegment> =
         explanation.parts.iter().map(|part| segment(part, &mut x, scale)).collect();
     let rest_ns = explanation.rest_ns();
-    segments.push(Segment {
+    segments.push(BarSegment {
         class: "rest",
         words: "the rest",
         count: None,
@@ -92,10 +92,10 @@ fn bar(explanation: &Explanation) -> Bar {
     }
 }
 
-fn segment(part: &Part, x: &mut f64, scale: f64) -> Segment {
+fn segment(part: &TimePart, x: &mut f64, scale: f64) -> BarSegment {
     let (at, width) = (*x, rounded(part.time_ns() * scale));
     *x = rounded(at + width);
-    Segment {
+    BarSegment {
         class: word(part.kind),
         words: words(part.kind),
         count: Some(format!("{:.2}", part.count)),

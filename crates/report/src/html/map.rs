@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipcmark_results::{Key, Row, RunResult, Span, groups};
+use ipcmark_results::{GroupKey, Row, RunResult, Span, groups};
 use serde::Serialize;
 
 use crate::{
@@ -22,20 +22,20 @@ pub struct Map {
     title: String,
     caption: String,
     payloads: Vec<String>,
-    rows: Vec<Line>,
+    rows: Vec<MapRow>,
 }
 
 /// A transport.
 #[derive(Serialize)]
-struct Line {
+struct MapRow {
     name: String,
     /// One cell for each payload; none if it was not measured.
-    cells: Vec<Option<Cell>>,
+    cells: Vec<Option<MapCell>>,
 }
 
 /// A figure and its shade.
 #[derive(Clone, Serialize)]
-struct Cell {
+struct MapCell {
     text: String,
     /// The distance from the best of its column: 0 up to twice, then one more for each doubling.
     shade: u32,
@@ -44,7 +44,7 @@ struct Cell {
 }
 
 /// The content of a cell, before the comparison with its column.
-struct Entry {
+struct CellValue {
     payload: u64,
     /// The time that decides the shade.
     ns: f64,
@@ -56,28 +56,28 @@ struct Entry {
 pub fn maps(file: usize, result: &RunResult) -> Vec<Map> {
     let titles = Titles::of(result);
     let groups = groups(result);
-    let mut found: BTreeMap<Key, Vec<(Key, &Row, Scale)>> = BTreeMap::new();
+    let mut found: BTreeMap<GroupKey, Vec<(GroupKey, &Row, Scale)>> = BTreeMap::new();
     for group in &groups {
         let Some((_, touch)) = group.key.payload else { continue };
         if group.key.span.0 != Span::Process {
             continue;
         }
-        let key = Key { payload: Some((0, touch)), ..group.key };
+        let key = GroupKey { payload: Some((0, touch)), ..group.key };
         let scale = Scale::of(group);
         found.entry(key).or_default().extend(group.rows.iter().map(|row| (group.key, row, scale)));
     }
-    let is_map = |rows: &Vec<(Key, &Row, Scale)>| rows.len() > 1;
+    let is_map = |rows: &Vec<(GroupKey, &Row, Scale)>| rows.len() > 1;
     let maps = found.values().filter(|rows| is_map(rows)).map(|rows| map(file, rows, &titles));
     maps.collect()
 }
 
-fn map(file: usize, rows: &[(Key, &Row, Scale)], titles: &Titles) -> Map {
+fn map(file: usize, rows: &[(GroupKey, &Row, Scale)], titles: &Titles) -> Map {
     let (key, _, scale) = rows[0];
     let caption = match key.pattern.is_stream() {
         true => "messages a second".into(),
         false => scale.what().to_owned(),
     };
-    let mut by_name: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    let mut by_name: BTreeMap<String, Vec<CellValue>> = BTreeMap::new();
     for (key, row, scale) in rows {
         let entries = by_name.entry(names::transport(&row.case.identity)).or_default();
         entries.extend(entry(*key, row, *scale));
@@ -89,14 +89,14 @@ fn map(file: usize, rows: &[(Key, &Row, Scale)], titles: &Titles) -> Map {
         let least = best.entry(entry.payload).or_insert(entry.ns);
         *least = least.min(entry.ns);
     }
-    let mut lines: Vec<(f64, Line)> = by_name
+    let mut lines: Vec<(f64, MapRow)> = by_name
         .iter()
         .map(|(name, entries)| {
             let cells = payloads.iter().map(|payload| {
                 let entry = entries.iter().find(|entry| entry.payload == *payload)?;
                 Some(cell(entry, best[payload]))
             });
-            (distance(entries, &best), Line { name: name.clone(), cells: cells.collect() })
+            (distance(entries, &best), MapRow { name: name.clone(), cells: cells.collect() })
         })
         .collect();
     lines.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -110,7 +110,7 @@ fn map(file: usize, rows: &[(Key, &Row, Scale)], titles: &Titles) -> Map {
 }
 
 /// The properties that the rows of a map share: all but the payload.
-fn title(key: Key, titles: &Titles) -> String {
+fn title(key: GroupKey, titles: &Titles) -> String {
     let mut parts = vec![key.pattern.to_string()];
     let touch = titles.payload(&key).into_iter().skip(1);
     parts.extend(touch);
@@ -122,23 +122,23 @@ fn title(key: Key, titles: &Titles) -> String {
     parts.join(" · ")
 }
 
-fn entry(key: Key, row: &Row, scale: Scale) -> Option<Entry> {
+fn entry(key: GroupKey, row: &Row, scale: Scale) -> Option<CellValue> {
     let ns = row.location()?.value;
     let text = match row.messages_per_second() {
         Some(rate) => count(rate.round() as u64),
         None => duration(ns * scale.factor()),
     };
     let (payload, _) = key.payload?;
-    Some(Entry { payload, ns, text, first: row.rank.is_some_and(|rank| rank.number == 1) })
+    Some(CellValue { payload, ns, text, first: row.rank.is_some_and(|rank| rank.number == 1) })
 }
 
-fn cell(entry: &Entry, best: f64) -> Cell {
+fn cell(entry: &CellValue, best: f64) -> MapCell {
     let shade = (entry.ns / best).log2().clamp(0.0, DARKEST) as u32;
-    Cell { text: entry.text.clone(), shade, first: entry.first }
+    MapCell { text: entry.text.clone(), shade, first: entry.first }
 }
 
 /// The mean distance of a row from the best of its columns.
-fn distance(entries: &[Entry], best: &BTreeMap<u64, f64>) -> f64 {
+fn distance(entries: &[CellValue], best: &BTreeMap<u64, f64>) -> f64 {
     let far = entries.iter().map(|entry| (entry.ns / best[&entry.payload]).ln());
     far.sum::<f64>() / entries.len().max(1) as f64
 }

@@ -18,12 +18,12 @@ pub struct Card {
     file: usize,
     title: String,
     caption: String,
-    best: Vec<Best>,
+    best: Vec<BestRow>,
 }
 
 /// The row that is best in one respect.
 #[derive(Serialize)]
-struct Best {
+struct BestRow {
     /// `fastest`, `most`, `steadiest`, `cheapest`, `keeps busy`.
     word: &'static str,
     /// The figure that makes it the best.
@@ -36,7 +36,7 @@ struct Best {
 
 /// One fact about the runs, with its value for each of them.
 #[derive(Serialize)]
-pub struct Fact {
+pub struct RunFact {
     name: String,
     /// The key of its definition, if it has one.
     key: Option<&'static str>,
@@ -92,17 +92,17 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
 const NAMED: usize = 6;
 
 /// The best rows, by name; several if the trials do not distinguish them.
-fn named(word: &'static str, by: &'static str, rows: &[Row], figure: String) -> Best {
+fn named(word: &'static str, by: &'static str, rows: &[Row], figure: String) -> BestRow {
     let names: Vec<String> = rows.iter().take(NAMED).map(names::marked).collect();
     let more = match rows.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Best { word, by, key: definitions::key(by), name: names.join(", ") + &more, figure }
+    BestRow { word, by, key: definitions::key(by), name: names.join(", ") + &more, figure }
 }
 
 /// The facts about each run and its machine, side by side.
-pub fn facts(sources: &[Source]) -> Vec<Fact> {
+pub fn facts(sources: &[Source]) -> Vec<RunFact> {
     let all: Vec<Vec<(String, String)>> =
         sources.iter().map(|source| facts_of(source.result)).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -114,7 +114,7 @@ pub fn facts(sources: &[Source]) -> Vec<Fact> {
     names.into_iter().map(|name| fact(name, &all)).collect()
 }
 
-fn fact(name: &str, all: &[Vec<(String, String)>]) -> Fact {
+fn fact(name: &str, all: &[Vec<(String, String)>]) -> RunFact {
     let value = |facts: &Vec<(String, String)>| {
         let found = facts.iter().find(|(known, _)| known == name);
         found.map_or_else(|| "–".to_string(), |(_, value)| value.clone())
@@ -122,7 +122,7 @@ fn fact(name: &str, all: &[Vec<(String, String)>]) -> Fact {
     let values: Vec<String> = all.iter().map(value).collect();
     let differs = !MEASURED.contains(&name) && values.iter().any(|value| *value != values[0]);
     let key = ["distances", "clock"].into_iter().find(|known| *known == name);
-    Fact { name: name.into(), key, values, differs }
+    RunFact { name: name.into(), key, values, differs }
 }
 
 fn facts_of(result: &RunResult) -> Vec<(String, String)> {

@@ -114,18 +114,18 @@ fn relations(page: &mut Page, matrix: &Matrix) {
 
 /// The pairs with a changing distance, each with its distances and their shares, and those that are unknown.
 fn moving(page: &mut Page, matrix: &Matrix) {
-    let told: Vec<_> = matrix.cells.values().filter(|cell| cell.parts.len() != 1).collect();
-    if told.is_empty() {
+    let several: Vec<_> = matrix.cells.values().filter(|cell| cell.parts.len() != 1).collect();
+    if several.is_empty() {
         return;
     }
     page.line("", "");
     page.line(BOLD, matrix.words.listed);
-    for cell in told.iter().take(LISTED) {
+    for cell in several.iter().take(LISTED) {
         let (a, b) = (matrix.name(cell.ends.0), matrix.name(cell.ends.1));
         page.wrapped("", &format!("  {a} – {b}: "), &cell.words());
     }
-    if told.len() > LISTED {
-        let more = count((told.len() - LISTED) as u64);
+    if several.len() > LISTED {
+        let more = count((several.len() - LISTED) as u64);
         page.wrapped("", "  ", &format!("and {more} more: {}", matrix.words.more));
     }
 }

@@ -63,7 +63,7 @@ not compared
   - tcp (latency · 64 B · all · spin): measured in the base; in the new side
     failed: killed by signal 9
 
-2 rows: 1 slower, 0 faster, 1 the same; 0 cannot be told
+2 rows: 1 slower, 0 faster, 1 the same; 0 cannot tell
 ";
     assert_eq!(table(&change, 80), expected);
     let narrow = table(&change, 40);
@@ -122,7 +122,7 @@ fn a_slower_row_fails_in_junit() {
 }
 
 #[test]
-fn why_nothing_is_told_stands_above_the_rows() {
+fn the_reason_for_no_verdict_stands_above_the_rows() {
     let (base, mut new) = (one(1, 2_000), one(2, 9_000));
     new.environment.cpu_model = "another".into();
     let change = compare_runs(&[&base], &[&new]);
@@ -134,7 +134,7 @@ fn why_nothing_is_told_stands_above_the_rows() {
 
 proptest! {
     #[test]
-    fn whatever_is_compared_keeps_to_the_terminal(
+    fn every_comparison_fits_the_terminal(
         (base, new) in (arbitrary::result(), arbitrary::result()),
         width in 40..150_usize,
     ) {

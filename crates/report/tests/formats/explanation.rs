@@ -2,7 +2,7 @@
 
 use ipcmark_report::{Terminal, explanation_json, explanation_page, explanation_table};
 use ipcmark_results::{
-    Charges, CountedTrials, Explanations, Outcome, ProcessorRecord, Trial, Wait, explain, groups,
+    CountedTrials, Explanations, Outcome, ProcessorRecord, Trial, UnitCosts, Wait, explain, groups,
 };
 use serde_json::Value;
 
@@ -25,9 +25,9 @@ fn shown(trial: Option<&Trial>, remarks: &[&str]) -> [String; 3] {
     assert!(matches!(result.cases[0].outcome, Outcome::Ok { .. }));
     let groups = groups(&result);
     let counted = CountedTrials { calls: None, work: trial };
-    let charges = Charges { call_ns: 100.0, copy_ns: 10.0 };
+    let unit_costs = UnitCosts { call_ns: 100.0, copy_ns: 10.0 };
     let all = Explanations {
-        rows: vec![explain(groups[0].rows[0], counted, charges).unwrap()],
+        rows: vec![explain(groups[0].rows[0], counted, unit_costs).unwrap()],
         failures: Vec::new(),
         remarks: remarks.iter().map(|remark| (*remark).into()).collect(),
     };
@@ -58,7 +58,7 @@ fn instructions_and_cycles_stand_beside_each_end() {
 }
 
 #[test]
-fn what_was_not_counted_is_not_shown_and_its_reason_is() {
+fn missing_counts_are_replaced_by_their_reason() {
     let [table, document, page] = shown(None, &["there are <no> counters"]);
     for text in [&table, &page] {
         assert!(!text.contains("instructions in"), "{text}");

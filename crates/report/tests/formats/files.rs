@@ -142,7 +142,7 @@ fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
 }
 
 #[test]
-fn formats_have_the_words_of_the_command_line() {
+fn formats_have_the_names_of_the_command_line() {
     let words: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     let own = ["table", "markdown", "csv", "json", "html", "svg"];
     let others = [

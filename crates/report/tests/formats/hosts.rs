@@ -23,7 +23,7 @@ fn five() -> RunResult {
 }
 
 #[test]
-fn a_map_has_every_pair_and_says_what_was_not_measured() {
+fn a_map_has_every_pair_and_lists_those_not_measured() {
     let table = shown(&five(), "table");
     for words in [
         "tcp · latency · 64 B · spin · median ½ round trip",
@@ -53,7 +53,7 @@ fn of_many_pairs_the_map_stands_without_a_table_each() {
 }
 
 #[test]
-fn the_page_draws_the_map_and_escapes_what_stands_in_it() {
+fn the_page_draws_the_map_and_escapes_its_text() {
     let mut result = five();
     for case in &mut result.cases {
         let between = case.identity.between.as_mut().unwrap();

@@ -60,11 +60,11 @@ latency · 64 B · spin   ½ round trip in µs
   udp !      6.17   6.30   8.19   25.2    91.3   12.6      59.9    kernel
   ! udp: 3 of 10,000 round trips lost, 150 ms spent waiting for them
 
-½ round trip: there and back, divided by two; no clock was compared between
+½ round trip: a round trip divided by two; no clocks were compared between
 processes. CPU/msg: CPU time of all processes a message, in the unit of the
-group. rank: rows that the trials do not tell apart share one, with =. ± is half
-the 95 % interval of the mean. × floor: each block against the bare round trips
-right before and after it. –: too few samples to tell.
+group. rank: rows without a significant difference share one, marked =. ± is
+half the 95 % interval of the mean. × floor: each block divided by the bare
+round trips just before and after it. –: too few samples.
 
 failed
   - pipe: killed by signal 9
@@ -82,14 +82,15 @@ findings
 }
 
 #[test]
-fn the_head_says_what_the_run_spent_its_time_on() {
+fn the_head_shows_the_parts_of_the_run_time() {
     let mut result = run(vec![case("pipe", 64, Wait::Block, 1_000)]);
     let elapsed = &mut first(&mut result.cases[0]).blocks.elapsed_ns;
     let count = elapsed.len() as u64;
     elapsed.fill(2_000_000_000 / count);
     let (elapsed_ns, setup_ns, turns_ns) = (4_000_000_000, 1_000_000_000, 2_600_000_000);
     result.time = Some(RunTime { elapsed_ns, setup_ns, turns_ns });
-    let expected = "\n  time        4.00 s: 50.0 % in measured blocks, 15.0 % around them, 25.0 % to open and close ends\n";
+    let expected = "\n  time        4.00 s: 50.0 % in measured blocks, 15.0 % around them, 25.0 % to open and close \
+    ends\n";
     assert!(table(&result, 140).contains(expected), "{}", table(&result, 140));
     first(&mut result.cases[0]).blocks.elapsed_ns.fill(u64::MAX);
     result.time = result.time.map(|_| RunTime { elapsed_ns: u64::MAX, setup_ns, turns_ns });
@@ -131,7 +132,7 @@ fn figures_are_those_of_the_result() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_a_dash() {
+fn a_missing_figure_is_a_dash() {
     let mut one = case("pipe", 64, Wait::Spin, 2_000);
     let trial = first(&mut one);
     trial.by_distance.clear();
@@ -141,7 +142,7 @@ fn what_cannot_be_measured_is_a_dash() {
 }
 
 #[test]
-fn a_row_that_cannot_be_says_so() {
+fn an_unsupported_row_shows_its_reason() {
     let mut one = case("pipe", 64, Wait::Spin, 2_000);
     first(&mut one).by_distance[0].floor_multiple = Some(0.31);
     let text = table(&run(vec![one]), 100);
@@ -184,7 +185,9 @@ fn an_open_loop_looks_like_this() {
     for words in ["pipe 79.6 81.2", " 0.500 9,900 2 %"] {
         assert!(cells.contains(words), "no {words} in {cells}");
     }
-    assert!(text.contains("late: not sent at that time") && !text.contains("½ round trip: there"));
+    assert!(
+        text.contains("late: sent after that time") && !text.contains("½ round trip: a round trip")
+    );
 }
 
 /// Two rows of a pattern, one twice as fast as the other.
@@ -229,7 +232,7 @@ fn one_way_looks_like_this() {
 }
 
 #[test]
-fn what_a_sleeping_receiver_adds_is_an_estimate() {
+fn the_wake_up_of_a_sleeping_receiver_is_marked_as_an_estimate() {
     let of = |name, wait, ns| {
         let mut one = case(name, 64, wait, ns);
         one.identity.pattern = Pattern::OneWay;
@@ -247,7 +250,7 @@ fn what_a_sleeping_receiver_adds_is_an_estimate() {
 }
 
 #[test]
-fn wake_ups_that_the_kernel_noted_stand_in_the_place_of_the_estimate() {
+fn recorded_wake_ups_replace_the_estimate() {
     let of = |name, wait, ns, wake_up: Option<u64>| {
         let mut one = case(name, 64, wait, ns);
         one.identity.pattern = Pattern::OneWay;
@@ -291,7 +294,7 @@ fn tie() -> RunResult {
 }
 
 #[test]
-fn rows_that_are_not_told_apart_share_a_rank() {
+fn indistinguishable_rows_share_a_rank() {
     let text = table(&tie(), 120);
     let ranks = ["memfd", "shm-ring", "pipe"].map(|name| row(&text, name)[1].to_string());
     assert_eq!(ranks, ["1=", "1=", "3"], "{text}");
@@ -299,14 +302,12 @@ fn rows_that_are_not_told_apart_share_a_rank() {
 }
 
 #[test]
-fn findings_name_ties_and_what_the_machine_did() {
+fn findings_list_ties_and_the_states_of_the_machine() {
     for text in [table(&tie(), 120), markdown(&tie())] {
         let findings = &text[position(&text, "findings")..];
-        assert!(
-            findings.contains("fastest, not told apart: shm-ring, memfd, 500 ns to 503 ns"),
-            "{text}"
-        );
-        let machine = "2 distances: a bare cache line took 206 ns to 412 ns there and back; rows are compared at 206 ns";
+        assert!(findings.contains("fastest, tied: shm-ring, memfd, 500 ns to 503 ns"), "{text}");
+        let machine = "2 distances: a bare cache line took 206 ns to 412 ns there and back; rows are compared at 206 \
+        ns";
         assert!(
             findings.split_whitespace().collect::<Vec<_>>().join(" ").contains(machine),
             "{text}"
@@ -317,7 +318,7 @@ fn findings_name_ties_and_what_the_machine_did() {
 }
 
 #[test]
-fn a_row_that_fell_back_says_so() {
+fn a_row_that_fell_back_is_marked() {
     let mut one = case("fast", 64, Wait::Spin, 2_000);
     let carrier = &mut first(&mut one).session.carrier;
     (carrier.declared, carrier.found) = (Some(Carrier::SharedMemory), Carrier::Network);
@@ -330,7 +331,7 @@ fn a_row_that_fell_back_says_so() {
 }
 
 #[test]
-fn a_row_that_should_have_slept_and_did_not_says_so() {
+fn a_row_that_never_slept_is_marked() {
     let sleepless = |wait| {
         let mut one = case("eager", 64, wait, 2_000);
         for process in &mut first(&mut one).session.processes {
@@ -341,7 +342,7 @@ fn a_row_that_should_have_slept_and_did_not_says_so() {
     for (wait, is_marked) in [(Wait::Block, true), (Wait::Spin, false), (Wait::Hybrid, false)] {
         let result = run(vec![sleepless(wait), case("pipe", 64, wait, 40_000)]);
         for text in [table(&result, 80), markdown(&result)] {
-            assert_eq!(text.contains("eager: it did not sleep in nine"), is_marked, "{text}");
+            assert_eq!(text.contains("eager: it stayed awake in nine"), is_marked, "{text}");
             assert_eq!(text.contains("eager !"), is_marked, "{text}");
             assert!(!text.contains("pipe !"), "{text}");
         }
@@ -384,7 +385,7 @@ fn groups_follow_payload_touch_and_wait() {
 }
 
 #[test]
-fn what_does_not_travel_between_processes_stands_apart_and_says_so() {
+fn rows_within_one_process_have_their_own_group_and_label() {
     let mut cases: Vec<_> = [64, 4_096].map(|bytes| case("null", bytes, Wait::Spin, 8)).into();
     for case in &mut cases {
         (case.identity.span, case.identity.touch) = (Span::None, Touch::Head);
@@ -453,7 +454,7 @@ fn an_incomplete_result_says_so() {
 }
 
 #[test]
-fn markdown_takes_no_text_for_a_mark() {
+fn markdown_escapes_text() {
     let reason = "a|b <script> `x` *y*\n# z";
     let failed = unmeasured(case("pipe", 64, Wait::Spin, 1), Status::Failed, reason);
     let text = markdown(&run(vec![failed]));
@@ -461,7 +462,7 @@ fn markdown_takes_no_text_for_a_mark() {
 }
 
 #[test]
-fn colour_is_only_there_where_it_is_asked_for() {
+fn colour_is_used_only_on_request() {
     let result = whole_run();
     let painted = painted(&result);
     assert!(painted.contains("\x1b[1mlatency") && painted.contains("\x1b[31mfailed\x1b[0m"));

@@ -25,7 +25,7 @@ const MEDIAN_DIFFERENCE: f64 = 0.954;
 
 /// A clock-free block with the probes around it, all in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Block {
+pub struct ProbedBlock {
     /// The mean time of its round trips or messages.
     pub mean_ns: f64,
     /// The probe before it.
@@ -34,7 +34,7 @@ pub struct Block {
     pub after_ns: f64,
 }
 
-impl Block {
+impl ProbedBlock {
     /// Logarithm of the geometric mean of its two probes.
     fn log_probe(&self) -> f64 {
         (self.before_ns.ln() + self.after_ns.ln()) / 2.0
@@ -49,7 +49,7 @@ impl Block {
 /// of the slopes between a block of the lower half of the probes and one of the upper half (Theil's incomplete method:
 /// "A rank-invariant method of linear regression analysis", 1950), where the floor changed by more than the probes'
 /// noise. Slopes are taken within sessions only: the intervals already account for differences between sessions.
-pub fn elasticity(sessions: &[Vec<Block>]) -> f64 {
+pub fn elasticity(sessions: &[Vec<ProbedBlock>]) -> f64 {
     let least = LEAST_CHANGE.max(LEAST_DEVIATIONS * probe_deviation(sessions));
     let slopes: Vec<(f64, f64)> =
         sessions.iter().flat_map(|blocks| slopes(blocks, least)).collect();
@@ -60,24 +60,25 @@ pub fn elasticity(sessions: &[Vec<Block>]) -> f64 {
 }
 
 /// The standard deviation of a probe's noise, from the two probes of each block.
-fn probe_deviation(sessions: &[Vec<Block>]) -> f64 {
-    let change = |block: &Block| (block.after_ns / block.before_ns).ln().abs();
+fn probe_deviation(sessions: &[Vec<ProbedBlock>]) -> f64 {
+    let change = |block: &ProbedBlock| (block.after_ns / block.before_ns).ln().abs();
     let changes: Vec<f64> = sessions.iter().flatten().map(change).collect();
     median(&changes).unwrap_or(0.0) / MEDIAN_DIFFERENCE
 }
 
 /// The location of a trial, as [`log_location`](super::log_location), at the `floor_ns` of its distance.
-pub fn adjusted_location(blocks: &[Block], floor_ns: f64, elasticity: f64) -> Option<f64> {
-    let log = |block: &Block| block.mean_ns.ln() - elasticity * (block.log_probe() - floor_ns.ln());
+pub fn adjusted_location(blocks: &[ProbedBlock], floor_ns: f64, elasticity: f64) -> Option<f64> {
+    let log =
+        |block: &ProbedBlock| block.mean_ns.ln() - elasticity * (block.log_probe() - floor_ns.ln());
     median(&blocks.iter().map(log).collect::<Vec<_>>())
 }
 
 /// Slopes of one session with their weights, which are the differences of their probes.
-fn slopes(blocks: &[Block], least: f64) -> Vec<(f64, f64)> {
-    let mut blocks: Vec<&Block> = blocks.iter().collect();
+fn slopes(blocks: &[ProbedBlock], least: f64) -> Vec<(f64, f64)> {
+    let mut blocks: Vec<&ProbedBlock> = blocks.iter().collect();
     blocks.sort_by(|a, b| a.log_probe().total_cmp(&b.log_probe()));
     let (low, high) = blocks.split_at(blocks.len() / 2);
-    let slope = |(low, high): (&&Block, &&Block)| {
+    let slope = |(low, high): (&&ProbedBlock, &&ProbedBlock)| {
         let weight = high.log_probe() - low.log_probe();
         ((high.mean_ns / low.mean_ns).ln() / weight, weight)
     };
@@ -103,10 +104,10 @@ mod tests {
     use super::*;
 
     /// Blocks whose mean follows `slope` of the probe, 120 to 140 ns.
-    fn blocks(slope: f64) -> Vec<Block> {
+    fn blocks(slope: f64) -> Vec<ProbedBlock> {
         let block = |at: u32| {
             let probe = 120.0 + f64::from(at * 7 % 21);
-            Block { mean_ns: 2.0 * probe.powf(slope), before_ns: probe, after_ns: probe }
+            ProbedBlock { mean_ns: 2.0 * probe.powf(slope), before_ns: probe, after_ns: probe }
         };
         (0..42).map(block).collect()
     }
@@ -119,22 +120,23 @@ mod tests {
     }
 
     #[test]
-    fn the_elasticity_stays_within_what_a_row_can_do() {
+    fn the_elasticity_is_between_zero_and_one() {
         assert_eq!(elasticity(&[blocks(1.5)]), 1.0);
         assert_eq!(elasticity(&[blocks(-0.5)]), 0.0);
     }
 
     #[test]
-    fn what_differs_between_sessions_only_is_left_to_the_intervals() {
-        let session =
-            |probe: f64| vec![Block { mean_ns: probe, before_ns: probe, after_ns: probe }; 50];
+    fn differences_between_sessions_do_not_change_the_elasticity() {
+        let session = |probe: f64| {
+            vec![ProbedBlock { mean_ns: probe, before_ns: probe, after_ns: probe }; 50]
+        };
         assert_eq!(elasticity(&[session(100.0), session(120.0), session(140.0)]), 0.0);
         assert_eq!(elasticity(&[]), 0.0);
     }
 
     #[test]
     fn a_steady_floor_changes_nothing() {
-        let block = |at: u32| Block {
+        let block = |at: u32| ProbedBlock {
             mean_ns: 200.0 + f64::from(at),
             before_ns: 130.0,
             after_ns: 130.0 * (1.0 + 0.0001 * f64::from(at % 3)),

@@ -70,7 +70,7 @@ impl Comparison {
     pub fn of_runs(first: &[f64], second: &[f64]) -> Self {
         let runs = first.len().min(second.len());
         if runs < LEAST_RUNS {
-            return Self::untold(first, second, runs);
+            return Self::undecided(first, second, runs);
         }
         let difference = MeanDifference::of(first, second);
         let interval = |confidence| Some(difference.interval(confidence));
@@ -80,7 +80,7 @@ impl Comparison {
 
     /// The ratio of two times by the logarithms of their locations in trials or runs that do not allow a verdict: too
     /// few, or not made alike. The verdict is always `CannotTell`.
-    pub fn untold(first: &[f64], second: &[f64], runs: usize) -> Self {
+    pub fn undecided(first: &[f64], second: &[f64], runs: usize) -> Self {
         let has_interval = first.len().min(second.len()) > 1;
         let ratio = has_interval
             .then(|| MeanDifference::of(first, second).interval(CONFIDENCE).exp())
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_pairs_do_not_tell_and_eight_may() {
+    fn a_verdict_needs_eight_pairs() {
         assert_eq!(verdict(&spread(7, 0.5, 0.01)), Verdict::CannotTell { pairs_needed: 8 });
         assert_eq!(verdict(&spread(8, 0.5, 0.01)), Verdict::Slower);
         assert_eq!(verdict(&[]), Verdict::CannotTell { pairs_needed: 8 });
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_tell_from_three_a_side_on() {
+    fn a_verdict_needs_three_runs_a_side() {
         let comparison = Comparison::of_runs(&[4.80, 4.81, 4.79, 4.82], &[4.95, 4.96, 4.94]);
         assert_eq!(comparison.verdict, Verdict::Slower);
         assert!((comparison.ratio.unwrap().estimate.ln() - 0.145).abs() < 1e-9);
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_cannot_tell_asks_for_more(
+        fn cannot_tell_asks_for_more_pairs(
             center in -0.1..0.1,
             values in prop::collection::vec(-0.1..0.1, 0..130),
         ) {

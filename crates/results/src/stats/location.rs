@@ -33,7 +33,7 @@ pub fn logarithms(times: &[f64]) -> Vec<f64> {
 
 /// Equal values of a histogram: `count` samples spread over `width` around `center`.
 #[derive(Clone, Copy)]
-struct Cell {
+struct Bucket {
     center: f64,
     width: f64,
     count: f64,
@@ -49,7 +49,7 @@ pub fn histogram_percentile(histogram: &Histogram<u64>, q: f64, step_ns: f64) ->
     let cells = cells(histogram, step_ns);
     let target = q.clamp(0.0, 1.0) * histogram.len() as f64;
     let mut below = 0.0;
-    let reaches = |cell: &Cell| {
+    let reaches = |cell: &Bucket| {
         below += cell.count;
         below >= target
     };
@@ -60,11 +60,11 @@ pub fn histogram_percentile(histogram: &Histogram<u64>, q: f64, step_ns: f64) ->
     Some(within.clamp(histogram.min() as f64, histogram.max() as f64))
 }
 
-fn cells(histogram: &Histogram<u64>, step_ns: f64) -> Vec<Cell> {
+fn cells(histogram: &Histogram<u64>, step_ns: f64) -> Vec<Bucket> {
     let cell = |value: u64, count: u64| {
         let width = histogram.equivalent_range(value) as f64;
         let center = histogram.lowest_equivalent(value) as f64 + (width - 1.0) / 2.0;
-        Cell { center, width: width.max(step_ns), count: count as f64 }
+        Bucket { center, width: width.max(step_ns), count: count as f64 }
     };
     let recorded = histogram.iter_recorded();
     recorded
@@ -73,8 +73,8 @@ fn cells(histogram: &Histogram<u64>, step_ns: f64) -> Vec<Cell> {
 }
 
 /// The ends of a cell, limited by neighbours that are closer than its width.
-fn edges(cells: &[Cell], at: usize) -> (f64, f64) {
-    let Cell { center, width, .. } = cells[at];
+fn edges(cells: &[Bucket], at: usize) -> (f64, f64) {
+    let Bucket { center, width, .. } = cells[at];
     let (mut low, mut high) = (center - width / 2.0, center + width / 2.0);
     if let Some(previous) = at.checked_sub(1).and_then(|before| cells.get(before)) {
         low = low.max((previous.center + center) / 2.0);

@@ -19,14 +19,14 @@ mod steadiness;
 mod student;
 mod tail;
 
-pub use adjustment::{Block, adjusted_location, elasticity};
+pub use adjustment::{ProbedBlock, adjusted_location, elasticity};
 pub use change_points::{ChangePoint, change_points, runs_missing};
 pub use comparison::{Comparison, LEAST_RUNS, Verdict};
 pub use distances::{Distance, Distances, Shares};
 pub use hodges_lehmann::{hodges_lehmann, hodges_lehmann_interval};
 pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
 pub use power::{DETECTABLE, MARGIN, deviation, pairs_for_equality, pairs_needed};
-pub use ranking::{Ranked, Row, rank, trial_log_ratios};
+pub use ranking::{Ranked, RankedRow, rank, trial_log_ratios};
 pub use signed_rank::sign_flip_p;
 pub use steadiness::{Steadiness, steadiness};
 pub(crate) use student::mean;

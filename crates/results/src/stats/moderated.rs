@@ -16,13 +16,13 @@ const LEAST_VARIANCE: f64 = 1e-18;
 
 /// One test's values: mean and variance, with its degrees of freedom.
 #[derive(Clone, Copy)]
-struct Sample {
+struct SampleVariance {
     count: f64,
     mean: f64,
     variance: f64,
 }
 
-impl Sample {
+impl SampleVariance {
     fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         (values.len() > 1).then(|| Self {
@@ -48,12 +48,13 @@ struct Prior {
 /// fewer than two. `most_freedom` limits the common information: the degrees of freedom of the
 /// underlying measurements, which may be fewer than the sum over the sets.
 pub(super) fn p_values(sets: &[Vec<f64>], most_freedom: f64) -> Vec<Option<f64>> {
-    let samples: Vec<Option<Sample>> = sets.iter().map(|values| Sample::of(values)).collect();
+    let samples: Vec<Option<SampleVariance>> =
+        sets.iter().map(|values| SampleVariance::of(values)).collect();
     let prior = prior(&samples.iter().flatten().copied().collect::<Vec<_>>(), most_freedom);
     samples.iter().map(|sample| Some(p_value(sample.as_ref()?, &prior))).collect()
 }
 
-fn p_value(sample: &Sample, prior: &Prior) -> f64 {
+fn p_value(sample: &SampleVariance, prior: &Prior) -> f64 {
     let freedom = sample.freedom() + prior.freedom;
     let variance = (prior.freedom * prior.variance + sample.freedom() * sample.variance) / freedom;
     two_sided_p(sample.mean / (variance / sample.count).sqrt(), freedom)
@@ -61,11 +62,11 @@ fn p_value(sample: &Sample, prior: &Prior) -> f64 {
 
 /// Smyth's estimate (section 6.2): the logarithm of a variance of d degrees of freedom has a known
 /// mean and variance; the samples' excess over that is the variance of the true ones.
-fn prior(samples: &[Sample], most_freedom: f64) -> Prior {
+fn prior(samples: &[SampleVariance], most_freedom: f64) -> Prior {
     if samples.len() < 2 {
         return Prior { variance: 0.0, freedom: 0.0 };
     }
-    let unbiased = |sample: &Sample| {
+    let unbiased = |sample: &SampleVariance| {
         let half = sample.freedom() / 2.0;
         sample.variance.ln() - digamma(half) + half.ln()
     };
@@ -154,11 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_equal_variances_share_what_was_measured() {
+    fn sets_of_equal_variances_share_their_degrees_of_freedom() {
         let sets: Vec<Vec<f64>> =
             (0..20).map(|at| vec![0.01, -0.01, 0.001 * f64::from(at)]).collect();
         let freedom = |most: f64| {
-            let samples: Vec<Sample> = sets.iter().filter_map(|set| Sample::of(set)).collect();
+            let samples: Vec<SampleVariance> =
+                sets.iter().filter_map(|set| SampleVariance::of(set)).collect();
             prior(&samples, most).freedom
         };
         assert_eq!(freedom(12.0), 12.0);

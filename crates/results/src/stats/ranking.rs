@@ -7,7 +7,7 @@ const LEVEL: f64 = 0.05;
 
 /// A row to be ranked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct RankedRow {
     /// The name, by which rows of one rank are ordered.
     pub name: String,
     /// The time, in any unit that grows with it.
@@ -42,8 +42,8 @@ pub struct Ranked {
 /// ("A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2), 1979) at 5 %.
 /// Its unit is the trial and not the block: the blocks of a session share its memory and its threads, and a hundred of
 /// them would prove a difference that the next session does not have.
-pub fn rank(rows: &[Row], log_ratios: impl Fn(usize, usize) -> Vec<f64>) -> Vec<Ranked> {
-    let apart = Apart::of(rows.len(), log_ratios);
+pub fn rank(rows: &[RankedRow], log_ratios: impl Fn(usize, usize) -> Vec<f64>) -> Vec<Ranked> {
+    let apart = DistinctPairs::of(rows.len(), log_ratios);
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|a, b| rows[*a].location.total_cmp(&rows[*b].location));
     let mut ranks: Vec<Vec<usize>> = Vec::new();
@@ -63,7 +63,7 @@ pub fn trial_log_ratios(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f6
     first.iter().zip(second).filter_map(|(first, second)| Some((*second)? - (*first)?)).collect()
 }
 
-fn places(ranks: &[Vec<usize>], apart: &Apart) -> Vec<Ranked> {
+fn places(ranks: &[Vec<usize>], apart: &DistinctPairs) -> Vec<Ranked> {
     let mut places = Vec::new();
     let mut previous: &[usize] = &[];
     for members in ranks {
@@ -82,12 +82,12 @@ fn places(ranks: &[Vec<usize>], apart: &Apart) -> Vec<Ranked> {
 }
 
 /// The pairs of rows that the trials distinguish.
-struct Apart {
+struct DistinctPairs {
     rows: usize,
     pairs: Vec<bool>,
 }
 
-impl Apart {
+impl DistinctPairs {
     fn of(rows: usize, log_ratios: impl Fn(usize, usize) -> Vec<f64>) -> Self {
         let pairs: Vec<(usize, usize)> = (0..rows)
             .flat_map(|first| (first + 1..rows).map(move |second| (first, second)))
@@ -133,14 +133,14 @@ mod tests {
 
     type Trials = Vec<Option<f64>>;
 
-    fn rows(times: &[(&str, Trials)]) -> Vec<Row> {
+    fn rows(times: &[(&str, Trials)]) -> Vec<RankedRow> {
         let location = |trials: &Trials| {
             let measured: Vec<f64> = trials.iter().flatten().copied().collect();
             measured.iter().sum::<f64>() / measured.len() as f64
         };
         times
             .iter()
-            .map(|(name, trials)| Row { name: (*name).into(), location: location(trials) })
+            .map(|(name, trials)| RankedRow { name: (*name).into(), location: location(trials) })
             .collect()
     }
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_divided_and_says_so() {
+    fn a_chain_of_ties_is_divided_and_marked() {
         let times = [
             ("first", trials(1.00, 0.01, 0)),
             ("middle", trials(1.01, 0.01, 1)),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_two_trials_in_common_are_not_told_apart() {
+    fn rows_without_two_common_trials_share_a_rank() {
         let times = [
             ("b", vec![Some(1.0), Some(1.0), None, None]),
             ("a", vec![None, Some(9.0), Some(9.0), Some(9.0)]),
@@ -229,7 +229,7 @@ mod tests {
             let named: Vec<(&str, Trials)> =
                 names.iter().map(String::as_str).zip(times.iter().cloned()).collect();
             prop_assume!(times.iter().all(|trials| trials.iter().any(Option::is_some)));
-            let apart = Apart::of(times.len(), |a, b| trial_log_ratios(&times[a], &times[b]));
+            let apart = DistinctPairs::of(times.len(), |a, b| trial_log_ratios(&times[a], &times[b]));
             let ranked = ranked(&named);
             let mut seen: Vec<usize> = ranked.iter().map(|place| place.row).collect();
             seen.sort_unstable();

@@ -49,7 +49,7 @@ pub fn steadiness(block_means: &[f64]) -> Option<Steadiness> {
     }
     let batches = medians(&logarithms(block_means));
     let cut = start(&batches);
-    let Trend { drift, p } = trend(&batches);
+    let BatchTrend { drift, p } = trend(&batches);
     let started = 2 * cut <= BATCHES || !differ(batches.split_at(cut));
     let settled = started && !(p < LEVEL && matters(drift));
     Some(Steadiness { start: cut as f64 / BATCHES as f64, drift: drift.exp_m1(), p, settled })
@@ -104,7 +104,7 @@ fn rank_sum_p(first: &[f64], second: &[f64]) -> f64 {
     normal_p(larger, (n * m * (n + m + 1.0) / 3.0).sqrt())
 }
 
-struct Trend {
+struct BatchTrend {
     /// The change of the logarithm from the first batch to the last.
     drift: f64,
     p: f64,
@@ -113,7 +113,7 @@ struct Trend {
 /// The drift by Theil and Sen (Sen, "Estimates of the Regression Coefficient Based on Kendall's
 /// Tau", JASA 63, 1968) and the test by Mann and Kendall (Mann, "Nonparametric Tests Against Trend",
 /// Econometrica 13(3), 1945).
-fn trend(batches: &[f64]) -> Trend {
+fn trend(batches: &[f64]) -> BatchTrend {
     let count = batches.len();
     let pairs = (0..count).flat_map(|first| (first + 1..count).map(move |second| (first, second)));
     let slope = |(first, second)| (batches[second] - batches[first]) / (second - first) as f64;
@@ -121,7 +121,7 @@ fn trend(batches: &[f64]) -> Trend {
     let drift = median(&slopes).unwrap_or(0.0) * (count - 1) as f64;
     let n = count as f64;
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
-    Trend { drift, p: normal_p(slopes.iter().copied().map(sign).sum(), deviation) }
+    BatchTrend { drift, p: normal_p(slopes.iter().copied().map(sign).sum(), deviation) }
 }
 
 /// The two-sided p-value of a sum of signs, with continuity correction. Ties are not corrected for: they only increase
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_what_stands_out() {
+    fn a_deviating_start_is_found() {
         let mut batches = [1.0, 1.1, 0.9, 1.0].repeat(5);
         assert_eq!(start(&batches), 0);
         batches[..3].fill(5.0);

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_trials_differ_by_widens_the_interval() {
+    fn differences_between_trials_widen_the_interval() {
         let trial = |factor: u64| histogram((1..=4_000).map(|sample| factor * sample / 10));
         let alike = merged_percentile(&[trial(10), trial(10), trial(10)], 0.99, 1.0).unwrap();
         let unlike = merged_percentile(&[trial(8), trial(10), trial(12)], 0.99, 1.0).unwrap();

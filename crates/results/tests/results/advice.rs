@@ -24,8 +24,8 @@ fn row(transport: &str, wait: Wait, p50: u64, cores: f64) -> Case {
     }
 }
 
-fn question(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> Question {
-    Question {
+fn question(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> AdviceQuestion {
+    AdviceQuestion {
         payload: 64,
         pattern: Pattern::Latency,
         load: Load::Rate { per_second: 1000, arrivals: Arrivals::Fixed },
@@ -58,12 +58,12 @@ fn answer(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> [Vec<String>; 
 }
 
 #[test]
-fn what_sleeps_comes_first_and_the_spinner_stands_beside_it() {
+fn sleeping_rows_come_first_and_the_spinning_row_is_the_alternative() {
     assert_eq!(answer(None, None), [vec!["fast"], vec!["cheap"], vec!["spinner"], vec![]]);
 }
 
 #[test]
-fn what_is_fast_enough_is_to_be_cheap() {
+fn of_rows_within_the_latency_limit_the_cheapest_comes_first() {
     let found = answer(Some(50_000.0), None);
     assert_eq!(found, [vec!["cheap"], vec!["fast"], vec!["spinner"], vec!["slow"]]);
     // No sleeping row is fast enough.
@@ -72,7 +72,7 @@ fn what_is_fast_enough_is_to_be_cheap() {
 }
 
 #[test]
-fn what_is_cheap_enough_is_to_be_fast() {
+fn of_rows_within_the_cpu_limit_the_fastest_comes_first() {
     let found = answer(None, Some(0.3));
     assert_eq!(found, [vec!["cheap"], vec!["slow"], vec![], vec!["fast", "spinner"]]);
     let found = answer(Some(50_000.0), Some(0.3));
@@ -115,7 +115,7 @@ fn a_row_that_does_not_keep_up_is_no_answer() {
 #[test]
 fn rows_of_another_kind_and_those_that_are_not_wanted_do_not_count() {
     let result = rows();
-    let other = Question { payload: 128, ..question(None, None) };
+    let other = AdviceQuestion { payload: 128, ..question(None, None) };
     let advice = advise(&result, &other, |_| true);
     assert!(advice.choice.is_none() && advice.short.is_empty());
     let advice =

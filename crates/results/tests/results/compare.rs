@@ -46,7 +46,7 @@ fn only<'a>(change: &'a Change<'a>) -> &'a RowPair<'a> {
 const BASE: [f64; 3] = [1_000.0, 1_002.0, 998.0];
 
 #[test]
-fn three_runs_a_side_tell() {
+fn three_runs_a_side_give_a_verdict() {
     let base = side(1, &BASE);
     for (locations, expected) in [
         ([1_100.0, 1_103.0, 1_098.0], Verdict::Slower),
@@ -64,7 +64,7 @@ fn three_runs_a_side_tell() {
 }
 
 #[test]
-fn two_single_files_do_not_tell_and_show_the_ratio() {
+fn two_single_files_give_a_ratio_without_a_verdict() {
     let (base, new) = (side(1, &[1_000.0]), side(2, &[3_000.0]));
     let change = compared(&base, &new);
     assert_eq!(change.obstacles, [Obstacle::FewRuns { base: 1, new: 1 }]);
@@ -86,7 +86,7 @@ fn a_run_that_is_given_twice_counts_once_and_is_not_compared_with_itself() {
 }
 
 #[test]
-fn another_machine_does_not_tell() {
+fn another_machine_gives_no_verdict() {
     let (base, mut new) = (side(1, &BASE), side(4, &[2_000.0; 3]));
     new[1].environment.kernel = "Linux 9".into();
     let change = compared(&base, &new);
@@ -127,7 +127,7 @@ fn runs_without_probes_are_compared_as_they_are() {
 }
 
 #[test]
-fn settings_are_compared_and_said() {
+fn different_settings_are_compared_and_listed() {
     let with = |number, options: &[(&str, &str)], version: Option<&str>, module: &str| {
         let options = options.iter().map(|(key, value)| (key.to_string(), value.to_string()));
         let identity = Identity {
@@ -169,15 +169,16 @@ fn a_row_in_several_settings_is_found_by_them() {
     let new = [numbered(2, two)];
     let change = compared(&base, &new);
     assert_eq!(only(&change).new.case.identity, identity("pipe"));
-    let [Lone { identity, base: Presence::Absent, new: Presence::Measured }] = change.lone[..]
+    let [UnpairedRow { identity, base: Presence::Absent, new: Presence::Measured }] =
+        change.unpaired[..]
     else {
-        panic!("{:?}", change.lone)
+        panic!("{:?}", change.unpaired)
     };
     assert_eq!(*identity, defaults());
 }
 
 #[test]
-fn rows_of_one_side_and_failed_ones_are_told_apart() {
+fn rows_of_one_side_and_failed_rows_are_listed_separately() {
     let failed = |name| Case {
         identity: identity(name),
         outcome: Outcome::Failed { reason: "it hung".into() },
@@ -189,10 +190,10 @@ fn rows_of_one_side_and_failed_ones_are_told_apart() {
     let new = [numbered(3, vec![failed("fails"), case("both", &[1]), case("added", &[1])])];
     let change = compared(&base, &new);
     assert_eq!(only(&change).base.case.identity.transport, "both");
-    let lone: Vec<String> = change
-        .lone
+    let unpaired: Vec<String> = change
+        .unpaired
         .iter()
-        .map(|lone| {
+        .map(|unpaired| {
             let word = |presence: &Presence| {
                 match presence {
                     Presence::Measured => "measured",
@@ -201,10 +202,18 @@ fn rows_of_one_side_and_failed_ones_are_told_apart() {
                 }
                 .to_owned()
             };
-            format!("{} {} {}", lone.identity.transport, word(&lone.base), word(&lone.new))
+            format!(
+                "{} {} {}",
+                unpaired.identity.transport,
+                word(&unpaired.base),
+                word(&unpaired.new)
+            )
         })
         .collect();
-    assert_eq!(lone, ["added absent measured", "fails measured it hung", "gone measured absent"]);
+    assert_eq!(
+        unpaired,
+        ["added absent measured", "fails measured it hung", "gone measured absent"]
+    );
     // One of three files has a failed trial: the row has failed.
     let later = [numbered(4, vec![case("both", &[1])]), numbered(5, vec![failed("both")])];
     assert_eq!(compared(&base, &later).pairs().count(), 0);

@@ -4,7 +4,7 @@ use ipcmark_results::*;
 
 use crate::sample::{case, measured, placed, trial};
 
-const CHARGES: Charges = Charges { call_ns: 100.0, copy_ns: 10.0 };
+const CHARGES: UnitCosts = UnitCosts { call_ns: 100.0, copy_ns: 10.0 };
 
 /// Nothing was counted.
 const NONE: CountedTrials<'_> = CountedTrials { calls: None, work: None };

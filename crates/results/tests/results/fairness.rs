@@ -46,7 +46,7 @@ fn found(cases: Vec<Case>) -> Vec<String> {
 }
 
 #[test]
-fn queues_of_streams_are_compared_by_what_they_hold_on_the_way() {
+fn queues_of_streams_are_compared_by_their_capacity_per_direction() {
     use ChannelKind::*;
     let rows = |pattern| {
         vec![
@@ -65,7 +65,7 @@ fn queues_of_streams_are_compared_by_what_they_hold_on_the_way() {
 }
 
 #[test]
-fn who_waits_for_more_to_send_is_told_from_who_does_not() {
+fn rows_with_and_without_nagle_are_distinguished() {
     let carried = |name: &str, carrier, no_delay| {
         let channel = ChannelRecord { no_delay, ..channel(ChannelKind::Tcp, 1, 1) };
         row(name, Pattern::Latency, carrier, &[channel])

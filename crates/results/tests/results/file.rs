@@ -192,7 +192,7 @@ fn assert_refused(path: &Path, what: &str) {
 }
 
 #[test]
-fn a_stranger_s_link_is_not_followed() {
+fn a_link_of_another_user_is_not_followed() {
     let Some((directory, stranger)) = shared() else { return };
     let victim = tempdir().unwrap();
     let file = victim.path().join("victim");
@@ -216,7 +216,7 @@ fn a_stranger_s_link_is_not_followed() {
 }
 
 #[test]
-fn a_stranger_s_fifo_or_shared_file_is_not_written_to() {
+fn a_fifo_or_shared_file_of_another_user_is_not_written() {
     let Some((directory, stranger)) = shared() else { return };
     let (fifo, file) = (directory.path().join("fifo"), directory.path().join("file"));
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -230,7 +230,7 @@ fn a_stranger_s_fifo_or_shared_file_is_not_written_to() {
 }
 
 #[test]
-fn a_stranger_s_permissions_are_not_taken_over() {
+fn permissions_of_another_users_file_are_not_copied() {
     let Some((_, stranger)) = shared() else { return };
     let directory = tempdir().unwrap();
     let file = directory.path().join("file");
@@ -253,7 +253,7 @@ fn asking_whether_a_file_can_be_written_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before() {
+fn unwritable_paths_are_detected_beforehand() {
     let directory = tempdir().unwrap();
     for (path, kind) in [
         (directory.path().to_path_buf(), ErrorKind::IsADirectory),
@@ -278,7 +278,7 @@ fn a_file_cut_short_anywhere_is_an_error() {
 }
 
 #[test]
-fn what_is_no_result_is_named() {
+fn files_that_are_not_results_are_rejected_with_the_reason() {
     for (bytes, cause) in [
         (b"\xff\xfe".as_slice(), "it is not JSON"),
         (b"not json", "it is not JSON"),
@@ -296,7 +296,7 @@ fn what_is_no_result_is_named() {
 }
 
 #[test]
-fn a_file_of_the_old_form_is_said_to_be_one() {
+fn a_file_of_the_old_form_is_identified() {
     // As the previous version wrote it: one case a trial, with the figures among its fields.
     let old = r#"{"schema":"ipcmark/1","complete":true,"cases":[{"transport":"pipe","trial":1,
         "status":"ok","round_trips":1,"times_ns":{"p50":1000}}]}"#;
@@ -308,7 +308,7 @@ fn a_file_of_the_old_form_is_said_to_be_one() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_place() {
+fn a_missing_field_is_reported_with_its_path() {
     let text = to_json(&mixed());
     let error = error_of(text.replacen("\"p99_9\"", "\"other\"", 1).as_bytes());
     let place = "cases[0].measurement.round_trips.trials[0].times_ns";
@@ -318,7 +318,7 @@ fn what_is_missing_is_named_with_its_place() {
 }
 
 #[test]
-fn a_case_that_contradicts_itself_is_named() {
+fn a_contradictory_case_is_rejected_with_its_path() {
     let good = serde_json::to_value(mixed()).unwrap();
     let refused = |change: &dyn Fn(&mut serde_json::Value)| {
         let mut wrong = good.clone();

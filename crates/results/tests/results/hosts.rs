@@ -31,7 +31,7 @@ fn named(result: &RunResult) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn a_pair_that_takes_longer_than_most_is_named() {
+fn a_pair_slower_than_most_is_an_outlier() {
     assert!(named(&five(usual)).is_empty());
     let slow = |pair| if pair == (1, 3) { vec![29_900, 30_000, 30_100] } else { usual(pair) };
     assert_eq!(named(&five(slow)), [(1, 3)]);
@@ -41,7 +41,7 @@ fn a_pair_that_takes_longer_than_most_is_named() {
 }
 
 #[test]
-fn what_its_own_trials_do_not_bear_is_not_named() {
+fn a_pair_without_a_clear_interval_is_no_outlier() {
     let wide = |pair| if pair == (1, 3) { vec![15_000, 30_000, 60_000] } else { usual(pair) };
     assert!(named(&five(wide)).is_empty(), "its interval holds the median");
     let once = |pair| if pair == (1, 3) { vec![30_000] } else { usual(pair) };

@@ -19,7 +19,7 @@ fn round_trips(case: &mut Case) -> &mut [Trial] {
 }
 
 #[test]
-fn what_is_not_comparable_never_shares_a_group() {
+fn incomparable_rows_never_share_a_group() {
     let base = identity("pipe");
     let apart = [
         Identity { wait: Wait::Block, ..base.clone() },
@@ -72,7 +72,7 @@ fn rows_are_ranked_at_the_reference_distance() {
 }
 
 #[test]
-fn another_reference_can_be_asked_for() {
+fn another_reference_distance_can_be_chosen() {
     let mut distances = crate::sample::distances();
     for (wanted, expected) in [(1.0, 0), (110.0, 0), (200.0, 1), (9_000.0, 1)] {
         distances.refer_to(wanted);
@@ -84,7 +84,7 @@ fn another_reference_can_be_asked_for() {
 }
 
 #[test]
-fn multiples_are_those_of_the_row_s_own_blocks() {
+fn multiples_use_the_probes_of_the_rows_own_blocks() {
     let result = two_distances();
     let rows = &groups(&result)[0].rows;
     assert_eq!((rows[0].floor_multiple(), rows[0].reference_multiple()), (Some(2.0), Some(1.0)));
@@ -124,7 +124,7 @@ fn a_percentile_that_the_samples_cannot_carry_is_none() {
 }
 
 #[test]
-fn losses_of_all_trials_are_told_together() {
+fn losses_of_all_trials_are_summed() {
     let mut one = with(identity("udp"), &[1_000, 1_000]);
     for trial in round_trips(&mut one) {
         trial.session.losses = Losses { sent: 3, received: 1, lost: 2, ..Losses::default() };
@@ -137,7 +137,7 @@ fn losses_of_all_trials_are_told_together() {
 }
 
 #[test]
-fn another_carrier_and_a_sleep_that_was_none_are_told() {
+fn an_undeclared_carrier_and_a_missing_sleep_are_caveats() {
     let mut one = with(Identity { wait: Wait::Block, ..identity("eager") }, &[1_000, 1_000]);
     assert_eq!(caveats(&Row::of(&one, Some(0)).unwrap()), [Caveat::StayedAwake]);
     round_trips(&mut one)[1].session.processes[0].ends[0].thread.sleeps = 1;
@@ -148,7 +148,7 @@ fn another_carrier_and_a_sleep_that_was_none_are_told() {
 }
 
 #[test]
-fn a_time_that_cannot_be_and_one_that_still_changed_are_told() {
+fn an_impossible_time_and_an_unsettled_row_are_caveats() {
     let mut one = with(identity("pipe"), &[80; 3]);
     let told = |one: &Case| caveats(&Row::of(one, Some(0)).unwrap());
     assert_eq!(told(&one), [Caveat::BelowFloor { multiple: 0.8 }]);

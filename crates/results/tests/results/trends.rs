@@ -26,7 +26,8 @@ fn trend_of(runs: &[RunResult], labels: &[&str]) -> Trend {
         (label.map_or(run.run.id.clone(), String::from), run.clone())
     };
     let labelled: Vec<(String, RunResult)> = runs.iter().enumerate().map(moment).collect();
-    let moments: Vec<Moment> = labelled.iter().map(|(label, run)| Moment { label, run }).collect();
+    let moments: Vec<TrendRun> =
+        labelled.iter().map(|(label, run)| TrendRun { label, run }).collect();
     trend(&moments)
 }
 
@@ -35,7 +36,7 @@ fn changes(trend: &Trend) -> Vec<(usize, Verdict)> {
 }
 
 #[test]
-fn a_change_is_named_where_three_runs_stand_on_both_sides() {
+fn a_change_needs_three_runs_on_both_sides() {
     let found = trend_of(&runs(&[1.0, 1.0, 1.0, 1.1, 1.1, 1.1]), &[]);
     assert_eq!((changes(&found), found.missing), (vec![(3, Verdict::Slower)], 0));
     let ratio = found.changes[0].comparison.ratio.unwrap();
@@ -56,7 +57,7 @@ fn several_changes_are_found_in_their_order() {
 }
 
 #[test]
-fn what_is_the_same_within_two_percent_is_no_change() {
+fn differences_within_two_percent_are_no_change() {
     let found = trend_of(&runs(&[[1.0; 8], [1.005; 8]].concat()), &[]);
     assert_eq!((changes(&found), found.missing), (vec![], 0));
 }

@@ -1,13 +1,13 @@
 //! The adjustment of blocks by their own probes.
 
-use ipcmark_results::stats::{Block, adjusted_location, elasticity, log_location};
+use ipcmark_results::stats::{ProbedBlock, adjusted_location, elasticity, log_location};
 
 use super::noise::Noise;
 
 /// Trials of 100 blocks of a row that takes `fixed` ns plus the number of floor round trips that
 /// makes 240 ns at 126 ns, while the floor changes between 126 and 140 ns, every 20 blocks on
 /// average.
-fn trials(noise: &mut Noise, fixed: f64) -> Vec<Vec<Block>> {
+fn trials(noise: &mut Noise, fixed: f64) -> Vec<Vec<ProbedBlock>> {
     let hops = (240.0 - fixed) / 126.0;
     (0..200)
         .map(|_| {
@@ -18,7 +18,7 @@ fn trials(noise: &mut Noise, fixed: f64) -> Vec<Vec<Block>> {
                 }
                 let probe = |noise: &mut Noise| floor * (0.015 * noise.normal()).exp();
                 let mean_ns = (fixed + hops * floor) * log.exp();
-                Block { mean_ns, before_ns: probe(noise), after_ns: probe(noise) }
+                ProbedBlock { mean_ns, before_ns: probe(noise), after_ns: probe(noise) }
             };
             let deviations: Vec<f64> = (0..100).map(|at| 0.02 * f64::from(at % 5 - 2)).collect();
             deviations.into_iter().map(&mut block).collect()
@@ -36,10 +36,11 @@ fn spread(logs: &[f64]) -> f64 {
 fn spreads(fixed: f64) -> (f64, f64, f64) {
     let trials = trials(&mut Noise::new(41), fixed);
     let elasticity = elasticity(&trials);
-    let plain = |blocks: &Vec<Block>| {
+    let plain = |blocks: &Vec<ProbedBlock>| {
         log_location(&blocks.iter().map(|block| block.mean_ns).collect::<Vec<_>>()).unwrap()
     };
-    let adjusted = |blocks: &Vec<Block>| adjusted_location(blocks, 133.0, elasticity).unwrap();
+    let adjusted =
+        |blocks: &Vec<ProbedBlock>| adjusted_location(blocks, 133.0, elasticity).unwrap();
     let plain = spread(&trials.iter().map(plain).collect::<Vec<_>>());
     let adjusted = spread(&trials.iter().map(adjusted).collect::<Vec<_>>());
     println!(

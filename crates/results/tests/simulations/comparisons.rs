@@ -20,7 +20,7 @@ fn differs(log_ratios: &[f64]) -> bool {
 }
 
 #[test]
-fn equal_times_are_told_apart_in_at_most_one_comparison_of_a_hundred() {
+fn equal_times_differ_in_at_most_one_comparison_of_a_hundred() {
     let mut noise = Noise::new(1);
     for count in [8, 12, 23, 57, 150] {
         let name = format!("null, {count} pairs");

@@ -1,6 +1,6 @@
 //! Ranks of identical rows, and of different ones.
 
-use ipcmark_results::stats::{Ranked, Row, rank, trial_log_ratios};
+use ipcmark_results::stats::{Ranked, RankedRow, rank, trial_log_ratios};
 
 use super::{error, noise::Noise, rate};
 
@@ -19,8 +19,8 @@ fn trials(noise: &mut Noise, rows: &[f64], trials: usize) -> Vec<Vec<Option<f64>
 
 fn ranked(times: &[Vec<Option<f64>>]) -> Vec<Ranked> {
     let location = |row: &Vec<Option<f64>>| row.iter().flatten().sum::<f64>();
-    let row = |(at, times)| Row { name: format!("row-{at:02}"), location: location(times) };
-    let rows: Vec<Row> = times.iter().enumerate().map(row).collect();
+    let row = |(at, times)| RankedRow { name: format!("row-{at:02}"), location: location(times) };
+    let rows: Vec<RankedRow> = times.iter().enumerate().map(row).collect();
     rank(&rows, |a, b| trial_log_ratios(&times[a], &times[b]))
 }
 
@@ -46,7 +46,7 @@ fn rows_of_one_mechanism_share_a_rank() {
 }
 
 #[test]
-fn rows_a_tenth_apart_are_told_apart() {
+fn rows_that_differ_by_a_tenth_have_different_ranks() {
     let mut noise = Noise::new(22);
     for (count, least) in [(3, 0.9), (5, 0.99)] {
         let rate = rate(&format!("10 % apart, {count} trials"), 500, |_| {

@@ -80,7 +80,7 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').map(|number| number.trim_end().parse::<f64>());
     match number {
         Some(Ok(percent)) if percent > 0.0 && percent <= 100_000.0 => Ok(percent / 100.0),
-        _ => Err("it is no part of a core; write it as 10%, or as 200% for two cores".into()),
+        _ => Err("it is not a share of a core; write it as 10%, or as 200% for two cores".into()),
     }
 }
 

@@ -6,7 +6,7 @@ mod needs;
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use ipcmark_report::{AdviceShown, advice_json, advice_table};
-use ipcmark_results::{Arrivals, Load, Pattern, Question, RunResult, advise, groups};
+use ipcmark_results::{AdviceQuestion, Arrivals, Load, Pattern, RunResult, advise, groups};
 use ipcmark_transport::{Span, Wait};
 
 use self::arguments::{AdviseArguments, FormatWord, flags, shared_flags};
@@ -16,11 +16,11 @@ use crate::{
         run::RunArguments,
         sizes::Sizes,
     },
-    definition::{Definition, Failure, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation, Rejection},
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{Recorder, RunRequest, exports, recorded},
+    measurement::{ResultRecorder, RunRequest, exports, recorded},
     output,
     registry::{self, Transports},
     saved, selection,
@@ -30,16 +30,16 @@ use crate::{
 type LeftOut = Vec<(String, String)>;
 
 /// A user's question, parsed and checked.
-struct Asked<'a> {
+struct ParsedQuestion<'a> {
     arguments: AdviseArguments,
-    question: Question,
+    question: AdviceQuestion,
     run: RunArguments,
     /// True if the user sets the length of the measurement.
     is_length_given: bool,
     transports: &'a Transports,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: AdviseArguments = invocation.arguments()?;
     let question = question(&arguments)?;
     let mut words = given(&shared_flags(), invocation.flags);
@@ -54,15 +54,16 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     let transports = registry::look(&run.module, &run.named())?;
     let lengths = ["budget", "trials", "precision", "duration", "round_trips"];
     let is_length_given = lengths.iter().any(|flag| is_given(invocation.flags, flag));
-    let asked = Asked { arguments, question, run, is_length_given, transports: &transports };
-    let done = match &asked.arguments.from {
-        Some(path) => asked.read(path)?,
-        None => asked.measure()?,
+    let parsed =
+        ParsedQuestion { arguments, question, run, is_length_given, transports: &transports };
+    let done = match &parsed.arguments.from {
+        Some(path) => parsed.read(path)?,
+        None => parsed.measure()?,
     };
     Ok(transports.status(done))
 }
 
-fn question(arguments: &AdviseArguments) -> Result<Question, String> {
+fn question(arguments: &AdviseArguments) -> Result<AdviceQuestion, String> {
     let Sizes(sizes) = Sizes::parse(&arguments.size)?;
     let [payload] = sizes[..] else {
         return Err(format!(
@@ -78,7 +79,7 @@ fn question(arguments: &AdviseArguments) -> Result<Question, String> {
     let load = arguments
         .rate
         .map_or(Load::Closed, |per_second| Load::Rate { per_second, arrivals: Arrivals::Fixed });
-    Ok(Question {
+    Ok(AdviceQuestion {
         payload: payload as u64,
         pattern,
         load,
@@ -89,7 +90,7 @@ fn question(arguments: &AdviseArguments) -> Result<Question, String> {
 }
 
 /// The flags of `ipcmark run` that follow from the question.
-fn decided(question: &Question) -> Vec<String> {
+fn decided(question: &AdviceQuestion) -> Vec<String> {
     let mut words = vec![
         format!("--sizes={}", question.payload),
         format!("--patterns={}", question.pattern),
@@ -101,9 +102,9 @@ fn decided(question: &Question) -> Vec<String> {
     words
 }
 
-impl Asked<'_> {
+impl ParsedQuestion<'_> {
     /// Measures the candidates and answers.
-    fn measure(&self) -> Outcome {
+    fn measure(&self) -> CommandOutcome {
         let registry = &self.transports.registry;
         let mut request = RunRequest::new(&self.run, registry)?;
         if self.question.load != Load::Closed && !self.is_length_given {
@@ -117,7 +118,7 @@ impl Asked<'_> {
         request.plan.transports.retain(is_left);
         self.run.live.then(live::check).transpose()?;
         let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-        let recorder = Recorder::new(self.run.output.clone()).drawing(self.run.live);
+        let recorder = ResultRecorder::new(self.run.output.clone()).drawing(self.run.live);
         let found =
             recorder.and_then(|recorder| recorded(&request, registry, &interrupts, recorder));
         let result = match found {
@@ -133,7 +134,7 @@ impl Asked<'_> {
     }
 
     /// Answers from a result that was saved.
-    fn read(&self, path: &Path) -> Outcome {
+    fn read(&self, path: &Path) -> CommandOutcome {
         let mut result = saved::read(path)?;
         if !self.run.transports.is_empty() {
             let registry = &self.transports.registry;
@@ -144,8 +145,8 @@ impl Asked<'_> {
         }
         let all = advise(&result, &self.question, |_| true);
         if all.choice.is_none() && all.short.is_empty() {
-            return Err(Failure::Refused(format!(
-                "{} has no row of messages of {} bytes as they are asked for; without --from they are measured",
+            return Err(Rejection::Refused(format!(
+                "{} has no row with the requested messages of {} bytes; leave --from out to measure them",
                 path.display(),
                 self.question.payload
             )));
@@ -225,11 +226,14 @@ fn not_measured(result: &RunResult) -> LeftOut {
     found
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "advise",
-    summary: "Say which transport to use for a payload, a rate and a limit of time or CPU",
+    summary: "Recommend a transport for a payload, a rate and a limit on time or CPU",
     guide: Guide {
-        about: "Measures what can answer, or reads a result, and says which transport to use, what it costs and what it cannot promise. With a limit of the CPU time, or none at all, the fastest row that meets the conditions is chosen; with a limit of the p99 alone, the cheapest. Without a limit of the CPU time rows that sleep come first, and the best that spins stands beside the choice.",
+        about: "Measures the transports that qualify, or reads a result, and recommends one, with its cost and its \
+        caveats. With a limit on CPU time, or without any limit, it chooses the fastest row that meets the \
+        conditions; with only a limit on the p99, the cheapest. Without a limit on CPU time, sleeping rows come \
+        first, and the best spinning row is shown as the alternative.",
         examples: &[
             ("ipcmark advise --size 4k", "round trips as fast as they go"),
             (
@@ -250,7 +254,8 @@ pub(super) const DEFINITION: Definition = Definition {
             ),
             ("ipcmark advise --size 4k --from r.json", "from what has been measured"),
         ],
-        exit: "0 there is a choice; 1 nothing meets the conditions; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 a transport was chosen; 1 nothing meets the conditions; 2 the command line is wrong; 128 + signal \
+        after Ctrl-C or SIGTERM",
         see_also: &["run", "explain", "sweep"],
     },
     flags,

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transports_are_left_out_for_what_they_lack() {
+    fn transports_that_do_not_meet_a_need_are_left_out() {
         let registry = ipcmark_registry::native();
         let unmet = |need: Need, name: &str| {
             let found = registry.iter().find(|candidate| candidate.definition().name == name);

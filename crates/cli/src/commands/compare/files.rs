@@ -14,7 +14,7 @@ use super::{arguments::CompareArguments, shown::show};
 use crate::saved::read;
 
 pub(super) fn compare(arguments: &CompareArguments) -> Result<ExitCode, String> {
-    let (base, new) = (Files::read(&arguments.base)?, Files::read(&arguments.new)?);
+    let (base, new) = (SideFiles::read(&arguments.base)?, SideFiles::read(&arguments.new)?);
     let change = compare_runs(&base.results(), &new.results());
     let notes = [base.incomplete(), new.incomplete()].concat();
     let sides = ComparedSides { change: &change, base: base.names(), new: new.names(), notes };
@@ -22,9 +22,9 @@ pub(super) fn compare(arguments: &CompareArguments) -> Result<ExitCode, String> 
 }
 
 /// The result files of a side.
-struct Files(Vec<(PathBuf, RunResult)>);
+struct SideFiles(Vec<(PathBuf, RunResult)>);
 
-impl Files {
+impl SideFiles {
     /// Reads the files in a comma-separated list.
     fn read(list: &Path) -> Result<Self, String> {
         let paths = list.as_os_str().as_bytes().split(|byte| *byte == b',').map(OsStr::from_bytes);

@@ -13,7 +13,7 @@ pub(super) use self::{arguments::FormatWord, shown::show};
 
 use self::arguments::{CompareArguments, shared_flags};
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -22,7 +22,7 @@ fn flags(command: Command) -> Command {
     CompareArguments::augment_args(command).args(shared_flags())
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: CompareArguments = invocation.arguments()?;
     match arguments.run {
         true => turns::compare(&arguments, invocation),
@@ -30,11 +30,13 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "compare",
     summary: "Compare results, or two plans measured in turns: what changed, with confidence",
     guide: Guide {
-        about: "Verdicts: faster, slower, same (within 2 %), cannot tell. Two files are two moments of a machine: they tell from three runs a side on, made in turns. With --run the two plans take turns within this command, and what differs is measured a second time before it is reported.",
+        about: "Verdicts: faster, slower, same (within 2 %), cannot tell. Saved results need at least three runs a \
+        side, made in turns, because a machine changes over time. With --run the two plans take turns within this \
+        command, and differences are measured a second time before they are reported.",
         examples: &[
             ("ipcmark compare a1.json,a2.json,a3.json b1.json,b2.json,b3.json", ""),
             (
@@ -46,7 +48,8 @@ pub(super) const DEFINITION: Definition = Definition {
                 "only these rows of both plans",
             ),
         ],
-        exit: "0 nothing is slower; 1 a row is slower, failed, or nothing could be compared; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 nothing is slower; 1 a row is slower, failed, or nothing could be compared; 2 the command line is \
+        wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["run", "report", "show"],
     },
     flags,

@@ -65,7 +65,8 @@ pub(super) fn restrict(plan: &mut Plan, registry: &Registry, wanted: &BTreeSet<R
     let keys = keys(plan, registry);
     for (row, key) in plan.rows.iter_mut().zip(keys) {
         if row.verdict.is_none() && !wanted.contains(&key) {
-            let reason = "not measured, for the other plan cannot measure it or does not have it";
+            let reason =
+                "not measured, because the other plan cannot measure it or does not have it";
             row.verdict = Some(Outcome::Unsupported { reason: reason.into() });
         }
     }

@@ -16,13 +16,13 @@ use crate::{
         plan_file::PlanFile,
         run::RunArguments,
     },
-    definition::Failure,
+    definition::Rejection,
     measurement::RunRequest,
     registry::{self, Transports},
 };
 
 /// A plan with its transports and its request.
-pub(super) struct Side {
+pub(super) struct PlanSide {
     pub name: String,
     pub transports: Transports,
     pub request: RunRequest,
@@ -32,9 +32,9 @@ pub(super) struct Side {
     pub unused: Vec<&'static str>,
 }
 
-impl Side {
+impl PlanSide {
     /// Reads a plan; flags that the user has written override it.
-    pub(super) fn read(path: &Path, flags: &ArgMatches) -> Result<Self, Failure> {
+    pub(super) fn read(path: &Path, flags: &ArgMatches) -> Result<Self, Rejection> {
         let file = PlanFile::read(path)?;
         let given = given(&shared_flags(), flags);
         let is_given = |flag: &str| OF_RUN_ALONE.contains(&flag) || of_run::is_given(flags, flag);
@@ -50,7 +50,7 @@ impl Side {
     }
 
     /// True if it names a transport that cannot be measured.
-    pub(super) fn lacks_what_it_names(&self) -> bool {
+    pub(super) fn lacks_named_transports(&self) -> bool {
         let named = |session: usize| {
             self.request.selection.by_name.contains(&self.plan.sessions[session].transport)
         };
@@ -66,8 +66,8 @@ fn command(words: &[OsString]) -> Vec<String> {
 }
 
 /// Reads both plans.
-pub(super) fn read(paths: [&PathBuf; 2], flags: &ArgMatches) -> Result<[Side; 2], Failure> {
-    let (base, mut new) = (Side::read(paths[0], flags)?, Side::read(paths[1], flags)?);
+pub(super) fn read(paths: [&PathBuf; 2], flags: &ArgMatches) -> Result<[PlanSide; 2], Rejection> {
+    let (base, mut new) = (PlanSide::read(paths[0], flags)?, PlanSide::read(paths[1], flags)?);
     // Both members of a pair are measured in the same order.
     new.request.plan.seed = base.request.plan.seed;
     new.plan.seed = base.plan.seed;

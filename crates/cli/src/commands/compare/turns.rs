@@ -15,13 +15,13 @@ use super::{
     arguments::CompareArguments,
     rows::{self, RowKey},
     shown::show,
-    side::{self, Side},
+    side::{self, PlanSide},
 };
 use crate::{
-    definition::{Invocation, Outcome},
+    definition::{CommandOutcome, Invocation},
     interrupts::Interrupts,
     output,
-    progress::Progress,
+    progress::ProgressLine,
 };
 
 /// The fewest pairs: with fewer, even equal signs of all pairs do not show a difference.
@@ -39,20 +39,20 @@ const LENGTHS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis
 /// The expected time of a trial per measured time, with probes, starts and checks.
 const EXPECTED_FACTOR: u32 = 2;
 
-pub(super) fn compare(arguments: &CompareArguments, invocation: &Invocation<'_>) -> Outcome {
+pub(super) fn compare(arguments: &CompareArguments, invocation: &Invocation<'_>) -> CommandOutcome {
     let sides = side::read([&arguments.base, &arguments.new], invocation.flags)?;
     let shared = shared(&sides)?;
     for side in sides.iter().filter(|side| !side.unused.is_empty()) {
         let keys = side.unused.join(", ");
-        output::say(format_args!("not used of the plan {}: {keys}", side.name));
+        output::say(format_args!("ignored keys of the plan {}: {keys}", side.name));
     }
     let done = measured(arguments, &sides, &shared).unwrap_or_else(output::failed);
     Ok(sides.iter().fold(done, |done, side| side.transports.status(done)))
 }
 
 /// The rows that both plans can measure.
-fn shared(sides: &[Side; 2]) -> Result<BTreeSet<RowKey>, String> {
-    let keys = |side: &Side| -> BTreeSet<RowKey> {
+fn shared(sides: &[PlanSide; 2]) -> Result<BTreeSet<RowKey>, String> {
+    let keys = |side: &PlanSide| -> BTreeSet<RowKey> {
         rows::keys(&side.plan, &side.transports.registry).into_iter().collect()
     };
     let [base, new] = sides;
@@ -63,17 +63,17 @@ fn shared(sides: &[Side; 2]) -> Result<BTreeSet<RowKey>, String> {
             base.name, new.name
         ));
     }
-    let measurable = |side: &Side| rows::measurable(&side.plan, &side.transports.registry);
+    let measurable = |side: &PlanSide| rows::measurable(&side.plan, &side.transports.registry);
     Ok(&measurable(base) & &measurable(new))
 }
 
 fn measured(
     arguments: &CompareArguments,
-    sides: &[Side; 2],
+    sides: &[PlanSide; 2],
     shared: &BTreeSet<RowKey>,
 ) -> Result<ExitCode, Error> {
     let interrupts = Interrupts::catch()?;
-    let mut turns = Turns::new(arguments, sides, &interrupts);
+    let mut turns = PairedMeasurement::new(arguments, sides, &interrupts);
     turns.plan(shared.len());
     let first = turns.measure(shared.clone(), |plan, side| {
         rows::restrict(plan, &side.transports.registry, shared);
@@ -95,21 +95,22 @@ fn measured(
 
 fn conclude(
     arguments: &CompareArguments,
-    sides: &[Side; 2],
+    sides: &[PlanSide; 2],
     change: &Change,
     first: &Results,
     interrupts: &Interrupts,
 ) -> ExitCode {
     let mut notes = first.notes();
     if interrupts.signal().is_some() {
-        notes.push("Interrupted: differences that were not measured twice are not told.".into());
+        notes
+            .push("Interrupted: differences that were not measured twice are not reported.".into());
     }
     let [base, new] = sides.each_ref().map(|side| side.name.clone());
     let shown = show(&ComparedSides { change, base, new, notes }, arguments.format);
     if interrupts.signal().is_some() {
         return interrupts.exit_status();
     }
-    let is_lacking = has_failed(change) || sides.iter().any(Side::lacks_what_it_names);
+    let is_lacking = has_failed(change) || sides.iter().any(PlanSide::lacks_named_transports);
     if is_lacking { ExitCode::FAILURE } else { shown }
 }
 
@@ -118,7 +119,7 @@ fn has_failed(change: &Change) -> bool {
         Presence::Unmeasured(case) => case.status() == Status::Failed,
         _ => false,
     };
-    change.lone.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
+    change.unpaired.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
 }
 
 /// The results of both sides, one per trial; those with the same index are a pair.
@@ -157,8 +158,8 @@ impl Results {
 }
 
 /// Measures both sides in turns.
-struct Turns<'a> {
-    sides: &'a [Side; 2],
+struct PairedMeasurement<'a> {
+    sides: &'a [PlanSide; 2],
     interrupts: &'a Interrupts,
     observer: TurnObserver,
     /// The pairs of each of the two measurements, if given.
@@ -172,8 +173,12 @@ struct Turns<'a> {
     began: Instant,
 }
 
-impl<'a> Turns<'a> {
-    fn new(arguments: &CompareArguments, sides: &'a [Side; 2], interrupts: &'a Interrupts) -> Self {
+impl<'a> PairedMeasurement<'a> {
+    fn new(
+        arguments: &CompareArguments,
+        sides: &'a [PlanSide; 2],
+        interrupts: &'a Interrupts,
+    ) -> Self {
         let budget = arguments.budget.unwrap_or(BUDGET);
         let expected = arguments.pairs.map(|pairs| 2 * pairs);
         Self {
@@ -202,7 +207,7 @@ impl<'a> Turns<'a> {
     fn measure(
         &mut self,
         mut wanted: BTreeSet<RowKey>,
-        prepare: impl Fn(&mut Plan, &Side),
+        prepare: impl Fn(&mut Plan, &PlanSide),
     ) -> Result<Results, Error> {
         let mut plans = self.sides.each_ref().map(|side| {
             let mut plan = side.plan.clone();
@@ -244,8 +249,8 @@ impl<'a> Turns<'a> {
         let order = if self.next % 2 == 1 { [0, 1] } else { [1, 0] };
         for side in order {
             plans[side].first_trial = self.next;
-            let Side { transports, request, name, .. } = &self.sides[side];
-            transports.hand_on();
+            let PlanSide { transports, request, name, .. } = &self.sides[side];
+            transports.export_to_children();
             self.observer.begin(self.next, name);
             let (options, interrupt) = (&request.options, &self.interrupts.readable);
             let registry = &transports.registry;
@@ -263,7 +268,7 @@ impl<'a> Turns<'a> {
 
 /// Shows the progress of the comparison.
 struct TurnObserver {
-    progress: Progress,
+    progress: ProgressLine,
     began: Instant,
     budget: Duration,
     /// Trials of each side, if given.
@@ -274,7 +279,7 @@ struct TurnObserver {
 
 impl TurnObserver {
     fn new(budget: Duration, expected: Option<u32>) -> Self {
-        let (progress, began) = (Progress::new(), Instant::now());
+        let (progress, began) = (ProgressLine::new(), Instant::now());
         Self { progress, began, budget, expected, pair: 0, side: String::new() }
     }
 

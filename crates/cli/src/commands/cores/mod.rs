@@ -2,7 +2,7 @@
 
 mod arguments;
 mod pairs;
-mod through;
+mod transport_measurement;
 
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
@@ -17,12 +17,12 @@ use ipcmark_report::{
 
 use self::{
     arguments::{CoresArguments, FormatWord, flags},
-    pairs::{Pair, choose},
-    through::Through,
+    pairs::{ProcessorPair, choose},
+    transport_measurement::TransportMeasurement,
 };
 use crate::{
-    definition::{Definition, Invocation, Outcome},
-    distances::Division,
+    definition::{CommandDefinition, CommandOutcome, Invocation},
+    distances::DistanceShares,
     guide::Guide,
     interrupts::Interrupts,
     measurement::exports,
@@ -32,7 +32,7 @@ use crate::{
 /// The time that a session takes per pair in addition to its measurement.
 const SESSION: Duration = Duration::from_millis(700);
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: CoresArguments = invocation.arguments()?;
     exports::check_paths(&arguments.svg.iter().collect::<Vec<_>>())?;
     let transports = registry::look(&arguments.module, arguments.transport.as_slice())?;
@@ -43,12 +43,10 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     };
     let (pairs, missing) = choose(&cpus, arguments.all, arguments.seed);
     let Some(first) = pairs.first() else {
-        return Ok(output::failed(
-            "cannot map distances: there is one processor, and no other to be far from",
-        ));
+        return Ok(output::failed("cannot map distances: there is only one processor"));
     };
     let each = arguments.each(pairs.len());
-    let through = arguments.transport.clone().map(|transport| Through {
+    let transport_measurement = arguments.transport.clone().map(|transport| TransportMeasurement {
         transport,
         size: arguments.size.clone(),
         wait: arguments.wait.clone(),
@@ -57,16 +55,23 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
         interrupts: &interrupts,
     });
     // Checks the command line before the first pair is measured.
-    let what = match &through {
+    let what = match &transport_measurement {
         None => "a bare cache line".into(),
-        Some(through) => {
-            through.request(first.cpus)?;
-            let wait = through.wait.as_deref().map_or(String::new(), |wait| format!(" · {wait}"));
-            format!("{} · {}{wait}", through.transport, through.size)
+        Some(transport_measurement) => {
+            transport_measurement.request(first.cpus)?;
+            let wait = transport_measurement
+                .wait
+                .as_deref()
+                .map_or(String::new(), |wait| format!(" · {wait}"));
+            format!("{} · {}{wait}", transport_measurement.transport, transport_measurement.size)
         }
     };
-    say_how_long(&pairs, missing, each + through.as_ref().map_or(Duration::ZERO, |_| SESSION));
-    let cells = measure(&pairs, through.as_ref(), each, &interrupts);
+    announce_duration(
+        &pairs,
+        missing,
+        each + transport_measurement.as_ref().map_or(Duration::ZERO, |_| SESSION),
+    );
+    let cells = measure(&pairs, transport_measurement.as_ref(), each, &interrupts);
     if interrupts.signal().is_some() {
         return Ok(interrupts.exit_status());
     }
@@ -84,7 +89,7 @@ const WORDS: MatrixWords = MatrixWords {
     missing: "--all measures them",
     listed: "pairs with several distances, and their shares of the time",
     more: "--format json has all of them",
-    cell: "a cell is divided as its distances share the time",
+    cell: "a cell is divided by the shares of its distances",
 };
 
 fn end(cpu: &MatrixCpu) -> MatrixEnd {
@@ -106,7 +111,7 @@ fn wanted(usable: Vec<Cpu>, list: Option<&str>) -> Result<Vec<Cpu>, String> {
     Ok(usable.into_iter().filter(|cpu| named.contains(&cpu.id)).collect())
 }
 
-fn say_how_long(pairs: &[Pair], missing: usize, each: Duration) {
+fn announce_duration(pairs: &[ProcessorPair], missing: usize, each: Duration) {
     let time = each * pairs.len() as u32;
     if time < Duration::from_secs(5) {
         return;
@@ -121,8 +126,8 @@ fn say_how_long(pairs: &[Pair], missing: usize, each: Duration) {
 
 /// Measures one pair after another, until the user interrupts.
 fn measure(
-    pairs: &[Pair],
-    through: Option<&Through>,
+    pairs: &[ProcessorPair],
+    transport_measurement: Option<&TransportMeasurement>,
     duration: Duration,
     interrupts: &Interrupts,
 ) -> BTreeMap<(u32, u32), MatrixCell> {
@@ -131,9 +136,9 @@ fn measure(
         if interrupts.signal().is_some() {
             break;
         }
-        let found = match through {
+        let found = match transport_measurement {
             None => line(pair.cpus, duration),
-            Some(through) => through.measure(pair.cpus),
+            Some(transport_measurement) => transport_measurement.measure(pair.cpus),
         };
         let (parts, reason) = found.map_or_else(|why| (Vec::new(), Some(why)), |all| (all, None));
         let relation = pair.relation.to_string();
@@ -145,7 +150,7 @@ fn measure(
 /// A pair's distances over a bare cache line, and their shares of the time.
 fn line(cpus: (u32, u32), duration: Duration) -> Result<Vec<MatrixPart>, String> {
     let probes = pair::probes(cpus, duration).map_err(|error| error.to_string())?;
-    let distances = Division::of(&probes).distances.into_iter();
+    let distances = DistanceShares::of(&probes).distances.into_iter();
     let parts = distances.map(|distance| MatrixPart {
         time_ns: (!distance.apart).then_some(distance.floor_ns),
         share: distance.share_of_probes,
@@ -170,8 +175,8 @@ fn places(cpus: &[Cpu]) -> Vec<MatrixCpu> {
 }
 
 fn notes() -> Vec<String> {
-    let sentence = "this is a virtual machine: what the system says of its processors is what the hypervisor tells, and \
-                    where they run changes; the shares are those of this moment";
+    let sentence = "this is a virtual machine: the hypervisor reports the topology and moves the processors; the \
+    shares are a snapshot";
     let is_virtual = !matches!(hypervisor::name().as_str(), "none" | "unknown");
     is_virtual.then(|| sentence.to_owned()).into_iter().collect()
 }
@@ -191,11 +196,12 @@ fn show(matrix: &Matrix, json: &dyn Fn() -> String, arguments: &CoresArguments) 
     ExitCode::from(u8::from(!(shown && drawn && known)))
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "cores",
     summary: "Map the distances between processors, by a bare cache line or any transport",
     guide: Guide {
-        about: "A map of the distances between processors: what a round trip takes between each two of them, through a bare cache line or any transport. On a virtual machine the distances of a pair change several times a second: each is shown with its share.",
+        about: "The round trip time between every two processors, through a bare cache line or any transport. On a \
+        virtual machine the distances of a pair change several times a second: each is shown with its share.",
         examples: &[
             ("ipcmark cores", "all processors that this process may use"),
             ("ipcmark cores --cpus 0-3,8", "some of them"),
@@ -203,7 +209,8 @@ pub(super) const DEFINITION: Definition = Definition {
             ("ipcmark cores --svg cores.svg", "also as a picture"),
             ("ipcmark cores --format json", "every pair with all its distances"),
         ],
-        exit: "0 every pair that was chosen has its time; 1 some have none, or the picture could not be written; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 every chosen pair was measured; 1 some were not, or the picture could not be written; 2 the command \
+        line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["doctor", "run"],
     },
     flags,

@@ -13,19 +13,20 @@ const MOST: usize = 256;
 
 /// A pair of processors, the one with the smaller number first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct ProcessorPair {
     pub cpus: (u32, u32),
     pub relation: Relation,
 }
 
 /// The pairs to measure and the number of pairs left out. The order is random, so that a machine that changes meanwhile
 /// favours none.
-pub(super) fn choose(cpus: &[Cpu], all: bool, seed: u64) -> (Vec<Pair>, usize) {
+pub(super) fn choose(cpus: &[Cpu], all: bool, seed: u64) -> (Vec<ProcessorPair>, usize) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut kinds: BTreeMap<Relation, Vec<Pair>> = BTreeMap::new();
+    let mut kinds: BTreeMap<Relation, Vec<ProcessorPair>> = BTreeMap::new();
     for (at, a) in cpus.iter().enumerate() {
         for b in &cpus[at + 1..] {
-            let pair = Pair { cpus: (a.id.min(b.id), a.id.max(b.id)), relation: a.relation(b) };
+            let pair =
+                ProcessorPair { cpus: (a.id.min(b.id), a.id.max(b.id)), relation: a.relation(b) };
             kinds.entry(pair.relation).or_default().push(pair);
         }
     }
@@ -42,7 +43,7 @@ pub(super) fn choose(cpus: &[Cpu], all: bool, seed: u64) -> (Vec<Pair>, usize) {
     (chosen, count - wanted)
 }
 
-fn shuffle(pairs: &mut [Pair], random: &mut ChaCha8Rng) {
+fn shuffle(pairs: &mut [ProcessorPair], random: &mut ChaCha8Rng) {
     for at in (1..pairs.len()).rev() {
         pairs.swap(at, (random.next_u64() % (at as u64 + 1)) as usize);
     }
@@ -65,7 +66,7 @@ mod tests {
         (0..count).map(cpu).collect()
     }
 
-    fn set(pairs: &[Pair]) -> BTreeSet<(u32, u32)> {
+    fn set(pairs: &[ProcessorPair]) -> BTreeSet<(u32, u32)> {
         pairs.iter().map(|pair| pair.cpus).collect()
     }
 
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_processors_each_kind_of_pair_is_seen() {
+    fn every_kind_of_pair_is_chosen_among_many_processors() {
         let (pairs, left) = choose(&machine(128, 4), false, 1);
         assert_eq!((pairs.len(), set(&pairs).len(), left), (256, 256, 128 * 127 / 2 - 256));
         let of = |relation| pairs.iter().filter(|pair| pair.relation == relation).count();

@@ -7,7 +7,7 @@ use ipcmark_machine::facts::{self, Effect, Finding, Question, System, Weight};
 use super::{
     examination::{self, Examination},
     measured,
-    verdict::Verdict,
+    verdict::Fitness,
 };
 
 /// The complete diagnosis of a machine.
@@ -17,7 +17,7 @@ pub(super) struct Diagnosis {
     /// The facts, the weightiest first; those without an effect come last, in their own order.
     pub findings: Vec<Finding>,
     /// The questions that the machine can answer.
-    pub verdict: Verdict,
+    pub verdict: Fitness,
 }
 
 impl Diagnosis {
@@ -39,7 +39,7 @@ impl Diagnosis {
     pub(super) fn new(examination: Option<Examination>, mut findings: Vec<Finding>) -> Self {
         findings
             .sort_by_key(|finding| Reverse(finding.effect.as_ref().map(|effect| effect.weight)));
-        Self { examination, verdict: Verdict::of(&findings), findings }
+        Self { examination, verdict: Fitness::of(&findings), findings }
     }
 }
 

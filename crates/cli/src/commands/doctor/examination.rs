@@ -13,8 +13,8 @@ use ipcmark_machine::{
 };
 use ipcmark_transport::Error;
 
-use crate::distances::Division;
-use crate::progress::Progress;
+use crate::distances::DistanceShares;
+use crate::progress::ProgressLine;
 
 /// The number of turns.
 const TURNS: u32 = 5;
@@ -35,7 +35,7 @@ pub(super) struct Examination {
     /// The hiccups of each processor.
     pub hiccups: Vec<Hiccups>,
     /// Pairs of processors; the first is the one that `ipcmark run` uses.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<MeasuredPair>,
     /// Round trips between sleeping threads on the first pair, in nanoseconds.
     pub hand_overs_ns: Vec<u64>,
     /// The time of a canary step on the first processor, in nanoseconds; one for each turn and one at
@@ -46,12 +46,12 @@ pub(super) struct Examination {
     /// The CPU time of this process during the measurement.
     pub own_cpu_ns: u64,
     /// Threads of other programs that were busy all the time, the busiest first.
-    pub others: Vec<Other>,
+    pub others: Vec<OtherThread>,
 }
 
 /// Two processors.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
+pub(super) struct MeasuredPair {
     /// Their numbers.
     pub cpus: (u32, u32),
     /// Their relation according to the system.
@@ -59,11 +59,11 @@ pub(super) struct Pair {
     /// The number of probes.
     pub probes: usize,
     /// Their distances.
-    pub division: Division,
+    pub division: DistanceShares,
 }
 
 /// A busy thread of another program.
-pub(super) struct Other {
+pub(super) struct OtherThread {
     /// The name of its process.
     pub process: String,
     /// The used CPU time, in processors.
@@ -75,8 +75,8 @@ pub(super) struct Other {
 /// # Errors
 /// Threads cannot be started or pinned.
 pub(super) fn examine(cpus: &[Cpu], duration: Duration) -> Result<Examination, Error> {
-    let mut progress = Progress::new();
-    let mut measurement = Measurement::new(cpus)?;
+    let mut progress = ProgressLine::new();
+    let mut measurement = RunningMeasurement::new(cpus)?;
     for number in 0..TURNS {
         let mut show = |what: &str, step: u32| {
             progress.show(what, f64::from(3 * number + step) / f64::from(3 * TURNS));
@@ -88,10 +88,10 @@ pub(super) fn examine(cpus: &[Cpu], duration: Duration) -> Result<Examination, E
 }
 
 /// A measurement in progress.
-struct Measurement {
+struct RunningMeasurement {
     ids: Vec<u32>,
     /// The pairs, each with its probes.
-    pairs: Vec<(Link, Vec<f64>)>,
+    pairs: Vec<(ProbedPair, Vec<f64>)>,
     hiccups: Vec<Hiccups>,
     hand_overs_ns: Vec<u64>,
     canary_ns: Vec<f64>,
@@ -100,7 +100,7 @@ struct Measurement {
     others: Processes,
 }
 
-impl Measurement {
+impl RunningMeasurement {
     fn new(cpus: &[Cpu]) -> Result<Self, Error> {
         Ok(Self {
             ids: cpus.iter().map(|cpu| cpu.id).collect(),
@@ -154,11 +154,11 @@ impl Measurement {
 
     fn finish(mut self) -> Result<Examination, Error> {
         self.canary_ns.push(conditions::canary_on(self.ids[0])?);
-        let pair = |(link, probes): (Link, Vec<f64>)| Pair {
+        let pair = |(link, probes): (ProbedPair, Vec<f64>)| MeasuredPair {
             cpus: link.cpus,
             relation: link.relation,
             probes: probes.len(),
-            division: Division::of(&probes),
+            division: DistanceShares::of(&probes),
         };
         Ok(Examination {
             conditions: Snapshot::now(&[]).since(&self.start),
@@ -173,24 +173,24 @@ impl Measurement {
 }
 
 /// Two processors to be probed.
-struct Link {
+struct ProbedPair {
     cpus: (u32, u32),
     relation: Relation,
 }
 
-impl Link {
+impl ProbedPair {
     fn between(first: &Cpu, second: &Cpu) -> Self {
         Self { cpus: (first.id, second.id), relation: first.relation(second) }
     }
 }
 
 /// The processors that `ipcmark run` uses, and one pair for each other relation; empty with one processor.
-fn links(cpus: &[Cpu]) -> Result<Vec<Link>, Error> {
+fn links(cpus: &[Cpu]) -> Result<Vec<ProbedPair>, Error> {
     let Some((leader, follower)) = usual(cpus)? else { return Ok(Vec::new()) };
-    let mut links = vec![Link::between(leader, follower)];
+    let mut links = vec![ProbedPair::between(leader, follower)];
     for (at, first) in cpus.iter().enumerate() {
         for second in &cpus[at + 1..] {
-            let link = Link::between(first, second);
+            let link = ProbedPair::between(first, second);
             if links.iter().all(|other| other.relation != link.relation) {
                 links.push(link);
             }
@@ -207,13 +207,13 @@ fn usual(cpus: &[Cpu]) -> Result<Option<(&Cpu, &Cpu)>, Error> {
     Ok(placed.or(given).filter(|(leader, follower)| leader.id != follower.id))
 }
 
-fn others(earlier: &Processes) -> Vec<Other> {
+fn others(earlier: &Processes) -> Vec<OtherThread> {
     let used = Processes::all().since(earlier);
     let own = std::process::id() as i32;
     let elapsed = used.elapsed_ns.max(1) as f64;
     let busy = used.busy_threads(BUSY).into_iter().filter(|(process, _)| process.pid != own);
-    let mut others: Vec<Other> = busy
-        .map(|(process, thread)| Other {
+    let mut others: Vec<OtherThread> = busy
+        .map(|(process, thread)| OtherThread {
             process: process.name.clone(),
             share: thread.time.cpu_ns as f64 / elapsed,
         })

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use ipcmark_machine::{facts::Finding, hiccups::Hiccups};
 use ipcmark_report::{duration, plain};
 
-use super::{diagnosis::Diagnosis, examination::Pair, table::questions};
+use super::{diagnosis::Diagnosis, examination::MeasuredPair, table::questions};
 use crate::distances::percent;
 
 /// The block, without the last line break.
@@ -21,7 +21,7 @@ pub(super) fn issue(diagnosis: &Diagnosis) -> String {
 }
 
 fn distances(diagnosis: &Diagnosis) -> String {
-    let line = |pair: &Pair| {
+    let line = |pair: &MeasuredPair| {
         row(&[
             format!("cpu {} – cpu {}", pair.cpus.0, pair.cpus.1),
             pair.relation.to_string(),

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     diagnosis::Diagnosis,
-    examination::{Examination, Pair},
-    verdict::Answer,
+    examination::{Examination, MeasuredPair},
+    verdict::QuestionVerdict,
 };
 
 /// The diagnosis as a JSON object.
@@ -54,7 +54,7 @@ fn word(question: Question) -> &'static str {
 
 fn answers(diagnosis: &Diagnosis) -> Map<String, Value> {
     let answers = diagnosis.verdict.answers().iter();
-    let entry = |of: &Answer| {
+    let entry = |of: &QuestionVerdict| {
         let value = json!({"answer": answer(of.weight), "causes": of.causes});
         (word(of.question).to_owned(), value)
     };
@@ -73,7 +73,7 @@ fn measured(examination: &Examination) -> Value {
     })
 }
 
-fn pair(pair: &Pair) -> Value {
+fn pair(pair: &MeasuredPair) -> Value {
     let distances = pair.division.distances.iter().map(|distance| {
         json!({
             "round_trip_ns": distance.floor_ns,

@@ -8,7 +8,7 @@ use ipcmark_machine::{
 use ipcmark_report::duration;
 
 use super::examination::Examination;
-use crate::distances::{Division, percent};
+use crate::distances::{DistanceShares, percent};
 
 /// A measured fact.
 struct Measured {
@@ -98,13 +98,13 @@ fn examine_distances(examination: &Examination, system: &System) -> Option<Exami
     Some(Examined::harmless(value).with(effect))
 }
 
-fn apart(division: &Division) -> Option<Effect> {
-    let sentence = "for a part of the time one of the two processors does not run, for the host or another program has \
-                    it: a round trip then takes a time slice; ipcmark keeps these blocks out of the ranking";
+fn apart(division: &DistanceShares) -> Option<Effect> {
+    let sentence = "part of the time one of the two processors does not run, because the host or another program \
+    uses it: a round trip then takes a time slice; ipcmark keeps these blocks out of the ranking";
     lost(division.apart(), APART, &[Question::Spinning, Question::Tails], sentence)
 }
 
-fn several(division: &Division) -> Option<Effect> {
+fn several(division: &DistanceShares) -> Option<Effect> {
     let near = division.distances.iter().filter(|distance| !distance.apart);
     let floors: Vec<f64> = near.map(|distance| distance.floor_ns).collect();
     let factor = floors.last()? / floors.first()?;
@@ -114,7 +114,7 @@ fn several(division: &Division) -> Option<Effect> {
             &[Question::Spinning, Question::Tails],
             format!(
                 "the same hop takes {factor:.1} times as long at one moment as at another: compare rows at one \
-                 distance, as ipcmark does, and repeat what other benchmarks say often"
+                 distance, as ipcmark does, and repeat the measurements of other benchmarks often"
             ),
         )
     };
@@ -148,8 +148,8 @@ fn examine_hiccups(examination: &Examination, _: &System) -> Option<Examined> {
         per_second(worst),
         duration(longest as f64)
     );
-    let sentence = "the processors do something else meanwhile, the host's or the kernel's work or other programs': \
-                    high percentiles and the longest of every row are those of the machine";
+    let sentence = "the processors do other work meanwhile, of the host, the kernel or other programs: high \
+    percentiles and the maximum of every row are those of the machine";
     let tails = &[Question::Tails];
     let effect = lost(worst.share(), HICCUPS, tails, sentence);
     let is_long = longest >= LONG_NS;
@@ -242,7 +242,7 @@ fn examine_throttling(examination: &Examination, _: &System) -> Option<Examined>
     )
     .remedy(
         "docker run --cpus=2  # systemd-run: -p CPUQuota=200%; Kubernetes: limits.cpu: 2",
-        "the processors are no longer there for others",
+        "the processors are no longer available to others",
     );
     Some(Examined::harmless(value).with((throttling.periods > 0).then_some(effect)))
 }
@@ -257,8 +257,8 @@ fn examine_speed(examination: &Examination, _: &System) -> Option<Examined> {
     let effect = Effect::new(
         Weight::Reservation,
         &[Question::Spinning, Question::Large],
-        "the processor gets faster and slower, for its frequency changes or another thread of its core works: trials \
-         differ by as much",
+        "the speed of the processor varies, because its frequency changes or another thread of its core works: \
+        trials vary as much",
     );
     let value = format!("moved by {}", percent(shift));
     Some(Examined::harmless(value).with((shift > UNSTEADY).then_some(effect)))

@@ -19,7 +19,7 @@ use ipcmark_machine::{
 use self::diagnosis::Diagnosis;
 use crate::{
     arguments::values,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output,
 };
@@ -58,7 +58,7 @@ fn flags(command: clap::Command) -> clap::Command {
     DoctorArguments::augment_args(command)
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: DoctorArguments = invocation.arguments()?;
     if arguments.duration < SHORTEST {
         let why = "--duration must be at least 100ms: distances and hiccups last for milliseconds";
@@ -74,7 +74,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {
+fn diagnose(arguments: &DoctorArguments, system: System) -> CommandOutcome {
     let diagnosis = Diagnosis::of(&system, arguments.duration);
     let text = match arguments.format {
         DoctorFormat::Table => {
@@ -92,19 +92,20 @@ fn diagnose(arguments: &DoctorArguments, system: System) -> Outcome {
     })
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "doctor",
     summary: "Is this machine fit to measure on? Its distances, hiccups and settings, with remedies",
     guide: Guide {
         about: "",
         examples: &[
-            ("ipcmark doctor", "all facts, the weightiest first"),
+            ("ipcmark doctor", "all facts, the most severe first"),
             ("ipcmark doctor --cpus 2,6", "these processors, as ipcmark run --cpus 2,6 takes them"),
             ("ipcmark doctor --duration 1m", "rarer hiccups and distances"),
             ("ipcmark doctor --format issue", "a block for a bug report"),
             ("ipcmark doctor --format json", "every fact, for programs"),
         ],
-        exit: "0 fit, perhaps with reservations; 1 not fit for something, which the first line names, or the facts could not be read; 2 the command line is wrong",
+        exit: "0 fit, perhaps with reservations; 1 not fit for something, which the first line names, or the facts \
+        could not be read; 2 the command line is wrong",
         see_also: &["cores", "run"],
     },
     flags,

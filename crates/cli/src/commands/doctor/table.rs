@@ -8,7 +8,7 @@ use ipcmark_report::{Terminal, count, duration, plain};
 
 use super::{
     diagnosis::Diagnosis,
-    examination::{Examination, Pair},
+    examination::{Examination, MeasuredPair},
 };
 use crate::distances::percent;
 use crate::text::{BOLD, GREEN, RED, hanging, paint};
@@ -24,7 +24,7 @@ const MOST_OTHERS: usize = 5;
 
 /// The diagnosis as text, without the last line break.
 pub(super) fn table(diagnosis: &Diagnosis, terminal: Terminal) -> String {
-    let mut page = Page { terminal, lines: Vec::new() };
+    let mut page = DoctorPage { terminal, lines: Vec::new() };
     page.verdict(diagnosis);
     if let Some(examination) = &diagnosis.examination {
         examination.pairs.iter().for_each(|pair| page.distances(pair));
@@ -40,12 +40,12 @@ pub(super) fn table(diagnosis: &Diagnosis, terminal: Terminal) -> String {
     page.lines.join("\n")
 }
 
-struct Page {
+struct DoctorPage {
     terminal: Terminal,
     lines: Vec<String>,
 }
 
-impl Page {
+impl DoctorPage {
     fn title(&mut self, title: &str) {
         self.lines.push(String::new());
         let lines = hanging("", title, self.terminal);
@@ -63,7 +63,7 @@ impl Page {
         self.lines.extend(lines.iter().map(|line| paint(line, color, terminal)));
     }
 
-    fn distances(&mut self, pair: &Pair) {
+    fn distances(&mut self, pair: &MeasuredPair) {
         let (division, (first, second)) = (&pair.division, pair.cpus);
         self.title(&format!("distances of cpu {first} and cpu {second}: {}", pair.relation));
         for (at, distance) in division.distances.iter().enumerate() {

@@ -6,12 +6,12 @@ use ipcmark_machine::facts::{Finding, Question, Weight};
 const MOST_CAUSES: usize = 3;
 
 /// The machine's fitness for each question.
-pub(super) struct Verdict {
-    answers: Vec<Answer>,
+pub(super) struct Fitness {
+    answers: Vec<QuestionVerdict>,
 }
 
 /// The machine's fitness for one question.
-pub(super) struct Answer {
+pub(super) struct QuestionVerdict {
     /// The question.
     pub question: Question,
     /// The heaviest effect on it; a note if there is none.
@@ -20,14 +20,16 @@ pub(super) struct Answer {
     pub causes: Vec<&'static str>,
 }
 
-impl Verdict {
+impl Fitness {
     /// The verdict from all findings.
     pub(super) fn of(findings: &[Finding]) -> Self {
-        Self { answers: Question::ALL.map(|question| Answer::of(question, findings)).into() }
+        Self {
+            answers: Question::ALL.map(|question| QuestionVerdict::of(question, findings)).into(),
+        }
     }
 
     /// An answer to each question.
-    pub(super) fn answers(&self) -> &[Answer] {
+    pub(super) fn answers(&self) -> &[QuestionVerdict] {
         &self.answers
     }
 
@@ -65,7 +67,7 @@ impl Verdict {
     }
 }
 
-impl Answer {
+impl QuestionVerdict {
     fn of(question: Question, findings: &[Finding]) -> Self {
         let effects =
             findings.iter().filter_map(|finding| Some((finding.name, finding.effect.as_ref()?)));
@@ -113,7 +115,7 @@ mod tests {
     fn without_effects_everything_can_be_measured() {
         let note = finding("a", Weight::Note, &Question::ALL);
         for findings in [vec![], vec![note]] {
-            let verdict = Verdict::of(&findings);
+            let verdict = Fitness::of(&findings);
             assert_eq!(verdict.weight(), Weight::Note);
             assert_eq!(
                 verdict.sentence(),
@@ -123,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_effect_on_a_question_counts_and_names_its_causes() {
-        let verdict = Verdict::of(&[
+    fn the_verdict_on_a_question_is_its_most_severe_effect() {
+        let verdict = Fitness::of(&[
             finding("distances", Weight::Reservation, &[Question::Spinning, Question::Tails]),
             finding("halting", Weight::Reservation, &[Question::Sleeping, Question::Tails]),
             finding("hiccups", Weight::Unfit, &[Question::Tails]),
@@ -139,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_the_same_causes_stand_together_and_many_causes_are_counted() {
+    fn questions_with_the_same_causes_share_a_line() {
         let of =
             |name| finding(name, Weight::Reservation, &[Question::Spinning, Question::Sleeping]);
-        let verdict = Verdict::of(&["a", "b", "c", "d", "e"].map(of));
+        let verdict = Fitness::of(&["a", "b", "c", "d", "e"].map(of));
         assert_eq!(verdict.weight(), Weight::Reservation);
         assert_eq!(
             verdict.sentence(),

@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use ipcmark_engine::Counting;
 use ipcmark_machine::{calls, counters};
 use ipcmark_report::{explanation_json, explanation_page, explanation_table};
-use ipcmark_results::{Charges, CountedTrials, Explanations, Row, explain, groups};
+use ipcmark_results::{CountedTrials, Explanations, Row, UnitCosts, explain, groups};
 use ipcmark_transport::Error;
 
 use self::{
@@ -22,10 +22,10 @@ use crate::{
         run::RunArguments,
         sizes::Sizes,
     },
-    definition::{Definition, Failure, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation, Rejection},
     guide::Guide,
     interrupts::Interrupts,
-    measurement::{Recorder, RunRequest, exports::check_paths, recorded},
+    measurement::{ResultRecorder, RunRequest, exports::check_paths, recorded},
     output,
     registry::{self, Transports},
 };
@@ -33,7 +33,7 @@ use crate::{
 /// The default length: three trials of this duration per row.
 const USUAL: [&str; 2] = ["--trials=3", "--duration=300ms"];
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: ExplainArguments = invocation.arguments()?;
     let payload = payload(&arguments.size)?;
     check_paths(&arguments.html.iter().collect::<Vec<_>>())?;
@@ -69,9 +69,10 @@ fn measured(
     transports: &Transports,
     interrupts: &Interrupts,
 ) -> Result<ExitCode, Error> {
-    let charges = Charges { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
-    let run =
-        |pass: &RunRequest| recorded(pass, &transports.registry, interrupts, Recorder::new(None));
+    let unit_costs = UnitCosts { call_ns: calls::bare_call_ns(), copy_ns: calls::copy_ns(payload) };
+    let run = |pass: &RunRequest| {
+        recorded(pass, &transports.registry, interrupts, ResultRecorder::new(None))
+    };
     let timed = run(&passes.timed)?;
     let called = run(&passes.calls)?;
     let available = counters::check();
@@ -87,7 +88,7 @@ fn measured(
         CountedTrials { calls, work }
     };
     let all = Explanations {
-        rows: rows.filter_map(|row| explain(*row, explained(row), charges)).collect(),
+        rows: rows.filter_map(|row| explain(*row, explained(row), unit_costs)).collect(),
         failures: notes::failures(&timed, &called),
         remarks: notes::remarks(available, worked.as_ref()),
     };
@@ -141,7 +142,7 @@ fn counting(
     flags: &ArgMatches,
     counting: Counting,
     transports: &Transports,
-) -> Result<RunRequest, Failure> {
+) -> Result<RunRequest, Rejection> {
     let mut words = what(arguments);
     let length = match counting {
         // Counting makes each call take tens of microseconds.
@@ -156,27 +157,31 @@ fn counting(
 }
 
 /// The run that these flags request; an error is one of the command line.
-fn request(words: &[OsString], transports: &Transports) -> Result<RunRequest, Failure> {
+fn request(words: &[OsString], transports: &Transports) -> Result<RunRequest, Rejection> {
     let request = RunRequest::new(&RunArguments::of_words(words)?, &transports.registry)?;
     if request.plan.transports.len() != 1 {
         let why = "one transport is explained at a time: name it as ipcmark list does";
-        return Err(Failure::Refused(why.into()));
+        return Err(Rejection::Refused(why.into()));
     }
     Ok(request)
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "explain",
-    summary: "Say what a message's time is made of: calls, copies, wake-ups, cache lines, and the rest",
+    summary: "Break down the time of a message: calls, copies, wake-ups, cache lines, and the rest",
     guide: Guide {
-        about: "Measures a transport as 'ipcmark run' does, then once more while the kernel stops it at every system call and hands the call over to be counted; times of that pass are not used. Where the processor's counters are there, a third pass counts instructions and cycles; where they are not, the reason is said. What was counted is multiplied by what one of it takes here: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
+        about: "Measures a transport as 'ipcmark run' does, then once more while every system call is traced and \
+        counted; times of that pass are not used. If the processor's counters are available, a third pass counts \
+        instructions and cycles; otherwise the reason is shown. Each count is multiplied by the cost of one on this \
+        machine: a bare system call, the hand-over to a sleeping process, a copy, a cache line.",
         examples: &[
             ("ipcmark explain pipe", "64 bytes, spinning and sleeping"),
             ("ipcmark explain zeromq-ipc -s 4k -w block", ""),
             ("ipcmark explain tcp -s 1M --format json", "for programs"),
             ("ipcmark explain pipe --html pipe.html", "also as stacked bars, for a browser"),
         ],
-        exit: "0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 explained; 1 it could not be measured or counted; 2 the command line is wrong; 128 + signal after \
+        Ctrl-C or SIGTERM",
         see_also: &["run", "advise", "doctor"],
     },
     flags,

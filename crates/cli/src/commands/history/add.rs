@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use ipcmark_history::{Added, History, Labels};
+use ipcmark_history::{Added, History, RunLabels};
 
 use super::arguments::AddArguments;
 use crate::{history, output, saved};
@@ -10,7 +10,8 @@ use crate::{history, output, saved};
 pub(super) fn add(arguments: &AddArguments, file: &Path) -> Result<ExitCode, String> {
     let mut open = History::write(file)?;
     let AddArguments { commit, label, machine, .. } = arguments;
-    let labels = Labels { commit: commit.clone(), label: label.clone(), machine: machine.clone() };
+    let labels =
+        RunLabels { commit: commit.clone(), label: label.clone(), machine: machine.clone() };
     let mut all = true;
     for path in &arguments.results {
         let added = saved::read(path).and_then(|result| {
@@ -21,12 +22,12 @@ pub(super) fn add(arguments: &AddArguments, file: &Path) -> Result<ExitCode, Str
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn sentence(path: &Path, added: Added, labels: &Labels) -> String {
+fn sentence(path: &Path, added: Added, labels: &RunLabels) -> String {
     let path = path.display();
     match added {
         Added::New => format!("added {path} to the history"),
-        Added::Completed => format!("{path} took the place of the incomplete result of its run"),
-        Added::Known if *labels == Labels::default() => {
+        Added::Completed => format!("{path} replaced the incomplete result of its run"),
+        Added::Known if *labels == RunLabels::default() => {
             format!("{path} is in the history already")
         }
         Added::Known => format!("{path} is in the history already; its labels are set"),

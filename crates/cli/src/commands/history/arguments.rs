@@ -8,7 +8,7 @@ use glob::Pattern;
 use crate::{commands::compare::FormatWord, completion::values as complete};
 
 const ADDED: &str = "\
-A run is there once: its id and the hash of its content tell. To add it again sets its labels.
+A run is stored once, identified by its id and the hash of its content. Adding it again sets its labels.
 
 Examples:
   ipcmark history add r.json --commit 3f2a9c
@@ -24,7 +24,7 @@ Examples:
 Exit status: 0 shown; 1 the file could not be read; 2 the command line is wrong.";
 
 const TREND: &str = "\
-Runs that differ in machine, kernel, governor or clock source are series of their own. A change is named by the rules
+Runs that differ in machine, kernel, governor or clock source form separate series. A change is reported by the rules
 of `ipcmark compare`: three runs before it and three after it, at one distance between the processors.
 
 Examples:
@@ -63,11 +63,11 @@ pub(super) enum Action {
     /// Add results
     Add(AddArguments),
     /// List the runs: date, machine, commit, versions, rows
-    List(ListArguments),
+    List(HistoryListArguments),
     /// Show the development of rows over the runs
     Trend(TrendArguments),
     /// Compare the runs of two commits, versions, machines or labels
-    Compare(CompareArguments),
+    Compare(HistoryCompareArguments),
 }
 
 #[derive(Args)]
@@ -92,10 +92,10 @@ pub(super) struct AddArguments {
 
 #[derive(Args)]
 #[command(after_help = LISTED)]
-pub(super) struct ListArguments {
+pub(super) struct HistoryListArguments {
     /// How the runs are shown on standard output
     #[arg(long, value_enum, default_value = "table")]
-    pub format: Shown,
+    pub format: HistoryFormatWord,
 }
 
 #[derive(Args)]
@@ -119,12 +119,12 @@ pub(super) struct TrendArguments {
 
     /// How the trends are shown on standard output
     #[arg(long, value_enum, default_value = "table")]
-    pub format: Shown,
+    pub format: HistoryFormatWord,
 }
 
 #[derive(Args)]
 #[command(after_help = COMPARED)]
-pub(super) struct CompareArguments {
+pub(super) struct HistoryCompareArguments {
     /// The runs of the base
     #[arg(value_name = "A", add = complete::sides_of_history())]
     pub base: String,
@@ -140,7 +140,7 @@ pub(super) struct CompareArguments {
 
 /// Words of `--format`.
 #[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Shown {
+pub(super) enum HistoryFormatWord {
     /// Tables for a terminal
     Table,
     /// For programs

@@ -6,10 +6,13 @@ use ipcmark_history::{History, Stored};
 use ipcmark_report::ComparedSides;
 use ipcmark_results::{RunResult, compare_runs};
 
-use super::{arguments::CompareArguments, sides};
+use super::{arguments::HistoryCompareArguments, sides};
 use crate::commands::compare;
 
-pub(super) fn compare(arguments: &CompareArguments, file: &Path) -> Result<ExitCode, String> {
+pub(super) fn compare(
+    arguments: &HistoryCompareArguments,
+    file: &Path,
+) -> Result<ExitCode, String> {
     let history = History::read(file)?;
     let runs = history.runs()?;
     let [base, new] = [&arguments.base, &arguments.new].map(|word| sides::side(word, &runs));

@@ -5,15 +5,15 @@ use std::{path::Path, process::ExitCode};
 use ipcmark_history::{History, Stored};
 use ipcmark_report::{RunShown, runs_csv, runs_json, runs_table};
 
-use super::arguments::{ListArguments, Shown};
+use super::arguments::{HistoryFormatWord, HistoryListArguments};
 use crate::output;
 
-pub(super) fn list(arguments: &ListArguments, file: &Path) -> Result<ExitCode, String> {
+pub(super) fn list(arguments: &HistoryListArguments, file: &Path) -> Result<ExitCode, String> {
     let runs: Vec<RunShown> = History::read(file)?.runs()?.into_iter().map(shown).collect();
     Ok(match arguments.format {
-        Shown::Table => output::shown_all(&runs_table(&runs, output::terminal())),
-        Shown::Json => output::printed(&runs_json(&runs)),
-        Shown::Csv => output::printed(&runs_csv(&runs)),
+        HistoryFormatWord::Table => output::shown_all(&runs_table(&runs, output::terminal())),
+        HistoryFormatWord::Json => output::printed(&runs_json(&runs)),
+        HistoryFormatWord::Csv => output::printed(&runs_csv(&runs)),
     })
 }
 

@@ -14,12 +14,12 @@ use std::{
 
 use self::arguments::{Action, HistoryArguments, flags};
 use crate::{
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     history, output,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: HistoryArguments = invocation.arguments()?;
     let file: PathBuf = history::path(arguments.file.as_deref())?;
     Ok(done(&arguments.action, &file).unwrap_or_else(output::failed))
@@ -34,16 +34,16 @@ fn done(action: &Action, file: &Path) -> Result<ExitCode, String> {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "history",
     summary: "Keep results in a file; list them, and show what changed over time",
     guide: Guide {
-        about: "Results are kept in a SQLite file; every run is there once, however often it is added.",
+        about: "Results are kept in a SQLite file; every run is stored once, however often it is added.",
         examples: &[
             ("ipcmark run -t os --history", "measures, and adds the result"),
             ("ipcmark history add r.json --commit 3f2a9c", ""),
-            ("ipcmark history list", "which runs there are"),
-            ("ipcmark history trend -t tcp --by commit", "what became of the rows of tcp"),
+            ("ipcmark history list", "lists the runs"),
+            ("ipcmark history trend -t tcp --by commit", "the rows of tcp over time"),
             ("ipcmark history trend --row 'latency/pipe/64/*' --format csv", ""),
             ("ipcmark history compare 3f2a9c 77aa01", "two commits, as ipcmark compare does"),
         ],

@@ -50,7 +50,7 @@ pub(super) fn side<'a>(word: &str, runs: &'a [Stored]) -> Result<Vec<&'a Stored>
         _ => {
             let kinds: Vec<String> =
                 found.iter().map(|(kind, _)| format!("{kind}:{name}")).collect();
-            Err(format!("'{name}' means several things; write {}", kinds.join(" or ")))
+            Err(format!("'{name}' is ambiguous; write {}", kinds.join(" or ")))
         }
     }
 }
@@ -61,7 +61,7 @@ fn matching<'a>(
     names: Names,
     runs: &'a [Stored],
 ) -> Result<Vec<&'a Stored>, String> {
-    let pattern = Pattern::new(name).map_err(|e| format!("'{name}' is no pattern: {e}"))?;
+    let pattern = Pattern::new(name).map_err(|e| format!("'{name}' is not a pattern: {e}"))?;
     let is_prefix = kind == "commit" && name.len() >= LEAST_PREFIX;
     let is_meant =
         |own: &String| pattern.matches(own) || own == name || (is_prefix && own.starts_with(name));
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_or_several_things_is_said() {
+    fn unknown_and_ambiguous_words_are_rejected() {
         for (word, said) in [
             ("abcd1", "write commit:abcd1 or label:abcd1"),
             ("abcd", "several commits: abcd1, abcd2"),
             ("nothing", "no run has a commit, version, machine, label or id 'nothing'"),
             ("label:nothing", "no run has label 'nothing'"),
-            ("[x", "no pattern"),
+            ("[x", "not a pattern"),
         ] {
             let error = found(word).unwrap_err();
             assert!(error.contains(said), "{word}: {error}");

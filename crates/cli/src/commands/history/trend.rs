@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 use ipcmark_history::{History, Stored};
 use ipcmark_report::{PointName, TrendShown, trends_csv, trends_json, trends_table};
-use ipcmark_results::{Case, Moment, RunResult, circumstances};
+use ipcmark_results::{Case, RunResult, TrendRun, circumstances};
 
-use super::arguments::{By, Shown, TrendArguments};
+use super::arguments::{By, HistoryFormatWord, TrendArguments};
 use crate::output;
 
 /// The most names that an error lists.
@@ -23,9 +23,9 @@ pub(super) fn trend(arguments: &TrendArguments, file: &Path) -> Result<ExitCode,
         trends.extend(series(name, &runs, &heads, &cases, arguments.by));
     }
     Ok(match arguments.format {
-        Shown::Table => output::shown_all(&trends_table(&trends, output::terminal())),
-        Shown::Json => output::printed(&trends_json(&trends)),
-        Shown::Csv => output::printed(&trends_csv(&trends)),
+        HistoryFormatWord::Table => output::shown_all(&trends_table(&trends, output::terminal())),
+        HistoryFormatWord::Json => output::printed(&trends_json(&trends)),
+        HistoryFormatWord::Csv => output::printed(&trends_csv(&trends)),
     })
 }
 
@@ -77,7 +77,7 @@ fn series(
     cases: &BTreeMap<i64, Case>,
     by: Option<By>,
 ) -> Vec<TrendShown> {
-    let mut series: BTreeMap<Circumstances, Vec<Member>> = BTreeMap::new();
+    let mut series: BTreeMap<SeriesProperties, Vec<SeriesRun>> = BTreeMap::new();
     for stored in runs {
         let (Some(head), Some(case)) = (heads.get(&stored.run), cases.get(&stored.run)) else {
             continue;
@@ -85,19 +85,23 @@ fn series(
         let run = RunResult { cases: vec![case.clone()], ..head.clone() };
         let machine = [("machine", stored.machine.clone())].into_iter();
         let key = machine.chain(circumstances(&run)).collect();
-        series.entry(key).or_default().push(Member { stored, run, label: label(stored, case, by) });
+        series.entry(key).or_default().push(SeriesRun {
+            stored,
+            run,
+            label: label(stored, case, by),
+        });
     }
-    let all: Vec<&Circumstances> = series.keys().collect();
+    let all: Vec<&SeriesProperties> = series.keys().collect();
     let words: Vec<String> = all.iter().map(|one| in_words(one, &all)).collect();
     let series = words.into_iter().zip(series.into_values());
     series.map(|(machine, members)| shown(name, machine, &members)).collect()
 }
 
 /// The properties, with their values, that all runs of one series share.
-type Circumstances = Vec<(&'static str, String)>;
+type SeriesProperties = Vec<(&'static str, String)>;
 
 /// The machine, and the other properties in which it differs from the other series.
-fn in_words(one: &Circumstances, all: &[&Circumstances]) -> String {
+fn in_words(one: &SeriesProperties, all: &[&SeriesProperties]) -> String {
     let mut words = vec![one[0].1.clone()];
     for (at, (property, value)) in one.iter().enumerate().skip(1) {
         let is_alike = all.iter().all(|other| other[at].1 == *value);
@@ -110,22 +114,22 @@ fn in_words(one: &Circumstances, all: &[&Circumstances]) -> String {
 }
 
 /// One run of a trend.
-struct Member<'a> {
+struct SeriesRun<'a> {
     stored: &'a Stored,
     run: RunResult,
     label: String,
 }
 
-fn shown(row: &str, machine: String, members: &[Member]) -> TrendShown {
-    let moments: Vec<Moment> =
-        members.iter().map(|member| Moment { label: &member.label, run: &member.run }).collect();
-    let trend = ipcmark_results::trend(&moments);
+fn shown(row: &str, machine: String, members: &[SeriesRun]) -> TrendShown {
+    let trend_runs: Vec<TrendRun> =
+        members.iter().map(|member| TrendRun { label: &member.label, run: &member.run }).collect();
+    let trend = ipcmark_results::trend(&trend_runs);
     let names = trend.points.iter().map(|point| point_name(&members[point.runs[0]])).collect();
     TrendShown { row: row.into(), machine, trend, names }
 }
 
-fn point_name(first: &Member) -> PointName {
-    let Member { stored, label, .. } = first;
+fn point_name(first: &SeriesRun) -> PointName {
+    let SeriesRun { stored, label, .. } = first;
     // A run that is a point of its own is labelled with its commit or label.
     let own = || stored.commit.clone().or(stored.label.clone()).unwrap_or_default();
     let label = if *label == of_run(stored) { own() } else { label.clone() };

@@ -5,14 +5,14 @@ use clap::Parser;
 use super::*;
 
 #[derive(Parser)]
-struct Line {
+struct CommandLine {
     #[command(flatten)]
     line: LatencyTest,
 }
 
 fn parsed(line: &str) -> Result<LatencyTest, clap::Error> {
     let words = std::iter::once("x").chain(line.split_whitespace());
-    Line::try_parse_from(words).map(|line| line.line)
+    CommandLine::try_parse_from(words).map(|line| line.line)
 }
 
 fn translated(line: &str) -> Result<Translation, String> {
@@ -105,7 +105,7 @@ fn every_setting_is_one_that_the_row_has() {
 }
 
 #[test]
-fn mistakes_are_said() {
+fn mistakes_are_rejected_with_the_reason() {
     for (line, reason) in [
         ("", "ROLE"),
         ("all", "[possible values: both, publisher, subscriber]"),
@@ -128,13 +128,13 @@ fn mistakes_are_said() {
 #[test]
 fn the_ends_by_hand_are_a_leader_and_a_follower() {
     let publisher = parsed("publisher --socket /s --samples 5").unwrap();
-    assert_eq!(publisher.role, Role::Publisher);
+    assert_eq!(publisher.role, NodeRole::Publisher);
     let translation = publisher.translated().unwrap();
     assert!(translation.words.join(" ").starts_with("--transports=fastdds --waits=block"));
     assert!(publisher.note().is_none());
     assert_eq!(publisher.place.socket.as_deref(), Some("/s".as_ref()));
     let subscriber = parsed("subscriber --domain 0 --connect h:1 --secret /f").unwrap();
-    assert_eq!(subscriber.role, Role::Subscriber);
+    assert_eq!(subscriber.role, NodeRole::Subscriber);
     let follower = subscriber.follower();
     assert_eq!(follower.connect.as_deref(), Some("h:1"));
     assert_eq!(follower.secret.as_deref(), Some("/f".as_ref()));

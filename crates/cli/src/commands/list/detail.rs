@@ -5,16 +5,16 @@ use ipcmark_transport::{
     Availability, Capabilities, Carrier, DeclaredCarrier, FanOut, OptionSpec, Pattern,
 };
 
-use super::row::{Row, waits};
+use super::row::{ListRow, waits};
 use crate::text::{BOLD, hanging, paint};
 
 /// Every row in full, without the last line break.
-pub(super) fn details(rows: &[Row<'_>], terminal: Terminal) -> String {
+pub(super) fn details(rows: &[ListRow<'_>], terminal: Terminal) -> String {
     let blocks: Vec<String> = rows.iter().map(|row| detail(row, terminal).join("\n")).collect();
     blocks.join("\n\n")
 }
 
-fn detail(row: &Row<'_>, terminal: Terminal) -> Vec<String> {
+fn detail(row: &ListRow<'_>, terminal: Terminal) -> Vec<String> {
     let definition = row.definition;
     let capabilities = &definition.capabilities;
     let mut lines = vec![paint(&definition.name, BOLD, terminal)];
@@ -54,7 +54,7 @@ fn availability(availability: &Availability) -> String {
 fn carrier(declared: DeclaredCarrier) -> String {
     let word = |carrier: Carrier| carrier.as_str().replace('-', " ");
     match declared {
-        DeclaredCarrier::Unstated => "what its library chooses; the result says what it was".into(),
+        DeclaredCarrier::Unstated => "chosen by its library; the result shows it".into(),
         DeclaredCarrier::Always(carrier) => word(carrier),
         DeclaredCarrier::BySize { up_to, small, large } => {
             format!("{} up to {up_to} bytes, {} beyond", word(small), word(large))

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use crate::{
     completion::values as complete,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     output, registry, selection,
 };
 
-use self::row::{Row, waits};
+use self::row::{ListRow, waits};
 
 /// The transports to list.
 #[derive(Args)]
@@ -44,11 +44,11 @@ enum ListFormat {
     Json,
 }
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: ListArguments = invocation.arguments()?;
     let registry = registry::look(&arguments.module, &arguments.transports)?.registry;
     let chosen = selection::select(&arguments.transports, &registry)?.transports;
-    let rows: Vec<Row<'_>> = chosen.iter().map(|at| Row::new(&*registry[*at])).collect();
+    let rows: Vec<ListRow<'_>> = chosen.iter().map(|at| ListRow::new(&*registry[*at])).collect();
     let text = match arguments.format {
         ListFormat::Table if arguments.transports.is_empty() => {
             table::table(&rows, output::terminal())
@@ -59,12 +59,12 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     Ok(output::shown_all(&format!("{text}\n")))
 }
 
-fn json(rows: &[Row<'_>]) -> Result<String, String> {
+fn json(rows: &[ListRow<'_>]) -> Result<String, String> {
     let entries: Vec<Value> = rows.iter().map(entry).collect();
     serde_json::to_string_pretty(&entries).map_err(|e| e.to_string())
 }
 
-fn entry(row: &Row<'_>) -> Value {
+fn entry(row: &ListRow<'_>) -> Value {
     let definition = row.definition;
     let capabilities = &definition.capabilities;
     let (available, reason, install) = match &row.availability {
@@ -98,9 +98,9 @@ fn option(option: &OptionSpec) -> Value {
     })
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "list",
-    summary: "Show every transport known, what it can do, and whether it can run here",
+    summary: "List every known transport, its capabilities, and if it can run here",
     guide: Guide {
         about: "",
         examples: &[

@@ -4,12 +4,12 @@ use ipcmark_engine::AnyTransport;
 use ipcmark_transport::{Availability, Capabilities, Definition};
 
 /// A transport as the list shows it.
-pub(super) struct Row<'a> {
+pub(super) struct ListRow<'a> {
     pub definition: &'a Definition,
     pub availability: Availability,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ListRow<'a> {
     /// Probes whether a transport can run here.
     pub(super) fn new(candidate: &'a dyn AnyTransport) -> Self {
         Self { definition: candidate.definition(), availability: candidate.probe() }

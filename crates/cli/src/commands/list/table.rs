@@ -4,16 +4,16 @@
 use ipcmark_report::Terminal;
 use ipcmark_transport::{Availability, MAX_PAYLOAD};
 
-use super::row::{Row, waits};
+use super::row::{ListRow, waits};
 use crate::text::{BOLD, GREEN, RED, hanging, paint};
 
 /// The list as text, without the last line break.
-pub(super) fn table(rows: &[Row<'_>], terminal: Terminal) -> String {
+pub(super) fn table(rows: &[ListRow<'_>], terminal: Terminal) -> String {
     let columns = Columns::of(rows);
     let mut lines = vec![count(rows, "transports")];
     for family in families(rows) {
         lines.push(String::new());
-        let rows: Vec<&Row<'_>> =
+        let rows: Vec<&ListRow<'_>> =
             rows.iter().filter(|row| row.definition.family == family).collect();
         block(family, &rows, &columns, terminal, &mut lines);
     }
@@ -24,7 +24,7 @@ pub(super) fn table(rows: &[Row<'_>], terminal: Terminal) -> String {
 }
 
 /// Families in the order in which they first appear.
-fn families<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
+fn families<'a>(rows: &[ListRow<'a>]) -> Vec<&'a str> {
     let mut families: Vec<&str> = Vec::new();
     for row in rows {
         let family: &str = &row.definition.family;
@@ -42,7 +42,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(rows: &[Row<'_>]) -> Self {
+    fn of(rows: &[ListRow<'_>]) -> Self {
         let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
         Self {
             name: longest(&mut rows.iter().map(|row| row.definition.name.len())),
@@ -51,13 +51,13 @@ impl Columns {
     }
 }
 
-fn waits_of(row: &Row<'_>) -> String {
+fn waits_of(row: &ListRow<'_>) -> String {
     waits(&row.definition.capabilities).join(" ")
 }
 
 fn block(
     family: &str,
-    rows: &[&Row<'_>],
+    rows: &[&ListRow<'_>],
     columns: &Columns,
     terminal: Terminal,
     lines: &mut Vec<String>,
@@ -77,7 +77,7 @@ fn block(
 }
 
 /// `zeromq 4.3.4: 4 of 4 can run here`.
-fn heading(family: &str, rows: &[&Row<'_>], terminal: Terminal) -> Vec<String> {
+fn heading(family: &str, rows: &[&ListRow<'_>], terminal: Terminal) -> Vec<String> {
     let version = rows.iter().find_map(|row| match &row.availability {
         Availability::Available { version } => version.as_deref(),
         Availability::Unavailable { .. } => None,
@@ -88,7 +88,7 @@ fn heading(family: &str, rows: &[&Row<'_>], terminal: Terminal) -> Vec<String> {
 }
 
 /// The number that can run here, and the total.
-fn count<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>>, what: &str) -> String {
+fn count<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a ListRow<'b>>, what: &str) -> String {
     let (mut all, mut here) = (0, 0);
     for row in rows {
         all += 1;
@@ -104,14 +104,14 @@ fn count<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>>, what: &str) ->
 /// The reason why a transport cannot run here, and the remedy.
 type Reason<'a> = (&'a str, Option<&'a str>);
 
-fn reason<'a>(row: &'a Row<'_>) -> Option<Reason<'a>> {
+fn reason<'a>(row: &'a ListRow<'_>) -> Option<Reason<'a>> {
     match &row.availability {
         Availability::Available { .. } => None,
         Availability::Unavailable { reason, install } => Some((reason, install.as_deref())),
     }
 }
 
-fn reasons<'a>(rows: &[&'a Row<'_>]) -> Vec<Reason<'a>> {
+fn reasons<'a>(rows: &[&'a ListRow<'_>]) -> Vec<Reason<'a>> {
     let mut reasons: Vec<Reason<'a>> = rows.iter().filter_map(|row| reason(row)).collect();
     reasons.dedup();
     reasons
@@ -126,7 +126,7 @@ fn explain((reason, install): Reason<'_>, indent: usize, terminal: Terminal) -> 
     lines
 }
 
-fn transport(row: &Row<'_>, columns: &Columns, terminal: Terminal) -> Vec<String> {
+fn transport(row: &ListRow<'_>, columns: &Columns, terminal: Terminal) -> Vec<String> {
     let definition = row.definition;
     let mark = match reason(row) {
         None => paint("✓", GREEN, terminal),
@@ -142,7 +142,7 @@ fn transport(row: &Row<'_>, columns: &Columns, terminal: Terminal) -> Vec<String
 }
 
 /// The summary, and the largest message if that is limited.
-fn summary(row: &Row<'_>) -> String {
+fn summary(row: &ListRow<'_>) -> String {
     let summary = &row.definition.summary;
     match row.definition.capabilities.max_payload {
         most if most >= MAX_PAYLOAD => summary.to_string(),
@@ -181,10 +181,10 @@ mod tests {
     fn shown_on(terminal: Terminal, availabilities: [Availability; 3]) -> String {
         let definitions =
             [definition("a", "os"), definition("b-long-name", "lib"), definition("c", "lib")];
-        let rows: Vec<Row<'_>> = definitions
+        let rows: Vec<ListRow<'_>> = definitions
             .iter()
             .zip(availabilities)
-            .map(|(definition, availability)| Row { definition, availability })
+            .map(|(definition, availability)| ListRow { definition, availability })
             .collect();
         table(&rows, terminal)
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_without_its_library_says_so_once() {
+    fn a_missing_library_is_reported_once_per_family() {
         let text = shown([here(None), missing("there is none"), missing("there is none")]);
         assert!(text.starts_with("1 of 3 transports can run here\n\nos: 1 of 1 can run here\n"));
         assert!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reasons_stand_at_their_rows() {
+    fn two_reasons_of_one_family_are_shown_at_their_rows() {
         let text = shown([here(None), missing("one"), missing("two")]);
         assert!(
             text.contains("\n      why:     one\n      install: apt install it\n  ✗ c"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_bears_its_version_and_no_line_is_too_long() {
+    fn a_family_shows_its_version_and_lines_fit_the_width() {
         let text = shown([here(None), here(Some("4.3.4")), missing("gone")]);
         assert!(text.contains("lib 4.3.4: 1 of 2 can run here"), "{text}");
         assert!(text.contains("messages up to 4096 B"));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_version_stands_above_what_can_run_here() {
+    fn a_long_version_has_its_own_line() {
         let narrow = Terminal { width: 20, ..PLAIN };
         let version = here(Some("libsomething.so.0.35.0"));
         let text = shown_on(narrow, [here(None), version, missing("gone")]);
@@ -232,9 +232,9 @@ mod tests {
     }
 
     #[test]
-    fn paint_changes_no_line() {
+    fn colour_changes_no_line() {
         let definition = definition("a", "os");
-        let rows = [Row { definition: &definition, availability: here(None) }];
+        let rows = [ListRow { definition: &definition, availability: here(None) }];
         let painted = table(&rows, Terminal { color: true, ..PLAIN });
         let bare = [BOLD, GREEN, RED, "\x1b[0m"]
             .iter()

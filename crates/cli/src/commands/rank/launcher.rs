@@ -4,7 +4,7 @@ use std::env;
 
 /// This process's position in its job.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rank {
+pub(super) struct JobRank {
     /// Its number, from 0.
     pub number: u32,
     /// The number of ranks.
@@ -41,7 +41,7 @@ const LAUNCHERS: &[Launcher] = &[
     Launcher { name: "Kubernetes", rank: "JOB_COMPLETION_INDEX", count: &[], job: &[] },
 ];
 
-impl Rank {
+impl JobRank {
     /// The rank from the command line, or else from the launcher.
     pub(super) fn find(number: Option<u32>, count: Option<u32>) -> Result<Self, String> {
         Self::among(number, count, &|name| env::var(name).ok())
@@ -60,7 +60,7 @@ impl Rank {
             };
         let of_launcher = launcher.map_or(Ok(None), |launcher| told(&[launcher.rank]))?;
         let Some(number) = number.or(of_launcher) else {
-            return Err("no launcher has said which rank this is: start it with mpirun or srun, or name --rank \
+            return Err("no launcher sets the rank of this process: start it with mpirun or srun, or name --rank \
                         and --ranks"
                 .into());
         };
@@ -70,7 +70,7 @@ impl Rank {
         };
         let count = count.ok_or_else(|| {
             let name = launcher.map_or("nobody", |launcher| launcher.name);
-            format!("{name} does not say how many ranks there are: name --ranks")
+            format!("{name} does not give the number of ranks: use --ranks")
         })?;
         match (number, count) {
             (_, 0 | 1) => Err("one rank cannot measure: start at least two".into()),
@@ -88,7 +88,7 @@ impl Rank {
 }
 
 fn parsed(name: &str, text: &str) -> Result<u32, String> {
-    text.trim().parse().map_err(|_| format!("{name} is no number: '{}'", text.escape_debug()))
+    text.trim().parse().map_err(|_| format!("{name} is not a number: '{}'", text.escape_debug()))
 }
 
 /// The job's name, with only characters that are valid in a file name.
@@ -105,19 +105,19 @@ mod tests {
 
     use super::*;
 
-    fn found(variables: &str, number: Option<u32>, count: Option<u32>) -> Result<Rank, String> {
+    fn found(variables: &str, number: Option<u32>, count: Option<u32>) -> Result<JobRank, String> {
         let split = |pair: &str| pair.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
         let all: BTreeMap<String, String> =
             variables.split_whitespace().filter_map(split).collect();
-        Rank::among(number, count, &|name| all.get(name).cloned())
+        JobRank::among(number, count, &|name| all.get(name).cloned())
     }
 
-    fn rank(number: u32, count: u32, job: Option<&str>) -> Result<Rank, String> {
-        Ok(Rank { number, count, job: job.map(Into::into) })
+    fn rank(number: u32, count: u32, job: Option<&str>) -> Result<JobRank, String> {
+        Ok(JobRank { number, count, job: job.map(Into::into) })
     }
 
     #[test]
-    fn each_launcher_says_it_in_its_own_words() {
+    fn the_variables_of_every_launcher_are_read() {
         for (variables, wanted) in [
             (
                 "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 PMIX_NAMESPACE=a/b@1",
@@ -137,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_a_sentence() {
+    fn impossible_ranks_are_rejected_with_the_reason() {
         for (variables, number, count, wanted) in [
-            ("", None, None, "no launcher has said"),
-            ("JOB_COMPLETION_INDEX=1", None, None, "Kubernetes does not say how many"),
-            ("PMI_RANK=x PMI_SIZE=2", None, None, "PMI_RANK is no number: 'x'"),
+            ("", None, None, "no launcher sets"),
+            ("JOB_COMPLETION_INDEX=1", None, None, "Kubernetes does not give the number"),
+            ("PMI_RANK=x PMI_SIZE=2", None, None, "PMI_RANK is not a number: 'x'"),
             ("", Some(0), Some(1), "start at least two"),
             ("", Some(2), Some(2), "they count from 0"),
             ("", Some(2), Some(99), "at most 64 followers"),

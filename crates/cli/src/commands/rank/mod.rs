@@ -4,11 +4,11 @@
 mod all_pairs;
 mod arguments;
 mod launcher;
-mod meeting;
+mod rank_host;
+mod rendezvous;
 mod rounds;
 mod star;
 mod status;
-mod whereabouts;
 
 use std::{
     env,
@@ -19,18 +19,18 @@ use clap::Args;
 use ipcmark_machine::{pin, topology};
 use ipcmark_transport::Pattern;
 
-use self::{arguments::RankArguments, launcher::Rank};
+use self::{arguments::RankArguments, launcher::JobRank};
 use crate::{
     arguments::plan_file,
-    definition::{Definition, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation},
     guide::Guide,
     interrupts::Interrupts,
     output,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let mut arguments: RankArguments = plan_file::arguments(invocation)?;
-    let rank = Rank::find(arguments.rank, arguments.ranks)?;
+    let rank = JobRank::find(arguments.rank, arguments.ranks)?;
     // A pair has one follower; otherwise all ranks but the first follow.
     let followers = if arguments.all_pairs { 1 } else { rank.count - 1 };
     let run = &mut arguments.run;
@@ -59,7 +59,7 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     }
 }
 
-fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &Rank) -> String {
+fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &JobRank) -> String {
     let followers = rank.count - 1;
     if arguments.all_pairs {
         return format!(
@@ -73,14 +73,14 @@ fn refused_followers(flag: &str, asked: u32, arguments: &RankArguments, rank: &R
 }
 
 /// The rendezvous directory.
-fn directory(arguments: &RankArguments, rank: &Rank) -> Result<PathBuf, String> {
+fn directory(arguments: &RankArguments, rank: &JobRank) -> Result<PathBuf, String> {
     if let Some(directory) = &arguments.rendezvous {
         return path::absolute(directory)
             .map_err(|e| format!("cannot use --rendezvous {}: {e}", directory.display()));
     }
     let job = rank.job.as_ref().ok_or(
-        "the launcher does not say which job this is: name a directory that all ranks see, and that is not there \
-         yet, with --rendezvous",
+        "the launcher does not identify the job: name a directory that all ranks see, and that does not exist yet, \
+        with --rendezvous",
     )?;
     let here = env::current_dir().map_err(|e| format!("cannot find the current directory: {e}"))?;
     Ok(here.join(format!(".ipcmark-{job}")))
@@ -88,10 +88,11 @@ fn directory(arguments: &RankArguments, rank: &Rank) -> Result<PathBuf, String> 
 
 /// Widens this process's binding: the leader places both ends of a row on one host, and needs
 /// processors to choose from.
-fn widen(rank: &Rank) {
+fn widen(rank: &JobRank) {
     match pin::widen() {
         Ok(Some([before, after])) => output::say(format_args!(
-            "rank {}: bound to cpu {} by the launcher, now to {}, for ipcmark places both ends; --keep-binding keeps it",
+            "rank {}: bound to cpu {} by the launcher, now to {}, because ipcmark places both ends; --keep-binding \
+            keeps it",
             rank.number,
             topology::list(before),
             topology::list(after)
@@ -101,12 +102,14 @@ fn widen(rank: &Rank) {
     }
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rank",
     summary: "Measure under a launcher: the same command on every rank, of which the first leads",
     guide: Guide {
-        about: "Rank 0 leads and shows the result, the others follow; with more than two it is fan-out, or with --all-pairs \
-                a map of all hosts: what a round trip takes between each two of them. Which rank this is say Open MPI, MPICH, Slurm, PMIx and Kubernetes, or --rank and --ranks.",
+        about: "Rank 0 leads and shows the result, the others follow; with more than two it is fan-out, or with \
+        --all-pairs \
+                a map of the round trips between all hosts. The rank comes from Open MPI, MPICH, Slurm, PMIx or \
+                Kubernetes, or from --rank and --ranks.",
         examples: &[
             ("mpirun -n 2 ipcmark rank -t os -s 64", "both on one host: everything of the system"),
             ("mpirun -n 2 --host a,b ipcmark rank -t tcp,udp -o result.json", "between two hosts"),
@@ -120,7 +123,8 @@ pub(super) const DEFINITION: Definition = Definition {
                 "between each two of eight hosts",
             ),
         ],
-        exit: "of every rank: 0 all asked for was measured; 1 something asked for failed or is not available; 2 the command line is wrong, or a rank did not come; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "of every rank: 0 everything requested was measured; 1 something requested failed or is not available; \
+        2 the command line is wrong, or a rank did not come; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["leader", "follower", "run"],
     },
     flags: RankArguments::augment_args,

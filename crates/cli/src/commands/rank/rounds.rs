@@ -1,12 +1,12 @@
 //! The schedule of the pairs of ranks: every pair once, in rounds in which no rank is in two pairs.
 
 /// Two ranks, the smaller first: it leads.
-pub(super) type Pair = (u32, u32);
+pub(super) type RankPair = (u32, u32);
 
 /// The rounds of pairs of ranks 0 to `count` - 1, by the circle method of round-robin tournaments: the first rank
 /// stays, the others rotate by one position per round, and opposite ranks are paired. The first round has a pair of
 /// rank 0, with which its result begins.
-pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
+pub(super) fn rounds(count: u32) -> Vec<Vec<RankPair>> {
     let mut positions: Vec<Option<u32>> = (0..count).map(Some).collect();
     // The rank opposite the empty position pauses.
     if count % 2 == 1 {
@@ -20,7 +20,7 @@ pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
             let (a, b) = ((*a)?, (*b)?);
             Some((a.min(b), a.max(b)))
         };
-        let mut round: Vec<Pair> = opposite.filter_map(pair).collect();
+        let mut round: Vec<RankPair> = opposite.filter_map(pair).collect();
         round.sort();
         rounds.push(round);
         positions[1..].rotate_right(1);
@@ -30,7 +30,7 @@ pub(super) fn rounds(count: u32) -> Vec<Vec<Pair>> {
 
 /// The pairs that are measured at the same time, in order: each round is split until no machine has two pairs at once.
 /// `machines` has the machine of each rank.
-pub(super) fn slots(machines: &[&str]) -> Vec<Vec<Pair>> {
+pub(super) fn slots(machines: &[&str]) -> Vec<Vec<RankPair>> {
     let mut slots = Vec::new();
     for mut left in rounds(machines.len() as u32) {
         while !left.is_empty() {
@@ -56,11 +56,11 @@ mod tests {
 
     use super::*;
 
-    fn all(count: u32) -> BTreeSet<Pair> {
+    fn all(count: u32) -> BTreeSet<RankPair> {
         (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).collect()
     }
 
-    fn flat(parts: &[Vec<Pair>]) -> Vec<Pair> {
+    fn flat(parts: &[Vec<RankPair>]) -> Vec<RankPair> {
         parts.iter().flatten().copied().collect()
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let slots = slots(&machines);
         let machine = |rank: u32| machines[rank as usize];
         for slot in &slots {
-            let of_pair = |(a, b): &Pair| BTreeSet::from([machine(*a), machine(*b)]);
+            let of_pair = |(a, b): &RankPair| BTreeSet::from([machine(*a), machine(*b)]);
             let each: usize = slot.iter().map(|pair| of_pair(pair).len()).sum();
             let together: BTreeSet<&str> = slot.iter().flat_map(of_pair).collect();
             assert_eq!(together.len(), each, "{slot:?}");

@@ -9,14 +9,14 @@ use std::{
 
 use super::{
     arguments::RankArguments,
-    launcher::Rank,
-    meeting::{Meeting, Missing},
-    status::{EXIT_TIMEOUT, dismiss, ended, gather, here, leave, told},
-    whereabouts::{Whereabouts, leader, listen, reaches},
+    launcher::JobRank,
+    rank_host::{RankHost, leader, listen, reaches},
+    rendezvous::{Missing, RankRendezvous},
+    status::{EXIT_TIMEOUT, end_job, ended, gather, here, leave, overall_status},
 };
 use crate::{
-    arguments::by_hand::FollowerArguments, by_hand, definition::Outcome, interrupts::Interrupts,
-    output,
+    arguments::by_hand::FollowerArguments, by_hand, definition::CommandOutcome,
+    interrupts::Interrupts, output,
 };
 
 /// The interval at which a follower checks for rank 0's messages.
@@ -25,95 +25,95 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Waits for the others, and measures.
 pub(super) fn lead(
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     directory: PathBuf,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     let is_stopped = || interrupts.signal().is_some();
-    let meeting = Meeting::open(directory, arguments.meet_within, &is_stopped)?;
-    let outcome = meet_and_lead(&meeting, arguments, rank, interrupts);
-    dismiss(&meeting, rank.count, &outcome, &[]);
+    let rendezvous = RankRendezvous::open(directory, arguments.meet_within, &is_stopped)?;
+    let outcome = meet_and_lead(&rendezvous, arguments, rank, interrupts);
+    end_job(&rendezvous, rank.count, &outcome, &[]);
     outcome
 }
 
 fn meet_and_lead(
-    meeting: &Meeting<'_>,
+    rendezvous: &RankRendezvous<'_>,
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     interrupts: &Interrupts,
-) -> Outcome {
-    let Some(lines) = gather(meeting, rank.count)? else {
+) -> CommandOutcome {
+    let Some(lines) = gather(rendezvous, rank.count)? else {
         return Ok(interrupts.exit_status());
     };
-    let own = Whereabouts::here();
-    let are_beside = lines.iter().all(|line| Whereabouts::of_line(line).is_beside(&own));
-    let place = listen(meeting, are_beside, arguments.address.as_deref())?;
+    let own = RankHost::here();
+    let are_beside = lines.iter().all(|line| RankHost::of_line(line).is_beside(&own));
+    let place = listen(rendezvous, are_beside, arguments.address.as_deref())?;
     by_hand::lead_within(&place, &arguments.run, Some(arguments.meet_within))
 }
 
 /// Serves rank 0.
 pub(super) fn follow(
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     directory: PathBuf,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     let is_stopped = || interrupts.signal().is_some();
-    let meeting = Meeting::join(directory, arguments.meet_within, &is_stopped)?;
-    meeting.put(&here(rank.number), &Whereabouts::here().line())?;
+    let rendezvous = RankRendezvous::join(directory, arguments.meet_within, &is_stopped)?;
+    rendezvous.put(&here(rank.number), &RankHost::here().line())?;
     // This rank waits longer than rank 0, so rank 0 stops waiting for the others first.
-    let patience = arguments.meet_within + EXIT_TIMEOUT;
-    let patient = meeting.within(patience);
-    let said = || match told(&meeting) {
+    let time_limit = arguments.meet_within + EXIT_TIMEOUT;
+    let limited = rendezvous.within(time_limit);
+    let said = || match overall_status(&rendezvous) {
         Some(status) => Some(Err(status)),
-        None => leader(&meeting).map(Ok),
+        None => leader(&rendezvous).map(Ok),
     };
-    let leader = match patient.until(LOOK, &said) {
+    let leader = match limited.until(LOOK, &said) {
         Ok(Ok(leader)) => leader,
         Ok(Err(status)) => {
             output::say(format_args!(
-                "rank {}: rank 0 has ended before it led: see what it says",
+                "rank {}: rank 0 has ended before it led: see its messages",
                 rank.number
             ));
-            leave(&meeting, rank.number, status)
+            leave(&rendezvous, rank.number, status)
         }
         Err(Missing::Interrupted) => return Ok(interrupts.exit_status()),
         Err(Missing::Late) => {
-            let why = "rank 0 did not say in time where it is: see what it says";
-            return Ok(ended(&meeting.within(Duration::ZERO), rank.number, why));
+            let why = "rank 0 did not publish its address in time: see its messages";
+            return Ok(ended(&rendezvous.within(Duration::ZERO), rank.number, why));
         }
     };
-    let follower = reaches(leader, &meeting, FollowerArguments::plain(&arguments.run.module));
+    let follower = reaches(leader, &rendezvous, FollowerArguments::plain(&arguments.run.module));
     let is_served = AtomicBool::new(false);
     thread::scope(|scope| {
-        let (is_served, watched) = (&is_served, meeting.within(patience));
+        let (is_served, watched) = (&is_served, rendezvous.within(time_limit));
         // Without this thread, a leader that ends before it has served any follower would be
         // awaited for ever.
         scope.spawn(move || leave_with(&watched, rank, is_served));
         let outcome =
-            by_hand::follow_telling(&follower, &|_| is_served.store(true, Ordering::Relaxed));
+            by_hand::follow_and_report(&follower, &|_| is_served.store(true, Ordering::Relaxed));
         is_served.store(true, Ordering::Relaxed);
         outcome
     })?;
     if interrupts.signal().is_some() {
-        leave(&meeting, rank.number, 128 + interrupts.signal().unwrap_or_default());
+        leave(&rendezvous, rank.number, 128 + interrupts.signal().unwrap_or_default());
     }
     let why = "rank 0 has ended without a result";
-    Ok(ended(&meeting.within(EXIT_TIMEOUT), rank.number, why))
+    Ok(ended(&rendezvous.within(EXIT_TIMEOUT), rank.number, why))
 }
 
 /// Ends this process if rank 0 has ended or is silent, and no session has begun.
-fn leave_with(meeting: &Meeting<'_>, rank: &Rank, is_served: &AtomicBool) {
+fn leave_with(rendezvous: &RankRendezvous<'_>, rank: &JobRank, is_served: &AtomicBool) {
     let waits = || !is_served.load(Ordering::Relaxed);
     while waits() {
-        match told(meeting) {
-            Some(status) if waits() => leave(meeting, rank.number, status),
-            None if waits() && meeting.is_over() => {
+        match overall_status(rendezvous) {
+            Some(status) if waits() => leave(rendezvous, rank.number, status),
+            None if waits() && rendezvous.is_over() => {
                 output::say(format_args!(
                     "rank {}: the leader was not reached in time",
                     rank.number
                 ));
-                leave(meeting, rank.number, 1)
+                leave(rendezvous, rank.number, 1)
             }
             _ => thread::sleep(LOOK),
         }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knee_beyond_the_points_is_not_looked_for() {
+    fn a_knee_beyond_the_points_is_not_searched() {
         assert_eq!(walk(&[1_000, 10_000], 10).1, Knee { fails: Some(1_000), ..Knee::default() });
         let (rates, knee) = walk(&[1_000, 10_000], 1_000_000);
         assert!(rates.is_empty() && knee.holds == Some(10_000) && knee.fails.is_none());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_rate_that_is_slower_does_not_hide_what_is_held() {
+    fn a_slow_lower_rate_does_not_hide_a_higher_one_that_holds() {
         let knee = Knee::of(&[(1_000, false), (10_000, true), (100_000, false)]);
         assert_eq!((knee.holds, knee.fails), (Some(10_000), Some(100_000)));
     }

@@ -3,7 +3,7 @@
 
 mod arguments;
 mod knee;
-mod walk;
+mod state;
 
 use std::process::ExitCode;
 
@@ -11,22 +11,22 @@ use ipcmark_report::{SweepShown, sweep_table};
 
 use self::{
     arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
-    walk::{Walk, limit_in_words},
+    state::{SweepState, limit_in_words},
 };
 use crate::{
     arguments::{
         of_run::{given, is_given},
         run::RunArguments,
     },
-    definition::{Definition, Failure, Invocation, Outcome},
+    definition::{CommandDefinition, CommandOutcome, Invocation, Rejection},
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{self, Recorder, exports},
+    measurement::{self, ResultRecorder, exports},
     output, registry,
 };
 
-fn run(invocation: &Invocation<'_>) -> Outcome {
+fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: SweepArguments = invocation.arguments()?;
     refuse_contradictions(&arguments, invocation)?;
     let words = given(&shared_flags(), invocation.flags);
@@ -35,15 +35,15 @@ fn run(invocation: &Invocation<'_>) -> Outcome {
     all.live.then(live::check).transpose()?;
     let transports = registry::look(&all.module, &all.named())?;
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-    let mut walk = Walk {
+    let mut state = SweepState {
         over: arguments.over,
         given: words,
         transports: &transports,
         interrupts: &interrupts,
         result: None,
-        recorder: Recorder::new(None),
+        recorder: ResultRecorder::new(None),
     };
-    let done = swept(&arguments, &all, &mut walk)?;
+    let done = swept(&arguments, &all, &mut state)?;
     Ok(transports.status(done))
 }
 
@@ -53,7 +53,7 @@ fn refuse_contradictions(
 ) -> Result<(), String> {
     let flag = arguments.over.flag();
     if is_given(invocation.flags, flag) {
-        return Err(format!("a sweep over {flag} decides it: give the values with --at"));
+        return Err(format!("the sweep sets {flag}: give the values with --at"));
     }
     if arguments.p99_below.is_some() && arguments.over != Over::Rate {
         return Err("--p99-below looks for a rate: it goes with 'ipcmark sweep rate'".into());
@@ -64,32 +64,33 @@ fn refuse_contradictions(
 fn swept(
     arguments: &SweepArguments,
     all: &RunArguments,
-    walk: &mut Walk<'_>,
-) -> Result<ExitCode, Failure> {
+    state: &mut SweepState<'_>,
+) -> Result<ExitCode, Rejection> {
     let usual: Vec<String> = arguments.over.usual().iter().map(|word| (*word).into()).collect();
     let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
     // Checks all points before the first is measured.
-    let requests = points.iter().map(|point| walk.request(point, &[]));
-    let requests = requests.collect::<Result<Vec<_>, Failure>>()?;
-    walk.recorder = Recorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
+    let requests = points.iter().map(|point| state.request(point, &[]));
+    let requests = requests.collect::<Result<Vec<_>, Rejection>>()?;
+    state.recorder =
+        ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
     for (number, (_, request)) in requests.iter().enumerate() {
-        walk.recorder.begin_part(number, requests.len());
+        state.recorder.begin_part(number, requests.len());
         if by_name.is_empty() {
             by_name.clone_from(&request.selection.by_name);
         }
-        if walk.measure(request).map_err(|error| error.to_string())?.is_none() {
+        if state.measure(request).map_err(|error| error.to_string())?.is_none() {
             break;
         }
-        write(all, walk);
+        write(all, state);
     }
     // The number of steps to the knees is unknown.
-    walk.recorder.begin_part(0, 1);
+    state.recorder.begin_part(0, 1);
     let limit = arguments.p99_below;
-    let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| walk.knees(limit))?;
-    walk.recorder.clear();
-    let written = write(all, walk);
-    let Some(result) = &walk.result else { return Ok(walk.interrupts.exit_status()) };
+    let findings = limit.map_or_else(|| Ok(Vec::new()), |limit| state.knees(limit))?;
+    state.recorder.clear();
+    let written = write(all, state);
+    let Some(result) = &state.result else { return Ok(state.interrupts.exit_status()) };
     let shown = match arguments.format {
         FormatWord::Json => output::print(&ipcmark_results::to_json(result)),
         FormatWord::Table => {
@@ -99,41 +100,47 @@ fn swept(
         }
     };
     let exported = exports::write(&all.export, result);
-    if walk.interrupts.signal().is_some() {
-        return Ok(walk.interrupts.exit_status());
+    if state.interrupts.signal().is_some() {
+        return Ok(state.interrupts.exit_status());
     }
-    let names = by_name.iter().map(|at| walk.transports.registry[*at].definition().name.as_ref());
+    let names = by_name.iter().map(|at| state.transports.registry[*at].definition().name.as_ref());
     let measured = measurement::all_measured(result, &names.collect::<Vec<_>>());
     Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
 }
 
 /// Writes the result so far; if that fails, prints the error and returns false.
-fn write(all: &RunArguments, walk: &Walk<'_>) -> bool {
-    walk.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
+fn write(all: &RunArguments, state: &SweepState<'_>) -> bool {
+    state.result.as_ref().is_none_or(|result| exports::save(all.output.as_ref(), result))
 }
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sweep",
-    summary: "Walk over rates, pauses, payloads, followers or pairs, and find the highest rate that holds",
+    summary: "Sweep over rates, pauses, payloads, followers or pairs, and find the highest rate that holds",
     guide: Guide {
-        about: "Walks over the points of one property and shows the curve of each row: the median and the 99th percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
+        about: "Measures at several values of one property and shows the curve of each row: the median and the 99th \
+        percentile, or messages a second of -p throughput. Over rates, --p99-below finds the knee: the highest rate \
+        at which 99 of 100 messages are answered in that time, counted from the time at which each was to be sent.",
         examples: &[
             (
                 "ipcmark sweep rate -t pipe -w block --p99-below 100us",
                 "the highest rate that it holds",
             ),
-            ("ipcmark sweep interval -t os -w block -s 64", "what idle gaps of 1 ms to 1 s do"),
+            (
+                "ipcmark sweep interval -t os -w block -s 64",
+                "the effect of idle gaps of 1 ms to 1 s",
+            ),
             (
                 "ipcmark sweep payload -t 'shm-*' -p throughput -o r.json",
                 "how throughput grows with the payload",
             ),
             (
                 "ipcmark sweep subscribers -t pipe -w block --at 1,2,5,10",
-                "what each further reader costs",
+                "the cost of each further reader",
             ),
-            ("ipcmark sweep pairs -t os -w block -s 64", "what a row costs that is not alone"),
+            ("ipcmark sweep pairs -t os -w block -s 64", "the cost of other pairs beside a row"),
         ],
-        exit: "0 all asked for was measured; 1 a row that was asked for by name failed or is not available; 2 the command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
+        exit: "0 everything requested was measured; 1 a row requested by name failed or is not available; 2 the \
+        command line is wrong; 128 + signal after Ctrl-C or SIGTERM",
         see_also: &["run", "advise", "report"],
     },
     flags,

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, time::Duration};
 use ipcmark_results::{Load, Touch};
 use ipcmark_transport::{Pattern, Wait};
 
-use super::{Member, OpenRow, Round, SlotOutcome, reason};
+use super::{OpenRow, Round, RoundSession, SlotOutcome, reason};
 use crate::{
     command::{
         background::Background,
@@ -219,7 +219,7 @@ impl<'a> Round<'_, 'a> {
         slot: Slot,
         pass: &Pass,
     ) -> Result<(), SessionError> {
-        let Member { planned, background, .. } = &mut self.members[member];
+        let RoundSession { planned, background, .. } = &mut self.members[member];
         let Some(planned) = planned.map(|planned| &self.plan.sessions[planned]) else {
             return Ok(());
         };

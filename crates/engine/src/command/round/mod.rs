@@ -71,12 +71,12 @@ pub(crate) struct Round<'r, 'a> {
     /// The placement of the measured pair, then of the background pairs.
     placements: &'r [Placement],
     wait: Wait,
-    members: Vec<Member<'a>>,
+    members: Vec<RoundSession<'a>>,
     spent: Spent,
 }
 
 /// One session of the round; it starts when first needed, and again after a failure.
-struct Member<'a> {
+struct RoundSession<'a> {
     /// The index of the plan's session; none for the reference.
     planned: Option<usize>,
     session: Option<Session<'a>>,
@@ -106,7 +106,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let wait = planned.first().map_or(Wait::Spin, |first| plan.sessions[*first].wait);
         let members = planned.iter().copied().map(Some).chain([None]);
         let background = Background::default;
-        let member = |planned| Member { planned, session: None, background: background() };
+        let member = |planned| RoundSession { planned, session: None, background: background() };
         let (members, spent) = (members.map(member).collect(), Spent::default());
         Self { plan, sessions, placements, wait, members, spent }
     }
@@ -204,9 +204,9 @@ impl<'r, 'a> Round<'r, 'a> {
                     (self.transport(open.member), &mut self.members[open.member]);
                 let background = std::mem::take(&mut member.background);
                 if let Some(session) = member.session.take() {
-                    self.sessions.clear_up(session, transport, &open.opening);
+                    self.sessions.clean_up(session, transport, &open.opening);
                 }
-                background.clear_up(self.sessions, transport);
+                background.clean_up(self.sessions, transport);
                 Ok(Err(reason))
             }
         }

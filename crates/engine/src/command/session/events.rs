@@ -15,7 +15,7 @@ use super::state::{Session, SessionError, unexpected};
 use crate::wire::{KeeperReport, Reply};
 
 /// An event.
-pub(super) enum Event {
+pub(super) enum SessionEvent {
     Reply(usize, Reply),
     Closed(usize),
     Keeper(usize, KeeperReport),
@@ -25,14 +25,14 @@ pub(super) enum Event {
 
 impl Session<'_> {
     /// Waits for the next event.
-    pub(super) fn next_event(&mut self, deadline: Instant) -> Result<Event, SessionError> {
+    pub(super) fn next_event(&mut self, deadline: Instant) -> Result<SessionEvent, SessionError> {
         loop {
             if let Some(event) = self.buffered()? {
                 return Ok(event);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Event::Deadline);
+                return Ok(SessionEvent::Deadline);
             }
             if let Some(event) = self.poll(left)? {
                 return Ok(event);
@@ -40,18 +40,18 @@ impl Session<'_> {
         }
     }
 
-    fn buffered(&mut self) -> Result<Option<Event>, SessionError> {
+    fn buffered(&mut self) -> Result<Option<SessionEvent>, SessionError> {
         for (at, worker) in self.workers.iter_mut().enumerate() {
             let Some(reply) = worker.reply()? else { continue };
             if let Reply::Phase(phase) = &reply {
                 self.phase = phase.to_string();
             }
-            return Ok(Some(Event::Reply(at, reply)));
+            return Ok(Some(SessionEvent::Reply(at, reply)));
         }
         Ok(None)
     }
 
-    fn poll(&mut self, left: Duration) -> Result<Option<Event>, SessionError> {
+    fn poll(&mut self, left: Duration) -> Result<Option<SessionEvent>, SessionError> {
         let mut wanted = vec![PollFd::new(self.interrupt.as_fd(), PollFlags::POLLIN)];
         for worker in &self.workers {
             let open = if worker.closed { PollFlags::empty() } else { PollFlags::POLLIN };
@@ -78,7 +78,7 @@ impl Session<'_> {
         interrupted: bool,
         workers: &[bool],
         keepers: &[bool],
-    ) -> Result<Option<Event>, SessionError> {
+    ) -> Result<Option<SessionEvent>, SessionError> {
         if interrupted {
             return Err(SessionError::Interrupted);
         }
@@ -92,7 +92,7 @@ impl Session<'_> {
             if ready[0] && !worker.closed {
                 if !worker.control.fill()? {
                     worker.closed = true;
-                    return Ok(Some(Event::Closed(at)));
+                    return Ok(Some(SessionEvent::Closed(at)));
                 }
                 filled = true;
             }
@@ -104,9 +104,9 @@ impl Session<'_> {
 
     /// The next report of a keeper. The keeper of a follower elsewhere can be another user's, and may only report
     /// on its own worker.
-    fn hear(&self, keeper: usize) -> Result<Event, SessionError> {
+    fn hear(&self, keeper: usize) -> Result<SessionEvent, SessionError> {
         let Ok((bytes, _)) = self.frames(keeper).receive() else {
-            return Ok(Event::KeeperGone(keeper));
+            return Ok(SessionEvent::KeeperGone(keeper));
         };
         let report = serde_json::from_slice(&bytes)
             .map_err(|e| Error::new("understand", "a keeper of the session", e))?;
@@ -115,7 +115,7 @@ impl Session<'_> {
             KeeperReport::Exited { role, .. } if own.is_some_and(|own| own != *role) => {
                 Err(unexpected(&report))
             }
-            _ => Ok(Event::Keeper(keeper, report)),
+            _ => Ok(SessionEvent::Keeper(keeper, report)),
         }
     }
 }

@@ -30,10 +30,10 @@ use crate::wire::{
     self, Counting, Isolation, KeeperReport, Order, Pass, PathOptions, Reply, Request, TurnLimit,
     WorkerSpec,
 };
-use events::Event;
+use events::SessionEvent;
 pub(crate) use state::{Session, SessionError};
 use state::{send, unexpected};
-use worker::Worker;
+use worker::SessionWorker;
 
 /// The time that the keeper of a follower elsewhere has to end a session: longer than for our own keeper.
 const FOLLOWER_ENDS_WITHIN: Duration = Duration::from_secs(20);
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
                 let copy = peer.as_fd().try_clone_to_owned();
                 theirs.push(copy.map_err(|e| Error::scarce("copy", "a socket", e))?);
             }
-            self.workers.push(Worker::new(spec.role, control, tail, self.timeout)?);
+            self.workers.push(SessionWorker::new(spec.role, control, tail, self.timeout)?);
         }
         let workers = workers.iter().map(|(spec, _)| *spec).collect();
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
@@ -155,18 +155,18 @@ impl<'a> Session<'a> {
         let deadline = Instant::now() + self.timeout;
         loop {
             match self.next_event(deadline)? {
-                Event::Keeper(_, KeeperReport::Exited { role, how }) => {
+                SessionEvent::Keeper(_, KeeperReport::Exited { role, how }) => {
                     return Err(SessionError::Failed(format!("the {} {how}", role.as_str())));
                 }
-                Event::Keeper(keeper, report) if keeper == from => return Ok(report),
-                Event::Keeper(_, other) => return Err(unexpected(&other)),
-                Event::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
-                Event::Deadline => {
+                SessionEvent::Keeper(keeper, report) if keeper == from => return Ok(report),
+                SessionEvent::Keeper(_, other) => return Err(unexpected(&other)),
+                SessionEvent::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
+                SessionEvent::Deadline => {
                     return Err(SessionError::Failed(
                         "the session's keeper does not answer".into(),
                     ));
                 }
-                Event::Reply(..) | Event::Closed(_) => {}
+                SessionEvent::Reply(..) | SessionEvent::Closed(_) => {}
             }
         }
     }
@@ -279,27 +279,27 @@ impl<'a> Session<'a> {
         let mut replies: Vec<Option<Reply>> = (0..count).map(|_| None).collect();
         while replies.iter().any(Option::is_none) {
             match self.next_event(deadline)? {
-                Event::Reply(_, Reply::Phase(_)) => {}
-                Event::Reply(at, Reply::Failed { reason, peer_gone }) => {
+                SessionEvent::Reply(_, Reply::Phase(_)) => {}
+                SessionEvent::Reply(at, Reply::Failed { reason, peer_gone }) => {
                     return Err(self.explain(Symptom::failed(
                         self.workers[at].role,
                         reason,
                         peer_gone,
                     )));
                 }
-                Event::Reply(at, reply) => match replies.get_mut(at) {
+                SessionEvent::Reply(at, reply) => match replies.get_mut(at) {
                     Some(slot) => *slot = Some(reply),
                     None => return Err(self.early(at)),
                 },
-                Event::Closed(at) => {
+                SessionEvent::Closed(at) => {
                     return Err(self.explain(Symptom::closed(self.workers[at].role)));
                 }
-                Event::Keeper(_, KeeperReport::Exited { role, how }) => {
+                SessionEvent::Keeper(_, KeeperReport::Exited { role, how }) => {
                     return Err(self.explain(Symptom::exited(role, how)));
                 }
-                Event::Keeper(..) => {}
-                Event::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
-                Event::Deadline => return Err(self.overdue()),
+                SessionEvent::Keeper(..) => {}
+                SessionEvent::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),
+                SessionEvent::Deadline => return Err(self.overdue()),
             }
         }
         Ok(replies.into_iter().flatten().collect())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ipcmark_transport::Role;
 
 use super::{
-    events::Event,
+    events::SessionEvent,
     state::{Session, SessionError, send},
 };
 use crate::{
@@ -22,16 +22,16 @@ impl Session<'_> {
         let begun = Instant::now();
         let mut symptoms = vec![first];
         while symptoms.iter().all(|symptom| symptom.weight > 0) {
-            match self.next_event(begun + self.patience(&symptoms)) {
+            match self.next_event(begun + self.time_limit(&symptoms)) {
                 Err(SessionError::Interrupted) => return SessionError::Interrupted,
-                Err(_) | Ok(Event::Deadline) => break,
-                Ok(Event::Reply(at, Reply::Failed { reason, peer_gone })) => {
+                Err(_) | Ok(SessionEvent::Deadline) => break,
+                Ok(SessionEvent::Reply(at, Reply::Failed { reason, peer_gone })) => {
                     symptoms.push(Symptom::failed(self.workers[at].role, reason, peer_gone));
                 }
-                Ok(Event::Keeper(_, KeeperReport::Exited { role, how })) => {
+                Ok(SessionEvent::Keeper(_, KeeperReport::Exited { role, how })) => {
                     symptoms.push(Symptom::exited(role, how))
                 }
-                Ok(Event::KeeperGone(keeper)) => return self.keeper_end(keeper),
+                Ok(SessionEvent::KeeperGone(keeper)) => return self.keeper_end(keeper),
                 Ok(_) => {}
             }
         }
@@ -46,7 +46,7 @@ impl Session<'_> {
 
     /// The time to wait for the cause. "Peer gone" and a closed channel are symptoms of a process that is ending:
     /// its keeper will report the exit status, however busy the machine is.
-    fn patience(&self, symptoms: &[Symptom]) -> Duration {
+    fn time_limit(&self, symptoms: &[Symptom]) -> Duration {
         let has_cause = symptoms.iter().any(|symptom| !symptom.follows());
         let is_ending = self.workers.iter().any(|worker| worker.closed);
         if has_cause && !is_ending { GRACE } else { self.timeout }
@@ -59,8 +59,8 @@ impl Session<'_> {
         let states = loop {
             match self.next_event(deadline) {
                 Err(SessionError::Interrupted) => return SessionError::Interrupted,
-                Ok(Event::Keeper(0, KeeperReport::States(states))) => break states,
-                Err(_) | Ok(Event::Deadline | Event::KeeperGone(_)) => {
+                Ok(SessionEvent::Keeper(0, KeeperReport::States(states))) => break states,
+                Err(_) | Ok(SessionEvent::Deadline | SessionEvent::KeeperGone(_)) => {
                     break vec!["the session's keeper does not answer".into()];
                 }
                 Ok(_) => {}

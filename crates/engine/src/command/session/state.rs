@@ -8,7 +8,7 @@ use std::{
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_transport::Error;
 
-use super::worker::Worker;
+use super::worker::SessionWorker;
 use crate::{
     command::keeper_process::KeeperProcess,
     wire::{Counting, KeeperReport, Order, PlainText},
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct Session<'a> {
     pub(super) keeper: KeeperProcess,
     pub(super) followers: Vec<FrameSocket>,
-    pub(super) workers: Vec<Worker>,
+    pub(super) workers: Vec<SessionWorker>,
     /// Becomes readable when the user wants to stop.
     pub(super) interrupt: &'a UnixStream,
     pub(super) timeout: Duration,

@@ -14,7 +14,7 @@ use crate::{
 
 /// A worker of the session. A follower's worker elsewhere can be another user's: it may send only one reply per
 /// request, of the requested kind.
-pub(super) struct Worker {
+pub(super) struct SessionWorker {
     pub role: Role,
     pub control: Channel<Reply>,
     pub stderr: StderrTail,
@@ -26,7 +26,7 @@ pub(super) struct Worker {
     begun: Instant,
 }
 
-impl Worker {
+impl SessionWorker {
     /// A worker of this role at the other end of its channel and of its standard error. A write to the channel
     /// fails if the worker reads nothing for `timeout`.
     pub(super) fn new(
@@ -87,13 +87,17 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    fn worker(role: Role, timeout: Duration) -> (Worker, UnixStream) {
+    fn worker(role: Role, timeout: Duration) -> (SessionWorker, UnixStream) {
         let (ours, theirs) = pair().unwrap();
         let (_, stderr) = nix::unistd::pipe().unwrap();
-        (Worker::new(role, ours, stderr, timeout).unwrap(), theirs)
+        (SessionWorker::new(role, ours, stderr, timeout).unwrap(), theirs)
     }
 
-    fn replies(worker: &mut Worker, mut from: &UnixStream, reply: &Reply) -> Result<(), Error> {
+    fn replies(
+        worker: &mut SessionWorker,
+        mut from: &UnixStream,
+        reply: &Reply,
+    ) -> Result<(), Error> {
         let body = serde_json::to_vec(reply).unwrap();
         from.write_all(&(body.len() as u32).to_le_bytes()).unwrap();
         from.write_all(&body).unwrap();
@@ -119,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_leader_says_how_far_it_is() {
+    fn only_the_leader_reports_progress() {
         for (role, may) in [(Role::Leader, true), (Role::Follower(1), false)] {
             let (mut worker, end) = worker(role, LIMIT);
             worker.ask(&Request::Close).unwrap();
@@ -144,7 +148,7 @@ mod tests {
 
     /// Without a write timeout, the command slept until the worker read.
     #[test]
-    fn a_worker_that_does_not_read_is_not_written_to_for_ever() {
+    fn writing_to_a_worker_that_does_not_read_times_out() {
         let (mut worker, _end) = worker(Role::Follower(0), Duration::from_millis(20));
         while worker.ask(&Request::Look).is_ok() {}
     }

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use crate::{patterns::blocks::MOST_SAMPLES, wire::AnswerReport};
 
 /// The leader's state of one follower.
-pub(super) struct Follower {
+pub(super) struct FollowerAnswers {
     /// The sequence number of its last answer.
     pub seq: u64,
     /// Times of this block, and their number.
@@ -16,7 +16,7 @@ pub(super) struct Follower {
     pub lost: u64,
 }
 
-impl Follower {
+impl FollowerAnswers {
     /// The state before its first answer.
     pub(super) fn new() -> Self {
         // Nonzero values, so that every page is already in memory.

@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
 use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
 
-use self::answers::Follower;
+use self::answers::FollowerAnswers;
 use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
@@ -30,7 +30,7 @@ use super::{
     },
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, Losses, Patience, Sampled, complete, complete_unless, read, send,
+        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read, send,
         send_checked, unexpected,
     },
     turns,
@@ -63,9 +63,9 @@ impl PatternLoops for FanOut {
 }
 
 /// One publication, one answer from every follower, for a leader whose endpoint holds several messages.
-pub(super) struct Gathered;
+pub(super) struct GatheredFanOut;
 
-impl Gathered {
+impl GatheredFanOut {
     /// It has the same name as [`FanOut`].
     pub(super) const PATTERN: Pattern = Pattern::FanOut;
 
@@ -84,7 +84,7 @@ fn lead<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>(
     pass: &Pass,
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
-    let leader = &mut Leader::<E, T, G, RELIABLE>::new(end, pass, &context);
+    let leader = &mut FanOutLeader::<E, T, G, RELIABLE>::new(end, pass, &context);
     context.command.phase("verifying")?;
     leader.verify()?;
     leader.look_at_buffers()?;
@@ -105,10 +105,10 @@ pub(super) trait Gathering<E>: Sized {
     /// Takes at least one and at most `missing` answers to the message `seq`, handles them, and returns the number
     /// of them that answer it; none if nothing came for too long.
     fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
-        leader: &mut Leader<'_, E, T, Self, RELIABLE>,
-        asked: Asked,
+        leader: &mut FanOutLeader<'_, E, T, Self, RELIABLE>,
+        asked: PendingPublication,
         missing: usize,
-        patience: &mut Patience,
+        loss_timeout: &mut LossTimeout,
     ) -> Result<Option<usize>, Error>;
 }
 
@@ -120,7 +120,7 @@ struct AllFirst;
 
 /// The publication whose answers are awaited.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct PendingPublication {
     seq: u64,
     start_ns: u64,
 }
@@ -128,12 +128,12 @@ pub(super) struct Asked {
 impl<E: Endpoint> Gathering<E> for OneByOne {
     #[inline(always)]
     fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
-        leader: &mut Leader<'_, E, T, Self, RELIABLE>,
-        asked: Asked,
+        leader: &mut FanOutLeader<'_, E, T, Self, RELIABLE>,
+        asked: PendingPublication,
         _: usize,
-        patience: &mut Patience,
+        loss_timeout: &mut LossTimeout,
     ) -> Result<Option<usize>, Error> {
-        if !leader.take(patience)? {
+        if !leader.take(loss_timeout)? {
             return Ok(None);
         }
         let now = if SAMPLED { now_ns() } else { 0 };
@@ -144,13 +144,13 @@ impl<E: Endpoint> Gathering<E> for OneByOne {
 impl<E: Holding> Gathering<E> for AllFirst {
     #[inline(always)]
     fn some<T: TouchPolicy, const SAMPLED: bool, const RELIABLE: bool>(
-        leader: &mut Leader<'_, E, T, Self, RELIABLE>,
-        asked: Asked,
+        leader: &mut FanOutLeader<'_, E, T, Self, RELIABLE>,
+        asked: PendingPublication,
         missing: usize,
-        patience: &mut Patience,
+        loss_timeout: &mut LossTimeout,
     ) -> Result<Option<usize>, Error> {
         let mut held = 0;
-        while held < missing && leader.take(patience)? {
+        while held < missing && leader.take(loss_timeout)? {
             if SAMPLED {
                 leader.stamps[held] = now_ns();
             }
@@ -167,7 +167,7 @@ impl<E: Holding> Gathering<E> for AllFirst {
 }
 
 /// The leader of several followers.
-pub(super) struct Leader<'a, E, T, G, const RELIABLE: bool> {
+pub(super) struct FanOutLeader<'a, E, T, G, const RELIABLE: bool> {
     pub end: &'a mut E,
     pub len: usize,
     pub seed: u64,
@@ -176,7 +176,7 @@ pub(super) struct Leader<'a, E, T, G, const RELIABLE: bool> {
     pub seq: u64,
     /// The number of answers taken.
     received: u64,
-    followers: Vec<Follower>,
+    followers: Vec<FollowerAnswers>,
     /// The time at which each held answer was taken.
     stamps: Vec<u64>,
     /// CPU time of keeping times since the last call that took it.
@@ -190,7 +190,7 @@ pub(super) struct Leader<'a, E, T, G, const RELIABLE: bool> {
 }
 
 impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLoop
-    for Leader<'_, E, T, G, RELIABLE>
+    for FanOutLeader<'_, E, T, G, RELIABLE>
 {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.round_trip::<false>(flags)
@@ -246,11 +246,11 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
 
     fn complete(&mut self, report: &mut LeaderReport) {
         report.working_set = self.working_set.take();
-        report.answers = self.followers.iter().map(Follower::report).collect();
+        report.answers = self.followers.iter().map(FollowerAnswers::report).collect();
     }
 }
 
-impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, OneByOne, RELIABLE> {
+impl<T: TouchPolicy, const RELIABLE: bool> FanOutLeader<'_, Noting<'_>, T, OneByOne, RELIABLE> {
     /// Sends until the endpoint finds no new buffers.
     #[inline(never)]
     fn look(&mut self) -> Result<(), Error> {
@@ -264,7 +264,7 @@ impl<T: TouchPolicy, const RELIABLE: bool> Leader<'_, Noting<'_>, T, OneByOne, R
 }
 
 impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
-    Leader<'a, E, T, G, RELIABLE>
+    FanOutLeader<'a, E, T, G, RELIABLE>
 {
     /// The state before its first message.
     pub(super) fn new(end: &'a mut E, pass: &Pass, context: &LoopContext<'_>) -> Self {
@@ -275,7 +275,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             wait: context.wait,
             seq: 0,
             received: 0,
-            followers: (0..context.subscribers).map(|_| Follower::new()).collect(),
+            followers: (0..context.subscribers).map(|_| FollowerAnswers::new()).collect(),
             stamps: vec![u64::MAX; context.subscribers as usize],
             aside_ns: 0,
             silent: pass.silent as usize,
@@ -288,7 +288,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     /// Counts the buffers of its messages and their answers.
     pub(super) fn look_at_buffers(&mut self) -> Result<(), Error> {
         let mut noting = Noting::new(self.end);
-        let mut leader = Leader::<Noting<'_>, T, OneByOne, RELIABLE> {
+        let mut leader = FanOutLeader::<Noting<'_>, T, OneByOne, RELIABLE> {
             end: &mut noting,
             followers: std::mem::take(&mut self.followers),
             stamps: Vec::new(),
@@ -317,8 +317,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     }
 
     /// Gives up the missing answers to the last message.
-    pub(super) fn lose_answers(&mut self, patience: &Patience) -> Result<(), Error> {
-        self.lose(self.seq, self.followers.len(), patience)
+    pub(super) fn lose_answers(&mut self, loss_timeout: &LossTimeout) -> Result<(), Error> {
+        self.lose(self.seq, self.followers.len(), loss_timeout)
     }
 
     /// One round trip with all followers; false if an answer was lost. `SAMPLED` reads the clock at every answer
@@ -341,14 +341,14 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         silent: usize,
     ) -> Result<bool, Error> {
         let answering = self.followers.len() - silent;
-        let asked = Asked { seq, start_ns: start };
+        let asked = PendingPublication { seq, start_ns: start };
         let mut missing = answering;
-        let mut patience = self.losses.patience(self.wait);
+        let mut loss_timeout = self.losses.loss_timeout(self.wait);
         while missing > 0 {
-            match G::some::<T, SAMPLED, RELIABLE>(self, asked, missing, &mut patience)? {
+            match G::some::<T, SAMPLED, RELIABLE>(self, asked, missing, &mut loss_timeout)? {
                 Some(found) => missing -= found,
                 None => {
-                    self.lose(seq, answering, &patience)?;
+                    self.lose(seq, answering, &loss_timeout)?;
                     return Ok(false);
                 }
             }
@@ -359,16 +359,20 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
 
     /// Takes the next answer; false if none came for too long.
     #[inline(always)]
-    pub(super) fn take(&mut self, patience: &mut Patience) -> Result<bool, Error> {
+    pub(super) fn take(&mut self, loss_timeout: &mut LossTimeout) -> Result<bool, Error> {
         if RELIABLE {
             return complete(|| self.end.take()).map(|()| true);
         }
-        complete_unless(patience, || self.end.take(), Patience::exhausted)
+        complete_unless(loss_timeout, || self.end.take(), LossTimeout::exhausted)
     }
 
     /// Reads the answer taken at this time and releases it; false if it belongs to an abandoned message.
     #[inline(always)]
-    fn handle<const SAMPLED: bool>(&mut self, asked: Asked, at_ns: u64) -> Result<bool, Error> {
+    fn handle<const SAMPLED: bool>(
+        &mut self,
+        asked: PendingPublication,
+        at_ns: u64,
+    ) -> Result<bool, Error> {
         let head = read::<E, T>(self.end, self.len, self.seed)?;
         let Some(number) = self.accept(head, asked.seq)? else { return Ok(false) };
         if SAMPLED {
@@ -380,7 +384,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     /// Sorts the times of a block into the histograms; this counts for no cost of the transport.
     fn keep_times(&mut self) {
         let start = thread_cpu_ns();
-        self.followers.iter_mut().for_each(Follower::keep);
+        self.followers.iter_mut().for_each(FollowerAnswers::keep);
         self.aside_ns += thread_cpu_ns() - start;
     }
 
@@ -417,10 +421,15 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     }
 
     #[cold]
-    fn lose(&mut self, seq: u64, answering: usize, patience: &Patience) -> Result<(), Error> {
+    fn lose(
+        &mut self,
+        seq: u64,
+        answering: usize,
+        loss_timeout: &LossTimeout,
+    ) -> Result<(), Error> {
         let followers = self.followers[..answering].iter_mut();
         followers.filter(|follower| follower.seq < seq).for_each(|follower| follower.lost += 1);
-        self.losses.add(patience)
+        self.losses.add(loss_timeout)
     }
 
     /// Sends messages with a known pattern, one by one and in a burst to all, and lets every follower send a burst

@@ -76,15 +76,17 @@ impl Holding for Answered {
     }
 }
 
-fn leader<G: Gathering<Answered>>(end: &mut Answered) -> Leader<'_, Answered, HeadOnly, G, true> {
-    Leader {
+fn leader<G: Gathering<Answered>>(
+    end: &mut Answered,
+) -> FanOutLeader<'_, Answered, HeadOnly, G, true> {
+    FanOutLeader {
         end,
         len: 16,
         seed: 1,
         wait: Wait::Spin,
         seq: 0,
         received: 0,
-        followers: (0..FOLLOWERS).map(|_| Follower::new()).collect(),
+        followers: (0..FOLLOWERS).map(|_| FollowerAnswers::new()).collect(),
         stamps: vec![0; FOLLOWERS],
         aside_ns: 0,
         silent: 0,
@@ -107,7 +109,7 @@ fn all_answers_are_taken_before_any_is_read() {
 }
 
 #[test]
-fn an_end_that_holds_one_message_is_done_with_it_before_the_next() {
+fn an_endpoint_that_holds_one_message_handles_it_before_the_next() {
     assert_eq!(order::<OneByOne>(), "take 0, read 0, take 1, read 1, take 2, read 2");
 }
 

@@ -44,7 +44,7 @@ fn a_stall_makes_the_messages_late_that_were_due_in_it() {
 }
 
 #[test]
-fn what_nobody_can_send_is_counted_at_the_end_in_few_steps() {
+fn unsent_messages_are_counted_at_the_end_in_few_steps() {
     let mut pacer = rate(100_000_000, Arrivals::Fixed);
     pacer.begin(50_000_000);
     assert!(pacer.wait().is_some());
@@ -126,7 +126,7 @@ fn a_trace_is_played_at_its_times_with_its_sizes() {
 }
 
 #[test]
-fn what_a_trace_leaves_unsent_waited_from_its_own_times() {
+fn unsent_messages_of_a_trace_wait_from_their_own_times() {
     let mut pacer = pairs(10);
     pacer.begin(3_700_000);
     assert!(pacer.wait().is_some());

@@ -39,7 +39,7 @@ fn comes_with(fact: &str) -> &'static str {
 }
 
 #[test]
-fn nothing_does_harm_on_a_quiet_machine() {
+fn a_quiet_machine_has_no_harmful_fact() {
     let harmful = Machine::quiet().harmful();
     assert!(harmful.is_empty(), "{harmful:#?}");
 }
@@ -83,7 +83,7 @@ fn names_are_unique() {
 }
 
 #[test]
-fn what_the_system_does_not_tell_is_left_out() {
+fn facts_without_a_source_are_left_out() {
     let found: Vec<&str> =
         findings(&Machine::empty(vec![]).system).iter().map(|fact| fact.name).collect();
     // All other facts need files.
@@ -127,7 +127,7 @@ fn check_short(machine: &Machine) {
 }
 
 #[test]
-fn values_say_what_is_there() {
+fn values_are_those_of_the_machine() {
     let machine = Machine::quiet();
     for (name, value) in [
         ("processor", "Test Processor"),
@@ -138,7 +138,7 @@ fn values_say_what_is_there() {
         ("boot options", "isolcpus=6-7"),
         ("performance counters", "level 2: for users, without the kernel's work"),
         ("tracepoints", "usable"),
-        ("preemption model", "dynamic; which is in force only root can see"),
+        ("preemption model", "dynamic; only root can see the active one"),
         ("memory", "32 GiB, 16 GiB available"),
         ("transparent huge pages", "madvise, defrag madvise"),
         ("reserved huge pages", "none"),
@@ -172,7 +172,7 @@ fn controllers_of_version_1_limit_as_well() {
 }
 
 #[test]
-fn a_low_hard_limit_is_told_from_a_low_soft_one() {
+fn the_remedy_of_a_low_limit_depends_on_the_hard_limit() {
     let price = |machine: Machine| {
         let mut harmful = machine.harmful();
         harmful.remove(0).effect.unwrap().remedy.unwrap().price

@@ -92,7 +92,7 @@ fn four_of_the_largest_messages_fit_and_then_no_more() {
 
 /// In the smallest ring, a message of any length finds room behind any previous message.
 #[test]
-fn nothing_is_stuck_in_the_smallest_ring() {
+fn the_smallest_ring_does_not_stall() {
     for payload in [16, 64, 200, 1000] {
         let heap = Heap::with(least(payload), payload);
         let (mut producer, mut consumer) = heap.ends();
@@ -106,7 +106,7 @@ fn nothing_is_stuck_in_the_smallest_ring() {
 }
 
 #[test]
-fn room_comes_back_with_the_release_and_not_before() {
+fn room_is_free_after_the_release_and_not_before() {
     let heap = Heap::new(20_000);
     let (mut producer, mut consumer) = heap.ends();
     while send(&mut producer, &message(0, 20_000)) {}
@@ -150,7 +150,7 @@ fn lengths_out_of_range_are_errors() {
 }
 
 #[test]
-fn a_length_beyond_what_was_handed_over_is_an_error() {
+fn a_length_beyond_the_published_bytes_is_an_error() {
     let heap = Heap::new(4096);
     let (mut producer, mut consumer) = heap.ends();
     assert!(send(&mut producer, &message(0, 16)));
@@ -159,7 +159,7 @@ fn a_length_beyond_what_was_handed_over_is_an_error() {
 }
 
 #[test]
-fn a_word_that_skips_more_than_there_is_is_an_error() {
+fn a_skip_beyond_the_published_bytes_is_an_error() {
     let heap = Heap::new(64);
     let (mut producer, mut consumer) = heap.ends();
     assert!(send(&mut producer, &message(0, 64)));

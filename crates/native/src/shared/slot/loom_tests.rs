@@ -17,30 +17,30 @@ unsafe impl Sync for Shared {}
 struct End<'a> {
     shared: &'a Shared,
     me: usize,
-    ledger: Ledger,
+    words: PackedWords,
 }
 
 impl End<'_> {
     fn send(&mut self, message: usize) {
-        while !self.ledger.has_room() {
-            self.ledger.acknowledge(&self.shared.words[self.me]);
-            self.ledger.look(&self.shared.words[1 - self.me]).unwrap();
-            if !self.ledger.has_room() {
+        while !self.words.has_room() {
+            self.words.acknowledge(&self.shared.words[self.me]);
+            self.words.look(&self.shared.words[1 - self.me]).unwrap();
+            if !self.words.has_room() {
                 thread::yield_now();
             }
         }
-        let travels = self.ledger.holds();
+        let travels = self.words.holds();
         let room = if travels { 2 } else { self.me };
         // SAFETY: loom checks that no other thread uses the cell meanwhile.
         self.shared.rooms[room].with_mut(|cell| unsafe { *cell = message });
-        self.ledger.publish(&self.shared.words[self.me], 16, travels);
+        self.words.publish(&self.shared.words[self.me], 16, travels);
     }
 
     fn receive(&mut self, message: usize) {
         let travels = loop {
-            self.ledger.acknowledge(&self.shared.words[self.me]);
-            self.ledger.look(&self.shared.words[1 - self.me]).unwrap();
-            if let Some((_, travels)) = self.ledger.receive() {
+            self.words.acknowledge(&self.shared.words[self.me]);
+            self.words.look(&self.shared.words[1 - self.me]).unwrap();
+            if let Some((_, travels)) = self.words.receive() {
                 break travels;
             }
             thread::yield_now();
@@ -49,7 +49,7 @@ impl End<'_> {
         // SAFETY: as above.
         let seen = self.shared.rooms[room].with(|cell| unsafe { *cell });
         assert_eq!(seen, message);
-        self.ledger.release(travels);
+        self.words.release(travels);
     }
 }
 
@@ -58,15 +58,15 @@ fn check(leader: fn(&mut End<'_>), follower: fn(&mut End<'_>)) {
         let shared = Arc::new(Shared::default());
         let other = Arc::clone(&shared);
         let thread = thread::spawn(move || {
-            follower(&mut End { shared: &other, me: 1, ledger: Ledger::new(16, false) });
+            follower(&mut End { shared: &other, me: 1, words: PackedWords::new(16, false) });
         });
-        leader(&mut End { shared: &shared, me: 0, ledger: Ledger::new(16, true) });
+        leader(&mut End { shared: &shared, me: 0, words: PackedWords::new(16, true) });
         thread.join().unwrap();
     });
 }
 
 #[test]
-fn to_and_fro_neither_end_touches_what_is_the_others() {
+fn ping_pong_never_touches_bytes_of_the_other_end() {
     check(
         |end| (1..=2).for_each(|n| (end.send(n), end.receive(n + 10)).1),
         |end| (1..=2).for_each(|n| (end.receive(n), end.send(n + 10)).1),
@@ -74,13 +74,13 @@ fn to_and_fro_neither_end_touches_what_is_the_others() {
 }
 
 #[test]
-fn one_way_neither_end_touches_what_is_the_others() {
+fn one_way_messages_never_touch_bytes_of_the_other_end() {
     check(
         |end| (1..=3).for_each(|n| end.send(n)),
         |end| {
             (1..=3).for_each(|n| end.receive(n));
             // As a `take` does that finds no further message.
-            end.ledger.acknowledge(&end.shared.words[1]);
+            end.words.acknowledge(&end.shared.words[1]);
         },
     );
 }

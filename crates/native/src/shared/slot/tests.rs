@@ -1,11 +1,11 @@
-//! The words that a ledger writes, accepts and refuses.
+//! The words that an end writes, accepts and refuses.
 
 use super::*;
 
 #[test]
-fn an_answer_gives_the_room_of_the_question_back() {
+fn an_answer_releases_the_room_of_the_question() {
     let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
-    let (mut leader, mut follower) = (Ledger::new(64, true), Ledger::new(64, false));
+    let (mut leader, mut follower) = (PackedWords::new(64, true), PackedWords::new(64, false));
     let wraps = if cfg!(miri) { 100 } else { 70_000 };
     for _ in 0..wraps {
         assert!(leader.has_room() && leader.holds() && !follower.holds());
@@ -24,9 +24,9 @@ fn an_answer_gives_the_room_of_the_question_back() {
 }
 
 #[test]
-fn without_an_answer_the_room_comes_back_once() {
+fn without_an_answer_the_room_is_released_once() {
     let (one, other) = (AtomicU64::new(0), AtomicU64::new(0));
-    let (mut sender, mut receiver) = (Ledger::new(64, true), Ledger::new(64, false));
+    let (mut sender, mut receiver) = (PackedWords::new(64, true), PackedWords::new(64, false));
     sender.publish(&one, 16, true);
     receiver.look(&one).unwrap();
     assert_eq!(receiver.receive(), Some((16, true)));
@@ -40,8 +40,8 @@ fn without_an_answer_the_room_comes_back_once() {
     assert_eq!(sender.receive(), None);
 }
 
-/// A model of the ledger that computes nothing in advance.
-struct Plain {
+/// A model of `PackedWords` that computes nothing in advance.
+struct ReferenceModel {
     payload: usize,
     holds: bool,
     mine: Word,
@@ -50,7 +50,7 @@ struct Plain {
     done: u16,
 }
 
-impl Plain {
+impl ReferenceModel {
     fn publish(&mut self, len: usize, travels: bool) -> u64 {
         let sent = self.mine.sent.wrapping_add(1);
         self.holds &= !travels;
@@ -73,7 +73,7 @@ impl Plain {
 }
 
 /// A word that the other end might write now: often the one expected in a ping-pong, sometimes any.
-fn some_word(plain: &Plain, mut random: impl FnMut(u16) -> u16) -> Word {
+fn some_word(plain: &ReferenceModel, mut random: impl FnMut(u16) -> u16) -> Word {
     let len = [plain.mine.len, 16, 64, 15, 65, u32::MAX >> 1][usize::from(random(6) * random(2))];
     let travels = if random(4) == 0 { random(2) == 0 } else { plain.mine.travels };
     let sent = plain.received.wrapping_add([1, 1, 1, 0, 2, 9][usize::from(random(6))]);
@@ -82,7 +82,7 @@ fn some_word(plain: &Plain, mut random: impl FnMut(u16) -> u16) -> Word {
 }
 
 #[test]
-fn what_is_expected_changes_nothing_that_is_said_or_refused() {
+fn the_prediction_changes_no_word_and_no_check() {
     let mut state = 1_u64;
     let mut random = |below: u16| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -92,9 +92,10 @@ fn what_is_expected_changes_nothing_that_is_said_or_refused() {
     for _ in 0..if cfg!(miri) { 20 } else { 20_000 } {
         let (mine, theirs) = (AtomicU64::new(0), AtomicU64::new(0));
         let holds = random(2) == 0;
-        let mut ledger = Ledger::new(64, holds);
+        let mut words = PackedWords::new(64, holds);
         let (word, payload) = (Word::default(), 64);
-        let mut plain = Plain { payload, holds, mine: word, theirs: word, received: 0, done: 0 };
+        let mut plain =
+            ReferenceModel { payload, holds, mine: word, theirs: word, received: 0, done: 0 };
         // The message that is received and not yet released.
         let mut open = None;
         for _ in 0..random(40) {
@@ -102,17 +103,17 @@ fn what_is_expected_changes_nothing_that_is_said_or_refused() {
                 0 if plain.theirs.done == plain.mine.sent => {
                     let len = 16 + 48 * usize::from(random(5) / 4);
                     let travels = plain.holds;
-                    in_step += u32::from(ledger.step == Step::Due);
-                    ledger.publish(&mine, len, travels);
+                    in_step += u32::from(words.step == ExchangeState::Due);
+                    words.publish(&mine, len, travels);
                     assert_eq!(mine.load(Ordering::Relaxed), plain.publish(len, travels));
                 }
                 1 => {
                     if let Some((_, travels)) = open.take() {
-                        ledger.release(travels);
+                        words.release(travels);
                         plain.done = plain.received;
                         plain.holds |= travels;
                     }
-                    let changed = ledger.acknowledge(&mine);
+                    let changed = words.acknowledge(&mine);
                     assert_eq!(changed, plain.mine.done != plain.done);
                     plain.mine.done = plain.done;
                     assert_eq!(mine.load(Ordering::Relaxed), plain.mine.pack());
@@ -124,20 +125,20 @@ fn what_is_expected_changes_nothing_that_is_said_or_refused() {
                     let word = Word::unpack(theirs.load(Ordering::Relaxed));
                     let known = word.pack() == plain.theirs.pack();
                     let good = known || plain.is_good(word);
-                    assert_eq!(ledger.look(&theirs).is_ok(), good);
+                    assert_eq!(words.look(&theirs).is_ok(), good);
                     if !good {
                         refused += 1;
                         break;
                     }
                     plain.theirs = word;
                     if open.is_none() {
-                        open = ledger.receive();
+                        open = words.receive();
                         assert_eq!(open, plain.receive());
                     }
                 }
             }
-            assert_eq!(ledger.holds(), plain.holds);
-            assert_eq!(ledger.has_room(), plain.theirs.done == plain.mine.sent);
+            assert_eq!(words.holds(), plain.holds);
+            assert_eq!(words.has_room(), plain.theirs.done == plain.mine.sent);
         }
     }
     assert!(cfg!(miri) || refused > 100 && in_step > 100, "{refused} {in_step}");
@@ -154,6 +155,6 @@ fn numbers_and_lengths_out_of_range_are_errors() {
         Word { len: 64, travels: true, sent: 1, done: 0 },
     ] {
         let theirs = AtomicU64::new(word.pack());
-        assert!(Ledger::new(64, true).look(&theirs).is_err());
+        assert!(PackedWords::new(64, true).look(&theirs).is_err());
     }
 }

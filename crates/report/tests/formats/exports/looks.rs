@@ -67,7 +67,7 @@ fn several_rows_are_no_distribution() {
 }
 
 #[test]
-fn names_say_what_is_out_of_the_ordinary() {
+fn names_contain_unusual_properties_only() {
     let usual = case("tcp", 64, Wait::Spin, 1);
     let mut random = usual.clone();
     random.identity.load = Load::Rate { per_second: 10, arrivals: Arrivals::Poisson };

@@ -149,7 +149,7 @@ proptest! {
         let text = comparison_junit(&sides);
         prop_assert!(is_xml(&text), "{text:?}");
         let cases = test_cases(&text);
-        prop_assert_eq!(cases.len(), change.pairs().count() + change.lone.len());
+        prop_assert_eq!(cases.len(), change.pairs().count() + change.unpaired.len());
         for ((_, outcome), pair) in cases.iter().zip(change.pairs()) {
             let expected = match pair.comparison.verdict {
                 Verdict::Slower => Some("failure".to_string()),
@@ -162,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn hostile_words_are_words() {
+fn hostile_names_are_escaped_in_every_format() {
     let hostile = "a\"b\\c\n<d>&]]>\u{1b}[2J\u{0}\u{ffff},e f";
     let named = case(hostile, 64, Wait::Spin, 2_000);
     let failed = unmeasured(case("tcp", 64, Wait::Spin, 1), Status::Failed, hostile);

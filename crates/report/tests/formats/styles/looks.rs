@@ -20,7 +20,7 @@ fn small() -> RunResult {
 }
 
 #[test]
-fn iceperf_s_looks_like_this() {
+fn the_iceperf_style_looks_like_this() {
     let expected = "\
 ******   MESSAGE QUEUE    ********
 posix-mq, wait block, touch all
@@ -87,7 +87,7 @@ fn payloads_below_a_kilobyte_carry_their_units() {
 }
 
 #[test]
-fn ipc_bench_s_looks_like_this() {
+fn the_ipc_bench_style_looks_like_this() {
     let mut pipe = case("pipe", 4_096, Wait::Block, 1_418);
     let trial = first(&mut pipe);
     (trial.elapsed_ns, trial.session.losses.sent) = (1_945_002, 1_000);
@@ -121,7 +121,7 @@ failed: it hung
 }
 
 #[test]
-fn fastdds_s_looks_like_this() {
+fn the_fastdds_style_looks_like_this() {
     let expected = "\
 # pipe, wait block, touch all
 # 64 bytes: failed: killed by signal 9
@@ -144,7 +144,7 @@ fn fastdds_s_looks_like_this() {
 }
 
 #[test]
-fn ipc_performance_s_looks_like_this() {
+fn the_ipc_performance_style_looks_like_this() {
     let mut cases =
         vec![case("zeromq-ipc", 32, Wait::Block, 250_300), case("shm-ring", 32, Wait::Spin, 550)];
     cases.push(case("boost-mq", 32, Wait::Spin, 970));
@@ -171,7 +171,7 @@ NNG (IPC) · spin: unavailable: no libnng.so\\|1
 }
 
 #[test]
-fn ipc_bench_s_table_looks_like_this() {
+fn the_ipc_bench_table_looks_like_this() {
     let row = |name, bytes, wait, seconds: u64| {
         let mut case = case(name, bytes, wait, 1_000);
         let trial = first(&mut case);
@@ -205,7 +205,7 @@ ZeroMQ (TCP) · block 100 B: unavailable: no libzmq.so
 }
 
 #[test]
-fn what_sets_entries_apart_is_said() {
+fn entries_show_the_properties_that_distinguish_them() {
     let mut cases = vec![case("pipe", 64, Wait::Spin, 1_000); 4];
     let second = ipcmark_results::Trial { number: 2, ..trial(Wait::Spin, 2_000) };
     cases[0].outcome = measured(vec![trial(Wait::Spin, 1_000), second]);
@@ -246,7 +246,7 @@ fn round_trips_of_a_pattern_that_has_none_are_not_shown() {
 }
 
 #[test]
-fn a_library_that_fell_back_is_said_to_have() {
+fn a_fallback_of_a_library_is_reported() {
     let mut fallen = case("fastdds-shm", 64, Wait::Spin, 1_000);
     let carrier = &mut first(&mut fallen).session.carrier;
     (carrier.declared, carrier.found) = (Some(Carrier::SharedMemory), Carrier::Network);
@@ -257,7 +257,7 @@ fn a_library_that_fell_back_is_said_to_have() {
 }
 
 #[test]
-fn a_reason_that_several_cases_share_is_said_once() {
+fn a_reason_of_several_cases_is_shown_once() {
     let missing = |name, bytes| {
         unmeasured(case(name, bytes, Wait::Spin, 1), Status::Unavailable, "no libnng.so")
     };

@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_was_not_measured_vanishes(result in arbitrary::result()) {
+    fn unmeasured_cases_are_shown(result in arbitrary::result()) {
         let unmeasured = result.cases.iter().filter(|case| shown_trials(case).is_empty()).count();
         for style in STYLES {
             let text = shown(&result, style);

@@ -7,7 +7,7 @@ use ipcmark_machine::{
     topology::Relation,
 };
 
-use super::{super::examination::Pair, *};
+use super::{super::examination::MeasuredPair, *};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -42,10 +42,10 @@ fn hiccups(cpu: u32) -> Hiccups {
 }
 
 /// A pair with these probes: times and their counts.
-fn pair(probes: &[(f64, usize)]) -> Pair {
+fn pair(probes: &[(f64, usize)]) -> MeasuredPair {
     let probes: Vec<f64> = probes.iter().flat_map(|(ns, count)| vec![*ns; *count]).collect();
-    let division = Division::of(&probes);
-    Pair { cpus: (0, 1), relation: Relation::Cache, probes: probes.len(), division }
+    let division = DistanceShares::of(&probes);
+    MeasuredPair { cpus: (0, 1), relation: Relation::Cache, probes: probes.len(), division }
 }
 
 fn system(hypervisor: Option<&str>) -> System {
@@ -67,7 +67,7 @@ fn harmful(examination: &Examination) -> Vec<Finding> {
 }
 
 #[test]
-fn nothing_does_harm_in_a_quiet_measurement() {
+fn a_quiet_measurement_has_no_harmful_fact() {
     let harmful = harmful(&quiet());
     assert!(harmful.is_empty(), "{harmful:#?}");
 }
@@ -125,7 +125,7 @@ fn throttle(examination: &mut Examination, periods: u64) {
 }
 
 #[test]
-fn only_a_host_can_be_asked_to_pin_processors() {
+fn the_remedy_of_pinned_processors_needs_a_hypervisor() {
     let mut examination = quiet();
     examination.pairs[0] = pair(&[(61.0, 400), (2e5, 600)]);
     for (hypervisor, has_remedy) in [(Some("KVM"), true), (None, false)] {
@@ -136,7 +136,7 @@ fn only_a_host_can_be_asked_to_pin_processors() {
 }
 
 #[test]
-fn the_host_is_not_asked_for_what_other_programs_do() {
+fn delays_by_other_programs_have_no_remedy_on_the_host() {
     let mut examination = quiet();
     examination.pairs[0] = pair(&[(61.0, 400), (2e5, 600)]);
     delay_ns(&mut examination, SECOND / 2);
@@ -146,7 +146,7 @@ fn the_host_is_not_asked_for_what_other_programs_do() {
 }
 
 #[test]
-fn what_the_system_does_not_tell_is_left_out() {
+fn facts_without_a_source_are_left_out() {
     let mut examination = quiet();
     examination.pairs.clear();
     examination.hand_overs_ns.clear();
@@ -159,7 +159,7 @@ fn what_the_system_does_not_tell_is_left_out() {
 }
 
 #[test]
-fn values_say_what_was_measured() {
+fn values_are_the_measured_ones() {
     let mut examination = quiet();
     examination.own_cpu_ns = SECOND / 2;
     let found = findings(&examination, &system(None));

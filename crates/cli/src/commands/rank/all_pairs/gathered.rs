@@ -4,27 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_results::{Between, Case, Environment, Identity, Outcome, RankPlace, RunResult};
 
-use super::super::rounds::Pair;
+use super::super::rounds::RankPair;
 
 /// The results so far.
-pub(super) struct Gathered {
+pub(super) struct GatheredResults {
     /// The result of a pair of which all rows failed.
     planned: RunResult,
     hosts: Vec<String>,
     joined: Option<RunResult>,
-    known: BTreeSet<Pair>,
+    known: BTreeSet<RankPair>,
     /// The notes, each with its pairs.
-    notes: BTreeMap<String, Vec<Pair>>,
+    notes: BTreeMap<String, Vec<RankPair>>,
 }
 
-impl Gathered {
+impl GatheredResults {
     /// An empty collection. `hosts` has the host name of each rank.
     pub(super) fn new(planned: RunResult, hosts: Vec<String>) -> Self {
         Self { planned, hosts, joined: None, known: BTreeSet::new(), notes: BTreeMap::new() }
     }
 
     /// Adds a pair: its result, and the reason if that is incomplete.
-    pub(super) fn add(&mut self, pair: Pair, found: Option<RunResult>, reason: Option<&str>) {
+    pub(super) fn add(&mut self, pair: RankPair, found: Option<RunResult>, reason: Option<&str>) {
         let is_whole = found.as_ref().is_some_and(|result| result.complete);
         let mut result =
             found.unwrap_or_else(|| RunResult { cases: Vec::new(), ..self.planned.clone() });
@@ -57,12 +57,12 @@ impl Gathered {
         joined.join(result);
     }
 
-    fn between(&self, (leader, follower): Pair) -> Between {
+    fn between(&self, (leader, follower): RankPair) -> Between {
         let place = |rank: u32| RankPlace { rank, host: self.hosts[rank as usize].clone() };
         Between { leader: place(leader), follower: place(follower) }
     }
 
-    fn all(&self) -> Vec<Pair> {
+    fn all(&self) -> Vec<RankPair> {
         let count = self.hosts.len() as u32;
         (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).collect()
     }
@@ -91,12 +91,12 @@ impl Gathered {
     }
 
     /// A note, preceded by its pairs if not all pairs have it.
-    fn whose(&self, note: &str, pairs: &[Pair]) -> String {
+    fn whose(&self, note: &str, pairs: &[RankPair]) -> String {
         const NAMED: usize = 3;
         if pairs.len() == self.known.len() {
             return note.into();
         }
-        let name = |pair: &Pair| {
+        let name = |pair: &RankPair| {
             let Between { leader, follower } = self.between(*pair);
             format!("{leader} – {follower}")
         };

@@ -8,7 +8,7 @@ use std::{
 
 /// The reason why a rank stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum HaltCause {
     /// The user interrupted it.
     Signal,
     /// Rank 0 ends the job.
@@ -24,7 +24,7 @@ pub(super) struct Halt {
     /// Readable once it is set.
     pub readable: UnixStream,
     written: UnixStream,
-    cause: OnceLock<Cause>,
+    cause: OnceLock<HaltCause>,
 }
 
 impl Halt {
@@ -34,14 +34,14 @@ impl Halt {
     }
 
     /// Sets it; only the first cause is kept.
-    pub(super) fn set(&self, cause: Cause) {
+    pub(super) fn set(&self, cause: HaltCause) {
         if self.cause.set(cause).is_ok() {
             let _ = (&self.written).write_all(b"!");
         }
     }
 
     /// The cause, if it is set.
-    pub(super) fn cause(&self) -> Option<&Cause> {
+    pub(super) fn cause(&self) -> Option<&HaltCause> {
         self.cause.get()
     }
 

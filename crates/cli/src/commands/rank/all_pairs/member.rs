@@ -4,13 +4,13 @@ use std::{process::ExitCode, thread, time::Duration};
 
 use super::{
     super::{
-        launcher::Rank,
-        status::{EXIT_TIMEOUT, ended, left, told},
+        launcher::JobRank,
+        status::{EXIT_TIMEOUT, ended, left, overall_status},
     },
-    halt::Cause,
+    halt::HaltCause,
+    heartbeat::Heartbeat,
     leader::slot,
-    pair::{Order, Work},
-    pulse::Pulse,
+    pair::{PairContext, PairOrder},
 };
 use crate::output;
 
@@ -23,8 +23,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const REMOVALS: u32 = 20;
 
 /// Serves until the end and returns rank 0's status.
-pub(super) fn serve(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
-    let _ = pulse.watched.set(vec![(0, "which leads".into())]);
+pub(super) fn serve(work: &PairContext<'_>, rank: &JobRank, heartbeat: &Heartbeat<'_>) -> ExitCode {
+    let _ = heartbeat.watched.set(vec![(0, "which leads".into())]);
     for number in 0.. {
         let Some(orders) = next(work, number) else { break };
         for order in orders {
@@ -38,46 +38,46 @@ pub(super) fn serve(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode
             }
         }
     }
-    end(work, rank, pulse)
+    end(work, rank, heartbeat)
 }
 
 /// Waits for the orders of a slot; None if there will be no more.
-fn next(work: &Work<'_>, number: usize) -> Option<Vec<Order>> {
+fn next(work: &PairContext<'_>, number: usize) -> Option<Vec<PairOrder>> {
     loop {
-        if work.halt.is_set() || told(work.meeting).is_some() {
+        if work.halt.is_set() || overall_status(work.rendezvous).is_some() {
             return None;
         }
-        if let Some(text) = work.meeting.read(&slot(number)) {
-            return Some(Order::all(&text));
+        if let Some(text) = work.rendezvous.read(&slot(number)) {
+            return Some(PairOrder::all(&text));
         }
         thread::sleep(LOOK);
     }
 }
 
-fn end(work: &Work<'_>, rank: &Rank, pulse: &Pulse<'_>) -> ExitCode {
+fn end(work: &PairContext<'_>, rank: &JobRank, heartbeat: &Heartbeat<'_>) -> ExitCode {
     match work.halt.cause() {
-        Some(Cause::Signal) => {
-            let _ = work.meeting.put(&left(rank.number), "");
-            pulse.interrupts.exit_status()
+        Some(HaltCause::Signal) => {
+            let _ = work.rendezvous.put(&left(rank.number), "");
+            heartbeat.interrupts.exit_status()
         }
-        Some(Cause::Deserted(why)) => {
-            clear_up(work);
+        Some(HaltCause::Deserted(why)) => {
+            clean_up(work);
             output::failed(why)
         }
         _ => {
             // The rank's halt is set, so this rendezvous must not stop on it.
-            let never = || pulse.interrupts.signal().is_some();
-            let meeting = work.meeting.apart(2 * EXIT_TIMEOUT, &never);
-            ended(&meeting, rank.number, "rank 0 has ended without a result")
+            let never = || heartbeat.interrupts.signal().is_some();
+            let rendezvous = work.rendezvous.apart(2 * EXIT_TIMEOUT, &never);
+            ended(&rendezvous, rank.number, "rank 0 has ended without a result")
         }
     }
 }
 
 /// Removes the rendezvous directory in place of rank 0; other ranks that still run notice that.
-fn clear_up(work: &Work<'_>) {
+fn clean_up(work: &PairContext<'_>) {
     for _ in 0..REMOVALS {
-        work.meeting.remove();
-        if !work.meeting.is_there() {
+        work.rendezvous.remove();
+        if !work.rendezvous.is_there() {
             return;
         }
         thread::sleep(LOOK / 2);

@@ -2,10 +2,10 @@
 
 mod gathered;
 mod halt;
+mod heartbeat;
 mod leader;
 mod member;
 mod pair;
-mod pulse;
 
 use std::{
     path::PathBuf,
@@ -16,25 +16,26 @@ use std::{
     thread,
 };
 
-use self::{halt::Halt, pair::Work, pulse::Pulse};
+use self::{halt::Halt, heartbeat::Heartbeat, pair::PairContext};
 use super::{
     arguments::RankArguments,
-    launcher::Rank,
-    meeting::Meeting,
-    status::{EXIT_TIMEOUT, dismiss, here},
-    whereabouts::Whereabouts,
+    launcher::JobRank,
+    rank_host::RankHost,
+    rendezvous::RankRendezvous,
+    status::{EXIT_TIMEOUT, end_job, here},
 };
 use crate::{
-    definition::Outcome, interrupts::Interrupts, measurement::refuse_several_at_once, registry,
+    definition::CommandOutcome, interrupts::Interrupts, measurement::refuse_several_at_once,
+    registry,
 };
 
 /// Takes part in the rounds.
 pub(super) fn run(
     arguments: &RankArguments,
-    rank: &Rank,
+    rank: &JobRank,
     directory: PathBuf,
     interrupts: &Interrupts,
-) -> Outcome {
+) -> CommandOutcome {
     refuse_several_at_once(&arguments.run)?;
     if arguments.run.live {
         return Err("--live draws one run, and --all-pairs is several".to_owned().into());
@@ -44,36 +45,37 @@ pub(super) fn run(
     pair::request(arguments, &transports)?;
     let halt = Halt::new().map_err(|e| format!("cannot make a pipe: {e}"))?;
     let is_halted = || halt.is_set() || interrupts.signal().is_some();
-    let patience = arguments.meet_within;
-    let meeting = match rank.number {
-        0 => Meeting::open(directory, patience, &is_halted)?,
-        _ => Meeting::join(directory, patience, &is_halted)?,
+    let time_limit = arguments.meet_within;
+    let rendezvous = match rank.number {
+        0 => RankRendezvous::open(directory, time_limit, &is_halted)?,
+        _ => RankRendezvous::join(directory, time_limit, &is_halted)?,
     };
-    let work = Work { meeting: &meeting, arguments, transports: &transports, halt: &halt };
-    let pulse = Pulse {
-        meeting: &meeting,
+    let work =
+        PairContext { rendezvous: &rendezvous, arguments, transports: &transports, halt: &halt };
+    let heartbeat = Heartbeat {
+        rendezvous: &rendezvous,
         rank: rank.number,
-        patience,
+        time_limit,
         halt: &halt,
         interrupts,
         watched: OnceLock::new(),
         is_over: AtomicBool::new(false),
     };
     thread::scope(|scope| {
-        let begun = pulse.begin();
-        scope.spawn(|| pulse.run());
+        let begun = heartbeat.begin();
+        scope.spawn(|| heartbeat.run());
         let outcome = begun.map_err(Into::into).and_then(|()| match rank.number {
-            0 => leader::lead(&work, rank, &pulse),
+            0 => leader::lead(&work, rank, &heartbeat),
             _ => {
-                meeting.put(&here(rank.number), &Whereabouts::here().line())?;
-                Ok(member::serve(&work, rank, &pulse))
+                rendezvous.put(&here(rank.number), &RankHost::here().line())?;
+                Ok(member::serve(&work, rank, &heartbeat))
             }
         });
         let gone = leader::gone(&halt);
-        pulse.is_over.store(true, Ordering::Relaxed);
+        heartbeat.is_over.store(true, Ordering::Relaxed);
         if rank.number == 0 {
             // The others must be able to read the status even if the job was halted.
-            dismiss(&meeting.apart(EXIT_TIMEOUT, &|| false), rank.count, &outcome, &gone);
+            end_job(&rendezvous.apart(EXIT_TIMEOUT, &|| false), rank.count, &outcome, &gone);
         }
         outcome
     })

@@ -14,16 +14,16 @@ use ipcmark_results::{RunResult, parse, write_atomically};
 use super::{
     super::{
         arguments::RankArguments,
-        meeting::{Meeting, Missing},
-        rounds::Pair,
-        whereabouts::{leader, listen, reaches},
+        rank_host::{leader, listen, reaches},
+        rendezvous::{Missing, RankRendezvous},
+        rounds::RankPair,
     },
     halt::Halt,
 };
 use crate::{
     arguments::by_hand::FollowerArguments,
     by_hand,
-    measurement::{Leader, RunRequest, measure_pair},
+    measurement::{ByHandLeader, RunRequest, measure_pair},
     registry::Transports,
 };
 
@@ -34,8 +34,8 @@ const LARGEST: u64 = 1 << 28;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The context of a rank's part in a pair.
-pub(super) struct Work<'a> {
-    pub meeting: &'a Meeting<'a>,
+pub(super) struct PairContext<'a> {
+    pub rendezvous: &'a RankRendezvous<'a>,
     pub arguments: &'a RankArguments,
     pub transports: &'a Transports,
     pub halt: &'a Halt,
@@ -43,13 +43,13 @@ pub(super) struct Work<'a> {
 
 /// An order to measure a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Order {
-    pub pair: Pair,
+pub(super) struct PairOrder {
+    pub pair: RankPair,
     /// True if both are on one machine and in one network.
     pub is_beside: bool,
 }
 
-impl Order {
+impl PairOrder {
     /// The order as a line of a file.
     pub(super) fn line(&self) -> String {
         let (leader, follower) = self.pair;
@@ -99,31 +99,31 @@ pub(super) fn request(
     Ok((request, left))
 }
 
-impl Work<'_> {
+impl PairContext<'_> {
     /// The run between two ranks, and the transports that are left out.
     pub(super) fn request(&self) -> Result<(RunRequest, Vec<String>), String> {
         request(self.arguments, self.transports)
     }
 
     /// Leads a pair and reports its end to rank 0.
-    pub(super) fn lead(&self, order: &Order) -> Result<(), String> {
+    pub(super) fn lead(&self, order: &PairOrder) -> Result<(), String> {
         let ended = self.led(order);
-        self.meeting.put(&order.led(), &ended.err().unwrap_or_default())
+        self.rendezvous.put(&order.led(), &ended.err().unwrap_or_default())
     }
 
     /// Leads a pair. The result so far is in a file.
-    fn led(&self, order: &Order) -> Result<(), String> {
-        let path = self.meeting.path(&order.result());
+    fn led(&self, order: &PairOrder) -> Result<(), String> {
+        let path = self.rendezvous.path(&order.result());
         let is_halted = || self.halt.is_set();
-        let place = self.meeting.path(&order.place());
-        let patience = self.arguments.meet_within;
-        let meeting = Meeting::open(place, patience, &is_halted)?;
+        let place = self.rendezvous.path(&order.place());
+        let time_limit = self.arguments.meet_within;
+        let rendezvous = RankRendezvous::open(place, time_limit, &is_halted)?;
         let measured = || {
-            let listens = listen(&meeting, order.is_beside, self.arguments.address.as_deref())?;
-            let leader = Leader {
+            let listens = listen(&rendezvous, order.is_beside, self.arguments.address.as_deref())?;
+            let leader = ByHandLeader {
                 address: by_hand::address_of(&listens)?,
-                patience: Some(patience),
-                is_told: false,
+                time_limit: Some(time_limit),
+                is_announced: false,
             };
             let (registry, stop) = (&self.transports.registry, &self.halt.readable);
             let (request, _) = self.request()?;
@@ -132,7 +132,7 @@ impl Work<'_> {
             })
         };
         let measured = measured();
-        meeting.remove();
+        rendezvous.remove();
         match measured? {
             Some(result) => write_atomically(&path, &result).map_err(|e| e.to_string()),
             None => Err("the job ended before it began".into()),
@@ -140,25 +140,26 @@ impl Work<'_> {
     }
 
     /// Follows in a pair.
-    pub(super) fn follow(&self, order: &Order) -> Result<(), String> {
+    pub(super) fn follow(&self, order: &PairOrder) -> Result<(), String> {
         let ended = self.followed(order);
-        self.meeting.put(&order.followed(), &ended.err().unwrap_or_default())
+        self.rendezvous.put(&order.followed(), &ended.err().unwrap_or_default())
     }
 
-    fn followed(&self, order: &Order) -> Result<(), String> {
+    fn followed(&self, order: &PairOrder) -> Result<(), String> {
         // A leader that failed has left no directory to meet in.
-        let is_ended = || self.halt.is_set() || self.meeting.has(&order.led());
-        let place = self.meeting.path(&order.place());
-        let patience = self.arguments.meet_within;
-        let late = format!("rank {} did not say where it is", order.pair.0);
-        let meeting = Meeting::join(place, patience, &is_ended).map_err(|_| late.clone())?;
-        let found = match meeting.until(LOOK, &|| leader(&meeting)) {
+        let is_ended = || self.halt.is_set() || self.rendezvous.has(&order.led());
+        let place = self.rendezvous.path(&order.place());
+        let time_limit = self.arguments.meet_within;
+        let late = format!("rank {} did not report its address", order.pair.0);
+        let rendezvous =
+            RankRendezvous::join(place, time_limit, &is_ended).map_err(|_| late.clone())?;
+        let found = match rendezvous.until(LOOK, &|| leader(&rendezvous)) {
             Ok(found) => found,
             Err(Missing::Interrupted) => return Ok(()),
             Err(Missing::Late) => return Err(late),
         };
         let plain = FollowerArguments::plain(&self.arguments.run.module);
-        let follower = reaches(found, &meeting, plain);
+        let follower = reaches(found, &rendezvous, plain);
         let (stop, stopped) = UnixStream::pair().map_err(|e| e.to_string())?;
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -175,16 +176,16 @@ impl Work<'_> {
     }
 
     /// The result of a pair, if there is one, and the reason why it is incomplete, if it is.
-    pub(super) fn found(&self, order: &Order) -> (Option<RunResult>, Option<String>) {
+    pub(super) fn found(&self, order: &PairOrder) -> (Option<RunResult>, Option<String>) {
         let name = order.result();
-        let bytes = match self.meeting.has(&name) {
-            true => self.meeting.bytes(&name, LARGEST),
+        let bytes = match self.rendezvous.has(&name) {
+            true => self.rendezvous.bytes(&name, LARGEST),
             false => Err("there is no result".into()),
         };
         let read = bytes.and_then(|bytes| {
             parse(&bytes).map_err(|cause| format!("cannot read {name}: {cause}"))
         });
-        let _ = std::fs::remove_file(self.meeting.path(&name));
+        let _ = std::fs::remove_file(self.rendezvous.path(&name));
         let why = self.reason(order);
         match read {
             Ok(result) => (Some(result), why),
@@ -193,8 +194,8 @@ impl Work<'_> {
     }
 
     /// The reason why a pair ended early, as reported by its leader and its follower.
-    fn reason(&self, order: &Order) -> Option<String> {
-        let said = |name: String| self.meeting.read(&name).filter(|why| !why.is_empty());
+    fn reason(&self, order: &PairOrder) -> Option<String> {
+        let said = |name: String| self.rendezvous.read(&name).filter(|why| !why.is_empty());
         let words: Vec<String> =
             [said(order.led()), said(order.followed())].into_iter().flatten().collect();
         (!words.is_empty()).then(|| words.join("; "))
@@ -206,11 +207,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_again_and_what_is_none_is_left_out() {
-        let orders =
-            [Order { pair: (0, 3), is_beside: true }, Order { pair: (1, 2), is_beside: false }];
-        let text: String = orders.iter().map(Order::line).collect();
-        assert_eq!(Order::all(&text), orders);
-        assert_eq!(Order::all("1 2\nx 2 1\n\n1 2 1 3\n"), []);
+    fn orders_read_back_as_written_and_invalid_lines_are_ignored() {
+        let orders = [
+            PairOrder { pair: (0, 3), is_beside: true },
+            PairOrder { pair: (1, 2), is_beside: false },
+        ];
+        let text: String = orders.iter().map(PairOrder::line).collect();
+        assert_eq!(PairOrder::all(&text), orders);
+        assert_eq!(PairOrder::all("1 2\nx 2 1\n\n1 2 1 3\n"), []);
     }
 }

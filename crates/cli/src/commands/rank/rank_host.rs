@@ -9,8 +9,8 @@ use std::{
 
 use ipcmark_report::plain;
 
-use super::meeting::Meeting;
-use crate::arguments::by_hand::{FollowerArguments, LeaderPlace};
+use super::rendezvous::RankRendezvous;
+use crate::arguments::by_hand::{FollowerArguments, LeaderLocation};
 
 /// The files that a leader writes for its followers: its address, and the secret for followers on
 /// other machines.
@@ -25,14 +25,14 @@ const LONGEST_NAME: usize = 64;
 
 /// The machine and the network namespace of a rank, and its host name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Whereabouts {
+pub(super) struct RankHost {
     /// The boot id: it identifies one boot of one machine.
     pub machine: String,
     network: String,
     pub host: String,
 }
 
-impl Whereabouts {
+impl RankHost {
     /// The location of this process.
     pub(super) fn here() -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -63,14 +63,14 @@ impl Whereabouts {
 /// Chooses where a leader listens, and publishes it. Followers on the same host and network use a socket,
 /// which needs no secret.
 pub(super) fn listen(
-    meeting: &Meeting<'_>,
+    rendezvous: &RankRendezvous<'_>,
     are_beside: bool,
     address: Option<&str>,
-) -> Result<LeaderPlace, String> {
+) -> Result<LeaderLocation, String> {
     if are_beside {
-        let socket = meeting.path(SOCKET);
-        meeting.put(LEADER, SOCKET)?;
-        return Ok(LeaderPlace { socket: Some(socket), ..LeaderPlace::default() });
+        let socket = rendezvous.path(SOCKET);
+        rendezvous.put(LEADER, SOCKET)?;
+        return Ok(LeaderLocation { socket: Some(socket), ..LeaderLocation::default() });
     }
     let port = free_port().map_err(|e| format!("cannot find a free port: {e}"))?;
     let host = match address {
@@ -79,31 +79,31 @@ pub(super) fn listen(
             host_name().map_err(|e| format!("cannot find the host's name: {e}; name --address"))?
         }
     };
-    meeting.put(SECRET, &secret().map_err(|e| format!("cannot make a secret: {e}"))?)?;
-    meeting.put(LEADER, &format!("{host}:{port}"))?;
-    Ok(LeaderPlace {
+    rendezvous.put(SECRET, &secret().map_err(|e| format!("cannot make a secret: {e}"))?)?;
+    rendezvous.put(LEADER, &format!("{host}:{port}"))?;
+    Ok(LeaderLocation {
         listen: Some(format!("0.0.0.0:{port}")),
-        secret: Some(meeting.path(SECRET)),
-        ..LeaderPlace::default()
+        secret: Some(rendezvous.path(SECRET)),
+        ..LeaderLocation::default()
     })
 }
 
 /// The address that the leader has published, if it has.
-pub(super) fn leader(meeting: &Meeting<'_>) -> Option<String> {
-    meeting.read(LEADER)
+pub(super) fn leader(rendezvous: &RankRendezvous<'_>) -> Option<String> {
+    rendezvous.read(LEADER)
 }
 
 /// A follower that connects to the leader's published address.
 pub(super) fn reaches(
     leader: String,
-    meeting: &Meeting<'_>,
+    rendezvous: &RankRendezvous<'_>,
     mut follower: FollowerArguments,
 ) -> FollowerArguments {
     if leader == SOCKET {
-        follower.socket = Some(meeting.path(SOCKET));
+        follower.socket = Some(rendezvous.path(SOCKET));
     } else {
         follower.connect = Some(leader);
-        follower.secret = Some(meeting.path(SECRET));
+        follower.secret = Some(rendezvous.path(SECRET));
     }
     follower
 }
@@ -129,14 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_rank_leaves_is_read_again() {
-        let here = Whereabouts::here();
-        assert_eq!(Whereabouts::of_line(&here.line()), here);
+    fn a_location_reads_back_as_written() {
+        let here = RankHost::here();
+        assert_eq!(RankHost::of_line(&here.line()), here);
         assert!(here.is_beside(&here));
-        let elsewhere = Whereabouts { network: "1".into(), ..here.clone() };
+        let elsewhere = RankHost { network: "1".into(), ..here.clone() };
         assert!(!here.is_beside(&elsewhere));
-        let odd = Whereabouts::of_line(&format!("a b \x1b[2J{}", "x".repeat(1_000)));
+        let odd = RankHost::of_line(&format!("a b \x1b[2J{}", "x".repeat(1_000)));
         assert!(!odd.host.contains('\x1b') && odd.host.chars().count() <= LONGEST_NAME);
-        assert_eq!(Whereabouts::of_line("").host, "");
+        assert_eq!(RankHost::of_line("").host, "");
     }
 }

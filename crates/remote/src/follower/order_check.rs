@@ -15,21 +15,21 @@ use nix::sys::{
 };
 
 use super::{directory::FollowerDirectory, spec::Follower};
-use crate::connect::Origin;
+use crate::connect::LeaderOrigin;
 
 /// The most followers of one leader.
 const MAX_FOLLOWERS: u32 = 64;
 
 /// The state for checking the orders of one leader.
-pub(super) struct Admission<'a> {
+pub(super) struct OrderCheck<'a> {
     follower: &'a Follower<'a>,
-    origin: Origin,
+    origin: LeaderOrigin,
     /// The leader's run and its directory on this side; set by the first session.
     run: Option<(RunId, FollowerDirectory)>,
 }
 
-impl<'a> Admission<'a> {
-    pub(super) fn new(follower: &'a Follower<'a>, origin: Origin) -> Self {
+impl<'a> OrderCheck<'a> {
+    pub(super) fn new(follower: &'a Follower<'a>, origin: LeaderOrigin) -> Self {
         Self { follower, origin, run: None }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Admission<'a> {
         let found = all.find(|transport| transport.definition().name == name);
         let transport = found.ok_or_else(|| refused("there is no transport of its name here"))?;
         let crosses_hosts = transport.definition().capabilities.crosses_hosts;
-        if matches!(self.origin, Origin::Remote(_)) && !crosses_hosts {
+        if matches!(self.origin, LeaderOrigin::Remote(_)) && !crosses_hosts {
             return Err(refused("its transport joins processes of one host only"));
         }
         Ok(transport.as_ref())
@@ -87,7 +87,7 @@ impl<'a> Admission<'a> {
 
     /// A leader on this host chooses the processor, among those that this process may use.
     fn cpu(&self, wanted: Option<u32>) -> Result<Option<u32>, Error> {
-        if let Origin::Remote(_) = self.origin {
+        if let LeaderOrigin::Remote(_) = self.origin {
             return placement::choose_one(&self.follower.pinning, false);
         }
         let Some(wanted) = wanted else { return Ok(None) };
@@ -99,8 +99,8 @@ impl<'a> Admission<'a> {
 
     fn address(&self) -> Option<IpAddr> {
         match self.origin {
-            Origin::Local(_) => None,
-            Origin::Remote(own) => Some(own),
+            LeaderOrigin::Local(_) => None,
+            LeaderOrigin::Remote(own) => Some(own),
         }
     }
 }

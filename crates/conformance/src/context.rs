@@ -11,9 +11,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::{
     allocation,
-    end::{End, Nature},
+    end::{CheckedEndpoint, EndpointExpectations},
     failure::Failure,
-    part::Part,
+    part::CheckPart,
     progress::{Phase, Progress},
     stamp::Side,
     suite::Suite,
@@ -23,7 +23,7 @@ use crate::{
 const PAYLOADS: [usize; 7] = [16, 17, 64, 4096, 65_536, 1 << 20, MAX_PAYLOAD];
 
 /// The time limit for an answer of an unreliable transport before it counts as lost.
-const PATIENCE: Duration = Duration::from_millis(50);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The number of attempts to send a message of an unreliable transport until one comes back.
 const ATTEMPTS: u32 = 400;
@@ -35,20 +35,20 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(90);
 const GIVE_UP_WITHIN: Duration = Duration::from_secs(8);
 
 /// One process's view of a check.
-pub struct Stage<'a> {
+pub struct CheckContext<'a> {
     suite: &'a Suite,
-    part: &'a Part,
+    part: &'a CheckPart,
     rendezvous: SocketRendezvous,
     progress: Progress,
     /// The number of allocations by this process while receiving from the other one.
     allocated: u64,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> CheckContext<'a> {
     /// The process that runs `part`; `rendezvous` connects it to the other one.
     pub fn new(
         suite: &'a Suite,
-        part: &'a Part,
+        part: &'a CheckPart,
         rendezvous: SocketRendezvous,
         progress: Progress,
     ) -> Self {
@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The part of this process.
-    pub fn part(&self) -> &'a Part {
+    pub fn part(&self) -> &'a CheckPart {
         self.part
     }
 
@@ -76,7 +76,7 @@ impl<'a> Stage<'a> {
     }
 
     /// True if this process sends first. Where messages stay in the process, each sends to itself.
-    pub fn speaks_first(&self) -> bool {
+    pub fn sends_first(&self) -> bool {
         self.part.side == Side::Leader || self.is_alone()
     }
 
@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Opens this process's endpoint.
-    pub fn open(&mut self, payload: usize) -> Result<End, Failure> {
+    pub fn open(&mut self, payload: usize) -> Result<CheckedEndpoint, Failure> {
         let settings = self.begin(payload, CONNECT_WITHIN);
         let opened = self.suite.open(&settings, &mut self.rendezvous);
         self.opened(payload, opened)
@@ -140,12 +140,12 @@ impl<'a> Stage<'a> {
         &self,
         payload: usize,
         opened: Result<Box<dyn Endpoint>, Error>,
-    ) -> Result<End, Failure> {
+    ) -> Result<CheckedEndpoint, Failure> {
         let endpoint = opened.map_err(|error| {
             Failure::from(error).during(format_args!("opening an end for {payload} bytes"))
         })?;
         self.progress.phase(Phase::Between);
-        Ok(End::new(endpoint, self.nature(), self.progress))
+        Ok(CheckedEndpoint::new(endpoint, self.expectations(), self.progress))
     }
 
     /// Waits until the other process has reached the same `place`. Also detects a frame that a
@@ -176,7 +176,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Waits for a number from the other process.
-    pub fn hear(&mut self) -> Result<u32, Failure> {
+    pub fn receive_number_from_peer(&mut self) -> Result<u32, Failure> {
         let before = allocation::count();
         let number = self.receive_number();
         self.allocated += allocation::count() - before;
@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
     }
 
     /// True if the other process has sent something, or is gone.
-    pub fn hears_something(&self) -> Result<bool, Failure> {
+    pub fn has_message_from_peer(&self) -> Result<bool, Failure> {
         let socket = self.rendezvous.socket(0);
         let mut ready = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
         let count = poll(&mut ready, PollTimeout::ZERO)
@@ -210,54 +210,54 @@ impl<'a> Stage<'a> {
     }
 
     /// Sends one message of each length and back. Both processes call it at the same time.
-    pub fn echo(&mut self, end: &mut End, lengths: &[usize]) -> Result<(), Failure> {
-        match (self.speaks_first(), self.capabilities().reliable) {
+    pub fn echo(&mut self, end: &mut CheckedEndpoint, lengths: &[usize]) -> Result<(), Failure> {
+        match (self.sends_first(), self.capabilities().reliable) {
             (true, true) => lengths.iter().try_for_each(|len| round_trip(end, *len)),
             (false, true) => lengths.iter().try_for_each(|_| reflect(end)),
             (true, false) => {
                 lengths.iter().try_for_each(|len| round_trip_with_losses(end, *len))?;
                 self.tell(0)?;
                 // A reflector that is still running would take the following messages.
-                self.hear().map(drop)
+                self.receive_number_from_peer().map(drop)
             }
-            (false, false) => self.reflect_until_told(end),
+            (false, false) => self.reflect_until_message(end),
         }
     }
 
-    fn reflect_until_told(&mut self, end: &mut End) -> Result<(), Failure> {
-        while !self.hears_something()? {
+    fn reflect_until_message(&mut self, end: &mut CheckedEndpoint) -> Result<(), Failure> {
+        while !self.has_message_from_peer()? {
             if let Some(len) = end.try_receive()? {
                 end.answer_the_last();
                 end.send(len)?;
             }
             end.pause();
         }
-        self.hear()?;
+        self.receive_number_from_peer()?;
         self.tell(0)
     }
 
-    fn nature(&self) -> Nature {
-        let Part { side, wait, session, .. } = *self.part;
+    fn expectations(&self) -> EndpointExpectations {
+        let CheckPart { side, wait, session, .. } = *self.part;
         let from = if self.is_alone() { side } else { side.other() };
-        Nature { wait, side, from, session, reliable: self.capabilities().reliable }
+        EndpointExpectations { wait, side, from, session, reliable: self.capabilities().reliable }
     }
 }
 
-fn round_trip(end: &mut End, len: usize) -> Result<(), Failure> {
+fn round_trip(end: &mut CheckedEndpoint, len: usize) -> Result<(), Failure> {
     end.send(len)?;
     let seen = end.receive()?;
     same_length(len, seen)
 }
 
-fn reflect(end: &mut End) -> Result<(), Failure> {
+fn reflect(end: &mut CheckedEndpoint) -> Result<(), Failure> {
     let len = end.receive()?;
     end.send(len)
 }
 
-fn round_trip_with_losses(end: &mut End, len: usize) -> Result<(), Failure> {
+fn round_trip_with_losses(end: &mut CheckedEndpoint, len: usize) -> Result<(), Failure> {
     for _ in 0..ATTEMPTS {
         send_and_discard(end, len)?;
-        while let Some(seen) = end.receive_within(PATIENCE)? {
+        while let Some(seen) = end.receive_within(ANSWER_TIMEOUT)? {
             if end.received() == end.sent() {
                 return same_length(len, seen);
             }
@@ -271,7 +271,7 @@ fn round_trip_with_losses(end: &mut End, len: usize) -> Result<(), Failure> {
 
 /// Sends the next message. Answers that arrive meanwhile are late: they belong to messages that
 /// counted as lost, and may fill the queue.
-fn send_and_discard(end: &mut End, len: usize) -> Result<(), Failure> {
+fn send_and_discard(end: &mut CheckedEndpoint, len: usize) -> Result<(), Failure> {
     while end.try_send(len)? == Step::WouldBlock {
         let _ = end.try_receive()?;
         end.pause();

@@ -11,26 +11,26 @@ use ipcmark_transport::{SessionName, Wait};
 
 use crate::{
     failure::Failure,
-    pair::{Ended, Pair},
-    part::{Part, directory},
+    pair::{Exits, ProcessPair},
+    part::{CheckPart, directory},
     stamp::{Side, mix},
     suite::{Suite, is_all_ours},
-    traces::{self, Horizon},
+    traces::{self, VisibleObjects},
 };
 
 /// The test around one check.
-pub struct Director<'a> {
+pub struct CheckRunner<'a> {
     suite: &'a Suite,
     wait: Wait,
     check: &'static str,
     watchdog: Duration,
-    horizon: Horizon,
+    visible: VisibleObjects,
     root: Root,
 }
 
 /// One session: its name, and the mark in its messages.
 #[derive(Clone)]
-pub struct Session {
+pub struct CheckSession {
     name: SessionName,
     mark: u16,
 }
@@ -50,7 +50,7 @@ fn next_number() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl<'a> Director<'a> {
+impl<'a> CheckRunner<'a> {
     /// For the check of this name. The watchdog ends processes that run longer than `watchdog`.
     pub fn new(
         suite: &'a Suite,
@@ -61,8 +61,8 @@ impl<'a> Director<'a> {
         let number = next_number();
         let root = env::temp_dir().join(format!("conformance-{}-{number}", std::process::id()));
         fs::create_dir(&root)?;
-        let (horizon, root) = (Horizon::narrow(), Root(root));
-        Ok(Self { suite, wait, check, watchdog, horizon, root })
+        let (visible, root) = (VisibleObjects::narrow(), Root(root));
+        Ok(Self { suite, wait, check, watchdog, visible, root })
     }
 
     /// The wait of the endpoints.
@@ -79,43 +79,43 @@ impl<'a> Director<'a> {
     }
 
     /// Makes a session with its own directory.
-    pub fn session(&self) -> Result<Session, Failure> {
+    pub fn session(&self) -> Result<CheckSession, Failure> {
         // All names have the same length, so that none is a prefix of another.
         let (pid, number) = (std::process::id(), next_number());
         let name = SessionName::new(format!("ipcmark-c{pid:07}-{number:06}"))?;
         fs::create_dir(directory(&self.root.0, &name))?;
-        Ok(Session { name, mark: mix(u64::from(number) << 32 | u64::from(pid)) as u16 })
+        Ok(CheckSession { name, mark: mix(u64::from(number) << 32 | u64::from(pid)) as u16 })
     }
 
-    /// Starts both processes of a scene.
-    pub fn start(&self, session: &Session, scene: u32) -> Result<Pair, Failure> {
-        let part = Part {
+    /// Starts both processes of a scenario.
+    pub fn start(&self, session: &CheckSession, scenario: u32) -> Result<ProcessPair, Failure> {
+        let part = CheckPart {
             transport: self.suite.definition().name.to_string(),
             wait: self.wait,
             check: self.check.to_owned(),
-            scene,
+            scenario,
             side: Side::Leader,
             name: session.name.clone(),
             session: session.mark,
             root: self.root.0.clone(),
         };
-        Pair::start(&part, self.watchdog)
+        ProcessPair::start(&part, self.watchdog)
     }
 
-    /// Runs a scene in which both processes succeed and leave nothing behind.
-    pub fn play(&self, session: &Session, scene: u32) -> Result<(), Failure> {
-        let ended = self.start(session, scene)?.wait()?;
-        self.passed_cleanly(session, &ended)
+    /// Runs a scenario in which both processes succeed and leave nothing behind.
+    pub fn run(&self, session: &CheckSession, scenario: u32) -> Result<(), Failure> {
+        let ended = self.start(session, scenario)?.wait()?;
+        self.check_clean_exit(session, &ended)
     }
 
     /// Checks that both processes succeeded, printed nothing and left nothing behind.
-    pub fn passed_cleanly(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {
+    pub fn check_clean_exit(&self, session: &CheckSession, ended: &Exits) -> Result<(), Failure> {
         if let Err(failure) = ended.passed(&[Side::Leader, Side::Follower]) {
             // The check failed already: its leftovers are irrelevant, and must not disturb other tests.
             let _ = self.suite.remove(&session.name);
             return Err(failure);
         }
-        self.said_nothing(ended)?;
+        self.check_no_output(ended)?;
         let outcome = self.left_nothing(session, ended);
         if outcome.is_err() {
             let _ = self.suite.remove(&session.name);
@@ -125,7 +125,7 @@ impl<'a> Director<'a> {
 
     /// Cleans up after a crash as the command does: removes objects with the session's name, other leftovers that the
     /// transport names, and the session's directory. Then checks that nothing is left.
-    pub fn clear(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {
+    pub fn clear(&self, session: &CheckSession, ended: &Exits) -> Result<(), Failure> {
         self.suite.remove(&session.name)?;
         let directory = directory(&self.root.0, &session.name);
         fs::remove_dir_all(&directory)?;
@@ -134,10 +134,10 @@ impl<'a> Director<'a> {
             .map_err(|failure| failure.during("after what is known was removed"))
     }
 
-    fn left_nothing(&self, session: &Session, ended: &Ended) -> Result<(), Failure> {
+    fn left_nothing(&self, session: &CheckSession, ended: &Exits) -> Result<(), Failure> {
         let mut left = traces::names(&session.name, &directory(&self.root.0, &session.name))?;
-        left.extend(self.horizon.system_v(&ended.pids()));
-        left.extend(traces::queues_left(&queues_said(ended)));
+        left.extend(self.visible.system_v(&ended.pids()));
+        left.extend(traces::queues_left(&reported_queues(ended)));
         if left.is_empty() {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl<'a> Director<'a> {
     }
 
     /// The operating system's transports are our own code and print nothing.
-    fn said_nothing(&self, ended: &Ended) -> Result<(), Failure> {
+    fn check_no_output(&self, ended: &Exits) -> Result<(), Failure> {
         let ours = is_all_ours(self.suite.definition());
         match [&ended.leader, &ended.follower].into_iter().find(|exit| !exit.complaint().is_empty())
         {
@@ -158,7 +158,7 @@ impl<'a> Director<'a> {
 }
 
 /// The message queues that the processes reported.
-fn queues_said(ended: &Ended) -> Vec<String> {
+fn reported_queues(ended: &Exits) -> Vec<String> {
     let lines = ended.leader.output.lines().chain(ended.follower.output.lines());
     lines.filter(|line| line.starts_with('/')).map(str::to_owned).collect()
 }

@@ -7,11 +7,11 @@ use ipcmark_results::{RunResult, Status};
 use crate::support::ipcmark;
 
 /// A directory for the socket and the secret of a run.
-pub struct Place {
+pub struct RunDirectory {
     pub directory: tempfile::TempDir,
 }
 
-impl Place {
+impl RunDirectory {
     pub fn new() -> Self {
         let place = Self { directory: tempfile::tempdir().unwrap() };
         place.write("secret", "a secret of more than sixteen characters\n", 0o600);

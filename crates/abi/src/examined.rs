@@ -8,12 +8,12 @@ use crate::examine::Answer;
 
 /// A module's file and its answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct ExaminedModule {
     pub path: PathBuf,
     pub answer: Answer,
 }
 
-impl Asked {
+impl ExaminedModule {
     /// The file name without its extension: the folder that the module was built from.
     pub(crate) fn stem(&self) -> &str {
         stem(&self.path)

@@ -10,9 +10,9 @@ use crate::suite::Suite;
 const VARIABLE: &str = "IPCMARK_CONFORM";
 
 /// The names of the selected tests.
-pub struct Wanted(Vec<String>);
+pub struct TestSelection(Vec<String>);
 
-impl Wanted {
+impl TestSelection {
     /// The selection in the environment.
     pub fn from_env() -> Self {
         Self::parse(&std::env::var(VARIABLE).unwrap_or_default())
@@ -74,9 +74,13 @@ mod tests {
 
     #[test]
     fn a_name_covers_its_parts_and_no_longer_name() {
-        let wanted = Wanted::parse("pipe, shm-ring/spin");
-        assert!(wanted.includes("pipe/block/sizes") && wanted.includes("shm-ring/spin/sizes"));
-        assert!(!wanted.includes("pipes/block/sizes") && !wanted.includes("shm-ring/block/sizes"));
-        assert!(Wanted::parse("").includes("anything"));
+        let selection = TestSelection::parse("pipe, shm-ring/spin");
+        assert!(
+            selection.includes("pipe/block/sizes") && selection.includes("shm-ring/spin/sizes")
+        );
+        assert!(
+            !selection.includes("pipes/block/sizes") && !selection.includes("shm-ring/block/sizes")
+        );
+        assert!(TestSelection::parse("").includes("anything"));
     }
 }

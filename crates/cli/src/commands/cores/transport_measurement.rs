@@ -7,14 +7,14 @@ use ipcmark_results::{RunResult, groups};
 
 use crate::{
     arguments::run::RunArguments,
-    definition::Failure,
+    definition::Rejection,
     interrupts::Interrupts,
-    measurement::{Recorder, RunRequest, recorded},
+    measurement::{ResultRecorder, RunRequest, recorded},
     registry::Transports,
 };
 
 /// The transport and the conditions to measure for each pair.
-pub(super) struct Through<'a> {
+pub(super) struct TransportMeasurement<'a> {
     pub transport: String,
     pub size: String,
     pub wait: Option<String>,
@@ -23,9 +23,9 @@ pub(super) struct Through<'a> {
     pub interrupts: &'a Interrupts,
 }
 
-impl Through<'_> {
+impl TransportMeasurement<'_> {
     /// The run of a pair; an error is one of the command line.
-    pub(super) fn request(&self, (a, b): (u32, u32)) -> Result<RunRequest, Failure> {
+    pub(super) fn request(&self, (a, b): (u32, u32)) -> Result<RunRequest, Rejection> {
         let mut words = vec![
             format!("--transports={}", self.transport),
             format!("--sizes={}", self.size),
@@ -39,7 +39,7 @@ impl Through<'_> {
         let request = RunRequest::new(&arguments, &self.transports.registry)?;
         if request.plan.transports.len() != 1 || request.plan.payloads.len() != 1 {
             let why = "a map is of one transport and one size: name one of each with -t and -s";
-            return Err(Failure::Refused(why.into()));
+            return Err(Rejection::Refused(why.into()));
         }
         Ok(request)
     }
@@ -48,8 +48,12 @@ impl Through<'_> {
     /// be measured.
     pub(super) fn measure(&self, pair: (u32, u32)) -> Result<Vec<MatrixPart>, String> {
         let request = self.request(pair).map_err(|_| "the command line is wrong".to_owned())?;
-        let found =
-            recorded(&request, &self.transports.registry, self.interrupts, Recorder::new(None));
+        let found = recorded(
+            &request,
+            &self.transports.registry,
+            self.interrupts,
+            ResultRecorder::new(None),
+        );
         parts(&found.map_err(|error| error.to_string())?)
     }
 }

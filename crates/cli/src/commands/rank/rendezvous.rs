@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const LONGEST: u64 = 4096;
 
 /// The directory, and the deadline for the others.
-pub(super) struct Meeting<'a> {
+pub(super) struct RankRendezvous<'a> {
     directory: PathBuf,
     deadline: Instant,
     /// True once waiting must stop.
@@ -36,7 +36,7 @@ pub(super) enum Missing {
     Interrupted,
 }
 
-impl<'a> Meeting<'a> {
+impl<'a> RankRendezvous<'a> {
     /// Creates the directory.
     pub(super) fn open(
         directory: PathBuf,
@@ -58,9 +58,9 @@ impl<'a> Meeting<'a> {
         within: Duration,
         is_stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Self, String> {
-        let meeting = Self { directory, deadline: Instant::now() + within, is_stopped };
-        let there = meeting.until(LOOK, &|| meeting.directory.symlink_metadata().ok());
-        let named = meeting.directory.display();
+        let rendezvous = Self { directory, deadline: Instant::now() + within, is_stopped };
+        let there = rendezvous.until(LOOK, &|| rendezvous.directory.symlink_metadata().ok());
+        let named = rendezvous.directory.display();
         let there = there.map_err(|missing| match missing {
             Missing::Late => format!(
                 "rank 0 did not come within {} s: there is no {named}, which all ranks must see (--rendezvous)",
@@ -70,9 +70,9 @@ impl<'a> Meeting<'a> {
         })?;
         let is_ours = there.uid() == getuid().as_raw() && there.mode() & 0o077 == 0;
         if there.is_dir() && is_ours {
-            Ok(meeting)
+            Ok(rendezvous)
         } else {
-            Err(format!("cannot meet in {named}: others than this user have access to it"))
+            Err(format!("cannot use {named} as the rendezvous: other users have access to it"))
         }
     }
 
@@ -141,9 +141,9 @@ impl<'a> Meeting<'a> {
         &self,
         time: Duration,
         is_stopped: &'b (dyn Fn() -> bool + Sync),
-    ) -> Meeting<'b> {
+    ) -> RankRendezvous<'b> {
         let directory = self.directory.clone();
-        Meeting { directory, deadline: Instant::now() + time, is_stopped }
+        RankRendezvous { directory, deadline: Instant::now() + time, is_stopped }
     }
 
     /// True once the deadline has passed.
@@ -185,7 +185,7 @@ fn own_file(path: &Path) -> io::Result<File> {
     let found = file.metadata()?;
     match found.is_file() && found.uid() == getuid().as_raw() && found.nlink() == 1 {
         true => Ok(file),
-        false => Err(io::Error::other("it is no file of this user alone")),
+        false => Err(io::Error::other("it is not a private file of this user")),
     }
 }
 
@@ -201,16 +201,17 @@ mod tests {
     fn a_file_that_is_no_plain_one_is_not_read() {
         let place = tempfile::tempdir().unwrap();
         let never = || false;
-        let meeting = Meeting::open(place.path().join("m"), Duration::ZERO, &never).unwrap();
-        meeting.put("plain", "text").unwrap();
-        assert_eq!(meeting.bytes("plain", 4), Ok(b"text".to_vec()));
-        assert!(meeting.bytes("plain", 3).unwrap_err().contains("larger than 3 bytes"));
-        symlink(meeting.path("plain"), meeting.path("link")).unwrap();
-        fs::hard_link(meeting.path("plain"), meeting.path("second")).unwrap();
-        mkfifo(&meeting.path("fifo"), Mode::S_IRWXU).unwrap();
+        let rendezvous =
+            RankRendezvous::open(place.path().join("m"), Duration::ZERO, &never).unwrap();
+        rendezvous.put("plain", "text").unwrap();
+        assert_eq!(rendezvous.bytes("plain", 4), Ok(b"text".to_vec()));
+        assert!(rendezvous.bytes("plain", 3).unwrap_err().contains("larger than 3 bytes"));
+        symlink(rendezvous.path("plain"), rendezvous.path("link")).unwrap();
+        fs::hard_link(rendezvous.path("plain"), rendezvous.path("second")).unwrap();
+        mkfifo(&rendezvous.path("fifo"), Mode::S_IRWXU).unwrap();
         for name in ["link", "second", "plain", "fifo", "none"] {
-            assert!(meeting.bytes(name, 100).is_err(), "{name}");
-            assert_eq!(meeting.read(name), None, "{name}");
+            assert!(rendezvous.bytes(name, 100).is_err(), "{name}");
+            assert_eq!(rendezvous.read(name), None, "{name}");
         }
     }
 }

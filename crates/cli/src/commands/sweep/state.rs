@@ -11,14 +11,14 @@ use ipcmark_transport::Error;
 use super::{arguments::Over, knee::Knee};
 use crate::{
     arguments::run::RunArguments,
-    definition::Failure,
+    definition::Rejection,
     interrupts::Interrupts,
-    measurement::{Recorder, RunRequest},
+    measurement::{ResultRecorder, RunRequest},
     registry::Transports,
 };
 
 /// The context of a sweep.
-pub(super) struct Walk<'a> {
+pub(super) struct SweepState<'a> {
     pub over: Over,
     /// The flags of `ipcmark run` that the user has written.
     pub given: Vec<OsString>,
@@ -26,16 +26,16 @@ pub(super) struct Walk<'a> {
     pub interrupts: &'a Interrupts,
     /// All results so far, joined.
     pub result: Option<RunResult>,
-    pub recorder: Recorder,
+    pub recorder: ResultRecorder,
 }
 
-impl Walk<'_> {
+impl SweepState<'_> {
     /// The run at a point; `more` words narrow its rows down.
     pub(super) fn request(
         &self,
         point: &str,
         more: &[String],
-    ) -> Result<(RunArguments, RunRequest), Failure> {
+    ) -> Result<(RunArguments, RunRequest), Rejection> {
         let mut words = self.given.clone();
         // A single follower is a point of the curve too.
         match self.over {
@@ -69,7 +69,7 @@ impl Walk<'_> {
     }
 
     /// Finds the knee of every row that was measured at a rate.
-    pub(super) fn knees(&mut self, limit: Duration) -> Result<Vec<SweepFinding>, Failure> {
+    pub(super) fn knees(&mut self, limit: Duration) -> Result<Vec<SweepFinding>, Rejection> {
         let result = self.result.clone();
         let mut findings = Vec::new();
         for (identity, points) in result.iter().flat_map(|result| rows(result, limit)) {
@@ -89,7 +89,7 @@ impl Walk<'_> {
         row: &Identity,
         rate: u64,
         limit: Duration,
-    ) -> Result<Option<bool>, Failure> {
+    ) -> Result<Option<bool>, Rejection> {
         let narrowed = [
             format!("--transports={}", row.transport),
             format!("--waits={}", row.wait),

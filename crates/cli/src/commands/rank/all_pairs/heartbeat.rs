@@ -16,10 +16,10 @@ use std::{
 
 use super::{
     super::{
-        meeting::Meeting,
-        status::{left, told},
+        rendezvous::RankRendezvous,
+        status::{left, overall_status},
     },
-    halt::{Cause, Halt},
+    halt::{Halt, HaltCause},
 };
 use crate::interrupts::Interrupts;
 
@@ -40,11 +40,11 @@ fn alive(rank: u32) -> String {
 }
 
 /// The context of a rank's thread that counts and watches others.
-pub(super) struct Pulse<'a> {
-    pub meeting: &'a Meeting<'a>,
+pub(super) struct Heartbeat<'a> {
+    pub rendezvous: &'a RankRendezvous<'a>,
     pub rank: u32,
     /// A rank is considered dead if its counter does not change for this long.
-    pub patience: Duration,
+    pub time_limit: Duration,
     pub halt: &'a Halt,
     pub interrupts: &'a Interrupts,
     /// The ranks to watch, with their names, set once they have joined.
@@ -54,15 +54,15 @@ pub(super) struct Pulse<'a> {
 }
 
 /// The last counter of a rank, and the time since when it has this value.
-struct Heard {
+struct LastCounter {
     number: Option<String>,
     since: Instant,
 }
 
-impl Pulse<'_> {
+impl Heartbeat<'_> {
     /// Counts and watches until `is_over`. Rank 0 goes on counting while it ends the job.
     pub(super) fn run(&self) {
-        let mut heard: BTreeMap<u32, Heard> = BTreeMap::new();
+        let mut counters: BTreeMap<u32, LastCounter> = BTreeMap::new();
         let (every, mut number, mut next) = (self.every(), 0_u64, Instant::now());
         while !self.is_over.load(Ordering::Relaxed) {
             let now = Instant::now();
@@ -73,7 +73,7 @@ impl Pulse<'_> {
                 next = now + every;
             }
             if !self.halt.is_set() {
-                self.look(&mut heard);
+                self.look(&mut counters);
             }
             thread::sleep(LOOK.min(every));
         }
@@ -85,46 +85,46 @@ impl Pulse<'_> {
     }
 
     fn every(&self) -> Duration {
-        (self.patience / COUNTS).clamp(Duration::from_millis(10), SLOWEST)
+        (self.time_limit / COUNTS).clamp(Duration::from_millis(10), SLOWEST)
     }
 
     /// A rank that counts after rank 0 is gone would keep the directory from being removed.
     fn is_deserted(&self) -> bool {
-        matches!(self.halt.cause(), Some(Cause::Deserted(_)))
+        matches!(self.halt.cause(), Some(HaltCause::Deserted(_)))
     }
 
     fn count(&self, number: u64) -> std::io::Result<()> {
         let name = alive(self.rank);
-        let hidden = self.meeting.path(&format!(".{name}"));
+        let hidden = self.rendezvous.path(&format!(".{name}"));
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600);
         options.open(&hidden)?.write_all(number.to_string().as_bytes())?;
-        fs::rename(&hidden, self.meeting.path(&name))
+        fs::rename(&hidden, self.rendezvous.path(&name))
     }
 
     /// Checks for what ends the job.
-    fn look(&self, heard: &mut BTreeMap<u32, Heard>) {
+    fn look(&self, counters: &mut BTreeMap<u32, LastCounter>) {
         if self.interrupts.signal().is_some() {
-            self.halt.set(Cause::Signal);
-        } else if self.rank != 0 && told(self.meeting).is_some() {
+            self.halt.set(HaltCause::Signal);
+        } else if self.rank != 0 && overall_status(self.rendezvous).is_some() {
             // The job is over: a silent rank has left regularly.
-        } else if self.rank != 0 && self.meeting.has(STOP) {
-            self.halt.set(Cause::Ordered);
-        } else if self.rank != 0 && !self.meeting.is_there() {
-            self.halt.set(Cause::Deserted("rank 0 has ended without a result".into()));
-        } else if let Some((ranks, why)) = self.silent(heard) {
+        } else if self.rank != 0 && self.rendezvous.has(STOP) {
+            self.halt.set(HaltCause::Ordered);
+        } else if self.rank != 0 && !self.rendezvous.is_there() {
+            self.halt.set(HaltCause::Deserted("rank 0 has ended without a result".into()));
+        } else if let Some((ranks, why)) = self.silent(counters) {
             self.halt.set(match self.rank {
-                0 => Cause::Died(ranks, why),
-                _ => Cause::Deserted(why),
+                0 => HaltCause::Died(ranks, why),
+                _ => HaltCause::Deserted(why),
             });
         }
     }
 
     /// The watched ranks that are gone, and a sentence about them.
-    fn silent(&self, heard: &mut BTreeMap<u32, Heard>) -> Option<(Vec<u32>, String)> {
+    fn silent(&self, counters: &mut BTreeMap<u32, LastCounter>) -> Option<(Vec<u32>, String)> {
         let (mut ranks, mut sentences) = (Vec::new(), Vec::new());
         for (rank, name) in self.watched.get().into_iter().flatten() {
-            if let Some(what) = self.gone(*rank, heard) {
+            if let Some(what) = self.gone(*rank, counters) {
                 ranks.push(*rank);
                 sentences.push(format!("rank {rank} ({name}) {what}"));
             }
@@ -132,19 +132,18 @@ impl Pulse<'_> {
         (!ranks.is_empty()).then(|| (ranks, sentences.join(", and ")))
     }
 
-    fn gone(&self, rank: u32, heard: &mut BTreeMap<u32, Heard>) -> Option<String> {
-        if self.meeting.has(&left(rank)) {
+    fn gone(&self, rank: u32, counters: &mut BTreeMap<u32, LastCounter>) -> Option<String> {
+        if self.rendezvous.has(&left(rank)) {
             return Some("has left before the end".into());
         }
-        let number = self.meeting.read(&alive(rank));
+        let number = self.rendezvous.read(&alive(rank));
         let now = Instant::now();
-        let last = heard.entry(rank).or_insert(Heard { number: None, since: now });
+        let last = counters.entry(rank).or_insert(LastCounter { number: None, since: now });
         if number.is_some() && number != last.number {
-            *last = Heard { number, since: now };
+            *last = LastCounter { number, since: now };
         }
         let silence = now - last.since;
-        let sentence =
-            || format!("has died: nothing was heard of it for {} s", silence.as_secs().max(1));
-        (silence > self.patience).then(sentence)
+        let sentence = || format!("has died: no heartbeat for {} s", silence.as_secs().max(1));
+        (silence > self.time_limit).then(sentence)
     }
 }
