@@ -147,7 +147,7 @@ mod tests {
         let rate = Load::Rate { per_second: 1, arrivals: Arrivals::Fixed };
         let at_a_rate =
             unsupported(&alternating, slot(Pattern::OneWay, 64, rate), Wait::Spin, (1, 0));
-        says(at_a_rate, "nobody answers");
+        says(at_a_rate, "has no answers");
     }
 
     #[test]

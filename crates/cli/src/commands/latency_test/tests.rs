@@ -82,7 +82,7 @@ fn its_example_of_udp_runs_but_for_the_two_terminals() {
     let translation = line.translated().unwrap();
     assert_eq!(translation.words[0], "--transports=fastdds-udp");
     assert!(translation.words.contains(&"--sizes=2097152".to_owned()));
-    assert!(line.note().unwrap().contains("between processes"));
+    assert!(line.note().unwrap().contains("need two processes"));
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn mistakes_are_rejected_with_the_reason() {
         ("both --domain 233", "233 is not in"),
         ("both --echo=false", "an option of a subscriber"),
         ("publisher --echo=false", "an option of a subscriber"),
-        ("both --security=true --data_sharing=on", "goes with neither"),
-        ("both --security=true -l", "goes with neither"),
+        ("both --security=true --data_sharing=on", "cannot be combined with"),
+        ("both --security=true -l", "cannot be combined with"),
         ("both --file=/nowhere", "cannot read the payloads in /nowhere"),
         ("both --certs=/c", "only with --security=true"),
         ("both --samples", "a value is required"),
