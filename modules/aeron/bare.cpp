@@ -33,7 +33,7 @@ void receive(void *end, const uint8_t *message, size_t, aeron_header_t *) {
 } // namespace
 
 static void *bare_open(const struct bare *bare) {
-    const ipcmark::Deadline deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S));
+    const ipcmark::Deadline deadline{std::chrono::seconds(BARE_CONNECTS_WITHIN_S)};
     auto *self = new End;
     ipcmark_error error{};
     ipcmark_settings settings{};

@@ -7,7 +7,7 @@ using capnproto::Link;
 
 static void *bare_open(const struct bare *bare) {
     auto *const link = new Link(bare_exchange_socket(bare), bare->leads, !bare->spins);
-    link->connect();
+    link->connect(ipcmark::Deadline{std::chrono::seconds(BARE_CONNECTS_WITHIN_S)});
     return link;
 }
 

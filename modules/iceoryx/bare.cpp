@@ -34,7 +34,7 @@ ipcmark::Daemon &daemon_of_leader() {
 } // namespace
 
 static void *bare_open(const struct bare *bare) {
-    const ipcmark::Deadline deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S));
+    const ipcmark::Deadline deadline{std::chrono::seconds(BARE_CONNECTS_WITHIN_S)};
     if (bare->leads) {
         ipcmark_error error{};
         const ipcmark::Pool pool{(bare->payload + 31) / 32 * 32 + 32, 32};
