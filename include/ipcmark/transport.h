@@ -10,8 +10,7 @@
  *    In each, one thread calls it, one call at a time; with IPCMARK_SAME_PROCESS one thread for each end, and
  *    the calls for different ends come at the same time. The library may start its own threads.
  *  - Two ends use a separate channel for each direction: an end never takes what it published.
- *  - A message arrives once, in order, whole, with its length. A full queue is WOULD_BLOCK, never a
- *    drop and never an error.
+ *  - A message arrives once, in order, whole, with its length. A full queue is WOULD_BLOCK, never a drop or an error.
  *  - No exception, longjmp or exit() leaves a function. Nothing is printed. The module's own code
  *    neither allocates nor reads a clock between open and close.
  *  - Strings are UTF-8 and end with a NUL byte; those of a description live as long as the process.
@@ -133,12 +132,10 @@ struct ipcmark_settings {
     uint32_t subscribers;  /* The number of followers. */
     uint32_t option_count; /* The number of options that the user has set. */
     const struct ipcmark_option *options;
-    const char *name;      /* At most 40 letters, digits and '-', unique on the machine: the prefix of
-                              the names of all objects that are created. */
+    const char *name;      /* At most 40 letters, digits and '-', unique on the machine: the prefix of all names. */
     const char *directory; /* A directory of this session alone, for objects that need a path. */
     const char *address;   /* The address for ends on other hosts; NULL if all are on this one. */
-    uint64_t connect_ns;   /* The nanoseconds that this end may wait for the others while it opens, except in
-                              the session's functions: 1 ms or more, less than the user's --timeout. */
+    uint64_t connect_ns;   /* Nanoseconds, at least 1 ms, that this end may wait for the others while it opens. */
 };
 
 /* The channel to the other ends, valid only while this one opens. The leader has one peer for each
@@ -182,19 +179,18 @@ struct ipcmark_transport {
      * Called in a separate process, outside the sandbox: be quick, start nothing, leave nothing. */
     int (*probe)(const struct ipcmark_transport *transport, struct ipcmark_error *error);
 
-    /* Opens one end and stores it in *end: owned by the module, of any type. Called once per case in the
-     * leader and in every follower, at the same time. Creates, fills and touches every buffer. It must
-     * not hang if another end fails: only the session's functions may wait without a limit. All other waits
-     * for another end share `connect_ns`; after it, open fails with an error that says what is missing.
+    /* Opens one end and stores it in *end: owned by the module, of any type. Called once per case in the leader and in
+     * every follower, at the same time. Creates, fills and touches every buffer. It must not hang if another end fails:
+     * only the session's functions may wait without a limit. All other waits for another end share `connect_ns`, which
+     * is less than the user's --timeout; after it, open fails with an error that says what is missing.
      * DONE, FAILED or PEER_GONE; unless DONE, everything is undone and close is not called. */
     int (*open)(const struct ipcmark_transport *transport, const struct ipcmark_settings *settings,
                 struct ipcmark_session *session, void **end, struct ipcmark_error *error);
 
-    /* Hands a message of `len` bytes, 16 or more, over to the other end. `message` is the room of
-     * the last loan, which the module owns again once DONE; without loan it is ipcmark's buffer:
-     * touched, page-aligned, the same every time, and writable again once DONE.
-     * WOULD_BLOCK may leave part of the work done: the next call, with the same arguments, continues
-     * there; a take may come in between. */
+    /* Hands a message of `len` bytes, 16 or more, over to the other end. `message` is the room of the last loan,
+     * which the module owns again once DONE; without loan it is ipcmark's buffer: touched, page-aligned, the same
+     * every time, and writable again once DONE. WOULD_BLOCK may leave part of the work done: the next call, with the
+     * same arguments, continues there; a take may come in between. */
     int (*publish)(void *end, void *message, size_t len, struct ipcmark_error *error);
 
     /* Receives the next message in place: its address in *message and its length in *len. The module

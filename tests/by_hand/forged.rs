@@ -146,7 +146,8 @@ fn with(mut order: Value, pointer: &str, value: Value) -> Value {
 
 fn opening() -> Value {
     json!({ "Open": {
-        "number": 1, "wait": "spin", "payload": 64, "subscribers": 1, "options": {}
+        "number": 1, "wait": "spin", "payload": 64, "subscribers": 1, "options": {},
+        "connect_within": { "secs": 8, "nanos": 0 }
     } })
 }
 
@@ -239,6 +240,8 @@ fn requests_that_no_leader_makes_are_refused() {
         ("/Open/subscribers", json!(0)),
         ("/Open/subscribers", json!(u32::MAX)),
         ("/Open/wait", json!("hybrid")),
+        ("/Open/connect_within", json!({ "secs": 0, "nanos": 0 })),
+        ("/Open/connect_within", json!({ "secs": 4000, "nanos": 0 })),
         ("/Open/options", json!({ "no-such-option": "1" })),
         ("/Open/options", json!({ "capacity": "-1" })),
         ("/Open/options", json!({ "capacity": "../../etc/shadow" })),
