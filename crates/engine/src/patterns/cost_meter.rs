@@ -4,10 +4,6 @@ use ipcmark_machine::clock;
 
 use crate::wire::{Costs, ThreadCosts};
 
-/// CPU time of a wait that is the harness's: a reply to the command, falling asleep and waking up. It takes about a
-/// third of that in a development build.
-const OWN_OF_A_WAIT_NS: u64 = 100_000;
-
 /// The costs of a process and its measuring thread in its turns, without probes, and the idle costs between turns.
 #[derive(Default)]
 pub(super) struct CostMeter {
@@ -19,22 +15,23 @@ pub(super) struct CostMeter {
     total: Costs,
     thread_start: Option<ThreadCosts>,
     thread: ThreadCosts,
-    /// The end of the last turn: the time, and the CPU time until then.
+    /// The end of the last turn: the time, and the CPU time of the process's other threads until then. The measuring
+    /// thread itself only works for the harness between turns: a reply, falling asleep and waking up.
     stopped: Option<(u64, u64)>,
+}
+
+/// CPU time of all threads of the process but the calling one.
+fn others_cpu_ns() -> u64 {
+    clock::process_cpu_ns().saturating_sub(clock::thread_cpu_ns())
 }
 
 impl CostMeter {
     /// Ends the wait for a turn. The harness's work before the turn begins counts for neither.
     pub(super) fn wake(&mut self) {
-        if let Some((at_ns, cpu_ns)) = self.stopped.take() {
-            let waited_ns = clock::now_ns().saturating_sub(at_ns);
-            self.add_wait(waited_ns, clock::process_cpu_ns().saturating_sub(cpu_ns));
+        if let Some((at_ns, others_ns)) = self.stopped.take() {
+            self.total.idle_ns += clock::now_ns().saturating_sub(at_ns);
+            self.total.idle_cpu_ns += others_cpu_ns().saturating_sub(others_ns);
         }
-    }
-
-    fn add_wait(&mut self, waited_ns: u64, cpu_ns: u64) {
-        self.total.idle_ns += waited_ns;
-        self.total.idle_cpu_ns += cpu_ns.saturating_sub(OWN_OF_A_WAIT_NS);
     }
 
     /// Begins a turn.
@@ -61,7 +58,7 @@ impl CostMeter {
         turn.user_ns = turn.user_ns.saturating_sub(self.probes_ns);
         turn.turns_ns = clock::now_ns() - self.began_ns;
         self.total.add(&turn);
-        self.stopped = Some((clock::now_ns(), clock::process_cpu_ns()));
+        self.stopped = Some((clock::now_ns(), others_cpu_ns()));
         true
     }
 
@@ -88,23 +85,34 @@ impl CostMeter {
 mod tests {
     use super::*;
 
+    fn spin() {
+        let begin = clock::thread_cpu_ns();
+        while clock::thread_cpu_ns() - begin < 5_000_000 {}
+    }
+
     #[test]
-    fn falling_asleep_and_waking_up_keeps_nobody_awake() {
-        let mut meter = CostMeter::default();
-        for _ in 0..1000 {
-            meter.add_wait(300_000, 40_000);
-        }
-        assert_eq!((meter.total.idle_ns, meter.total.idle_cpu_ns), (300_000_000, 0));
-        meter.add_wait(5_000_000, 5_000_000);
-        assert_eq!(meter.total.idle_cpu_ns, 4_900_000, "a thread that spins");
+    fn a_wait_costs_what_other_threads_use() {
+        // The idle time, and that of all threads. Other tests run in this process, and may use any amount.
+        let measured = |wait: fn()| {
+            let mut meter = CostMeter::default();
+            meter.start();
+            let begin_ns = clock::process_cpu_ns();
+            assert!(meter.stop());
+            wait();
+            meter.wake();
+            (meter.total.idle_cpu_ns, clock::process_cpu_ns() - begin_ns)
+        };
+        let (idle_ns, _) = measured(|| std::thread::spawn(spin).join().unwrap());
+        assert!(idle_ns >= 4_900_000, "{idle_ns}: a thread of the library spins");
+        let (idle_ns, all_ns) = measured(spin);
+        assert!(
+            idle_ns + 4_900_000 <= all_ns,
+            "{idle_ns} of {all_ns}: the measuring thread does not count"
+        );
     }
 
     #[test]
     fn the_time_of_probes_is_not_the_transport_s() {
-        let spin = || {
-            let begin = clock::thread_cpu_ns();
-            while clock::thread_cpu_ns() - begin < 5_000_000 {}
-        };
         let total = |around_probe: bool| {
             let mut meter = CostMeter::default();
             assert!(!meter.stop(), "there is no turn to stop");
