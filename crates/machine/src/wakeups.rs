@@ -73,7 +73,7 @@ impl WakeUps {
     /// The system allows no tracing of it, or the thread is gone.
     pub fn of(thread: i32, named: &[u32], at_a_time: u64) -> Result<Self, Error> {
         check_namespace()?;
-        let tracepoint = Tracepoint::with_id(tracepoint::id("sched/sched_waking")?);
+        let tracepoint = waking()?;
         let at_a_time = usize::try_from(at_a_time).unwrap_or(usize::MAX);
         let wakers = processors(named)?.into_iter().map(|processor| {
             Ring::of(room(at_a_time), || wakers_on(processor, tracepoint, thread))
@@ -111,12 +111,22 @@ impl WakeUps {
     }
 }
 
-/// Tries the events out on the calling thread.
+/// Tries out the event that needs the most rights, on the calling thread. Context switches are not tried: the kernel then
+/// looks for watchers at each switch on the machine, for a second after the last event is closed, and the first one takes
+/// 10 ms to open.
 ///
 /// # Errors
 /// As [`WakeUps::of`].
 pub fn check() -> Result<(), Error> {
-    WakeUps::of(nix::unistd::gettid().as_raw(), &[0], 0).map(drop)
+    check_namespace()?;
+    let thread = nix::unistd::gettid().as_raw();
+    let wakers = wakers_on(processors(&[0])?[0], waking()?, thread);
+    wakers.map(drop).map_err(|error| refused(&error))
+}
+
+/// The tracepoint that notes who wakes a thread.
+fn waking() -> Result<Tracepoint, Error> {
+    Ok(Tracepoint::with_id(tracepoint::id("sched/sched_waking")?))
 }
 
 /// Room for so many records and as many again, which the kernel wants to be a power of two.
