@@ -22,7 +22,7 @@ use crate::{
     flow::FlowControl,
     options,
     port::Port,
-    session::{self, LONGEST_SLEEP, Link, OpenSession, failed},
+    session::{self, Link, OpenSession, failed},
 };
 
 /// The connection over the library: its ports are dropped before their session.
@@ -101,10 +101,7 @@ impl Connection {
     /// The next message, if one is there or arrives while this endpoint sleeps.
     #[inline]
     pub fn receive(&mut self) -> Result<Option<Sample>, Error> {
-        let received = match self.sleeps {
-            true => self.subscriber.recv_timeout(LONGEST_SLEEP),
-            false => self.subscriber.try_recv(),
-        };
+        let received = session::next(&self.subscriber, self.sleeps);
         match received.map_err(failed("receive", "a message of zenoh"))? {
             Some(sample) if sample.payload().len() > self.payload => {
                 Err(session::too_long(sample.payload()))

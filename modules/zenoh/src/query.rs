@@ -22,7 +22,7 @@ use zenoh::{
 use crate::{
     options,
     port::Port,
-    session::{self, LONGEST_SLEEP, Link, OpenSession, failed},
+    session::{self, Link, OpenSession, failed},
 };
 
 const QUERY: &str = "a query of zenoh";
@@ -121,19 +121,10 @@ fn watch(session: &Session) -> Result<Arc<AtomicBool>, Error> {
     Ok(is_gone)
 }
 
-/// The next item of a channel, in the endpoint's way to wait.
-#[inline]
-fn next<T>(channel: &FifoChannelHandler<T>, sleeps: bool) -> zenoh::Result<Option<T>> {
-    match sleeps {
-        true => channel.recv_timeout(LONGEST_SLEEP),
-        false => channel.try_recv(),
-    }
-}
-
 /// The reply to a query. A channel that ends without one belongs to a connection that is closed.
 #[inline]
 fn reply_of(replies: &FifoChannelHandler<Reply>, sleeps: bool) -> Result<Option<ZBytes>, Error> {
-    let reply = next(replies, sleeps).map_err(|_| Error::peer_gone("receive", REPLY))?;
+    let reply = session::next(replies, sleeps).map_err(|_| Error::peer_gone("receive", REPLY))?;
     match reply.map(Reply::into_result).transpose() {
         Ok(sample) => Ok(sample.map(|mut sample| mem::take(sample.payload_mut()))),
         Err(error) => {
@@ -177,7 +168,8 @@ impl Side {
                 Ok(message)
             }
             Self::Follower { queryable, query } => {
-                let received = next(queryable, sleeps).map_err(failed("receive", QUERY))?;
+                let received =
+                    session::next(queryable, sleeps).map_err(failed("receive", QUERY))?;
                 let Some(mut received) = received else { return Ok(None) };
                 let message = received.payload_mut().map(mem::take);
                 *query = Some(received);

@@ -10,7 +10,8 @@ use std::{
 
 use ipcmark_transport::{Deadline, Error, Rendezvous, Settings};
 use zenoh::{
-    Config, Session, Wait, bytes::ZBytes, matching::MatchingStatus, shm::ShmClientStorage,
+    Config, Session, Wait, bytes::ZBytes, handlers::FifoChannelHandler, matching::MatchingStatus,
+    shm::ShmClientStorage,
 };
 
 /// The carrier of a session's frames.
@@ -25,7 +26,7 @@ pub enum Link {
 }
 
 /// The longest sleep of a receiver: the other end may be gone.
-pub const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
@@ -197,6 +198,15 @@ pub fn await_match(
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
+}
+
+/// The next item of a channel, in the endpoint's way to wait.
+#[inline]
+pub fn next<T>(channel: &FifoChannelHandler<T>, sleeps: bool) -> zenoh::Result<Option<T>> {
+    match sleeps {
+        true => channel.recv_timeout(LONGEST_SLEEP),
+        false => channel.try_recv(),
+    }
 }
 
 /// The error for a message that is longer than the payload of the settings.
