@@ -275,6 +275,9 @@ impl ProbePages {
                     self.probe = self.over().load(Ordering::Acquire);
                     return None;
                 }
+                // A thread of the library on this processor may still have to deliver the answer that the leader
+                // waits for before it comes.
+                std::thread::yield_now();
             }
             spin_loop();
         }
