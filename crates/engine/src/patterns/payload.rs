@@ -11,18 +11,25 @@ fn word(seed: u64, index: usize) -> [u8; 8] {
 
 /// Fills `bytes` with the pattern of `seed`.
 pub(crate) fn fill(seed: u64, bytes: &mut [u8]) {
-    for (index, chunk) in bytes.chunks_mut(8).enumerate() {
-        chunk.copy_from_slice(&word(seed, index)[..chunk.len()]);
+    // Words of a fixed size are written as such, not copied as slices.
+    let (words, rest) = bytes.as_chunks_mut::<8>();
+    for (index, chunk) in words.iter_mut().enumerate() {
+        *chunk = word(seed, index);
     }
+    let last = word(seed, words.len());
+    rest.copy_from_slice(&last[..rest.len()]);
 }
 
 /// The index at which `bytes` first differ from the pattern of `seed`.
 pub(crate) fn first_difference(seed: u64, bytes: &[u8]) -> Option<usize> {
-    let chunks = bytes.chunks(8).enumerate();
-    let (index, chunk) =
-        chunks.into_iter().find(|(i, chunk)| **chunk != word(seed, *i)[..chunk.len()])?;
-    let expected = word(seed, index);
-    let within = chunk.iter().zip(expected).position(|(byte, value)| *byte != value);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut numbered = words.iter().enumerate();
+    let differs = numbered.position(|(index, chunk)| *chunk != word(seed, index));
+    let (index, chunk) = match differs {
+        Some(index) => (index, &words[index][..]),
+        None => (words.len(), rest),
+    };
+    let within = chunk.iter().zip(word(seed, index)).position(|(byte, value)| *byte != value);
     within.map(|within| index * 8 + within)
 }
 
