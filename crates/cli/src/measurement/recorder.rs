@@ -1,6 +1,9 @@
-//! The actions during a run: progress is shown, and the result file is written after every trial.
+//! The actions during a run: progress is shown, and the result so far is written to its file.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use ipcmark_engine::{Observer, Plan, Registry};
 use ipcmark_results::RunResult;
@@ -23,9 +26,28 @@ pub(crate) fn recorded(
     found
 }
 
-/// Shows progress and writes the result file after every trial.
+/// The minimum ratio of the time between two writings of the file to the duration of the first of them. The file
+/// grows with the run, and nothing is measured while it is written.
+const APART: u32 = 20;
+
+/// The end of the last writing of the file, and its duration; none before the first.
+#[derive(Default)]
+struct LastWriting(Option<(Instant, Duration)>);
+
+impl LastWriting {
+    fn is_long_ago(&self) -> bool {
+        self.0.is_none_or(|(ended, took)| ended.elapsed() >= took * APART)
+    }
+
+    fn begun_at(&mut self, begun: Instant) {
+        self.0 = Some((Instant::now(), begun.elapsed()));
+    }
+}
+
+/// Shows progress and writes the result so far to its file.
 pub(crate) struct ResultRecorder {
     output: Option<PathBuf>,
+    last_writing: LastWriting,
     progress: ProgressLine,
     live: Option<Live>,
     announcer: Option<Announcer>,
@@ -38,7 +60,8 @@ impl ResultRecorder {
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get every intermediate result in sequence: it gets only the last one.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
-        Self { output, progress: ProgressLine::new(), live: None, announcer: None, part: (0, 1) }
+        let (last_writing, progress) = (LastWriting::default(), ProgressLine::new());
+        Self { output, last_writing, progress, live: None, announcer: None, part: (0, 1) }
     }
 
     /// The same, with iceperf's announcements instead of a line of progress.
@@ -67,11 +90,14 @@ impl ResultRecorder {
         }
     }
 
-    /// Errors are ignored here: they are reported at the end of the run, when the whole result is
-    /// written.
+    /// Writes the result so far, unless the last writing took too long for that to be worth it already. At the end
+    /// of the run the whole result is written, and only then errors are reported.
     fn write(&mut self, result: &RunResult) {
-        if let Some(path) = &self.output {
+        let Some(path) = &self.output else { return };
+        if self.last_writing.is_long_ago() {
+            let begun = Instant::now();
             let _ = ipcmark_results::write_atomically(path, result);
+            self.last_writing.begun_at(begun);
         }
     }
 }
@@ -79,6 +105,8 @@ impl ResultRecorder {
 impl Observer for ResultRecorder {
     fn begun(&mut self, result: &RunResult) {
         self.write(result);
+        // The first rows come next.
+        self.last_writing = LastWriting::default();
     }
 
     fn progress(&mut self, what: &str, done: f64) {
@@ -100,5 +128,20 @@ impl Observer for ResultRecorder {
             output::announce(&announcer.recorded(result));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_takes_long_to_write_is_written_seldom() {
+        let mut last = LastWriting::default();
+        assert!(last.is_long_ago(), "there was none");
+        last.0 = Some((Instant::now(), Duration::from_secs(3600)));
+        assert!(!last.is_long_ago());
+        last.0 = Some((Instant::now(), Duration::ZERO));
+        assert!(last.is_long_ago(), "it took no time");
     }
 }
