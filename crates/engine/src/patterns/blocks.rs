@@ -121,7 +121,6 @@ impl BlockRecorder {
     ) -> Result<(), Error> {
         let begin = now_ns();
         let mut sampled = 0;
-        self.settle(ends)?;
         let mut before = probe(ends)?;
         loop {
             // The order of the two kinds alternates from turn to turn.
