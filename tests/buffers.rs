@@ -6,6 +6,7 @@ use crate::support::{only, run};
 
 ipcmark_harness::tests![
     every_row_reports_its_memory,
+    the_memory_is_counted_in_the_first_trial,
     messages_rotate_through_the_requested_number_of_buffers,
     cold_buffers_are_more_than_the_cache_holds,
     transports_that_lend_their_own_memory_reject_buffers,
@@ -44,6 +45,14 @@ fn every_row_reports_its_memory() {
     for case in measured("run -t pipe,uds-stream -p throughput,one-way -w block -s 64", 0) {
         assert!(working_set(&case).written_buffers == 1, "{:?}", case.identity);
     }
+}
+
+/// Each later trial would spend up to 20 ms on it again.
+fn the_memory_is_counted_in_the_first_trial() {
+    let cases = run("run -t pipe -w spin -s 64 --trials 3 -n 100 --format json").exits(0);
+    let cases = cases.result().cases;
+    let sessions = cases[0].trials().iter().map(|trial| trial.session.working_set.is_some());
+    assert_eq!(sessions.collect::<Vec<bool>>(), [true, false, false]);
 }
 
 fn messages_rotate_through_the_requested_number_of_buffers() {

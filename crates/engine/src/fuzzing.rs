@@ -165,6 +165,7 @@ pub fn requests_of_a_session() -> Value {
         seed: 1,
         silent: 0,
         load: Load::Rate { per_second: 1000, arrivals: Arrivals::Poisson },
+        is_thorough: true,
         trace: None,
     };
     json!([

@@ -274,7 +274,7 @@ impl Runner<'_> {
         let rounds = schedule.rounds(plan, width, wanted, alone);
         let (mut done, mut spent) = (0, Spent::default());
         for schedule::PlannedRound { sessions: planned, slots } in rounds {
-            let mut round = Round::new(plan, sessions, &placements, &planned);
+            let mut round = Round::new(plan, sessions, &placements, &planned, number);
             for slot in slots {
                 observer.progress(&words(sessions, plan, &planned, slot), pace.progress(done));
                 let wants = |row: usize| among(row) && recorder.wants(row);

@@ -45,8 +45,8 @@ impl PatternLoops for FanIn {
     ) -> Result<LeaderReport, Error> {
         let mut ends = fan_out::FanOutLeader::<E, T, OneByOne, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
-        ends.verify()?;
-        ends.look_at_buffers()?;
+        ends.verify(pass)?;
+        ends.look_at_buffers(pass)?;
         turns::lead(&mut Receiver::new(ends, context.subscribers), pass, context)
     }
 

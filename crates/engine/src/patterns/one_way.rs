@@ -35,8 +35,8 @@ impl PatternLoops for OneWay {
     ) -> Result<LeaderReport, Error> {
         let mut ends = LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
-        ends.verify(context.alternating)?;
-        ends.look_at_buffers(false)?;
+        ends.verify(pass, context.alternating)?;
+        ends.look_at_buffers(pass, false)?;
         let clock_offset_ns = match &mut context.probe {
             Some(pages) => compare_clocks(&mut ends, pages)?,
             None => None,

@@ -52,8 +52,8 @@ impl PatternLoops for Throughput {
     ) -> Result<LeaderReport, Error> {
         let mut ends = LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
         context.command.phase("verifying")?;
-        ends.verify(context.alternating)?;
-        ends.look_at_buffers(true)?;
+        ends.verify(pass, context.alternating)?;
+        ends.look_at_buffers(pass, true)?;
         let (collector, has_one_clock) = (Collector::new(context.peers)?, context.probe.is_some());
         turns::lead(&mut Sender::new(ends, collector, has_one_clock), pass, context)
     }

@@ -282,8 +282,8 @@ mod tests {
 
     use super::*;
     use crate::patterns::scripted::Scripted;
-    use ipcmark_results::{Load, Touch};
-    use ipcmark_transport::{Pattern, Wait};
+    use ipcmark_results::Load;
+    use ipcmark_transport::Wait;
 
     const TURN: TurnLimit = TurnLimit { number: 0, time_ns: u64::MAX, samples: 10 };
 
@@ -323,16 +323,7 @@ mod tests {
         let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
         let mut ends = Scripted::new(1000);
         let mut giver = TurnAssigner { turns: vec![TURN; turns].into(), phases: Vec::new() };
-        let pass = Pass {
-            pattern: Pattern::Latency,
-            payload: 64,
-            touch: Touch::All,
-            warm_up: TURN,
-            seed: 1,
-            silent: 0,
-            load: Load::Closed,
-            trace: None,
-        };
+        let pass = Pass { warm_up: TURN, ..Pass::of(Load::Closed) };
         let report = thread::scope(|scope| {
             scope.spawn(|| follow(LeaderChannel(&mut theirs)));
             let context = LoopContext {

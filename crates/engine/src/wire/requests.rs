@@ -55,6 +55,8 @@ pub(crate) struct Pass {
     pub silent: u32,
     /// The load: how messages are offered.
     pub load: Load,
+    /// True if the leader verifies at length and counts its working set; else it verifies a few messages.
+    pub is_thorough: bool,
     /// The messages of a trace; only sent to the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
@@ -78,7 +80,8 @@ impl Pass {
     pub(crate) fn of(load: Load) -> Self {
         let warm_up = TurnLimit { number: 0, time_ns: 0, samples: 1 };
         let (pattern, touch, trace) = (Pattern::Latency, Touch::All, None);
-        Self { pattern, payload: 64, touch, warm_up, seed: 1, silent: 0, load, trace }
+        let is_thorough = true;
+        Self { pattern, payload: 64, touch, warm_up, seed: 1, silent: 0, load, is_thorough, trace }
     }
 }
 

@@ -27,7 +27,7 @@ pub struct SessionRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub parts_per_message: Option<f64>,
-    /// The memory of the leader's messages. Absent for a transport that was not inspected.
+    /// The memory of the leader's messages. Absent for a transport that was not inspected, and after the first trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_set: Option<WorkingSet>,
     /// The messages sent, received and lost.

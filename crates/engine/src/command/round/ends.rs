@@ -37,7 +37,7 @@ const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 
 /// The number of sessions that open or close their endpoints at once. Their work on the processors is still
 /// sequential, and each endpoint must find its peer within the session's timeout.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 impl<'a> Round<'_, 'a> {
     /// Opens the rows of a slot that `wants` selects, with their reference, and warms them up one after the other.
@@ -209,6 +209,7 @@ impl<'a> Round<'_, 'a> {
             seed: self.plan.seed,
             silent: self.plan.silent,
             load: slot.load,
+            is_thorough: self.is_first_trial,
             trace: self.plan.trace.clone(),
         }
     }

@@ -71,6 +71,8 @@ pub(crate) struct Round<'r, 'a> {
     /// The placement of the measured pair, then of the background pairs.
     placements: &'r [Placement],
     wait: Wait,
+    /// True in the first trial, in which each row is verified at length.
+    is_first_trial: bool,
     members: Vec<RoundSession<'a>>,
     spent: Spent,
 }
@@ -96,19 +98,22 @@ struct OpenRow {
 }
 
 impl<'r, 'a> Round<'r, 'a> {
-    /// A round of these sessions of the plan, which have the same wait, with their reference if there is one.
+    /// A round of trial `trial` with these sessions of the plan, which have the same wait, and with their reference
+    /// if there is one.
     pub(crate) fn new(
         plan: &'r Plan,
         sessions: &'r Sessions<'a>,
         placements: &'r [Placement],
         planned: &[usize],
+        trial: u32,
     ) -> Self {
         let wait = planned.first().map_or(Wait::Spin, |first| plan.sessions[*first].wait);
         let members = planned.iter().copied().map(Some).chain([None]);
         let background = Background::default;
         let member = |planned| RoundSession { planned, session: None, background: background() };
         let (members, spent) = (members.map(member).collect(), Spent::default());
-        Self { plan, sessions, placements, wait, members, spent }
+        let is_first_trial = trial == plan.first_trial;
+        Self { plan, sessions, placements, wait, is_first_trial, members, spent }
     }
 
     /// Measures the rows of a slot that `wants` selects: opens them all, runs their turns, closes them.
