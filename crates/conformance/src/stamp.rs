@@ -57,14 +57,12 @@ const MARK: u64 = 0x6970;
 impl Stamp {
     /// Writes the message into `room`, which has the message's length.
     pub fn fill(self, room: &mut [u8]) {
-        let mut words = room.chunks_exact_mut(8);
-        let mut index = 0;
-        for word in &mut words {
-            word.copy_from_slice(&self.word(index));
-            index += 1;
+        let (words, rest) = room.as_chunks_mut::<8>();
+        for (index, word) in words.iter_mut().enumerate() {
+            *word = self.word(index as u64);
         }
-        let rest = words.into_remainder();
-        rest.copy_from_slice(&self.word(index)[..rest.len()]);
+        let last = self.word(words.len() as u64);
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 
     /// Checks that `message` is the one with this stamp, byte by byte.
@@ -109,14 +107,17 @@ impl Stamp {
     }
 
     fn first_difference(self, message: &[u8]) -> Option<usize> {
-        let words = message.chunks(8).enumerate();
-        let mut wrong = words.filter(|(index, chunk)| {
-            let word = self.word(*index as u64);
-            **chunk != word[..chunk.len()]
-        });
-        let (index, chunk) = wrong.next()?;
-        let word = self.word(index as u64);
-        Some(8 * index + chunk.iter().zip(word).take_while(|(seen, due)| **seen == *due).count())
+        // Words of a fixed size are compared as such, not as slices.
+        let (words, rest) = message.as_chunks::<8>();
+        let mut numbered = words.iter().enumerate();
+        let wrong = numbered.position(|(index, seen)| *seen != self.word(index as u64));
+        let (index, chunk) = match wrong {
+            Some(index) => (index, &words[index][..]),
+            None => (words.len(), rest),
+        };
+        let due = self.word(index as u64);
+        let within = chunk.iter().zip(due).position(|(seen, due)| *seen != due);
+        within.map(|within| 8 * index + within)
     }
 
     fn explain(self, message: &[u8]) -> Failure {
