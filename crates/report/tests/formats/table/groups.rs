@@ -1,0 +1,159 @@
+//! Ranks, marks, groups and findings in the table.
+
+use super::*;
+
+/// Two rows that differ by less than their trials do, and one that is far slower.
+fn tie() -> RunResult {
+    let of = |name, mean: f64| {
+        let mut one = case(name, 64, Wait::Spin, 2_000);
+        let numbered = [-1.0, 2.0, -2.0, 1.0].iter().enumerate().map(|(at, change)| {
+            let mut trial = Trial { number: at as u32 + 1, ..trial(Wait::Spin, 2_000) };
+            let turned = if name == "memfd" { -change } else { *change };
+            set(&mut trial, times(2_000, 2_100, 2_200, 9_000), mean * (1.0 + turned / 100.0));
+            trial
+        });
+        one.outcome = measured(numbered.collect());
+        one
+    };
+    run(vec![of("shm-ring", 1_000.0), of("pipe", 9_000.0), of("memfd", 1_006.0)])
+}
+
+#[test]
+fn indistinguishable_rows_share_a_rank() {
+    let text = table(&tie(), 120);
+    let ranks = ["memfd", "shm-ring", "pipe"].map(|name| row(&text, name)[1].to_string());
+    assert_eq!(ranks, ["1=", "1=", "3"], "{text}");
+    assert!(text.contains("latency · 64 B · spin · 4 trials"), "{text}");
+}
+
+#[test]
+fn findings_list_ties_and_the_states_of_the_machine() {
+    for text in [table(&tie(), 120), markdown(&tie())] {
+        let findings = &text[position(&text, "findings")..];
+        assert!(findings.contains("fastest, tied: shm-ring, memfd, 500 ns to 503 ns"), "{text}");
+        let machine = "2 distances: a bare cache line took 206 ns to 412 ns there and back; rows are compared at 206 \
+        ns";
+        assert!(
+            findings.split_whitespace().collect::<Vec<_>>().join(" ").contains(machine),
+            "{text}"
+        );
+    }
+    let alone = table(&run(vec![case("pipe", 64, Wait::Spin, 2_000)]), 120);
+    assert!(!alone.contains("findings"), "one row answers nothing: {alone}");
+}
+
+#[test]
+fn a_row_that_fell_back_is_marked() {
+    let mut one = case("fast", 64, Wait::Spin, 2_000);
+    let carrier = &mut first(&mut one).session.carrier;
+    (carrier.declared, carrier.found) = (Some(Carrier::SharedMemory), Carrier::Network);
+    let result = run(vec![one, case("pipe", 64, Wait::Spin, 3_000)]);
+    let sentence = "fast: it fell back: network carried the messages, not shared memory";
+    for text in [table(&result, 80), markdown(&result)] {
+        assert!(text.contains(sentence) && text.contains("fast !"), "{text}");
+        assert!(!text.contains("pipe !"), "{text}");
+    }
+}
+
+#[test]
+fn a_row_that_never_slept_is_marked() {
+    let sleepless = |wait| {
+        let mut one = case("eager", 64, wait, 2_000);
+        for process in &mut first(&mut one).session.processes {
+            process.ends[0].thread.sleeps = 500;
+        }
+        one
+    };
+    for (wait, is_marked) in [(Wait::Block, true), (Wait::Spin, false), (Wait::Hybrid, false)] {
+        let result = run(vec![sleepless(wait), case("pipe", 64, wait, 40_000)]);
+        for text in [table(&result, 80), markdown(&result)] {
+            assert_eq!(text.contains("eager: it stayed awake in nine"), is_marked, "{text}");
+            assert_eq!(text.contains("eager !"), is_marked, "{text}");
+            assert!(!text.contains("pipe !"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn spin_and_block_never_stand_in_one_ranking() {
+    let text = table(&whole_run(), 80);
+    let group = &text[position(&text, "latency · 64 B · block")..];
+    let group = &group[..position(group, "\n\n")];
+    assert!(group.contains("posix-mq") && !group.contains("shm-slot"), "{group}");
+}
+
+#[test]
+fn the_fastest_comes_first() {
+    let cases = [("slow", 9_000), ("fast", 1_000), ("even", 1_000)];
+    let text = table(&run(cases.map(|(name, p50)| case(name, 64, Wait::Spin, p50)).to_vec()), 80);
+    let places = ["even", "fast", "slow"].map(|name| position(&text, name));
+    assert!(places.is_sorted(), "{text}");
+}
+
+#[test]
+fn groups_follow_payload_touch_and_wait() {
+    let mut cases = vec![
+        case("pipe", 1 << 20, Wait::Block, 9_000),
+        case("pipe", 1 << 20, Wait::Spin, 9_000),
+        case("pipe", 64, Wait::Hybrid, 9_000),
+        case("pipe", 64, Wait::Spin, 9_000),
+    ];
+    cases[1].identity.touch = Touch::Head;
+    let titles = [
+        "latency · 64 B · spin ",
+        "latency · 64 B · hybrid ",
+        "latency · 1 MiB · touch head · spin ",
+        "latency · 1 MiB · touch all · block ",
+    ];
+    let text = table(&run(cases), 80);
+    assert!(titles.map(|title| position(&text, title)).is_sorted(), "{text}");
+}
+
+#[test]
+fn rows_within_one_process_have_their_own_group_and_label() {
+    let mut cases: Vec<_> = [64, 4_096].map(|bytes| case("null", bytes, Wait::Spin, 8)).into();
+    for case in &mut cases {
+        (case.identity.span, case.identity.touch) = (Span::None, Touch::Head);
+    }
+    cases.push(case("queue", 64, Wait::Spin, 300));
+    cases[2].identity.span = Span::Thread;
+    cases.push(case("pipe", 64, Wait::Spin, 2_000));
+    let text = table(&run(cases), 80);
+    let titles = [
+        "latency · 64 B · touch all · spin   ½ round trip in µs\n",
+        "latency · 64 B · touch all · spin · one process   ½ round trip in µs\n",
+        "latency · spin · no hop: the harness itself   ½ round trip in ns\n",
+    ];
+    assert!(titles.map(|title| position(&text, title)).is_sorted(), "{text}");
+    assert_eq!(row(&text, "null 64 B")[..4], ["null", "64", "B", "3.92"]);
+    assert_eq!(row(&text, "null 4 KiB")[..4], ["null", "4", "KiB", "3.92"]);
+}
+
+#[test]
+fn settings_make_rows_of_their_own() {
+    let mut cases = vec![case("pipe", 64, Wait::Spin, 3_000), case("pipe", 64, Wait::Spin, 1_000)];
+    cases[0].identity.options.insert("capacity".into(), "1048576".into());
+    let text = table(&run(cases), 80);
+    assert_eq!(row(&text, "pipe capacity=1048576")[2], "1.47");
+    assert!(!text.contains("2 trials"));
+}
+
+#[test]
+fn cases_with_one_reason_share_a_line() {
+    let bad = |name, bytes, wait| {
+        unmeasured(case(name, bytes, wait, 1), Status::Unsupported, "no such wait")
+    };
+    let text = table(
+        &run(vec![
+            bad("tcp", 64, Wait::Hybrid),
+            bad("tcp", 4_096, Wait::Hybrid),
+            bad("udp", 64, Wait::Hybrid),
+            bad("udp", 4_096, Wait::Hybrid),
+            case("udp", 64, Wait::Spin, 1_000),
+            case("udp", 4_096, Wait::Spin, 1_000),
+        ]),
+        80,
+    );
+    let list = &text[position(&text, "unsupported")..];
+    assert_eq!(list, "unsupported\n  - tcp: no such wait\n  - udp · hybrid: no such wait\n");
+}

@@ -1,0 +1,131 @@
+//! Open loops, streams, one-way rows and their wake-ups in the table.
+
+use super::*;
+
+/// Whole responses, not halves, with the lateness of the schedule and the processors kept busy.
+#[test]
+fn an_open_loop_looks_like_this() {
+    let mut one = case("pipe", 64, Wait::Block, 81_200);
+    one.identity.load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Poisson };
+    let trial = first(&mut one);
+    trial.offered = Some(Offered {
+        intended: 10_000,
+        sent: 9_900,
+        late: 250,
+        elapsed_ns: 1_000_000_000,
+        service_ns: times(61_000, 65_000, 70_000, 80_000),
+        delay_ns: times(50, 60, 70, 80),
+    });
+    trial.session.turns_ns = 1_100_000_000;
+    let [leader, follower] = &mut trial.session.processes[..] else { panic!("there are two") };
+    (leader.cpu_ns, follower.cpu_ns) = (330_000_000, 220_000_000);
+    let open_loop = one;
+    let text = table(&run(vec![open_loop.clone()]), 400);
+    let title =
+        "latency · 64 B · 10,000/s at random · block   response from the intended time in µs";
+    assert!(text.contains(title), "{text}");
+    let mut result = run(vec![open_loop.clone()]);
+    let (elapsed_ns, setup_ns, turns_ns) = (2_000_000_000, 500_000_000, 1_200_000_000);
+    result.time = Some(RunTime { elapsed_ns, setup_ns, turns_ns });
+    let head = "2.00 s: 50.0 % in measured blocks, 10.0 % around them, 25.0 % to open";
+    assert!(
+        table(&result, 140).contains(head),
+        "times of messages overlap: {}",
+        table(&result, 140)
+    );
+    let cells = row(&text, "pipe").join(" ");
+    // The mean is not halved. 550 ms of CPU in 1,100 ms are half a core, and 2.5 % were late.
+    for words in ["pipe 79.6 81.2", " 0.500 9,900 2 %"] {
+        assert!(cells.contains(words), "no {words} in {cells}");
+    }
+    assert!(
+        text.contains("late: sent after that time") && !text.contains("½ round trip: a round trip")
+    );
+}
+
+/// Two rows of a pattern, one twice as fast as the other.
+fn two_of(pattern: Pattern) -> RunResult {
+    let of = |name, ns| {
+        let mut one = case(name, 1000, Wait::Spin, ns);
+        one.identity.pattern = pattern;
+        one.outcome = measured_as(pattern, vec![trial(Wait::Spin, ns)]);
+        one
+    };
+    run(vec![of("pipe", 2_000), of("shm-ring", 1_000)])
+}
+
+#[test]
+fn a_stream_looks_like_this() {
+    let mut result = two_of(Pattern::Throughput);
+    lose(first(&mut result.cases[0]), 100, 0);
+    let text = table(&result, 400);
+    assert!(text.contains("throughput · 1,000 B · spin   time a message in µs"), "{text}");
+    // 980 ns a message are 1,020,408 a second, of 1,000 bytes each.
+    let cells = row(&text, "shm-ring").join(" ");
+    assert!(cells.contains("1,020,408 1,020") && cells.contains(" 128 "), "{cells}");
+    assert!(!text.contains("p50") && text.contains("msg/s, MB/s: as received"), "{text}");
+    assert!(text.contains("pipe: 100 of 10,000 messages lost, 1 %"), "{text}");
+    assert!(
+        text.contains("throughput · 1,000 B · spin  most in its one trial shm-ring, 1,020,408/s;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_way_looks_like_this() {
+    let text = table(&two_of(Pattern::OneWay), 400);
+    assert!(text.contains("one-way · 1,000 B · spin   one way in µs"), "{text}");
+    let cells = row(&text, "shm-ring").join(" ");
+    assert!(cells.starts_with("shm-ring 0.980 1.00"), "nothing is halved: {cells}");
+    assert!(text.contains("the clocks of the two ends agree within 45.0 ns"), "{text}");
+    assert!(
+        text.contains("one-way · 1,000 B · spin  fastest in its one trial shm-ring, 980 ns"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_wake_up_of_a_sleeping_receiver_is_marked_as_an_estimate() {
+    let of = |name, wait, ns| {
+        let mut one = case(name, 64, wait, ns);
+        one.identity.pattern = Pattern::OneWay;
+        one.outcome = measured_as(Pattern::OneWay, vec![trial(wait, ns)]);
+        one
+    };
+    let rows = [("pipe", 1_000, 15_000), ("tcp", 4_000, 24_000), ("fifo", 1_000, 17_000)];
+    let both = |(name, spun, slept)| [of(name, Wait::Spin, spun), of(name, Wait::Block, slept)];
+    let text = table(&run(rows.into_iter().flat_map(both).collect()), 400);
+    assert!(
+        text.contains("adds about 16.0 µs, its wake-up: an estimate")
+            && text.contains("14.0 µs to 20.0 µs in 3 rows"),
+        "{text}"
+    );
+}
+
+#[test]
+fn recorded_wake_ups_replace_the_estimate() {
+    let of = |name, wait, ns, wake_up: Option<u64>| {
+        let mut one = case(name, 64, wait, ns);
+        one.identity.pattern = Pattern::OneWay;
+        one.outcome = measured_as(Pattern::OneWay, vec![trial(wait, ns)]);
+        let parts = first(&mut one).one_way.as_mut().unwrap();
+        parts.wake_up_ns = wake_up.map(|ns| times(ns, 2 * ns, 3 * ns, 4 * ns));
+        one
+    };
+    let spins = of("pipe", Wait::Spin, 1_000, None);
+    let pipe = of("pipe", Wait::Block, 15_000, Some(9_000));
+    let text = table(&run(vec![spins.clone(), pipe.clone()]), 400);
+    let found = "a wake-up took 9.00 µs (p50), 18.0 µs (p99), by the kernel's tracepoints in 1 row; it leaves 6.00 µs";
+    assert!(text.contains(found) && !text.contains("estimate"), "{text}");
+    let fifo = of("fifo", Wait::Block, 17_000, Some(12_000));
+    let mut paced = pipe.clone();
+    paced.identity.load = Load::Rate { per_second: 1_000, arrivals: Arrivals::Fixed };
+    let text = table(&run(vec![paced]), 400);
+    let found =
+        "a wake-up took 9.00 µs (p50), 18.0 µs (p99), by the kernel's tracepoints in 1 row\n";
+    assert!(text.contains(found), "a way at a rate has the lateness too: {text}");
+    let text = table(&run(vec![spins, pipe, fifo]), 400);
+    let found =
+        "a wake-up took 9.00 µs to 12.0 µs (p50), 18.0 µs to 24.0 µs (p99), by the kernel's";
+    assert!(text.contains(found), "{text}");
+}
