@@ -32,7 +32,8 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// The cost of one reading in nanoseconds: the least of several rounds' means, because disturbances only make a round
 /// longer.
 pub fn reading_cost_ns() -> f64 {
-    const READINGS: u64 = 10_000;
+    // Long compared with the clock's step; every worker waits for this before its first row.
+    const READINGS: u64 = 1_000;
     let round = || {
         let start = now_ns();
         for _ in 0..READINGS {

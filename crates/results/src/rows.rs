@@ -126,17 +126,14 @@ fn rank(rows: &mut [Row]) {
     let timed: Vec<(usize, f64)> =
         (0..rows.len()).filter_map(|at| Some((at, rows[at].location()?.value))).collect();
     let numbers = rows.iter().flat_map(|row| row.trials).map(|trial| trial.number).collect();
-    let logarithms: Vec<Vec<Option<f64>>> =
+    let logarithms: Vec<stats::LogTimes> =
         timed.iter().map(|(at, _)| rows[*at].log_locations(&numbers)).collect();
     let name = |at: usize| rows[at].case.identity.transport.clone();
     let candidates: Vec<stats::RankedRow> = timed
         .iter()
         .map(|(at, location)| stats::RankedRow { name: name(*at), location: *location })
         .collect();
-    let ranks = stats::rank(&candidates, |first, second| {
-        stats::trial_log_ratios(&logarithms[first], &logarithms[second])
-    });
-    for ranked in ranks {
+    for ranked in stats::rank(&candidates, &logarithms) {
         let (at, _) = timed[ranked.row];
         rows[at].rank = Some(RowRank { number: ranked.rank, shared: ranked.shared });
     }

@@ -1,6 +1,6 @@
 //! Ranks of identical rows, and of different ones.
 
-use ipcmark_results::stats::{Ranked, RankedRow, rank, trial_log_ratios};
+use ipcmark_results::stats::{Ranked, RankedRow, rank};
 
 use super::{error, noise::Noise, rate};
 
@@ -21,7 +21,7 @@ fn ranked(times: &[Vec<Option<f64>>]) -> Vec<Ranked> {
     let location = |row: &Vec<Option<f64>>| row.iter().flatten().sum::<f64>();
     let row = |(at, times)| RankedRow { name: format!("row-{at:02}"), location: location(times) };
     let rows: Vec<RankedRow> = times.iter().enumerate().map(row).collect();
-    rank(&rows, |a, b| trial_log_ratios(&times[a], &times[b]))
+    rank(&rows, times)
 }
 
 fn rank_of(ranked: &[Ranked], row: usize) -> usize {
@@ -55,4 +55,44 @@ fn rows_that_differ_by_a_tenth_have_different_ranks() {
         });
         assert!(rate >= least, "{rate}");
     }
+}
+
+/// Rows at these logarithms, each with a spread of its own: around 6 %, by factors as those of the rows of a run of
+/// everything.
+fn uneven(noise: &mut Noise, rows: &[f64], trials: usize) -> Vec<Vec<Option<f64>>> {
+    let moments = noise.normals(trials, 0.02);
+    let row = |noise: &mut Noise, row: &f64| {
+        let spread = 0.06 * (0.9 * noise.normal()).exp();
+        moments.iter().map(|moment| Some(row + moment + spread * noise.normal())).collect()
+    };
+    rows.iter().map(|at| row(noise, at)).collect()
+}
+
+#[test]
+fn equal_rows_of_uneven_spreads_share_a_rank() {
+    let mut noise = Noise::new(23);
+    for (rows, count) in [(3, 3), (5, 3), (12, 3), (40, 3), (12, 5), (40, 5)] {
+        let rate = rate(&format!("{rows} equal rows, {count} trials"), 500, |_| {
+            let ranked = ranked(&uneven(&mut noise, &vec![0.0; rows], count));
+            ranked.iter().all(|place| place.rank == 1)
+        });
+        assert!(rate >= 0.95 - error(0.95, 500), "{rate}");
+    }
+}
+
+/// A run of everything has three trials: the fastest row must not share its rank with one of three times its time
+/// because other rows are noisy.
+#[test]
+fn rows_a_factor_apart_are_distinguished_among_noisy_ones() {
+    let mut noise = Noise::new(24);
+    let rows: Vec<f64> = (0..40_i32).map(|row| f64::from(row / 4) * 3_f64.ln()).collect();
+    let mut distinguished = 0;
+    for _ in 0..200 {
+        let ranked = ranked(&uneven(&mut noise, &rows, 3));
+        let ranks: std::collections::BTreeSet<usize> = ranked.iter().map(|p| p.rank).collect();
+        distinguished += ranks.len();
+    }
+    let mean = f64::from(distinguished as u32) / 200.0;
+    println!("{mean} ranks of 10 levels");
+    assert!(mean > 6.0, "{mean}");
 }
