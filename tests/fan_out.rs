@@ -18,6 +18,7 @@ ipcmark_harness::tests![
     the_death_of_any_follower_costs_the_row,
     nothing_is_left_without_a_sandbox,
     one_publication_of_a_library_reaches_every_follower,
+    one_publication_of_a_library_reaches_sixty_four_followers,
     one_publication_that_may_be_lost_reaches_every_follower,
     the_death_of_a_follower_of_a_library_costs_the_row,
     impossible_fan_out_is_rejected_with_the_reason,
@@ -150,6 +151,19 @@ fn one_publication_of_a_library_reaches_every_follower() -> Verdict {
         result.cases.iter().for_each(|case| is_whole(case, followers));
         assert_eq!(traces::names(&result.run.id), [""; 0]);
     }
+    Verdict::Holds
+}
+
+/// Regression: these libraries' rows ended at 16 followers.
+fn one_publication_of_a_library_reaches_sixty_four_followers() -> Verdict {
+    let rows = match available(&["zeromq-pubsub-ipc", "dbus-daemon"]) {
+        Ok(rows) => rows,
+        Err(skipped) => return skipped,
+    };
+    let words = format!("run -t {} -w block -s 64 --subscribers 64 -n 5", rows.join(","));
+    let result = run(&format!("{words} --trials 1 --timeout 1m --format json")).exits(0).result();
+    assert_eq!(result.cases.len(), rows.len());
+    result.cases.iter().for_each(|case| is_whole(case, 64));
     Verdict::Holds
 }
 

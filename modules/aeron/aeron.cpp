@@ -33,7 +33,7 @@ namespace aeron {
 
 namespace {
 
-constexpr uint32_t MOST_FOLLOWERS = 16;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 constexpr int32_t THERE = 1001, BACK = 1002;
 // The number in Aeron's samples.
 constexpr size_t FRAGMENTS = 10;

@@ -23,8 +23,9 @@ template <typename Ask> bool answered(const ipcmark::Deadline &deadline, Ask ask
 
 int fail_unanswered(ipcmark_error *error, const char *operation, const std::string &channel,
                     const ipcmark::Deadline &deadline) {
-    const std::string said = aeron_errmsg();
-    const std::string cause = said.empty() ? deadline.missed("the media driver does not answer") : said;
+    // Without an error its message is "no error".
+    const std::string cause =
+        aeron_errcode() == 0 ? deadline.missed("the media driver does not answer") : aeron_errmsg();
     return ipcmark_fail(error, operation, channel.c_str(), cause.c_str(), nullptr);
 }
 

@@ -13,7 +13,7 @@ namespace cyclonedds_module {
 using ipcmark::Failure;
 using ipcmark::require;
 
-constexpr uint32_t MOST_FOLLOWERS = 16;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 
 struct Config {
     bool shares; // Messages lie in iceoryx's shared memory; else they use UDP.

@@ -143,7 +143,7 @@ ipcmark_transport describe_daemon() {
     auto transport =
         describe("dbus-daemon", "D-Bus signals by sd-bus through a message bus of the session's own, four copies");
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
-    transport.max_subscribers = 16;
+    transport.max_subscribers = 64;
     transport.context = &DAEMON;
     transport.probe = dbus::probe_bus;
     transport.open = dbus::open_on_bus;

@@ -115,7 +115,8 @@ void load_profile(const std::string &path) {
 }
 
 uint32_t first_shm_port(const std::string &session) {
-    return LEAST_SHM_PORT + hash(session) % 0x00ff0000u * PORTS_A_SESSION;
+    constexpr uint32_t SESSIONS = (UINT32_MAX - LEAST_SHM_PORT) / PORTS_A_SESSION;
+    return LEAST_SHM_PORT + hash(session) % SESSIONS * PORTS_A_SESSION;
 }
 
 Ports choose_ports(const Config &config) {

@@ -36,7 +36,7 @@ struct LeaderAddress {
 
 // The ports of the shared-memory transport that a session uses: two for each endpoint, the leader's first, and as many
 // for the next opening. They are derived from the session's name, so that those of a killed session can be found.
-constexpr uint32_t LEAST_SHM_PORT = 0x10000, PORTS_A_SESSION = 256, PORTS_AN_OPENING = 2 * (1 + MOST_FOLLOWERS);
+constexpr uint32_t LEAST_SHM_PORT = 0x10000, PORTS_A_SESSION = 1024, PORTS_AN_OPENING = 2 * (1 + MOST_FOLLOWERS);
 uint32_t first_shm_port(const std::string &session);
 
 Ports choose_ports(const Config &config);

@@ -29,7 +29,7 @@ namespace {
 
 // A message is sent in fragments of 64 KiB; the smallest receive buffer that systems grant holds five.
 constexpr uint64_t LARGEST = 256u << 10;
-constexpr uint32_t MOST_FOLLOWERS = 16;
+constexpr uint32_t MOST_FOLLOWERS = 32;
 constexpr int LONGEST_SLEEP_MS = 5;
 constexpr uint16_t PORT = 7667; // LCM's default.
 // The size that its documentation recommends; the system's usual limit if it cannot be read.

@@ -27,7 +27,7 @@ namespace nats {
 
 namespace {
 
-constexpr uint32_t MOST_FOLLOWERS = 16;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 constexpr int64_t LONGEST_SLEEP_MS = 100;
 constexpr const char *OBJECT = "nats-server";
 

@@ -132,7 +132,7 @@ static const struct kind req_tcp = {REQ_REP, NONE, true, true};
 static const struct kind pubsub_ipc = {PUB_SUB, PULL_PUSH, false, false};
 static const struct kind pubsub_tcp = {PUB_SUB, PULL_PUSH, true, false};
 
-#define MOST_FOLLOWERS 16
+#define MOST_FOLLOWERS 64
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 #define TRANSPORT(NAME, SUMMARY, KIND, FLAGS, PATTERNS, FOLLOWERS, ...) \
     {.size = sizeof(struct ipcmark_transport),                          \

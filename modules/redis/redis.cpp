@@ -23,7 +23,7 @@ namespace redis {
 
 namespace {
 
-constexpr uint32_t MOST_FOLLOWERS = 16;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 // The most commands with unread answers, as Redis's documentation on pipelining recommends.
 constexpr uint64_t MOST_UNANSWERED = 16;
 

@@ -108,7 +108,7 @@ static const struct kind pubsub_ipc = {PUB_SUB, PULL_PUSH, false};
 static const struct kind pubsub_tcp = {PUB_SUB, PULL_PUSH, true};
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
-#define MOST_FOLLOWERS 16
+#define MOST_FOLLOWERS 64
 #define TRANSPORT(NAME, SUMMARY, KIND, FLAGS, OPTIONS, PATTERNS, FOLLOWERS) \
     {.size = sizeof(struct ipcmark_transport),                              \
      .flags = (FLAGS),                                                      \

@@ -11,7 +11,7 @@ use ipcmark_transport::{Error, OptionSpec, Settings};
 use crate::traces;
 
 /// The most followers of a leader.
-pub const MOST_FOLLOWERS: u32 = 16;
+pub const MOST_FOLLOWERS: u32 = 64;
 
 /// The memory limit of a publisher's samples.
 const SAMPLE_BYTES: usize = 8 << 20;

@@ -33,7 +33,7 @@ int Client::open(const Pool &pool, uint64_t depth, const ipcmark_settings &setti
 
 int Client::connect(uint64_t depth, ipcmark_session *session, ipcmark_error *error) {
     if (session->peers > MOST_FOLLOWERS)
-        return ipcmark_fail(error, "connect", "the followers", "there are more than 16", nullptr);
+        return ipcmark_fail(error, "connect", "the followers", "there are more than 64", nullptr);
     peers = session->peers;
     for (uint32_t peer = 0; peer < peers; peer++)
         if (const int result = flows[peer].open(leads, depth, session, error, peer))

@@ -14,7 +14,7 @@ namespace ipcmark {
 
 class Client {
   public:
-    static constexpr uint32_t MOST_FOLLOWERS = 16;
+    static constexpr uint32_t MOST_FOLLOWERS = 64;
 
     // Starts the daemon with one pool, or waits until the leader has started it. From then on at most `depth` messages
     // are unreleased between this endpoint and each other one.
