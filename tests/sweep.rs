@@ -11,6 +11,7 @@ ipcmark_harness::tests![
     a_knee_is_searched_between_two_rates,
     pauses_payloads_and_subscribers_can_be_swept,
     a_sweep_is_a_result,
+    trials_of_a_point_and_their_length_are_the_users,
     flags_that_a_sweep_sets_are_rejected,
 ];
 
@@ -87,6 +88,14 @@ fn a_sweep_is_a_result() {
         assert!(rounds.into_iter().all(|round| round < result.rounds.len()));
     }
     assert_eq!(groups(&result).len(), 2, "each rate has its group");
+}
+
+/// Regression: they were no flags of a sweep.
+fn trials_of_a_point_and_their_length_are_the_users() {
+    let words = "sweep payload -t pipe -w block --at 64,1k --trials 2 -d 30ms --format json";
+    let result = run(words).exits(0).result();
+    let trials: Vec<usize> = result.cases.iter().map(|case| case.trials().len()).collect();
+    assert_eq!(trials, [2, 2]);
 }
 
 fn flags_that_a_sweep_sets_are_rejected() {

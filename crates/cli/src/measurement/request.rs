@@ -87,15 +87,16 @@ impl RunRequest {
         Ok(left.iter().map(name).collect())
     }
 
-    /// Sets three trials, each so long that all together give a p99 at the slowest load.
-    pub(crate) fn measure_enough_for_p99(&mut self) {
+    /// Sets three trials, each so long that all together give a p99 at the slowest load, unless the user has given their
+    /// number or their length.
+    pub(crate) fn measure_enough_for_p99(&mut self, arguments: &RunArguments) {
         let gaps = self.plan.loads.iter().filter_map(|load| load.gap_ns());
         let gap_ns = gaps.fold(0.0, f64::max);
         // If messages are 50 ms or more apart, a trial is as long as one gap.
         let messages = if gap_ns < 5e7 { MESSAGES } else { 1.0 };
         let length = LEAST.max(Duration::from_nanos((messages * gap_ns) as u64));
-        self.plan.trials = Trials::Fixed(FEW_TRIALS);
-        self.plan.length = Some(Length::Time(length));
+        self.plan.trials = Trials::Fixed(arguments.trials.unwrap_or(FEW_TRIALS));
+        self.plan.length = Some(Length::Time(arguments.duration.unwrap_or(length)));
     }
 }
 

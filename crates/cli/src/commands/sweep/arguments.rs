@@ -90,22 +90,23 @@ impl Over {
 }
 
 /// Flags of `ipcmark run` that a sweep sets itself.
-const DECIDED: [&str; 10] = [
-    "plan",
-    "format",
-    "history",
-    "trials",
-    "budget",
-    "precision",
-    "round_trips",
-    "duration",
-    "arrivals",
-    "trace",
-];
+const DECIDED: [&str; 8] =
+    ["plan", "format", "history", "budget", "precision", "round_trips", "arrivals", "trace"];
+
+/// Flags of `ipcmark run` with another default in a sweep.
+const TRIALS: &str = "Independent repetitions of each point, in fresh processes and in an order of its own each \
+    [default: 3]";
+const DURATION: &str = "Time to measure each row for in each trial of a point, with its unit [default: long enough for \
+    its 99th percentile]";
 
 /// The flags of `ipcmark run` that it passes on.
 pub(super) fn shared_flags() -> Vec<Arg> {
-    flags_of_run(&DECIDED)
+    let in_a_sweep = |arg: Arg| match arg.get_id().as_str() {
+        "trials" => arg.help(TRIALS),
+        "duration" => arg.help(DURATION),
+        _ => arg,
+    };
+    flags_of_run(&DECIDED).into_iter().map(in_a_sweep).collect()
 }
 
 pub(super) fn flags(command: Command) -> Command {

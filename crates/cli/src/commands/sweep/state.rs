@@ -47,7 +47,7 @@ impl SweepState<'_> {
         words.push(format!("--{}={point}", self.over.flag()).into());
         let arguments = RunArguments::of_words(&words)?;
         let mut request = RunRequest::new(&arguments, &self.transports.registry)?;
-        request.measure_enough_for_p99();
+        request.measure_enough_for_p99(&arguments);
         Ok((arguments, request))
     }
 
