@@ -68,7 +68,8 @@ fn a_message_one_way_has_its_time_and_its_parts() {
     assert!(cases.iter().any(is_compared), "both ends are here");
 }
 
-/// Where the system allows it they are all there, else none and the reason.
+/// Where the system allows it they are there, else none and the reason. Regression: the row itself was watched, and its
+/// messages took 6 to 9 % longer for that; the messages of the pass that is watched are none of the row's.
 fn wake_ups_of_a_sleeping_receiver_are_recorded_or_the_reason_is() {
     for case in &measured("run -p one-way -t pipe,uds-stream -w spin,block -s 64 -n 400") {
         let (trial, wait) = (only(case), case.identity.wait);
@@ -80,7 +81,7 @@ fn wake_ups_of_a_sleeping_receiver_are_recorded_or_the_reason_is() {
                 // A receiver that has not slept yet when its message comes is not woken. On a busy machine that is frequent.
                 let (_, received) = traffic(trial, Role::Follower(0));
                 assert!(wait == Wait::Block && times.count > 0, "{times:?}");
-                assert!(times.count <= 2 * received, "{} of {received}", times.count);
+                assert!((400..800).contains(&received), "{received}");
             }
             both => panic!("both cannot be: {both:?}"),
         }

@@ -4,9 +4,8 @@
 //! kernel to this thread, and the context switches of the thread. A record holds only a time. The watching process sleeps
 //! meanwhile and reads the records afterwards.
 //!
-//! The events are on as long as the thread is watched: to switch one on or off interrupts its processor and waits for it,
-//! which would be most of the time between two turns. While they are on, each wake-up on the machine passes the
-//! tracepoint (0.5 µs on a virtual machine with Linux 6.18) and then the filter of each thread that is watched (2 ns).
+//! The events are on as long as the thread is watched. Meanwhile each wake-up on the machine passes the tracepoint (0.5 µs
+//! on a virtual machine with Linux 6.18) and then the filter of each thread that is watched (2 ns).
 //!
 //! Events that belong to the thread alone do not suffice: on Linux 6.18 the kernel counts who wakes it, but records only
 //! whom it wakes.

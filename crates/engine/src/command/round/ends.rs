@@ -10,7 +10,6 @@ use super::{OpenRow, Round, RoundSession, SlotOutcome, reason};
 use crate::{
     command::{
         background::Background,
-        receiver::Receiver,
         request::Slot,
         row_reports::RowReports,
         session::{Session, SessionError},
@@ -127,8 +126,8 @@ impl<'a> Round<'_, 'a> {
             planned.is_some_and(|planned| self.sessions.sends_to_each(planned, slot.pattern));
         let opening = self.sessions.opening(self.wait, options, slot, n_sends)?;
         self.session(at)?.request("opening", &Request::Open(opening.clone()));
-        let (turns, receiver) = (Turns::default(), Receiver::default());
-        Ok(OpenRow { row, member: at, opening, opened: Vec::new(), turns, receiver })
+        let (opened, turns) = (Vec::new(), Turns::default());
+        Ok(OpenRow { row, member: at, opening, opened, turns, reports: None })
     }
 
     fn start(&mut self, at: usize) -> Result<(), SessionError> {
@@ -187,10 +186,6 @@ impl<'a> Round<'_, 'a> {
             }
             Counting::Calls | Counting::Cycles => Turns::one(length, round_trip_ns),
         };
-        let (wait, placement, messages) =
-            (self.wait, &self.placements[0], open.turns.messages(slot.load));
-        let session = self.session(open.member)?;
-        open.receiver = Receiver::of(session, slot.pattern, wait, placement, messages);
         Ok(Some(open))
     }
 
@@ -200,7 +195,7 @@ impl<'a> Round<'_, 'a> {
         if self.plan.pairs > 1 { alone * BESIDE_OTHERS } else { alone }
     }
 
-    fn pass(&self, slot: Slot, length: Length) -> Pass {
+    pub(super) fn pass(&self, slot: Slot, length: Length) -> Pass {
         Pass {
             pattern: slot.pattern,
             payload: slot.payload,
@@ -234,13 +229,13 @@ impl<'a> Round<'_, 'a> {
         outcome: &mut SlotOutcome,
     ) -> Result<(), SessionError> {
         let mut asked = VecDeque::new();
-        for open in open {
+        for mut open in open {
             if asked.len() == AT_ONCE
                 && let Some((open, reports)) = asked.pop_front()
             {
                 self.answer_to_close(open, reports, outcome)?;
             }
-            let reports = self.ask_to_close(open.member);
+            let reports = self.ask_to_close(&mut open);
             let reports = self.settle(&open, reports)?;
             let reports = outcome.or_noted(open.row, reports);
             asked.extend(reports.map(|reports| (open, reports)));
@@ -251,12 +246,21 @@ impl<'a> Round<'_, 'a> {
     }
 
     /// Takes the reports of a row, and asks it to close.
-    fn ask_to_close(&mut self, member: usize) -> Result<RowReports, SessionError> {
+    fn ask_to_close(&mut self, open: &mut OpenRow) -> Result<RowReports, SessionError> {
+        let reports = match open.reports.take() {
+            Some(reports) => reports,
+            None => self.reports(open.member)?,
+        };
+        self.session(open.member)?.request("closing", &Request::Close);
+        Ok(reports)
+    }
+
+    /// Ends the turns of a row and takes its reports.
+    pub(super) fn reports(&mut self, member: usize) -> Result<RowReports, SessionError> {
         let session = self.session(member)?;
         let measured = session.finish()?;
         let look = "looking at what carried the messages";
         let seen = session.ask(look, &Request::Look, Duration::ZERO)?;
-        session.request("closing", &Request::Close);
         Ok(RowReports { opened: Vec::new(), measured, seen, wake_ups: None, others: Vec::new() })
     }
 
@@ -272,8 +276,7 @@ impl<'a> Round<'_, 'a> {
         let others = self.settle(&open, others)?;
         let Some(others) = outcome.or_noted(open.row, others) else { return Ok(()) };
         self.sessions.close(&open.opening);
-        let wake_ups = open.receiver.wake_ups();
-        let reports = RowReports { opened: open.opened, wake_ups, others, ..reports };
+        let reports = RowReports { opened: open.opened, others, ..reports };
         match open.row {
             Some(row) => outcome.rows.push((row, Ok(reports))),
             None => outcome.reference = Some(reports),

@@ -2,6 +2,7 @@
 //! pairs of neighbouring turns, and a bad moment of the machine affects all of them alike.
 
 mod ends;
+mod wake_ups;
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,6 @@ use super::{
     background::Background,
     pace::Spent,
     plan::Plan,
-    receiver::Receiver,
     request::Slot,
     row_reports::RowReports,
     schedule::Schedule,
@@ -94,7 +94,8 @@ struct OpenRow {
     opening: Opening,
     opened: Vec<Reply>,
     turns: Turns,
-    receiver: Receiver,
+    /// The reports, if they were taken before it closes.
+    reports: Option<RowReports>,
 }
 
 impl<'r, 'a> Round<'r, 'a> {
@@ -131,6 +132,7 @@ impl<'r, 'a> Round<'r, 'a> {
         self.take_turns(&mut open, schedule, &mut outcome)?;
         outcome.conditions = conditions(&Snapshot::now(&[]).since(&earlier), &self.placements[0]);
         let turns = opened.elapsed();
+        self.watch_wake_ups(slot, &mut open, &mut outcome)?;
         self.close_all(open, &mut outcome)?;
         self.spent.turns += turns;
         self.spent.setup += begun.elapsed() - turns;
@@ -178,11 +180,9 @@ impl<'r, 'a> Round<'r, 'a> {
             for member in order {
                 let Some(at) = open.iter().position(|row| row.member == member) else { continue };
                 let Some((limit, expected)) = open[at].turns.next(time, times) else { continue };
-                open[at].receiver.start();
                 let turned = self.beside_others(member, limit.number, expected, |session| {
                     session.turn(limit, expected)
                 });
-                open[at].receiver.stop();
                 match self.settle(&open[at], turned)? {
                     Ok(round_trip_ns) => open[at].turns.round_trip_ns = round_trip_ns,
                     Err(reason) => {

@@ -1,0 +1,101 @@
+//! The wake-ups of receivers that sleep: each row has a short pass of its own for them, because watching makes a message
+//! slower, and a row's figures must not contain that.
+
+use std::time::Duration;
+
+use ipcmark_results::Load;
+use ipcmark_transport::{Pattern, Wait};
+
+use super::{OpenRow, Round, SlotOutcome};
+use crate::{
+    command::{
+        receiver::{self, KnownWakeUps},
+        request::Slot,
+        session::SessionError,
+        turns::Turns,
+    },
+    wire::{Counting, Length, Pass},
+};
+
+/// The time for which a receiver is watched.
+const WATCHED: Duration = Duration::from_millis(50);
+
+/// If messages are far apart, at least this many are watched.
+const FEWEST_MESSAGES: f64 = 16.0;
+
+impl Round<'_, '_> {
+    /// Watches the receivers of the slot's rows, one after the other, once their turns are over and reported. A row whose
+    /// session fails meanwhile has been measured.
+    pub(super) fn watch_wake_ups(
+        &mut self,
+        slot: Slot,
+        open: &mut Vec<OpenRow>,
+        outcome: &mut SlotOutcome,
+    ) -> Result<(), SessionError> {
+        let counts = self.sessions.options.counting != Counting::Nothing;
+        if slot.pattern != Pattern::OneWay || self.wait == Wait::Spin || counts {
+            return Ok(());
+        }
+        for mut row in std::mem::take(open) {
+            let reports = self.reports(row.member);
+            let reports = self.settle(&row, reports)?;
+            let Some(mut reports) = outcome.or_noted(row.row, reports) else { continue };
+            let watched = self.watched(&row, slot);
+            match self.settle(&row, watched)? {
+                Ok(known) => {
+                    reports.wake_ups = Some(known);
+                    row.reports = Some(reports);
+                    open.push(row);
+                }
+                Err(reason) => {
+                    reports.wake_ups = Some(Err(reason));
+                    reports.opened = row.opened;
+                    outcome.rows.extend(row.row.map(|row| (row, Ok(reports))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The wake-ups of a row's receiver in a pass of their own.
+    fn watched(&mut self, row: &OpenRow, slot: Slot) -> Result<KnownWakeUps, SessionError> {
+        if self.plan.pairs > 1 {
+            return Ok(Err("other pairs run beside the measured one".into()));
+        }
+        let length = length(slot.load);
+        let mut turns = match slot.load {
+            Load::Closed => Turns::one(length, row.turns.round_trip_ns),
+            paced => Turns::of(length, row.turns.round_trip_ns, WATCHED, paced),
+        };
+        let messages = turns.messages(slot.load);
+        let Some((limit, expected)) = turns.next(0, 1) else { return Ok(Err("no turn".into())) };
+        let pass = Pass { is_thorough: false, ..self.pass(slot, Length::Time(WATCHED)) };
+        let placement = &self.placements[0];
+        let session = self.session(row.member)?;
+        let mut wake_ups = match receiver::watch(session, placement, messages) {
+            Ok(wake_ups) => wake_ups,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        session.begin(&pass)?;
+        wake_ups.start();
+        session.turn(limit, expected)?;
+        let times = wake_ups.stop();
+        session.finish()?;
+        Ok(times.map_err(|error| error.to_string()).map(|times| {
+            let mut histogram = ipcmark_results::new_histogram();
+            times.into_iter().for_each(|ns| histogram.saturating_record(ns));
+            histogram
+        }))
+    }
+}
+
+/// The length of the pass.
+fn length(load: Load) -> Length {
+    match load.gap_ns() {
+        None => Length::Time(WATCHED),
+        Some(gap_ns) => {
+            let messages = (WATCHED.as_nanos() as f64 / gap_ns).max(FEWEST_MESSAGES);
+            Length::RoundTrips(messages as u64)
+        }
+    }
+}
