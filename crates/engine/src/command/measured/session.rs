@@ -1,0 +1,195 @@
+//! The record of a trial's session: its processes and their costs, losses, and the carrier of its messages.
+
+use std::time::Duration;
+
+use ipcmark_machine::{calls, placement::Placement};
+use ipcmark_results::{
+    CallRecord, CarrierEvidence, EndRecord, Load, Losses, PairRecord, ProcessRecord,
+    ProcessorRecord, SessionRecord, ThreadRecord, WorkingSet,
+};
+use ipcmark_transport::Role;
+
+use super::{Reports, TrialFacts};
+use crate::{
+    command::carrier::Evidence,
+    wire::{
+        CallCosts, Costs, HelperCosts, LeaderReport, ProcessorCosts, StreamReport, ThreadCosts,
+        Traffic, WorkingSetReport,
+    },
+};
+
+/// Waits that are shorter all together are too short to tell.
+const SHORTEST_IDLE: Duration = Duration::from_millis(20);
+
+impl Reports {
+    pub(super) fn session(&self, circumstances: &TrialFacts<'_>) -> SessionRecord {
+        let configuration = self.opened.iter().flat_map(|one| one.configuration.clone());
+        let configuration = configuration.map(|(key, value)| (key.into(), value.into()));
+        SessionRecord {
+            setup_ns: self.opened.iter().map(|one| one.setup_ns).max().unwrap_or(0),
+            configuration: configuration.collect(),
+            turns_ns: self.leader.costs.turns_ns,
+            messages: self.messages(circumstances),
+            losses: self.losses(),
+            parts_per_message: self.leader.parts_per_message,
+            working_set: self.leader.working_set.map(|set| working_set(set, circumstances.payload)),
+            idle_share: self.idle_share(),
+            processes: self.processes(&circumstances.placements[0]),
+            carrier: self.carrier(circumstances),
+            other_pairs: self.other_pairs(circumstances),
+        }
+    }
+
+    pub(super) fn other_leaders(&self) -> impl Iterator<Item = &LeaderReport> {
+        self.others.iter().map(|other| &other.leader)
+    }
+
+    /// The background pairs, each over its own turns.
+    fn other_pairs(&self, circumstances: &TrialFacts<'_>) -> Vec<PairRecord> {
+        let placed = self.others.iter().zip(&circumstances.placements[1..]);
+        let record = |(at, (other, placement)): (usize, (&Self, &Placement))| PairRecord {
+            number: at as u32 + 2,
+            turns_ns: other.leader.costs.turns_ns,
+            messages: other.messages(circumstances),
+            losses: other.losses(),
+            processes: other.processes(placement),
+        };
+        placed.enumerate().map(record).collect()
+    }
+
+    /// The messages of all turns, without those of lost round trips.
+    fn messages(&self, circumstances: &TrialFacts<'_>) -> u64 {
+        if let Some(stream) = &self.leader.stream {
+            return stream.received;
+        }
+        let ended = self.leader.traffic.sent.saturating_sub(self.leader.lost);
+        ended * circumstances.messages_per_publication
+    }
+
+    /// The losses, in round trips of all turns or messages of all streams. A message that came twice or out of
+    /// order has already failed the row.
+    fn losses(&self) -> Losses {
+        if let Some(StreamReport { sent, received, .. }) = self.leader.stream {
+            return Losses { sent, received, lost: sent - received, ..Losses::default() };
+        }
+        let LeaderReport { traffic, lost, late, .. } = &self.leader;
+        let (sent, lost, late) = (traffic.sent, *lost, *late);
+        Losses { sent, received: sent.saturating_sub(lost), lost, late, ..Losses::default() }
+    }
+
+    fn carrier(&self, circumstances: &TrialFacts<'_>) -> CarrierEvidence {
+        let messages = self.messages(circumstances).max(1) as f64;
+        let evidence = Evidence {
+            declared: circumstances.declared,
+            span: circumstances.span,
+            sandboxed: circumstances.sandboxed,
+            payload: circumstances.payload,
+            least_mean: self.least_share(circumstances)
+                * match circumstances.load {
+                    // If a trace is not played to its end, the counted messages can be smaller than its average.
+                    Load::Trace { messages, bytes, .. } => 0.5 * bytes as f64 / messages as f64,
+                    _ => circumstances.payload as f64,
+                },
+            loopback_bytes_per_message: self.leader.costs.loopback_bytes as f64 / messages,
+            has_network_sockets: self.has_network_sockets,
+            apart: circumstances.apart,
+            shared: match circumstances.n_sends {
+                // The leader shares different memory with each follower.
+                true => &self.shared[..self.shared.len().min(2)],
+                false => &self.shared,
+            },
+        };
+        evidence.conclusion()
+    }
+
+    /// The minimum share of the counted messages that goes over an interface: one multicast packet reaches all
+    /// followers.
+    fn least_share(&self, circumstances: &TrialFacts<'_>) -> f64 {
+        if circumstances.n_sends {
+            return 1.0;
+        }
+        let all = circumstances.messages_per_publication.max(1);
+        let followers = (self.followers.len() as u64).clamp(1, all);
+        (all - followers + 1) as f64 / all as f64
+    }
+
+    /// The leader's process first. A follower that is one of its threads is another endpoint of that process.
+    fn processes(&self, placement: &Placement) -> Vec<ProcessRecord> {
+        let leader = end(Role::Leader, placement.leader, self.leader.traffic, &self.leader.thread);
+        let mut processes = vec![self.process(0, leader, &self.leader.costs)];
+        for (number, report) in &self.followers {
+            let cpu = placement.followers.get(*number as usize).copied().flatten();
+            let end = end(Role::Follower(*number), cpu, report.traffic, &report.thread);
+            match &report.costs {
+                Some(costs) => processes.push(self.process(number + 1, end, costs)),
+                None => processes[0].ends.push(end),
+            }
+        }
+        processes.extend(self.leader.helpers.iter().map(helper));
+        processes
+    }
+
+    /// The process of a worker: the leader's is the first.
+    fn process(&self, worker: u32, end: EndRecord, costs: &Costs) -> ProcessRecord {
+        let holdings = self.holdings.get(worker as usize);
+        ProcessRecord {
+            name: self.name(worker),
+            ends: vec![end],
+            cpu_ns: costs.cpu_ns,
+            user_ns: costs.user_ns,
+            system_ns: costs.system_ns,
+            context_switches: costs.switches.clone(),
+            page_faults: costs.faults.clone(),
+            peak_memory_bytes: costs.peak_memory_bytes,
+            threads: holdings.map(|holdings| holdings.threads),
+            channels: holdings.map_or_else(Vec::new, |holdings| holdings.channels.clone()),
+            calls: (!costs.calls.is_empty()).then(|| costs.calls.iter().map(call).collect()),
+            processor: costs.processor.map(processor),
+        }
+    }
+
+    /// CPU time that the workers used while they waited for their turns, as a share of the longest such time; 0 if
+    /// that is too short to tell.
+    pub(crate) fn idle_share(&self) -> f64 {
+        let followers = self.followers.iter().filter_map(|(_, report)| report.costs.as_ref());
+        let all = || followers.clone().chain([&self.leader.costs]);
+        let idle_ns = all().map(|costs| costs.idle_ns).max().unwrap_or(0);
+        if idle_ns < SHORTEST_IDLE.as_nanos() as u64 {
+            return 0.0;
+        }
+        let used_ns: f64 = all().map(|costs| costs.idle_cpu_ns as f64).sum();
+        used_ns / idle_ns as f64
+    }
+
+    fn name(&self, worker: u32) -> String {
+        self.opened
+            .get(worker as usize)
+            .map_or_else(String::new, |opened| opened.process.to_string())
+    }
+}
+
+fn working_set(set: WorkingSetReport, payload: usize) -> WorkingSet {
+    let WorkingSetReport { written, read, is_complete } = set;
+    let bytes = written.saturating_add(read).saturating_mul(payload as u64);
+    WorkingSet { written_buffers: written, read_buffers: read, bytes, is_complete }
+}
+
+fn end(role: Role, cpu: Option<u32>, traffic: Traffic, thread: &ThreadCosts) -> EndRecord {
+    let ThreadCosts { cpu_ns, run_delay_ns, sleeps } = *thread;
+    let thread = ThreadRecord { cpu_ns, run_delay_ns, sleeps };
+    EndRecord { role, cpu, sent: traffic.sent, received: traffic.received, thread }
+}
+
+fn helper(costs: &HelperCosts) -> ProcessRecord {
+    ProcessRecord { name: costs.name.to_string(), cpu_ns: costs.cpu_ns, ..ProcessRecord::default() }
+}
+
+fn call(costs: &CallCosts) -> CallRecord {
+    let CallCosts { number, made, failed, bytes } = *costs;
+    CallRecord { name: calls::name(number), made, failed, bytes }
+}
+
+fn processor(costs: ProcessorCosts) -> ProcessorRecord {
+    let ProcessorCosts { instructions, cycles, with_kernel } = costs;
+    ProcessorRecord { instructions, cycles, with_kernel }
+}
