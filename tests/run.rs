@@ -344,6 +344,12 @@ fn one_processor_is_enough() -> Verdict {
     assert_eq!(result.environment.cpus_usable, 1);
     let warning = result.notes.iter().find(|note| note.contains("share 1 processor"));
     assert!(warning.is_some(), "{:?}", result.notes);
+    let of_spinners = |note: &&String| note.contains("A process that spins");
+    assert!(result.notes.iter().find(of_spinners).is_some(), "{:?}", result.notes);
+    // Regression: a run whose rows all sleep was warned of those that spin.
+    let words = "run -t pipe -w block -s 64 -d 20ms --format json";
+    let asleep = end(&mut ipcmark_under("taskset", &["-c", &first], words)).exits(0).result();
+    assert_eq!(asleep.notes.iter().find(of_spinners), None);
     assert!(result.cases.iter().all(|case| case.status() == Status::Ok), "{:?}", result.cases);
     Verdict::Holds
 }

@@ -23,6 +23,12 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// True if two of its processes have the same processor.
+    pub fn shares_processors(&self) -> bool {
+        let cpus: Vec<u32> = self.cpus().collect();
+        cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len()
+    }
+
     /// The processors of all ends that are pinned, the leader's first.
     pub fn cpus(&self) -> impl Iterator<Item = u32> {
         self.leader.into_iter().chain(self.followers.iter().copied().flatten())
@@ -268,8 +274,7 @@ fn warning(cpus: &[&Cpu]) -> Option<String> {
     let cores: BTreeSet<_> = cpus.iter().map(|cpu| cpu.physical_core()).collect();
     if ids.len() < cpus.len() {
         Some(format!(
-            "{} processes share {} processor(s): a spinning process waits for the other's time \
-             slice to end, so spinning rows measure the scheduler, not the transport",
+            "{} processes share {} processor(s): they cannot all run at once",
             cpus.len(),
             ids.len()
         ))
@@ -314,6 +319,7 @@ mod tests {
         let cpus = [cpu(0, 0, 0, "0")];
         assert_eq!(ids(&cpus, 2), [0, 0]);
         let placement = placed(&automatic(&cpus, 2));
+        assert!(placement.shares_processors());
         assert!(placement.warning.is_some_and(|warning| warning.contains("share 1 processor")));
         assert!(placement.words.contains("the same processor"));
     }

@@ -8,7 +8,7 @@ use ipcmark_machine::{
     remarks::remarks,
 };
 use ipcmark_results::{Load, RunResult};
-use ipcmark_transport::{Error, RunId};
+use ipcmark_transport::{Error, RunId, Wait};
 
 use super::{
     environment,
@@ -96,6 +96,10 @@ fn sessions<'a>(
 
 /// The most additional trials of rows with too few blocks at the reference distance.
 const MOST_TRIALS_AGAIN: u32 = 8;
+
+/// The note on rows that spin where processes share a processor.
+const SPINNERS_WAIT: &str = "A process that spins waits for the end of the other's time slice where they share a \
+    processor: rows that spin measure the scheduler there, not the transport.";
 
 /// The reason why a run ends before its plan does.
 enum RunEnd {
@@ -241,9 +245,13 @@ impl Runner<'_> {
             (false, true) => "off: refused by the system",
             (false, false) => "off: as asked for",
         };
+        let spins = self.plan.sessions.iter().any(|session| session.wait != Wait::Block);
         let (placement, result) = (&self.placements[0], &mut self.recorder.result);
         result.environment = environment::environment(placement, sandbox.into());
         result.notes.extend(placement.warning.clone());
+        if spins && placement.shares_processors() {
+            result.notes.push(SPINNERS_WAIT.into());
+        }
         result.notes.extend(remarks());
         Ok(())
     }
