@@ -190,7 +190,7 @@ impl<'a> Round<'_, 'a> {
     }
 
     /// The length of a turn, if a round trip is much shorter.
-    fn turn(&self, pattern: Pattern) -> Duration {
+    pub(super) fn turn(&self, pattern: Pattern) -> Duration {
         let alone = if pattern.is_stream() { STREAM_TURN } else { TURN };
         if self.plan.pairs > 1 { alone * BESIDE_OTHERS } else { alone }
     }

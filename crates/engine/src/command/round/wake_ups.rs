@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ipcmark_results::Load;
-use ipcmark_transport::{Pattern, Wait};
+use ipcmark_transport::{Error, Pattern, Wait};
 
 use super::{OpenRow, Round, SlotOutcome};
 use crate::{
@@ -62,13 +62,10 @@ impl Round<'_, '_> {
         if self.plan.pairs > 1 {
             return Ok(Err("other pairs run beside the measured one".into()));
         }
-        let length = length(slot.load);
-        let mut turns = match slot.load {
-            Load::Closed => Turns::one(length, row.turns.round_trip_ns),
-            paced => Turns::of(length, row.turns.round_trip_ns, WATCHED, paced),
-        };
-        let messages = turns.messages(slot.load);
-        let Some((limit, expected)) = turns.next(0, 1) else { return Ok(Err("no turn".into())) };
+        // Turns as long as those of the row: in one of 50 ms, round trips of sleeping ends took half as long again.
+        let turn = self.turn(slot.pattern);
+        let mut turns = Turns::of(length(slot.load), row.turns.round_trip_ns, turn, slot.load);
+        let (count, messages) = (turns.count, turns.messages(slot.load));
         let pass = Pass { is_thorough: false, ..self.pass(slot, Length::Time(WATCHED)) };
         let placement = &self.placements[0];
         let session = self.session(row.member)?;
@@ -77,15 +74,26 @@ impl Round<'_, '_> {
             Err(error) => return Ok(Err(error.to_string())),
         };
         session.begin(&pass)?;
-        wake_ups.start();
-        session.turn(limit, expected)?;
-        let times = wake_ups.stop();
+        let mut known = Ok(ipcmark_results::new_histogram());
+        for time in 0..count {
+            let Some((limit, expected)) = turns.next(time, count) else { continue };
+            wake_ups.start();
+            session.turn(limit, expected)?;
+            record(&mut known, wake_ups.stop());
+        }
         session.finish()?;
-        Ok(times.map_err(|error| error.to_string()).map(|times| {
-            let mut histogram = ipcmark_results::new_histogram();
+        Ok(known)
+    }
+}
+
+/// Adds the wake-ups of a turn, unless those of another are unknown.
+fn record(known: &mut KnownWakeUps, times: Result<Vec<u64>, Error>) {
+    match (known.as_mut(), times) {
+        (Ok(histogram), Ok(times)) => {
             times.into_iter().for_each(|ns| histogram.saturating_record(ns));
-            histogram
-        }))
+        }
+        (Ok(_), Err(error)) => *known = Err(error.to_string()),
+        (Err(_), _) => {}
     }
 }
 
