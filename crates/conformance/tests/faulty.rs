@@ -25,10 +25,11 @@ const INNER: &str = "IPCMARK_TEST_INNER";
 const NOW_AND_THEN: AffectedMessages = AffectedMessages::Every(15);
 
 /// Name, fault.
-const RIGHT: [(&str, Fault); 3] = [
+const RIGHT: [(&str, Fault); 4] = [
     ("plain", Fault::None),
     ("plain-alternating", Fault::TakesTurns),
     ("plain-unreliable", Fault::Unreliable(FaultySide::Both, MessageFault::Lost, NOW_AND_THEN)),
+    ("library-keeps-a-descriptor", process(Moment::Open, Act::KeepDescriptor)),
 ];
 
 /// A transport that is unavailable.
@@ -72,6 +73,8 @@ const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
         ("needs-a-file", NeedsAFile, Block, CRASH, "nothing left in the system", WATCHDOG),
         ("needs-a-file-early", NeedsAFile, Spin, CRASH_OPENING, "nothing left", WATCHDOG),
         ("leaks-a-descriptor", process(Open, Act::LeakDescriptor), Spin, OPEN_CLOSE, "the open descriptor", WATCHDOG),
+        ("keeps-a-descriptor", process(Open, Act::KeepDescriptor), Spin, OPEN_CLOSE, "the open descriptor", WATCHDOG),
+        ("library-leaks-a-descriptor", process(Open, Act::LeakDescriptor), Spin, OPEN_CLOSE, "the open descriptor", WATCHDOG),
         ("leaks-a-thread", process(Open, Act::LeakThread), Spin, OPEN_CLOSE, "threads instead of", WATCHDOG),
         ("leaks-memory", process(Open, Act::LeakMemory), Spin, OPEN_CLOSE, "bytes allocated", WATCHDOG),
         ("allocates", message(Allocating, always), Spin, STEADY, "no allocation", WATCHDOG),
@@ -85,8 +88,10 @@ const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
     ]
 };
 
+/// Named `library-…`, it is checked like the code of a library.
 fn faulty(name: &'static str, fault: Fault) -> Faulty {
-    Faulty::new(name, "os", fault)
+    let family = if name.starts_with("library-") { "library" } else { "os" };
+    Faulty::new(name, family, fault)
 }
 
 fn list(suites: &mut Suites) -> Vec<Suite> {

@@ -6,7 +6,9 @@ use std::{
     io::{self, Write},
     mem,
     path::Path,
-    process, thread,
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
     time::Duration,
 };
 
@@ -49,11 +51,19 @@ impl Act {
                 leave_objects(name, directory).map_err(|e| Error::os("make", "names", e))?;
                 send_self(libc::SIGKILL);
             }
+            Act::KeepDescriptor => keep_at_third_call(),
             Act::LeakDescriptor => mem::forget(File::open("/dev/null")),
             Act::LeakThread => drop(thread::spawn(|| hang())),
             Act::LeakMemory => mem::forget(black_box(vec![1_u8; 4 << 20])),
         }
         Ok(())
+    }
+}
+
+fn keep_at_third_call() {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    if CALLS.fetch_add(1, Ordering::Relaxed) == 2 {
+        mem::forget(File::open("/dev/null"));
     }
 }
 

@@ -136,6 +136,8 @@ pub enum Act {
     Start,
     /// Creates objects under names of every kind, and is killed.
     Litter,
+    /// Leaves a descriptor open at the third time in this process, and at no other.
+    KeepDescriptor,
     /// Leaves a descriptor open.
     LeakDescriptor,
     /// Leaves a thread running.
