@@ -4,7 +4,6 @@
 
 #include "shared/c/address.h"
 
-#include <algorithm>
 #include <new>
 #include <string>
 
@@ -19,25 +18,17 @@ Other told(const Bus &bus, bool leads) {
     return {bus.program, "it has ended, and so has the leader", IPCMARK_PEER_GONE};
 }
 
-constexpr size_t LEAST_UNDER_WAY = 1u << 20;
 constexpr size_t NAME_BYTES = 64;
 
-// Room for one message that is read while the previous one is delivered.
-size_t bytes_under_way(const ipcmark_settings &settings) {
-    return std::max<size_t>(LEAST_UNDER_WAY, 2 * settings.payload);
+const std::string &bus_address(const End &end, const Bus &bus) {
+    return bus.is_broker ? end.broker.address() : end.daemon.address();
 }
 
 int start_bus(End &end, const Bus &bus, const ipcmark_settings &settings, const ipcmark::Deadline &deadline,
-              ipcmark_session *session, ipcmark_error *error) {
-    if (bus.is_broker) {
-        const int result = end.broker.start(settings.directory, deadline, error);
-        return result == IPCMARK_DONE ? end.connection.open_bus(end.broker.address(), deadline, error) : result;
-    }
-    const size_t bytes = bytes_under_way(settings);
-    if (const int result = end.daemon.start(settings.directory, bytes, deadline, error))
-        return result;
-    session->note(session, "max_incoming_bytes", std::to_string(bytes).c_str());
-    return end.connection.open_bus(end.daemon.address(), deadline, error);
+              ipcmark_error *error) {
+    const int result = bus.is_broker ? end.broker.start(settings.directory, deadline, error)
+                                     : end.daemon.start(settings.directory, deadline, error);
+    return result == IPCMARK_DONE ? end.connection.open_bus(bus_address(end, bus), deadline, error) : result;
 }
 
 // A follower's unique name on the bus, ":1.7".
@@ -96,13 +87,12 @@ int open_on_bus(const ipcmark_transport *transport, const ipcmark_settings *sett
     auto end = make_end(*settings, told(bus, leads), error);
     if (!end)
         return IPCMARK_FAILED;
-    int result = leads ? start_bus(*end, bus, *settings, deadline, session, error) : IPCMARK_DONE;
+    int result = leads ? start_bus(*end, bus, *settings, deadline, error) : IPCMARK_DONE;
     if (result == IPCMARK_DONE)
-        result =
-            leads ? meet_followers(*end, bus.is_broker ? end->broker.address() : end->daemon.address(), session, error)
-                  : meet_leader(*end, *settings, deadline, session, error);
-    if (result == IPCMARK_DONE && bus.is_broker)
-        result = end->flow.open_bounded(*settings, session, error);
+        result = leads ? meet_followers(*end, bus_address(*end, bus), session, error)
+                       : meet_leader(*end, *settings, deadline, session, error);
+    if (result == IPCMARK_DONE)
+        result = end->flow.open(*settings, session, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result != IPCMARK_DONE)

@@ -18,16 +18,15 @@ namespace {
 
 constexpr const char *PROGRAM = "dbus-daemon", *REMEDY = "apt install dbus-daemon";
 
-// The largest message of the protocol, and the bytes that Debian's session bus lets wait for a
-// client.
-constexpr size_t LARGEST_MESSAGE = 128u << 20, MOST_FOR_A_CLIENT = 1'000'000'000;
+// The largest message of the protocol, and the bytes of and for a client that Debian's session bus holds.
+constexpr size_t LARGEST_MESSAGE = 128u << 20, MOST_OF_A_CLIENT = 1'000'000'000;
 
 std::string limit(const char *name, size_t value) {
     return std::string("  <limit name=\"") + name + "\">" + std::to_string(value) + "</limit>\n";
 }
 
 // A bus for this user only, which starts no services.
-bool write_config(const std::string &path, const std::string &address, size_t bytes_under_way) {
+bool write_config(const std::string &path, const std::string &address) {
     std::ofstream file(path);
     file << "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n"
             " \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n"
@@ -41,8 +40,8 @@ bool write_config(const std::string &path, const std::string &address, size_t by
             "    <allow send_destination=\"*\"/>\n"
             "    <allow receive_sender=\"*\"/>\n"
             "  </policy>\n"
-         << limit("max_message_size", LARGEST_MESSAGE) << limit("max_incoming_bytes", bytes_under_way)
-         << limit("max_outgoing_bytes", MOST_FOR_A_CLIENT) << "</busconfig>\n";
+         << limit("max_message_size", LARGEST_MESSAGE) << limit("max_incoming_bytes", MOST_OF_A_CLIENT)
+         << limit("max_outgoing_bytes", MOST_OF_A_CLIENT) << "</busconfig>\n";
     file.close();
     return file.good();
 }
@@ -63,15 +62,14 @@ Daemon::~Daemon() {
         unlink(socket.c_str());
 }
 
-int Daemon::start(const std::string &directory, size_t bytes_under_way, const ipcmark::Deadline &deadline,
-                  ipcmark_error *error) {
+int Daemon::start(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error) {
     if (const int result = check_user(error))
         return result;
     if (const int result = ipcmark::choose_socket(directory, "dbus", &socket, error))
         return result;
     listens = address_of(socket);
     const std::string config = socket + ".conf";
-    if (!write_config(config, listens, bytes_under_way))
+    if (!write_config(config, listens))
         return ipcmark_fail_errno(error, "write", config.c_str(), errno, nullptr);
     const ipcmark::Command command = {
         PROGRAM,

@@ -14,10 +14,8 @@ class Daemon {
     Daemon &operator=(const Daemon &) = delete;
     ~Daemon();
 
-    // Starts it with its own configuration, and waits until it listens at a socket in the directory. A client with this
-    // many bytes in it waits before it sends more.
-    int start(const std::string &directory, size_t bytes_under_way, const ipcmark::Deadline &deadline,
-              ipcmark_error *error);
+    // Starts it with its own configuration, and waits until it listens at a socket in the directory.
+    int start(const std::string &directory, const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     // In the format of sd-bus.
     const std::string &address() const { return listens; }

@@ -1,7 +1,6 @@
 // dbus-direct, dbus-daemon, dbus-broker: D-Bus signals by sd-bus between processes, without a message bus and through
 // one.
 //
-// - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has come.
 // - Mechanism: sd_bus_send() of a signal whose body is an array of bytes, and sd_bus_process() until one has arrived.
 // - Kernel objects: a pair of Unix stream sockets, or for each endpoint a connection to the bus at a socket in the
 //   session's directory.
@@ -87,10 +86,6 @@ int loan(void *end, size_t len, void **room, ipcmark_error *error) {
 }
 
 int publish(void *end, void *, size_t, ipcmark_error *error) {
-    return static_cast<End *>(end)->connection.publish(error);
-}
-
-int publish_bounded(void *end, void *, size_t, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     if (!self.connection.is_publishing() && !self.flow.has_room())
         return IPCMARK_WOULD_BLOCK;
@@ -105,11 +100,6 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
 }
 
 int release(void *end, const void *, ipcmark_error *) {
-    static_cast<End *>(end)->connection.release();
-    return IPCMARK_DONE;
-}
-
-int release_bounded(void *end, const void *, ipcmark_error *) {
     auto &self = *static_cast<End *>(end);
     self.connection.release();
     self.flow.count_released();
@@ -143,7 +133,7 @@ ipcmark_transport describe_daemon() {
     auto transport =
         describe("dbus-daemon", "D-Bus signals by sd-bus through a message bus of the session's own, four copies");
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
-    transport.max_subscribers = 64;
+    transport.max_subscribers = dbus::Flow::MOST_FOLLOWERS;
     transport.context = &DAEMON;
     transport.probe = dbus::probe_bus;
     transport.open = dbus::open_on_bus;
@@ -156,8 +146,6 @@ ipcmark_transport describe_broker() {
     transport.context = &BROKER;
     transport.probe = dbus::probe_bus;
     transport.open = dbus::open_on_bus;
-    transport.publish = publish_bounded;
-    transport.release = release_bounded;
     return transport;
 }
 

@@ -4,8 +4,7 @@
 #include "broker.hpp"
 #include "connection.hpp"
 #include "daemon.hpp"
-
-#include "shared/cpp/flow_control.hpp"
+#include "flow.hpp"
 
 namespace dbus {
 
@@ -15,7 +14,7 @@ struct End {
     // The leader has one of them. It must outlive the connection.
     Daemon daemon;
     Broker broker;
-    ipcmark::FlowControl flow; // For a broker, which does not make a sender wait.
+    Flow flow; // Of a row with a bus.
     Connection connection;
 };
 
