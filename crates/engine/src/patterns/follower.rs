@@ -8,8 +8,8 @@ use super::{
     context::LoopContext,
     cost_meter::CostMeter,
     message::{
-        ASK_BURST, BURST, CLOCKS, FROM_FOLLOWER, Head, PROBE, SLEEP, STREAM, TouchPolicy, VERIFY,
-        from_follower,
+        self, ASK_BURST, BURST, CLOCKS, FROM_FOLLOWER, Head, PROBE, SLEEP, STREAM, TouchPolicy,
+        VERIFY, from_follower,
     },
     probe::ProbePages,
     steps::{self, LossTimeout, complete, complete_unless, read, send, send_checked, unexpected},
@@ -88,6 +88,8 @@ pub(super) struct Follower<'a, E> {
     published: u64,
     published_now: u64,
     traffic: Traffic,
+    /// The number of this turn: 0 for the warm-up.
+    turn: u32,
     pub leader: LeaderChannel<'a>,
     probe: Option<&'a mut ProbePages>,
     pub meter: CostMeter,
@@ -113,6 +115,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
             published: 0,
             published_now: 0,
             traffic: Traffic::default(),
+            turn: 0,
             leader: LeaderChannel(peers),
             probe,
             meter: CostMeter::default(),
@@ -205,7 +208,22 @@ impl<E: Endpoint> Follower<'_, E> {
         {
             self.meter.around_probe(|| page.tell_clock());
         }
-        if head.flags & SLEEP != 0 { self.sleep::<RELIABLE>() } else { Ok(true) }
+        match head.flags & SLEEP != 0 && self.is_end_of_turn::<RELIABLE>(head)? {
+            true => self.sleep::<RELIABLE>(),
+            false => Ok(true),
+        }
+    }
+
+    /// Takes the frame that follows the end of a turn of an unreliable transport. False if the message is late: it
+    /// ended an earlier turn, and the frame came before it.
+    fn is_end_of_turn<const RELIABLE: bool>(&mut self, head: Head) -> Result<bool, Error> {
+        if RELIABLE {
+            return Ok(true);
+        }
+        if !message::ends_turn(head.flags, self.turn) {
+            return Ok(false);
+        }
+        self.leader.expect_sleep().map(|()| true)
     }
 
     fn answer<T: TouchPolicy>(&mut self, head: Head) -> Result<(), Error> {
@@ -253,6 +271,7 @@ impl<E: Endpoint> Follower<'_, E> {
         self.meter.wake();
         (self.before, self.taken, self.flagged) = (self.last_seq, 0, 0);
         self.published_now = 0;
+        self.turn += 1;
         self.pin.inspect(|pin| pin.release_other_threads());
         self.meter.start();
         Ok(goes_on)
@@ -261,5 +280,130 @@ impl<E: Endpoint> Follower<'_, E> {
     pub(super) fn report(self) -> FollowerReport {
         let (costs, thread) = self.meter.total();
         FollowerReport { traffic: self.traffic, costs: Some(costs), thread }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use ipcmark_fdpass::SocketRendezvous;
+    use ipcmark_results::Load;
+    use ipcmark_transport::{Rendezvous, Step, Wait};
+
+    use super::*;
+    use crate::patterns::{
+        context::{Command, Turn},
+        message::{HeadOnly, sleep},
+    };
+
+    /// An endpoint that takes these messages, and then none.
+    struct Queue {
+        messages: VecDeque<Head>,
+        taken: [u8; MIN_PAYLOAD],
+        room: [u8; MIN_PAYLOAD],
+        sent: Vec<u64>,
+    }
+
+    impl Endpoint for Queue {
+        fn loan(&mut self, _: usize) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+
+        fn room(&mut self) -> &mut [u8] {
+            &mut self.room
+        }
+
+        fn publish(&mut self) -> Result<Step, Error> {
+            self.sent.push(Head::read(&self.room).expect("a head").seq);
+            Ok(Step::Done)
+        }
+
+        fn take(&mut self) -> Result<Step, Error> {
+            let Some(head) = self.messages.pop_front() else { return Ok(Step::WouldBlock) };
+            head.write(&mut self.taken);
+            Ok(Step::Done)
+        }
+
+        fn message(&self) -> &[u8] {
+            &self.taken
+        }
+
+        fn release(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    /// A follower has no command.
+    struct Nobody;
+
+    impl Command for Nobody {
+        fn phase(&mut self, _: &'static str) -> Result<(), Error> {
+            unreachable!()
+        }
+
+        fn next_turn(&mut self, _: f64) -> Result<Option<Turn>, Error> {
+            unreachable!()
+        }
+
+        fn background_runs(&mut self) -> Result<(), Error> {
+            unreachable!()
+        }
+
+        fn has_ended_background(&mut self) -> Result<bool, Error> {
+            unreachable!()
+        }
+    }
+
+    /// Follows an unreliable transport with these messages and these frames of the leader; returns the answered
+    /// messages, and the number of times that the follower slept.
+    fn followed(messages: &[(u64, u32)], frames: &[&[u8]]) -> (Vec<u64>, usize) {
+        let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
+        frames.iter().for_each(|frame| theirs.send(0, frame, &[]).unwrap());
+        let messages = messages.iter().map(|(seq, flags)| Head { seq: *seq, flags: *flags });
+        let mut end = Queue {
+            messages: messages.collect(),
+            taken: [0; MIN_PAYLOAD],
+            room: [0; MIN_PAYLOAD],
+            sent: Vec::new(),
+        };
+        let context = LoopContext {
+            pin: None,
+            reliable: false,
+            alternating: false,
+            span: Span::Process,
+            wait: Wait::Block,
+            follower: 0,
+            subscribers: 1,
+            peers: &mut ours,
+            probe: None,
+            command: &mut Nobody,
+        };
+        let pass = Pass { payload: MIN_PAYLOAD, ..Pass::of(Load::Closed) };
+        answers::<Queue, HeadOnly, false>(&mut end, &pass, context).unwrap();
+        drop(ours);
+        let slept = std::iter::from_fn(|| theirs.receive(0).ok()).count();
+        (end.sent, slept)
+    }
+
+    #[test]
+    fn a_message_puts_the_follower_to_sleep_and_its_frame_is_taken_with_it() {
+        let messages = [(1, 0), (2, sleep(0)), (3, 0), (4, sleep(1))];
+        let frames: [&[u8]; 4] = [b"sleep", b"turn", b"sleep", b"end"];
+        assert_eq!(followed(&messages, &frames), (vec![1, 2, 3, 4], 2));
+    }
+
+    #[test]
+    fn a_frame_puts_it_to_sleep_if_the_message_is_lost() {
+        let frames: [&[u8]; 4] = [b"sleep", b"turn", b"sleep", b"end"];
+        assert_eq!(followed(&[(1, 0)], &frames), (vec![1], 2));
+    }
+
+    #[test]
+    fn a_message_that_comes_after_its_turn_is_answered_and_nothing_else() {
+        // The frame of the first turn came before its message.
+        let messages = [(2, sleep(7)), (3, 0), (4, sleep(0))];
+        let frames: [&[u8]; 2] = [b"sleep", b"end"];
+        assert_eq!(followed(&messages, &frames), (vec![2, 3, 4], 1));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) const BURST: u32 = 1 << 2;
 pub(crate) const ASK_BURST: u32 = 1 << 3;
 /// After its answer, the first follower takes part in a probe.
 pub(crate) const PROBE: u32 = 1 << 4;
-/// After its answer, the follower sleeps until the leader wakes it.
+/// After its answer, the follower sleeps until the leader wakes it: the end of the turn whose number is in the flags.
 pub(crate) const SLEEP: u32 = 1 << 5;
 /// After its answer, the first follower takes part in a clock comparison.
 pub(crate) const CLOCKS: u32 = 1 << 6;
@@ -47,6 +47,16 @@ const NUMBER_SHIFT: u32 = 16;
 /// The flags of this follower's answers.
 pub(crate) fn from_follower(number: u32) -> u32 {
     FROM_FOLLOWER | number << NUMBER_SHIFT
+}
+
+/// The flags of the message that ends this turn.
+pub(crate) fn sleep(turn: u32) -> u32 {
+    SLEEP | turn << NUMBER_SHIFT
+}
+
+/// True if these flags of a message that ends a turn are those of this turn.
+pub(crate) fn ends_turn(flags: u32, turn: u32) -> bool {
+    flags == sleep(turn)
 }
 
 /// The flags of the message that begins batches of two to the power of `exponent`.

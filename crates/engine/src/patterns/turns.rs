@@ -1,9 +1,9 @@
 //! Turns: while other sessions are measured, the endpoints of this one sleep.
 //!
 //! The command tells the leader when its turn comes. The leader wakes its followers with a frame, and puts them to
-//! sleep again before it reports. A follower of a reliable transport is put to sleep by a message, so that its loop
-//! polls nothing else. One of an unreliable transport, which checks for frames from time to time anyway, gets a
-//! frame, because the message could be lost. Either answers with a frame once it has left its loop.
+//! sleep again before it reports. A follower is put to sleep by a message, so that its loop polls nothing else. The
+//! message of an unreliable transport could be lost, so a frame follows it, which the follower checks for from time to
+//! time anyway. Either answers with a frame once it has left its loop.
 
 use std::os::fd::AsFd;
 
@@ -48,6 +48,7 @@ pub(super) fn lead(
         helpers: Watched::default(),
         pin,
         traffic: Traffic::default(),
+        number: 0,
     };
     command.phase("warming up")?;
     let event_ns = ends.warm_up(pass.warm_up)?;
@@ -75,6 +76,8 @@ struct Leading<'a> {
     /// Threads that the library starts late inherit the processor of the thread that starts them.
     pin: Option<&'a Pin>,
     traffic: Traffic,
+    /// The number of this turn: 0 for the warm-up.
+    number: u32,
 }
 
 impl Leading<'_> {
@@ -90,6 +93,7 @@ impl Leading<'_> {
         self.pin.inspect(|pin| pin.release_other_threads());
         self.helpers.start();
         self.meter.start();
+        self.number += 1;
         let before = ends.traffic();
         if !self.is_alone {
             self.followers.wake()?;
@@ -130,9 +134,9 @@ impl Leading<'_> {
         if self.is_alone {
             return Ok(());
         }
-        match self.reliable {
-            true => _ = ends.flagged(message::SLEEP)?,
-            false => self.followers.put_to_sleep()?,
+        ends.flagged(message::sleep(self.number))?;
+        if !self.reliable {
+            self.followers.put_to_sleep()?;
         }
         self.followers.await_sleep()
     }
@@ -193,7 +197,7 @@ impl FollowersChannel<'_> {
         self.tell(WAKE)
     }
 
-    /// Asks followers of an unreliable transport to leave their loops.
+    /// Asks followers of an unreliable transport to leave their loops, which they may have been told by a message.
     fn put_to_sleep(&mut self) -> Result<(), Error> {
         self.tell(SLEEP)
     }
@@ -247,6 +251,11 @@ impl LeaderChannel<'_> {
             return Ok(FrameRequest::Collect);
         }
         expect(&frame, SLEEP).map(|()| FrameRequest::Sleep)
+    }
+
+    /// Waits for the request to leave the loop.
+    pub(super) fn expect_sleep(&mut self) -> Result<(), Error> {
+        expect(&self.0.receive(0)?.0, SLEEP)
     }
 
     /// Waits until the case is over, for an endpoint that takes no part.
@@ -353,7 +362,8 @@ mod tests {
             assert!(!leader.sleep().unwrap(), "it is told that the case is over");
         });
         let report = report.unwrap();
-        assert_eq!(flags.iter().filter(|flags| **flags == message::SLEEP).count(), 4);
+        let ends = flags.iter().filter(|flags| **flags & message::SLEEP != 0);
+        assert!(ends.copied().eq((0..4).map(message::sleep)), "{flags:?}");
         assert_eq!(report.blocks.len(), 6);
         // Warm-up traffic does not count.
         let in_blocks: u64 = report.blocks.iter().map(|block| block.events).sum();
@@ -363,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_of_an_unreliable_transport_sleeps_on_a_frame() {
+    fn a_follower_of_an_unreliable_transport_gets_a_frame_too() {
         let (report, flags) = led(1, false, Span::Process, |mut leader| {
             for goes_on in [true, false] {
                 while !leader.asks() {
@@ -373,7 +383,8 @@ mod tests {
                 assert_eq!(leader.sleep().unwrap(), goes_on);
             }
         });
-        assert!(report.is_ok() && flags.iter().all(|flags| flags & message::SLEEP == 0));
+        assert!(report.is_ok());
+        assert_eq!(flags.iter().filter(|flags| **flags & message::SLEEP != 0).count(), 2);
     }
 
     #[test]
