@@ -220,6 +220,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         samples: 10,
         elapsed_ns: 5000,
         lost: 0,
+        sleeps: None,
         probes_ns: Some([72.0, 73.0]),
     };
     LeaderReport {
@@ -228,7 +229,11 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
             block(0, 7000, BlockKind::ClockFree),
             block(1, 13_000, BlockKind::ClockFree),
         ],
-        samples: vec![SampleGroup { bin: Some(ProbeBin::of(72.5)), histogram: histogram.clone() }],
+        samples: vec![SampleGroup {
+            bin: Some(ProbeBin::of(72.5)),
+            awake: false,
+            histogram: histogram.clone(),
+        }],
         traffic,
         costs: Costs { cpu_ns: 3000, idle_ns: 100, idle_cpu_ns: 10, ..Costs::default() },
         thread,

@@ -23,7 +23,8 @@ pub fn sentence(caveat: &Caveat) -> String {
             format!("it fell back: {found} carried the messages, not {declared}")
         }
         Caveat::StayedAwake => {
-            "it stayed awake in nine of ten round trips: compare it with spinning rows".into()
+            "it hardly slept, so it has no rank among rows that do: compare it with spinning rows"
+                .into()
         }
         Caveat::InParts { parts } => format!(
             "a message went in {} parts, because the channel holds less than one",

@@ -42,9 +42,11 @@ fn best_of(group: Group) -> Option<Best> {
     });
     // A stream has no times of single messages.
     let is_stream = group.key.pattern.is_stream();
-    let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| !is_stream);
+    let has_times = |row: &Row| !is_stream && !row.stayed_awake();
+    let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| has_times(row));
     let steadiest = least(&group, p99);
-    let cheapest = least(&group, |row| Some(row.cpu_per_message()))?;
+    let cheapest =
+        least(&group, |row| Some(row.cpu_per_message()).filter(|_| !row.stayed_awake()))?;
     (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
 }
 

@@ -6,6 +6,7 @@ use ipcmark_transport::{Carrier, Span, Wait};
 use crate::{
     model::{Conditions, Trial},
     rows::Row,
+    wakefulness::stayed_awake,
 };
 
 /// A fact without which the figures of a row mislead.
@@ -29,8 +30,7 @@ pub enum Caveat {
         /// The carrier that was found.
         found: Carrier,
     },
-    /// Under `block` its ends slept for fewer than one round trip in ten: the library's waiting call polls first, as
-    /// `hybrid` does.
+    /// Under `block` its ends hardly slept: the library's waiting call polls first, as `hybrid` does.
     StayedAwake,
     /// A message went in several parts: its carrier holds less than one message.
     InParts {
@@ -160,10 +160,7 @@ fn unsettled(row: &Row) -> Option<Caveat> {
 
 /// The caveats of these trials of a case that waits like this.
 pub fn caveats_of(wait: Wait, trials: &[Trial]) -> Vec<Caveat> {
-    // Streams need not sleep: the queue may never be empty, or never full.
-    let is_stream = trials.iter().any(|trial| trial.stream.is_some());
-    let awake = wait == Wait::Block && !is_stream && trials.iter().all(stayed_awake);
-    let awake = awake.then_some(Caveat::StayedAwake);
+    let awake = stayed_awake(wait, trials).then_some(Caveat::StayedAwake);
     let slept = wait == Wait::Spin && !trials.is_empty() && trials.iter().all(slept);
     let slept = slept.then_some(Caveat::Slept);
     loss(trials)
@@ -199,18 +196,7 @@ fn in_parts(trials: &[Trial]) -> Option<Caveat> {
     (parts > 1.05).then_some(Caveat::InParts { parts })
 }
 
-/// True if both of its ends slept in fewer than one round trip of ten.
-fn stayed_awake(trial: &Trial) -> bool {
-    sleeps(trial).all(|sleeps| sleeps <= trial.session.losses.sent / 10)
-}
-
 /// True if one of its ends slept in more than one round trip of ten.
 fn slept(trial: &Trial) -> bool {
-    sleeps(trial).any(|sleeps| sleeps > trial.session.losses.sent / 10)
-}
-
-/// The number of times that each measuring thread went to sleep; other threads of its process do not count.
-fn sleeps(trial: &Trial) -> impl Iterator<Item = u64> {
-    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
-    ends.map(|end| end.thread.sleeps)
+    trial.sleeps().any(|sleeps| sleeps > trial.session.losses.sent / 10)
 }

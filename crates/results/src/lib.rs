@@ -31,6 +31,7 @@ mod rows;
 mod schema;
 pub mod stats;
 mod trend;
+mod wakefulness;
 
 pub use advice::{Advice, AdviceQuestion, Candidate, Shortfall, advise, daemons};
 pub use best::{Best, best};
@@ -57,3 +58,4 @@ pub use replacement::remove_stale;
 pub use rows::{Figure, Group, GroupKey, Row, RowRank, groups, thin};
 pub use schema::schema;
 pub use trend::{Point, Trend, TrendRun, trend};
+pub use wakefulness::awake_share;

@@ -17,7 +17,7 @@ mod trial;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use blocks::Blocks;
+pub use blocks::{Blocks, is_awake};
 pub use case::{Between, Case, Identity, Outcome, PlacementPolicy, RankPlace, Status, Touch};
 pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,

@@ -11,13 +11,16 @@ use crate::{
         Trial,
     },
     stats::{self, Distances},
+    wakefulness::Wakefulness,
 };
 
-/// Samples of the blocks of a trial with nearly equal probes.
+/// Samples of the blocks of a trial with nearly equal probes, in which the ends slept or not.
 #[derive(Clone, Debug)]
 pub struct PlacedSamples {
     /// The value of the probes; none if they differ or there are none.
     pub probe_ns: Option<f64>,
+    /// True if ends that sleep for an answer were awake, as in [`Blocks::is_awake`].
+    pub awake: bool,
     /// The samples in their text form.
     pub histogram: String,
 }
@@ -41,13 +44,15 @@ pub fn place(
         result.rounds.iter().map(|round| (round.number, round.blocks.clone())).collect();
     for (at, case) in result.cases.iter_mut().enumerate() {
         let Outcome::Ok { measurement } = &mut case.outcome else { continue };
-        let elasticities = elasticities(&distances, measurement.trials());
+        let wakefulness = Wakefulness::of(measurement.trials());
+        let elasticities = elasticities(&distances, wakefulness, measurement.trials());
         let floors_an_event = floors_an_event(measurement);
         for trial in measurement.trials_mut() {
             let samples =
                 samples.get(&(at, trial.number, trial.round)).map_or(&[][..], Vec::as_slice);
             let reference = references.get(&trial.round).filter(|blocks| !blocks.is_empty());
-            place_trial(trial, &distances, &elasticities, reference, samples)?;
+            let places = Places { distances: &distances, wakefulness, elasticities: &elasticities };
+            place_trial(trial, &places, reference, samples)?;
             for at in &mut trial.by_distance {
                 at.floor_multiple = at
                     .floor_multiple
@@ -105,14 +110,16 @@ pub(crate) fn classes(distances: &Distances, blocks: &Blocks) -> Vec<Option<usiz
     probes.map(|(before, after)| distances.of_block(*before, *after)).collect()
 }
 
-/// The clock-free blocks of a trial at a distance.
+/// The clock-free blocks of a trial at a distance that count.
 pub(crate) fn clock_free_at(
     distances: &Distances,
+    wakefulness: Wakefulness,
     blocks: &Blocks,
     distance: usize,
 ) -> Vec<stats::ProbedBlock> {
     let classes = classes(distances, blocks);
-    let at = (0..classes.len()).filter(|at| classes[*at] == Some(distance));
+    let is_here = |at: &usize| classes[*at] == Some(distance) && wakefulness.counts(blocks, *at);
+    let at = (0..classes.len()).filter(is_here);
     at.filter_map(|at| {
         Some(stats::ProbedBlock {
             mean_ns: blocks.location_mean_ns(at)?,
@@ -124,44 +131,55 @@ pub(crate) fn clock_free_at(
 }
 
 /// The elasticity of a row's time with its probes, at each distance.
-fn elasticities(distances: &Distances, trials: &[Trial]) -> Vec<f64> {
+fn elasticities(distances: &Distances, wakefulness: Wakefulness, trials: &[Trial]) -> Vec<f64> {
     let of = |distance| {
-        let sessions = trials.iter().map(|trial| clock_free_at(distances, &trial.blocks, distance));
+        let sessions = trials
+            .iter()
+            .map(|trial| clock_free_at(distances, wakefulness, &trial.blocks, distance));
         stats::elasticity(&sessions.collect::<Vec<_>>())
     };
     (0..distances.all().len()).map(of).collect()
 }
 
+/// The places at which the blocks of a row count.
+struct Places<'d> {
+    distances: &'d Distances,
+    wakefulness: Wakefulness,
+    /// Of the row, at each distance.
+    elasticities: &'d [f64],
+}
+
 fn place_trial(
     trial: &mut Trial,
-    distances: &Distances,
-    elasticities: &[f64],
+    places: &Places<'_>,
     reference: Option<&Blocks>,
     samples: &[PlacedSamples],
 ) -> Result<(), String> {
-    let classes_of_trial = classes(distances, &trial.blocks);
+    let Places { distances, wakefulness, elasticities } = *places;
     let any = |_: usize, _: &Blocks| true;
     trial.reference_multiple =
         reference.and_then(|reference| multiple(&trial.blocks, reference, any));
     trial.by_distance.clear();
     for (at, distance) in distances.all().iter().enumerate() {
-        let blocks = classes_of_trial.iter().filter(|class| **class == Some(at)).count() as u64;
+        let here = |block: usize, blocks: &Blocks| {
+            let probes = blocks.probe_before_ns.get(block).zip(blocks.probe_after_ns.get(block));
+            wakefulness.counts(blocks, block)
+                && probes
+                    .is_some_and(|(before, after)| distances.of_block(*before, *after) == Some(at))
+        };
+        let blocks = (0..trial.blocks.len()).filter(|block| here(*block, &trial.blocks)).count();
         if blocks == 0 {
             continue;
         }
-        let clock_free = clock_free_at(distances, &trial.blocks, at);
-        let here = |block: usize, blocks: &Blocks| {
-            let probes = blocks.probe_before_ns.get(block).zip(blocks.probe_after_ns.get(block));
-            probes.is_some_and(|(before, after)| distances.of_block(*before, *after) == Some(at))
-        };
+        let clock_free = clock_free_at(distances, wakefulness, &trial.blocks, at);
         trial.by_distance.push(AtDistance {
             distance: at as u32,
-            blocks,
+            blocks: blocks as u64,
             location_ns: location(&clock_free, distance.floor_ns, elasticities[at]),
             floor_multiple: floor_multiple(&clock_free),
             reference_multiple: reference.and_then(|blocks| multiple(&trial.blocks, blocks, here)),
             settled: settled(&clock_free),
-            times_ns: Times::of(&samples_at(distances, samples, at)?),
+            times_ns: Times::of(&samples_at(places, samples, at)?),
         });
     }
     Ok(())
@@ -211,13 +229,14 @@ fn turns(blocks: &Blocks, counts: &impl Fn(usize, &Blocks) -> bool) -> BTreeMap<
 }
 
 fn samples_at(
-    distances: &Distances,
+    places: &Places<'_>,
     samples: &[PlacedSamples],
     distance: usize,
 ) -> Result<Histogram<u64>, String> {
     let mut all = new_histogram();
     for group in samples {
-        if group.probe_ns.and_then(|probe| distances.of_probe(probe)) == Some(distance) {
+        let at = group.probe_ns.and_then(|probe| places.distances.of_probe(probe));
+        if at == Some(distance) && places.wakefulness.includes(group.awake) {
             let samples = decode(&group.histogram)?;
             all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
         }
@@ -259,7 +278,8 @@ mod tests {
     #[test]
     fn a_location_is_a_time() {
         let distances = Distances::of(&[70.0; 100]);
-        let placed = clock_free_at(&distances, &blocks(&[(0, 140.0, 70.0); 9]), 0);
+        let nine = blocks(&[(0, 140.0, 70.0); 9]);
+        let placed = clock_free_at(&distances, Wakefulness::Unknown, &nine, 0);
         let found = location(&placed, 70.0, 0.0).unwrap();
         assert!((found - 140.0).abs() < 1e-9, "{found}");
     }
@@ -267,7 +287,8 @@ mod tests {
     #[test]
     fn a_block_is_divided_by_its_own_probes() {
         let distances = Distances::of(&[70.0; 100]);
-        let placed = clock_free_at(&distances, &blocks(&[(0, 140.0, 70.0), (1, 140.0, 400.0)]), 0);
+        let two = blocks(&[(0, 140.0, 70.0), (1, 140.0, 400.0)]);
+        let placed = clock_free_at(&distances, Wakefulness::Unknown, &two, 0);
         assert_eq!(placed.len(), 1, "the other was measured elsewhere");
         assert_eq!(floor_multiple(&placed), Some(2.0));
     }

@@ -16,6 +16,7 @@ use crate::{
     },
     stats::median,
     stats::{self, Interval},
+    wakefulness::stayed_awake,
 };
 
 /// The number of samples that carry a 99th percentile.
@@ -68,7 +69,8 @@ pub struct Row<'a> {
     pub cpus: u32,
     /// The rounds of the run, by their numbers.
     pub rounds: &'a [RoundRecord],
-    /// Its rank in its group; none if the rows of the group are not ranked, or the row has no time.
+    /// Its rank in its group; none if the rows of the group are not ranked, the row has no time, or it should sleep and
+    /// did not.
     pub rank: Option<RowRank>,
 }
 
@@ -121,10 +123,12 @@ fn sorted(key: GroupKey, mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Ranks every row that has a time.
+/// Ranks every row that has a time, except rows that should sleep and did not.
 fn rank(rows: &mut [Row]) {
-    let timed: Vec<(usize, f64)> =
-        (0..rows.len()).filter_map(|at| Some((at, rows[at].location()?.value))).collect();
+    let timed: Vec<(usize, f64)> = (0..rows.len())
+        .filter(|at| !rows[*at].stayed_awake())
+        .filter_map(|at| Some((at, rows[at].location()?.value)))
+        .collect();
     let numbers = rows.iter().flat_map(|row| row.trials).map(|trial| trial.number).collect();
     let logarithms: Vec<stats::LogTimes> =
         timed.iter().map(|(at, _)| rows[*at].log_locations(&numbers)).collect();
@@ -181,6 +185,11 @@ impl<'a> Row<'a> {
     /// The same row over all processor positions.
     pub fn overall(&self) -> Self {
         Self { distance: None, ..*self }
+    }
+
+    /// True if it should sleep and hardly did.
+    pub fn stayed_awake(&self) -> bool {
+        stayed_awake(self.case.identity.wait, self.trials)
     }
 
     /// The order of rows with the same time.

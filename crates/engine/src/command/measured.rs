@@ -100,6 +100,7 @@ impl Reports {
     pub(crate) fn placed_samples(&self) -> Vec<PlacedSamples> {
         let groups = self.leader.samples.iter().map(|group| PlacedSamples {
             probe_ns: group.bin.map(ProbeBin::middle_ns),
+            awake: group.awake,
             histogram: group.histogram.clone(),
         });
         groups.collect()
@@ -265,6 +266,7 @@ fn blocks(measured: &[Block]) -> Blocks {
         blocks.events.push(block.events);
         blocks.elapsed_ns.push(block.elapsed_ns);
         blocks.lost.push(block.lost);
+        blocks.sleeps.extend(block.sleeps);
         if let Some([before, after]) = block.probes_ns {
             blocks.probe_before_ns.push(before);
             blocks.probe_after_ns.push(after);
@@ -282,7 +284,7 @@ mod tests {
         let groups = counts.iter().map(|count| {
             let mut histogram = ipcmark_results::new_histogram();
             histogram.record_n(100, *count).unwrap();
-            SampleGroup { bin: None, histogram: ipcmark_results::encode(&histogram) }
+            SampleGroup { bin: None, awake: false, histogram: ipcmark_results::encode(&histogram) }
         });
         let block = Block {
             turn: 0,
@@ -292,6 +294,7 @@ mod tests {
             samples: round_trips,
             elapsed_ns: 1,
             lost: 0,
+            sleeps: None,
             probes_ns: None,
         };
         LeaderReport { blocks: vec![block], samples: groups.collect(), ..LeaderReport::default() }

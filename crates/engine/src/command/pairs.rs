@@ -43,6 +43,7 @@ mod tests {
             samples: 1,
             elapsed_ns: 10_000,
             lost: 0,
+            sleeps: None,
             probes_ns: None,
         };
         LeaderReport { blocks: blocks.iter().map(block).collect(), ..LeaderReport::default() }

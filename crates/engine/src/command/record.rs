@@ -233,7 +233,30 @@ impl<'a> RowRecorder<'a> {
         }
         refer(&mut self.result, distance);
         self.note_restless();
+        self.note_awake();
         self.result
+    }
+
+    /// Names the rows of which some blocks do not count, because their ends did not sleep.
+    fn note_awake(&mut self) {
+        let mut rows: BTreeMap<String, f64> = BTreeMap::new();
+        for case in &self.result.cases {
+            let share = ipcmark_results::awake_share(case.trials()).unwrap_or(0.0);
+            if 0.0 < share && share <= 0.5 {
+                let most = rows.entry(case.identity.transport.clone()).or_default();
+                *most = most.max(share);
+            }
+        }
+        if rows.is_empty() {
+            return;
+        }
+        let names: Vec<String> =
+            rows.iter().map(|(name, share)| format!("{name} {:.1} %", 100.0 * share)).collect();
+        self.result.notes.push(format!(
+            "With block, an answer sometimes came before the other end slept. Blocks in which most did are left out \
+            of the figures: at most {}.",
+            names.join(", ")
+        ));
     }
 
     fn add(&mut self, row: usize, outcome: Outcome) {

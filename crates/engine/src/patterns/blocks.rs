@@ -15,7 +15,9 @@ use super::{
     probe::Distance,
     steps::{self, ClockFree, Losses, Sampled},
 };
-use crate::wire::{Block, BlockKind, LeaderReport, ProbeBin, SampleGroup, Traffic, TurnLimit};
+use crate::wire::{
+    Block, BlockKind, LeaderReport, ProbeBin, SampleGroup, ThreadCosts, Traffic, TurnLimit,
+};
 
 /// The most samples of one block.
 pub(super) const MOST_SAMPLES: usize = 4096;
@@ -84,20 +86,27 @@ pub(super) struct BlockRecorder {
     slots: Vec<u64>,
     blocks: Vec<Block>,
     samples: Samples,
-    /// Approximate time per event, from the last block.
-    event_ns: f64,
+    /// Approximate time per event in the warm-up.
+    warm_up_ns: f64,
+    /// The same from the last block of each kind: a reading of the clock can make the difference between endpoints
+    /// that sleep and endpoints that stay awake.
+    last_ns: [Option<f64>; 2],
     target: Duration,
+    /// True if the leader sleeps for every answer, so that its sleeps tell whether the endpoints did.
+    counts_sleeps: bool,
     /// The number of turns so far.
     turns: u32,
 }
 
-/// The samples of sampled blocks, grouped by the distance at which they were measured.
+/// The samples of sampled blocks, grouped by the distance at which they were measured, and by whether the endpoints
+/// stayed awake.
 #[derive(Default)]
-struct Samples(BTreeMap<Option<ProbeBin>, Histogram<u64>>);
+struct Samples(BTreeMap<(Option<ProbeBin>, bool), Histogram<u64>>);
 
 impl Samples {
     fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
-        let histogram = self.0.entry(block.bin()).or_insert_with(ipcmark_results::new_histogram);
+        let kind = (block.bin(), block.is_awake());
+        let histogram = self.0.entry(kind).or_insert_with(ipcmark_results::new_histogram);
         // The range ends at an hour, far beyond any deadline; longer samples are recorded as its maximum.
         samples.for_each(|sample| histogram.saturating_record(sample));
     }
@@ -108,7 +117,26 @@ impl BlockRecorder {
     pub(super) fn new(target: Duration, event_ns: f64) -> Self {
         // Nonzero values, so that every page is already in memory.
         let slots = vec![u64::MAX; MOST_SAMPLES];
-        Self { slots, blocks: Vec::new(), samples: Samples::default(), event_ns, target, turns: 0 }
+        Self {
+            slots,
+            blocks: Vec::new(),
+            samples: Samples::default(),
+            warm_up_ns: event_ns,
+            last_ns: [None; 2],
+            target,
+            counts_sleeps: false,
+            turns: 0,
+        }
+    }
+
+    /// The same for a leader that sleeps for every answer, if `is_so`.
+    pub(super) fn counting_sleeps(self, is_so: bool) -> Self {
+        Self { counts_sleeps: is_so, ..self }
+    }
+
+    /// The number of times that this thread went to sleep so far, if it counts.
+    fn sleeps(&self) -> Option<u64> {
+        self.counts_sleeps.then(|| ThreadCosts::now().sleeps)
     }
 
     /// One turn: blocks between probes until the limit is reached, at least one of each supported kind, even if a
@@ -128,7 +156,7 @@ impl BlockRecorder {
                 if kind == BlockKind::ClockFree && !ends.has_clock_free() {
                     continue;
                 }
-                self.settle(ends)?;
+                self.settle(ends, kind)?;
                 let (mut block, spent) = self.block(ends, kind, limit.samples - sampled)?;
                 block.turn = limit.number;
                 let after = probe(ends)?;
@@ -151,14 +179,19 @@ impl BlockRecorder {
 
     /// Runs a few uncounted round trips after a probe, so that a sleeping endpoint sleeps again and caches are as
     /// they were: a twentieth of a block, at least one.
-    fn settle(&self, ends: &mut dyn BlockLoop) -> Result<(), Error> {
-        let few = (self.length_ns() / self.event_ns / 20.0).clamp(1.0, 16.0) as u64;
+    fn settle(&self, ends: &mut dyn BlockLoop, kind: BlockKind) -> Result<(), Error> {
+        let few = (self.length_of(kind) / self.event_of(kind) / 20.0).clamp(1.0, 16.0) as u64;
         (0..few).try_for_each(|_| ends.flagged(0).map(drop))
     }
 
-    /// The target duration of a block.
+    /// The target duration of a sampled block.
     pub(super) fn length_ns(&self) -> f64 {
-        let fewest = (FEWEST * self.event_ns).min(LONGEST.as_nanos() as f64);
+        self.length_of(BlockKind::Sampled)
+    }
+
+    /// The target duration of a block of this kind.
+    fn length_of(&self, kind: BlockKind) -> f64 {
+        let fewest = (FEWEST * self.event_of(kind)).min(LONGEST.as_nanos() as f64);
         fewest.max(self.target.as_nanos() as f64)
     }
 
@@ -169,24 +202,25 @@ impl BlockRecorder {
         wanted: u64,
     ) -> Result<(Block, u64), Error> {
         let lost = ends.losses().count;
-        let start_ns = now_ns();
+        let (sleeps, start_ns) = (self.sleeps(), now_ns());
+        let length_ns = self.length_of(kind);
         let Sampled { samples, events, elapsed_ns, spent } = match kind {
-            BlockKind::Sampled => {
-                let length_ns = self.length_ns() as u64;
-                ends.sampled(&mut self.slots, wanted.max(1), length_ns)?
-            }
+            BlockKind::Sampled => ends.sampled(&mut self.slots, wanted.max(1), length_ns as u64)?,
             BlockKind::ClockFree => {
-                let count = (self.length_ns() / self.event_ns).clamp(1.0, MOST_ROUND_TRIPS);
+                let count = (length_ns / self.event_of(kind)).clamp(1.0, MOST_ROUND_TRIPS);
                 let done = ends.clock_free((count as u64).min(wanted.max(1)))?;
                 let (events, elapsed_ns) = (done.round_trips, done.elapsed_ns);
                 Sampled { samples: 0, events, elapsed_ns, spent: 0 }
             }
         };
-        self.event_ns = (elapsed_ns as f64 / events.max(1) as f64).max(1.0);
+        let sleeps = self.sleeps().zip(sleeps).map(|(after, before)| after - before);
+        self.last_ns[kind as usize] = Some((elapsed_ns as f64 / events.max(1) as f64).max(1.0));
         let lost = ends.losses().count - lost;
         let samples = samples as u64;
         let probes_ns = None;
-        let block = Block { turn: 0, start_ns, kind, events, samples, elapsed_ns, lost, probes_ns };
+        let turn = 0;
+        let block =
+            Block { turn, start_ns, kind, events, samples, elapsed_ns, lost, sleeps, probes_ns };
         Ok((block, spent))
     }
 
@@ -196,15 +230,22 @@ impl BlockRecorder {
         self.blocks.push(block);
     }
 
-    /// Approximate time per event, in nanoseconds.
+    /// Approximate time per event in a block of this kind, in nanoseconds.
+    fn event_of(&self, kind: BlockKind) -> f64 {
+        self.last_ns[kind as usize].unwrap_or(self.warm_up_ns)
+    }
+
+    /// Approximate time per event, in nanoseconds: the longer one of both kinds of blocks.
     pub(super) fn event_ns(&self) -> f64 {
-        self.event_ns
+        let last = self.last_ns.iter().copied().flatten().reduce(f64::max);
+        last.unwrap_or(self.warm_up_ns)
     }
 
     /// The blocks and the samples.
     pub(super) fn finish(self) -> (Vec<Block>, Vec<SampleGroup>) {
-        let encoded = self.samples.0.into_iter().map(|(bin, histogram)| SampleGroup {
+        let encoded = self.samples.0.into_iter().map(|((bin, awake), histogram)| SampleGroup {
             bin,
+            awake,
             histogram: ipcmark_results::encode(&histogram),
         });
         (self.blocks, encoded.collect())

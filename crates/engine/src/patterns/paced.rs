@@ -82,7 +82,9 @@ impl Paced {
         let lost = ends.losses().count - lost;
         let (kind, events) = (BlockKind::Sampled, count as u64);
         let samples = events;
-        Ok(Block { turn: 0, start_ns, kind, events, samples, elapsed_ns, lost, probes_ns: None })
+        // The leader also sleeps until the next message is due.
+        let (sleeps, probes_ns) = (None, None);
+        Ok(Block { turn: 0, start_ns, kind, events, samples, elapsed_ns, lost, sleeps, probes_ns })
     }
 
     /// Sorts the times of a block into histograms.
@@ -178,6 +180,7 @@ mod tests {
             samples: 0,
             elapsed_ns: 0,
             lost: 0,
+            sleeps: None,
             probes_ns: Some([70.0, 70.0]),
         };
         paced.keep(&mut recorder, empty);

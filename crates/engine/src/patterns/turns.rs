@@ -9,7 +9,8 @@ use std::os::fd::AsFd;
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::{conditions::Watched, pin::Pin};
-use ipcmark_transport::{Error, Rendezvous, Span};
+use ipcmark_results::Load;
+use ipcmark_transport::{Error, Pattern, Rendezvous, Span, Wait};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::{
@@ -55,12 +56,19 @@ pub(super) fn lead(
     leader.put_to_sleep(ends)?;
     leader.helpers = helpers();
     ends.start_measuring();
-    let mut recorder = BlockRecorder::new(ends.block_length(wait), event_ns);
+    let mut recorder = BlockRecorder::new(ends.block_length(wait), event_ns)
+        .counting_sleeps(sleeps_for_answers(pass, wait));
     let mut paced = Pacer::new(pass, wait).map(Paced::new);
     while let Some(turn) = command.next_turn(recorder.event_ns())? {
         leader.turn(ends, &mut recorder, paced.as_mut(), turn, command)?;
     }
     leader.finish(ends, recorder, paced)
+}
+
+/// True if the leader goes to sleep after each message until its answer comes, and for nothing else.
+fn sleeps_for_answers(pass: &Pass, wait: Wait) -> bool {
+    let awaits_answers = matches!(pass.pattern, Pattern::Latency | Pattern::FanOut);
+    wait == Wait::Block && awaits_answers && pass.load == Load::Closed
 }
 
 /// The leader's state outside its measured loop.
@@ -291,8 +299,6 @@ mod tests {
 
     use super::*;
     use crate::patterns::scripted::Scripted;
-    use ipcmark_results::Load;
-    use ipcmark_transport::Wait;
 
     const TURN: TurnLimit = TurnLimit { number: 0, time_ns: u64::MAX, samples: 10 };
 

@@ -47,6 +47,8 @@ pub(crate) struct Block {
     pub elapsed_ns: u64,
     /// Lost round trips.
     pub lost: u64,
+    /// Times that the leader's thread went to sleep, if it does for every answer.
+    pub sleeps: Option<u64>,
     /// Floor round trip before and after; absent if the endpoints share no memory.
     pub probes_ns: Option<[f64; 2]>,
 }
@@ -82,17 +84,24 @@ impl Block {
         ((before / after).ln().abs() <= MIXED).then(|| (before * after).sqrt())
     }
 
+    /// True if endpoints that sleep for an answer did not in most of its round trips.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.sleeps.is_some_and(|sleeps| ipcmark_results::is_awake(sleeps, self.events))
+    }
+
     /// The step that contains its probe mean.
     pub(crate) fn bin(&self) -> Option<ProbeBin> {
         self.probe_ns().map(ProbeBin::of)
     }
 }
 
-/// The samples of the blocks whose probes fall into one step.
+/// The samples of the blocks whose probes fall into one step, and in which endpoints slept or not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SampleGroup {
     /// None for mixed blocks and blocks without probes.
     pub bin: Option<ProbeBin>,
+    /// As [`Block::is_awake`].
+    pub awake: bool,
     /// Encoded as in the result file.
     pub histogram: String,
 }
@@ -110,6 +119,7 @@ mod tests {
             samples: 1,
             elapsed_ns: 1,
             lost: 0,
+            sleeps: None,
             probes_ns: Some([before, after]),
         }
     }

@@ -196,9 +196,10 @@ fn has_possible_probes(block: &Block, most: u64) -> bool {
     probes.into_iter().all(|probe| *probe > 0.0 && is_time(*probe, most))
 }
 
-/// Every group has samples of some block, and every step of the scale at most one group.
+/// Every group has samples of some block, and every step of the scale at most one group of each kind.
 fn are_possible_samples(samples: &[SampleGroup], blocks: &[Block]) -> bool {
-    samples.len() <= blocks.len() && samples.windows(2).all(|pair| pair[0].bin < pair[1].bin)
+    let kind = |group: &SampleGroup| (group.bin, group.awake);
+    samples.len() <= blocks.len() && samples.windows(2).all(|pair| kind(&pair[0]) < kind(&pair[1]))
 }
 
 #[cfg(test)]
@@ -217,12 +218,13 @@ mod tests {
             samples: 1000,
             elapsed_ns: 500_000,
             lost: 0,
+            sleeps: Some(900),
             probes_ns: Some([70.0, 71.0]),
         }
     }
 
     fn group(bin: Option<u16>) -> SampleGroup {
-        SampleGroup { bin: bin.map(ProbeBin), histogram: String::new() }
+        SampleGroup { bin: bin.map(ProbeBin), awake: false, histogram: String::new() }
     }
 
     fn report() -> LeaderReport {

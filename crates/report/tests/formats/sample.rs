@@ -93,6 +93,7 @@ pub fn trial(wait: Wait, p50: u64) -> Trial {
             events: vec![10_000],
             elapsed_ns: vec![p50 * 9_800],
             lost: vec![0],
+            sleeps: Vec::new(),
             probe_before_ns: vec![206.0],
             probe_after_ns: vec![206.0],
         },

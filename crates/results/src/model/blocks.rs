@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The blocks of a trial in the order of time, one column a property. All columns have one entry a block, except those
-/// of the probes, which are empty if the ends could not be probed.
+/// that are empty: the probes if the ends could not be probed, and the sleeps if they are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Blocks {
     /// Number of the turn within the trial, from 0.
@@ -19,6 +19,9 @@ pub struct Blocks {
     pub elapsed_ns: Vec<u64>,
     /// Round trips that were given up.
     pub lost: Vec<u64>,
+    /// Times that the leader's thread went to sleep. Empty unless an end that sleeps waits for every answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sleeps: Vec<u64>,
     /// Floor round trip right before the block.
     pub probe_before_ns: Vec<f64>,
     /// Floor round trip right after the block.
@@ -34,6 +37,11 @@ impl Blocks {
     /// The times of all their events together.
     pub(super) fn all_ns(&self) -> u64 {
         self.elapsed_ns.iter().copied().fold(0, u64::saturating_add)
+    }
+
+    /// True if the ends of this block sleep for an answer, and did not in most of its round trips.
+    pub fn is_awake(&self, at: usize) -> bool {
+        self.sleeps.get(at).is_some_and(|sleeps| is_awake(*sleeps, self.events[at]))
     }
 
     /// True if there are no blocks.
@@ -62,6 +70,12 @@ impl Blocks {
         if let Some((name, len)) = columns.iter().find(|(_, len)| *len != count) {
             return Err(format!("blocks.{name} has {len} entries for {count} blocks"));
         }
+        if !self.sleeps.is_empty() && self.sleeps.len() != count {
+            return Err(format!(
+                "blocks.sleeps has {} entries for {count} blocks",
+                self.sleeps.len()
+            ));
+        }
         let probes = [("before", &self.probe_before_ns), ("after", &self.probe_after_ns)];
         for (name, column) in probes {
             if !column.is_empty() && column.len() != count {
@@ -74,4 +88,10 @@ impl Blocks {
         }
         Ok(())
     }
+}
+
+/// True if a thread that went to sleep this often in this number of round trips was awake in most of them: the answers
+/// came before it slept.
+pub fn is_awake(sleeps: u64, round_trips: u64) -> bool {
+    sleeps < round_trips.div_ceil(2)
 }

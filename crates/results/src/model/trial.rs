@@ -94,6 +94,12 @@ impl Trial {
         sum / self.session.messages.max(1) as f64
     }
 
+    /// The number of times that each measuring thread went to sleep; other threads of its process do not count.
+    pub(crate) fn sleeps(&self) -> impl Iterator<Item = u64> {
+        let ends = self.session.processes.iter().flat_map(|process| &process.ends);
+        ends.map(|end| end.thread.sleeps)
+    }
+
     /// Its measurements at one of the run's distances; none if there are none.
     pub fn at(&self, distance: Option<u32>) -> Option<&AtDistance> {
         self.by_distance.iter().find(|at| Some(at.distance) == distance)

@@ -232,6 +232,7 @@ fn sitting(factor: f64, floor_ns: f64) -> RunResult {
         events: vec![1_000; count as usize],
         elapsed_ns: probes.iter().map(|probe| (factor * probe * 1_000.0) as u64).collect(),
         lost: vec![0; count as usize],
+        sleeps: Vec::new(),
         probe_before_ns: probes.clone(),
         probe_after_ns: probes,
     };

@@ -12,3 +12,4 @@ mod sample;
 mod schema;
 mod trends;
 mod trials;
+mod wakefulness;

@@ -73,6 +73,7 @@ fn blocks(histogram: &Histogram<u64>) -> Blocks {
         events: vec![histogram.len(); 2],
         elapsed_ns: vec![elapsed_ns; 2],
         lost: vec![0, 0],
+        sleeps: Vec::new(),
         probe_before_ns: vec![100.0, 100.25],
         probe_after_ns: vec![100.25, 100.5],
     }

@@ -1,0 +1,97 @@
+//! The blocks of a row that sleeps: those in which its ends slept, unless they hardly did.
+
+use std::collections::BTreeMap;
+
+use crate::sample::{identity, measured, run, trial};
+use ipcmark_results::*;
+
+/// A trial of 40 blocks, sampled and clock-free in turn. In `awake` of the sampled ones the ends do not sleep.
+fn mixed(number: u32, awake: u32) -> Trial {
+    const BLOCKS: u32 = 40;
+    let is_awake = |at: &u32| at.is_multiple_of(2) && at / 2 < awake;
+    let events = |at: u32| if is_awake(&at) { 1_500 } else { 50 };
+    let column = |of: &dyn Fn(u32) -> u64| (0..BLOCKS).map(of).collect::<Vec<u64>>();
+    let blocks = Blocks {
+        turn: (0..BLOCKS).map(|at| at / 2).collect(),
+        start_ns: vec![0; BLOCKS as usize],
+        clock_free: (0..BLOCKS).map(|at| !at.is_multiple_of(2)).collect(),
+        events: column(&|at| events(at)),
+        elapsed_ns: vec![1_500_000; BLOCKS as usize],
+        lost: vec![0; BLOCKS as usize],
+        sleeps: column(&|at| if is_awake(&at) { 10 } else { 50 }),
+        probe_before_ns: vec![80.0; BLOCKS as usize],
+        probe_after_ns: vec![80.0; BLOCKS as usize],
+    };
+    Trial { blocks, round: 0, ..trial(number, &[1_000, 30_000]) }
+}
+
+/// The samples of such a trial.
+fn samples(awake: u32) -> Vec<PlacedSamples> {
+    let group = |awake, value, count| {
+        let mut histogram = new_histogram();
+        histogram.record_n(value, count).unwrap();
+        PlacedSamples { probe_ns: Some(80.0), awake, histogram: encode(&histogram) }
+    };
+    let asleep = u64::from(20 - awake);
+    let groups = [group(false, 30_000, 50 * asleep), group(true, 1_000, 1_500 * u64::from(awake))];
+    groups.into_iter().collect()
+}
+
+/// The result of a row that sleeps, with this number of awake blocks in each of three trials.
+fn result(awake: u32) -> RunResult {
+    let identity = Identity { wait: Wait::Block, ..identity("shm-ring") };
+    let trials = (1..=3).map(|number| mixed(number, awake)).collect();
+    let case = Case { identity, outcome: measured(trials) };
+    let mut result = RunResult { rounds: Vec::new(), distances: None, ..run(vec![case]) };
+    let samples: BTreeMap<_, _> = (1..=3).map(|number| ((0, number, 0), samples(awake))).collect();
+    place(&mut result, &samples).unwrap();
+    result
+}
+
+#[test]
+fn a_few_blocks_without_sleep_are_not_most_of_the_percentiles() {
+    let result = result(4);
+    let groups = groups(&result);
+    let row = &groups[0].rows[0];
+    assert_eq!(row.location().unwrap().value.round(), 30_000.0);
+    assert!((row.percentile(0.5).unwrap().value / 30_000.0 - 1.0).abs() < 0.01);
+    assert_eq!((row.samples(), row.trials[0].by_distance[0].blocks), (3 * 16 * 50, 36));
+    assert_eq!(awake_share(row.trials), Some(0.1));
+    assert!(row.rank.is_some() && !row.stayed_awake());
+    assert!(row.overall().samples() > 0, "all samples remain in the overall figures");
+}
+
+#[test]
+fn a_row_that_hardly_sleeps_consists_of_its_other_blocks_and_has_no_rank() {
+    let mut result = result(20);
+    // In 21 of 40 blocks no end sleeps.
+    let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } =
+        &mut result.cases[0].outcome
+    else {
+        panic!("it was not measured")
+    };
+    for trial in &mut measured.trials {
+        (trial.blocks.events[1], trial.blocks.sleeps[1]) = (1_500, 0);
+    }
+    place(&mut result, &(1..=3).map(|number| ((0, number, 0), samples(20))).collect()).unwrap();
+    let groups = groups(&result);
+    let row = &groups[0].rows[0];
+    assert_eq!(row.location().unwrap().value.round(), 1_000.0);
+    assert!((row.percentile(0.5).unwrap().value / 1_000.0 - 1.0).abs() < 0.01);
+    assert!(row.rank.is_none() && caveats(row).contains(&Caveat::StayedAwake));
+    assert!(best(&result).is_empty(), "it is not the fastest of the rows that sleep");
+}
+
+#[test]
+fn the_column_of_sleeps_is_as_long_as_the_others_or_empty() {
+    let mut result = result(4);
+    assert!(result.check().is_ok());
+    let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } =
+        &mut result.cases[0].outcome
+    else {
+        panic!("it was not measured")
+    };
+    measured.trials[0].blocks.sleeps.pop();
+    let why = result.check().unwrap_err();
+    assert!(why.contains("blocks.sleeps has 39 entries for 40 blocks"), "{why}");
+}
