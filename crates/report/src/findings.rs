@@ -28,7 +28,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     let several = rows.iter().filter(|best| best.group.rows.len() > 1);
     let found = several.map(|best| Finding {
         question: titles.short(&best.group.key),
-        answer: format!("{}; {}", fastest(best), price(best)),
+        answer: format!("{}{}", fastest(best), price(best)),
     });
     let found: Vec<Finding> = found.chain(wake_ups(result, &titles)).collect();
     if found.is_empty() {
@@ -170,14 +170,14 @@ fn uncertainty(location: Option<Figure>) -> String {
 /// messages too.
 fn price(best: &Best) -> String {
     match (best.group.key.wait, best.fastest[0].cores()) {
-        (Wait::Spin, None) => "its processors are never idle".into(),
+        (Wait::Spin, None) => "; its processors are never idle".into(),
         (Wait::Spin, Some(cores)) => {
-            format!("keeps {} cores busy, with messages or without", figure(cores))
+            format!("; keeps {} cores busy, with messages or without", figure(cores))
         }
-        _ => {
-            let cpu = duration(best.cheapest.cpu_per_message());
-            format!("least CPU {}, {cpu} a message", names::row(&best.cheapest))
-        }
+        _ => best.cheapest.as_ref().map_or_else(String::new, |row| {
+            let cpu = duration(row.cpu_per_message());
+            format!("; least CPU {}, {cpu} a message", names::row(row))
+        }),
     }
 }
 

@@ -7,6 +7,7 @@ use ipcmark_transport::{Pattern, Span};
 use crate::{
     model::RunResult,
     rows::{Figure, Group, Row, groups},
+    wakefulness::has_costs_of_others,
 };
 
 /// The best rows of one group.
@@ -18,8 +19,9 @@ pub struct Best<'a> {
     pub fastest: Vec<Row<'a>>,
     /// The row with the lowest p99; none if no row has enough samples for a p99.
     pub steadiest: Option<Row<'a>>,
-    /// The row with the least CPU time a message.
-    pub cheapest: Row<'a>,
+    /// The row with the least CPU time a message, of those whose ends slept for nearly all messages if they should;
+    /// none if there is none.
+    pub cheapest: Option<Row<'a>>,
 }
 
 /// The best rows of every group of round trips between two processes.
@@ -45,8 +47,8 @@ fn best_of(group: Group) -> Option<Best> {
     let has_times = |row: &Row| !is_stream && !row.stayed_awake();
     let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| has_times(row));
     let steadiest = least(&group, p99);
-    let cheapest =
-        least(&group, |row| Some(row.cpu_per_message()).filter(|_| !row.stayed_awake()))?;
+    let has_costs = |row: &Row| !row.stayed_awake() && !has_costs_of_others(row.trials);
+    let cheapest = least(&group, |row| Some(row.cpu_per_message()).filter(|_| has_costs(row)));
     (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
 }
 

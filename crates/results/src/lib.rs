@@ -58,4 +58,4 @@ pub use replacement::remove_stale;
 pub use rows::{Figure, Group, GroupKey, Row, RowRank, groups, thin};
 pub use schema::schema;
 pub use trend::{Point, Trend, TrendRun, trend};
-pub use wakefulness::awake_share;
+pub use wakefulness::{AwakeShare, awake_share};

@@ -23,7 +23,7 @@ impl Wakefulness {
     pub(crate) fn of<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Self {
         match awake_share(trials) {
             None => Self::Unknown,
-            Some(share) if share > 0.5 => Self::Awake,
+            Some(share) if share.blocks > 0.5 => Self::Awake,
             Some(_) => Self::Asleep,
         }
     }
@@ -43,14 +43,40 @@ impl Wakefulness {
     }
 }
 
-/// The share of the blocks of these trials in which ends that sleep for an answer did not; none if that is unknown.
-pub fn awake_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<f64> {
-    let (mut awake, mut known) = (0, 0);
-    for blocks in trials.into_iter().map(|trial| &trial.blocks) {
-        known += blocks.sleeps.len();
-        awake += (0..blocks.sleeps.len()).filter(|at| blocks.is_awake(*at)).count();
+/// What a row did in blocks in which its ends did not sleep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AwakeShare {
+    /// The share of these blocks.
+    pub blocks: f64,
+    /// The share of the round trips in these blocks.
+    pub round_trips: f64,
+}
+
+/// The share of blocks in which ends that sleep for an answer did not; none if that is unknown.
+pub fn awake_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<AwakeShare> {
+    let (mut blocks, mut round_trips, mut awake) = (0, 0.0, (0, 0.0));
+    for trial in trials.into_iter().map(|trial| &trial.blocks) {
+        blocks += trial.sleeps.len();
+        for at in 0..trial.sleeps.len() {
+            let events = trial.events[at] as f64;
+            round_trips += events;
+            if trial.is_awake(at) {
+                awake = (awake.0 + 1, awake.1 + events);
+            }
+        }
     }
-    (known > 0).then(|| awake as f64 / known as f64)
+    (blocks > 0).then(|| AwakeShare {
+        blocks: f64::from(awake.0) / blocks as f64,
+        round_trips: if round_trips > 0.0 { awake.1 / round_trips } else { 0.0 },
+    })
+}
+
+/// The largest share of round trips without sleep that leaves the costs of a message those of a message with sleep.
+const MOST_ROUND_TRIPS: f64 = 0.05;
+
+/// True if the costs of these trials, which are counted over all blocks, are not those of the blocks that count.
+pub(crate) fn has_costs_of_others<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> bool {
+    awake_share(trials).is_some_and(|share| share.round_trips > MOST_ROUND_TRIPS)
 }
 
 /// True if the ends of a row that sleeps hardly slept in these trials: not in most blocks, or, if blocks do not tell,

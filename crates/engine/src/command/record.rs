@@ -241,10 +241,10 @@ impl<'a> RowRecorder<'a> {
     fn note_awake(&mut self) {
         let mut rows: BTreeMap<String, f64> = BTreeMap::new();
         for case in &self.result.cases {
-            let share = ipcmark_results::awake_share(case.trials()).unwrap_or(0.0);
-            if 0.0 < share && share <= 0.5 {
+            let Some(share) = ipcmark_results::awake_share(case.trials()) else { continue };
+            if 0.0 < share.blocks && share.blocks <= 0.5 {
                 let most = rows.entry(case.identity.transport.clone()).or_default();
-                *most = most.max(share);
+                *most = most.max(share.blocks);
             }
         }
         if rows.is_empty() {
@@ -253,8 +253,8 @@ impl<'a> RowRecorder<'a> {
         let names: Vec<String> =
             rows.iter().map(|(name, share)| format!("{name} {:.1} %", 100.0 * share)).collect();
         self.result.notes.push(format!(
-            "With block, an answer sometimes came before the other end slept. Blocks in which most did are left out \
-            of the figures: at most {}.",
+            "With block, answers sometimes came before the other end slept. Blocks in which most did count in CPU/msg \
+            and switches/msg only, and make these smaller: at most {}.",
             names.join(", ")
         ));
     }

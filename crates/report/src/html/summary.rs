@@ -58,7 +58,6 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
     let scale = Scale::of(&best.group);
     let time = |figure: Figure| units::duration(figure.value * scale.factor());
     let shown = |figure: Option<Figure>| figure.map_or_else(|| "–".into(), time);
-    let cpu = units::duration(best.cheapest.cpu_per_message());
     let fastest = shown(best.fastest[0].location());
     let steadiest = best.steadiest.iter().map(|row| {
         named("steadiest", "p99", std::slice::from_ref(row), shown(row.percentile(0.99)))
@@ -76,15 +75,18 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
         (Wait::Spin, cores) => {
             let cores =
                 cores.map_or_else(|| "–".into(), |cores| format!("{} cores", units::figure(cores)));
-            named("keeps busy", "cores", &best.fastest[..1], cores)
+            Some(named("keeps busy", "cores", &best.fastest[..1], cores))
         }
-        _ => named("cheapest", "CPU/msg", std::slice::from_ref(&best.cheapest), cpu),
+        _ => best.cheapest.as_ref().map(|row| {
+            let cpu = units::duration(row.cpu_per_message());
+            named("cheapest", "CPU/msg", std::slice::from_ref(row), cpu)
+        }),
     };
     Card {
         file,
         title: titles.title(&best.group),
         caption: scale.what().into(),
-        best: std::iter::once(first).chain(steadiest).chain([price]).collect(),
+        best: std::iter::once(first).chain(steadiest).chain(price).collect(),
     }
 }
 

@@ -56,7 +56,11 @@ fn a_few_blocks_without_sleep_are_not_most_of_the_percentiles() {
     assert_eq!(row.location().unwrap().value.round(), 30_000.0);
     assert!((row.percentile(0.5).unwrap().value / 30_000.0 - 1.0).abs() < 0.01);
     assert_eq!((row.samples(), row.trials[0].by_distance[0].blocks), (3 * 16 * 50, 36));
-    assert_eq!(awake_share(row.trials), Some(0.1));
+    let share = awake_share(row.trials).unwrap();
+    assert_eq!(share.blocks, 0.1);
+    assert!((share.round_trips - 6_000.0 / 7_800.0).abs() < 1e-9, "{share:?}");
+    let best = best(&result);
+    assert!(best[0].cheapest.is_none(), "most of the messages that it counts had no wake-up");
     assert!(row.rank.is_some() && !row.stayed_awake());
     assert!(row.overall().samples() > 0, "all samples remain in the overall figures");
 }
