@@ -36,7 +36,8 @@ files() {
 
 # Every available row is measured, and no file of a run is left.
 measures() {
-    inside "ipcmark run $1 -w all -s 64 -n 100 --trials 3 --format json -o /root/result.json >/dev/null"
+    inside "ipcmark run $1 -w all -s 64 -n 100 --trials 3 -o /root/result.json >/root/table" ||
+        fails "$(cat "$root/root/table")"
     # One line per trial: count the pairs of transport and wait.
     rows=$(inside 'ipcmark show /root/result.json --format csv' | grep ',ok,' | cut -d, -f1,6 | sort -u | wc -l)
     [ "$rows" -ge "$2" ] || fails "$1: $rows rows were measured, not $2"
@@ -54,6 +55,7 @@ debian() {
     mmdebstrap --quiet --variant=minbase "$suite" "$root"
     mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
+    mount -t sysfs -o ro sysfs "$root/sys"
     mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=0666 2>/dev/null || true
     mkdir -p "$root/dev/shm"
     mount -t tmpfs tmpfs "$root/dev/shm"

@@ -277,6 +277,10 @@ int check(const ipcmark_transport *, const ipcmark_option *options, uint32_t cou
     return check_options(options, count, error);
 }
 
+int probe_process(const ipcmark_transport *, ipcmark_error *error) {
+    return find_processors(error);
+}
+
 constexpr bool MEMORY = false, NETWORK = true;
 
 constexpr ipcmark_option_spec IDLE = {"driver-idle", "spin|backoff",
@@ -316,6 +320,7 @@ ipcmark_transport describe_memory() {
                               IPCMARK_IN_MEMORY, &MEMORY);
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
     transport.max_subscribers = MOST_FOLLOWERS;
+    transport.probe = probe_process;
     ipcmark::set_options(transport, MEMORY_OPTIONS);
     return transport;
 }

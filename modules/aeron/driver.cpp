@@ -50,6 +50,15 @@ int make_context(const ipcmark::Texts &variables, aeron_driver_context_t **conte
 
 } // namespace
 
+// The program reads this file before it applies its affinity, also if it has none to apply.
+int find_processors(ipcmark_error *error) {
+    constexpr const char *FILE = "/sys/devices/system/cpu/online";
+    if (access(FILE, R_OK) == 0)
+        return IPCMARK_DONE;
+    return ipcmark_fail_errno(error, "read", FILE, errno,
+                              "mount -t sysfs sysfs /sys, which Aeron's media driver reads");
+}
+
 std::string place_in(const std::string &directory) {
     return directory + "/driver";
 }

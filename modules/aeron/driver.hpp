@@ -42,6 +42,9 @@ class Driver {
     std::string directory;
 };
 
+// DONE if a media driver can start as a process here.
+int find_processors(ipcmark_error *error);
+
 // The path at which clients find the driver of a directory.
 std::string place_in(const std::string &directory);
 
