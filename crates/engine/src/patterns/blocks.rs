@@ -136,7 +136,7 @@ impl BlockRecorder {
 
     /// The number of times that this thread went to sleep so far, if it counts.
     fn sleeps(&self) -> Option<u64> {
-        self.counts_sleeps.then(|| ThreadCosts::now().sleeps)
+        self.counts_sleeps.then(ThreadCosts::sleeps_so_far)
     }
 
     /// One turn: blocks between probes until the limit is reached, at least one of each supported kind, even if a

@@ -49,6 +49,8 @@ pub(crate) struct LoopContext<'a> {
     pub probe: Option<&'a mut ProbePages>,
     /// This thread's processor, if the thread is pinned.
     pub pin: Option<&'a Pin>,
+    /// True if system calls are counted: none is made that a block does not need.
+    pub counts_calls: bool,
     /// The leader queries and reports to it between its turns.
     pub command: &'a mut dyn Command,
 }

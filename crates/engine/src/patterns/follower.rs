@@ -377,6 +377,7 @@ mod tests {
             subscribers: 1,
             peers: &mut ours,
             probe: None,
+            counts_calls: false,
             command: &mut Nobody,
         };
         let pass = Pass { payload: MIN_PAYLOAD, ..Pass::of(Load::Closed) };

@@ -38,7 +38,8 @@ pub(super) fn lead(
     pass: &Pass,
     context: LoopContext<'_>,
 ) -> Result<LeaderReport, Error> {
-    let LoopContext { reliable, span, wait, peers, probe, pin, command, .. } = context;
+    let LoopContext { reliable, span, wait, peers, probe, pin, counts_calls, command, .. } =
+        context;
     let (followers, is_alone) = (FollowersChannel(peers), span == Span::None);
     let mut leader = Leading {
         reliable,
@@ -57,7 +58,7 @@ pub(super) fn lead(
     leader.helpers = helpers();
     ends.start_measuring();
     let mut recorder = BlockRecorder::new(ends.block_length(wait), event_ns)
-        .counting_sleeps(sleeps_for_answers(pass, wait));
+        .counting_sleeps(!counts_calls && sleeps_for_answers(pass, wait));
     let mut paced = Pacer::new(pass, wait).map(Paced::new);
     while let Some(turn) = command.next_turn(recorder.event_ns())? {
         leader.turn(ends, &mut recorder, paced.as_mut(), turn, command)?;
@@ -351,6 +352,7 @@ mod tests {
                 subscribers: 1,
                 peers: &mut ours,
                 probe: None,
+                counts_calls: false,
                 command: &mut giver,
             };
             lead(&mut ends, &pass, context)

@@ -23,6 +23,8 @@ pub struct WorkerContext {
     pub(crate) probe: Option<ProbePages>,
     /// True if the other workers are threads of this process.
     pub(crate) shares_process: bool,
+    /// True if system calls are counted: none is made that a block does not need.
+    pub(crate) counts_calls: bool,
     pub(crate) session: SessionContext,
     pub(crate) paths: PathOptions,
 }

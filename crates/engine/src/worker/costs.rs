@@ -152,8 +152,13 @@ impl ThreadCosts {
     /// The costs of the calling thread so far. Its run delay is 0 if the kernel does not count it.
     pub(crate) fn now() -> Self {
         let time = ThreadTime::own().unwrap_or_default();
-        let sleeps = usage(libc::RUSAGE_THREAD).ru_nvcsw as u64;
-        Self { cpu_ns: clock::thread_cpu_ns(), run_delay_ns: time.run_delay_ns, sleeps }
+        let (cpu_ns, sleeps) = (clock::thread_cpu_ns(), Self::sleeps_so_far());
+        Self { cpu_ns, run_delay_ns: time.run_delay_ns, sleeps }
+    }
+
+    /// The number of times that the calling thread has gone to sleep: the only part that costs a single system call.
+    pub(crate) fn sleeps_so_far() -> u64 {
+        usage(libc::RUSAGE_THREAD).ru_nvcsw as u64
     }
 
     /// Adds the costs of the calling thread since `start`.

@@ -94,6 +94,7 @@ impl WorkerContext {
             peers: &mut self.peers,
             probe: self.probe.as_mut(),
             pin: self.pin.as_ref(),
+            counts_calls: self.counts_calls,
             command: &mut self.control,
         }
     }

@@ -103,6 +103,7 @@ impl WorkerProcess {
             pin,
             probe: None,
             shares_process,
+            counts_calls: matches!(service.counting, Counting::Calls),
             session: service.session.clone(),
             paths: service.paths.clone(),
         };
