@@ -27,6 +27,7 @@ mod remarks;
 mod series;
 mod sweep;
 mod units;
+mod words;
 
 pub use advice::{AdviceShown, advice_json, advice_table};
 pub use comparison::{ComparedSides, comparison_json, comparison_junit, comparison_table};
@@ -47,3 +48,4 @@ pub use ranking::{CurrentRanking, RowSamples, current_ranking};
 pub use series::row_names;
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};
+pub use words::NUMBERS_WITH_UNITS;

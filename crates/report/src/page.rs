@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use textwrap::{Options, WordSplitter, core::display_width};
 
-use crate::{format::Terminal, plain::ascii};
+use crate::{format::Terminal, plain::ascii, words::NUMBERS_WITH_UNITS};
 
 /// The limits of the terminal width that is used.
 const LEAST_WIDTH: usize = 40;
@@ -41,7 +41,10 @@ impl Page {
         let indent = " ".repeat(display_width(&first));
         // A name or a command that is broken at a hyphen could not be copied.
         let options = Options::new(self.width).word_splitter(WordSplitter::NoHyphenation);
-        let options = options.initial_indent(&first).subsequent_indent(&indent);
+        let options = options
+            .word_separator(NUMBERS_WITH_UNITS)
+            .initial_indent(&first)
+            .subsequent_indent(&indent);
         for line in textwrap::wrap(&text, options) {
             self.line(look, line.trim_end());
         }

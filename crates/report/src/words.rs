@@ -1,0 +1,76 @@
+//! The words at which text for a terminal is wrapped.
+
+use textwrap::{WordSeparator, core::Word};
+
+/// The signs of units, as tables and sentences have them, in ASCII too.
+const UNITS: [&str; 14] = [
+    "ns",
+    "µs",
+    "us",
+    "ms",
+    "s",
+    "B",
+    "KiB",
+    "MiB",
+    "GiB",
+    "MB/s",
+    "GB/s",
+    "%",
+    "cores",
+    "processors",
+];
+
+/// Words between spaces; a number and its unit are one word, so that no line ends between them.
+pub const NUMBERS_WITH_UNITS: WordSeparator = WordSeparator::Custom(words);
+
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let (mut at, mut last) = (0, "");
+    for word in WordSeparator::AsciiSpace.find_words(line) {
+        let end = at + word.word.len() + word.whitespace.len();
+        match found.last_mut().filter(|_| belong_together(last, word.word)) {
+            Some((_, to)) => *to = end,
+            None => found.push((at, end)),
+        }
+        (at, last) = (end, word.word);
+    }
+    Box::new(found.into_iter().map(|(from, to)| Word::from(&line[from..to])))
+}
+
+/// True for a number and its unit, and for `±` or `+-` and its number.
+fn belong_together(first: &str, second: &str) -> bool {
+    let unit = second.trim_end_matches([',', ';', ':', '.', ')']);
+    let number = first.trim_start_matches('(');
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit())
+        && number.chars().all(|sign| sign.is_ascii_digit() || ",.e-".contains(sign));
+    matches!(first, "±" | "+-") || (is_number && UNITS.contains(&unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_ends_between_a_number_and_its_unit() {
+        let text =
+            "fastest shm-ring, 33.3 µs ± 2 %; a wake-up took (1,234.5 ms) of 2.00 cores and 3 rows";
+        let options = |width| {
+            textwrap::Options::new(width)
+                .word_separator(NUMBERS_WITH_UNITS)
+                .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        };
+        for width in 12..text.len() {
+            let lines = textwrap::wrap(text, options(width).break_words(false));
+            for line in &lines {
+                let ends = ["33.3", "±", "2", "(1,234.5", "2.00"];
+                assert!(
+                    !ends.iter().any(|end| line.split(' ').next_back() == Some(end)),
+                    "{lines:?}"
+                );
+            }
+            assert_eq!(lines.join(" "), text);
+        }
+        let lines = textwrap::wrap("in 3 rows", options(4));
+        assert_eq!(lines, ["in 3", "rows"]);
+    }
+}
