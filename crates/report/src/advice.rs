@@ -60,7 +60,7 @@ fn sentences(shown: &AdviceShown) -> Vec<(&'static str, String)> {
                 true => "the least CPU time of those that are fast enough",
                 false => "the fastest of those that meet the conditions",
             };
-            let among = if choice.wait() == Wait::Spin { "" } else { " and sleep" };
+            let among = if choice.polls() { "" } else { " and sleep" };
             sentences.push(("use", format!("{}: {why}{among}", name(choice))));
             sentences.push(("figures", figures(question, choice)));
             if !advice.ties.is_empty() {

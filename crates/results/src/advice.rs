@@ -107,16 +107,15 @@ pub fn advise<'a>(
     }
     let choice = met.remove(0);
     let spinning = fastest_spinning(&choice, &met).filter(|_| question.cores_below.is_none());
-    let is_same_wait = |other: &&Candidate| other.wait() == choice.wait();
-    let runner_up = met.iter().find(is_same_wait).cloned();
+    let is_alike = |other: &&Candidate| other.polls() == choice.polls();
+    let runner_up = met.iter().find(is_alike).cloned();
     let ties = met.iter().filter(|other| question.is_tie(&choice, other)).cloned().collect();
     Advice { choice: Some(choice), ties, runner_up, spinning, others: met, short }
 }
 
 fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Option<Candidate<'a>> {
-    let is_faster =
-        |other: &&Candidate| other.wait() == Wait::Spin && other.time.value < choice.time.value;
-    let faster = others.iter().filter(is_faster).filter(|_| choice.wait() != Wait::Spin);
+    let is_faster = |other: &&Candidate| other.polls() && other.time.value < choice.time.value;
+    let faster = others.iter().filter(is_faster).filter(|_| !choice.polls());
     faster.min_by(|a, b| a.time.value.total_cmp(&b.time.value)).cloned()
 }
 
@@ -141,8 +140,7 @@ impl AdviceQuestion {
 
     /// Sorts the better candidate first.
     fn order(&self, a: &Candidate, b: &Candidate) -> Ordering {
-        let spins =
-            |candidate: &Candidate| self.cores_below.is_none() && candidate.wait() == Wait::Spin;
+        let spins = |candidate: &Candidate| self.cores_below.is_none() && candidate.polls();
         let figures = self.aim(a).total_cmp(&self.aim(b));
         spins(a).cmp(&spins(b)).then(figures).then(a.time.value.total_cmp(&b.time.value))
     }
@@ -220,6 +218,11 @@ impl<'a> Candidate<'a> {
     /// The kind of wait.
     pub fn wait(&self) -> Wait {
         self.row.case.identity.wait
+    }
+
+    /// True if it keeps its processors busy: it spins, or should sleep and hardly did.
+    pub fn polls(&self) -> bool {
+        self.wait() == Wait::Spin || self.row.stayed_awake()
     }
 
     /// The cost: processors at a rate, else the CPU time of a message in nanoseconds.

@@ -12,6 +12,7 @@ fn row(transport: &str, wait: Wait, p50: u64, cores: f64) -> Case {
         trial.session.turns_ns = 1_000_000_000;
         for process in &mut trial.session.processes {
             process.cpu_ns = (cores * 5e8) as u64;
+            process.ends[0].thread.sleeps = if wait == Wait::Spin { 0 } else { 2000 };
         }
         // Different in every trial, so that there is an interval.
         trial.clock_free_mean_ns *= 1.0 + f64::from(number) * 1e-4;
@@ -60,6 +61,22 @@ fn answer(p99_below_ns: Option<f64>, cores_below: Option<f64>) -> [Vec<String>; 
 #[test]
 fn sleeping_rows_come_first_and_the_spinning_row_is_the_alternative() {
     assert_eq!(answer(None, None), [vec!["fast"], vec!["cheap"], vec!["spinner"], vec![]]);
+}
+
+#[test]
+fn a_row_that_should_sleep_and_does_not_is_no_sleeping_row() {
+    let mut result = rows();
+    let mut eager = row("eager", Wait::Block, 300, 2.0);
+    let Outcome::Ok { measurement: Measurement::RoundTrips(measured) } = &mut eager.outcome else {
+        panic!("it was not measured")
+    };
+    for trial in &mut measured.trials {
+        trial.session.processes.iter_mut().for_each(|process| process.ends[0].thread.sleeps = 0);
+    }
+    result.cases.push(eager);
+    let advice = advise(&result, &question(None, None), |_| true);
+    assert_eq!(name(&advice.choice).unwrap(), "fast", "eager keeps its processors busy too");
+    assert_eq!(name(&advice.spinning).unwrap(), "spinner");
 }
 
 #[test]
