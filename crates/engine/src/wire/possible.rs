@@ -188,6 +188,7 @@ fn are_possible_blocks(blocks: &[Block], most: u64, is_open: bool) -> bool {
         && blocks.iter().all(|block| block.samples <= block.events)
         && sum(|block| block.lost) <= most
         && blocks.iter().all(|block| has_possible_probes(block, most))
+        && blocks.windows(2).all(|pair| pair[0].sleeps.is_some() == pair[1].sleeps.is_some())
 }
 
 /// Probes must be positive, because their logarithms are used.
@@ -251,8 +252,10 @@ mod tests {
 
     #[test]
     fn impossible_reports_of_a_leader_are_rejected() {
-        let lies: [fn(&mut LeaderReport); 21] = [
+        let lies: [fn(&mut LeaderReport); 23] = [
             |report| report.blocks[1].samples = 1001,
+            |report| report.blocks[1].sleeps = None,
+            |report| report.samples[1] = SampleGroup { awake: false, ..group(None) },
             |report| {
                 let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
                 report.one_way = Some(OneWayReport { send, clock_offset_ns });
