@@ -1,7 +1,7 @@
 //! The page for the browser contains the figures of the result, and no markup except its own.
 
 use ipcmark_report::{Source, duration, page};
-use ipcmark_results::{Outcome, Pattern, RunResult, Span, encode, groups, new_histogram};
+use ipcmark_results::{Outcome, Pattern, RunResult, Span, Wait, encode, groups, new_histogram};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -136,4 +136,18 @@ proptest! {
         }
         prop_assert_eq!(made(&result).matches("<").count(), clean);
     }
+}
+
+#[test]
+fn a_row_that_hardly_slept_is_not_on_the_card() {
+    let mut eager = sample::case("eager", 64, Wait::Block, 2_000);
+    let Outcome::Ok { measurement } = &mut eager.outcome else { panic!("it was not measured") };
+    for trial in measurement.trials_mut() {
+        for process in &mut trial.session.processes {
+            process.ends.iter_mut().for_each(|end| end.thread.sleeps = 0);
+        }
+    }
+    let pipe = sample::case("pipe", 64, Wait::Block, 40_000);
+    let card = shown(&sample::run(vec![eager, pipe]), "svg");
+    assert!(card.contains("pipe") && !card.contains("eager"), "{card}");
 }
