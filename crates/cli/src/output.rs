@@ -73,10 +73,7 @@ pub(crate) fn say(what: impl Display) {
 
 /// A text with its lines broken between words, because a terminal would break within words.
 fn wrapped(text: &str, columns: usize) -> String {
-    let options = textwrap::Options::new(columns.max(LEAST_COLUMNS))
-        .break_words(false)
-        .word_separator(ipcmark_report::NUMBERS_WITH_UNITS)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let options = ipcmark_report::unbroken(columns.max(LEAST_COLUMNS)).break_words(false);
     let lines = text.lines().flat_map(|line| textwrap::wrap(line, options.clone()));
     lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

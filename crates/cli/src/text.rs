@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use ipcmark_report::{NUMBERS_WITH_UNITS, Terminal, ascii};
-use textwrap::{Options, WordSplitter, core::display_width, wrap};
+use ipcmark_report::{Terminal, ascii, unbroken};
+use textwrap::{core::display_width, wrap};
 
 use crate::output;
 
@@ -27,10 +27,7 @@ pub(crate) fn hanging(start: &str, text: &str, terminal: Terminal) -> Vec<String
 }
 
 fn broken(first: &str, below: &str, text: &str, width: usize) -> Vec<String> {
-    // A name or a command that is split at a hyphen could not be copied.
-    let options = Options::new(width).word_splitter(WordSplitter::NoHyphenation);
-    let options =
-        options.word_separator(NUMBERS_WITH_UNITS).initial_indent(first).subsequent_indent(below);
+    let options = unbroken(width).initial_indent(first).subsequent_indent(below);
     wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 

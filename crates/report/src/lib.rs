@@ -48,4 +48,4 @@ pub use ranking::{CurrentRanking, RowSamples, current_ranking};
 pub use series::row_names;
 pub use sweep::{SweepFinding, SweepShown, Swept, sweep_table};
 pub use units::{count, duration};
-pub use words::NUMBERS_WITH_UNITS;
+pub use words::unbroken;

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use textwrap::{Options, WordSplitter, core::display_width};
+use textwrap::core::display_width;
 
-use crate::{format::Terminal, plain::ascii, words::NUMBERS_WITH_UNITS};
+use crate::{format::Terminal, plain::ascii, words::unbroken};
 
 /// The limits of the terminal width that is used.
 const LEAST_WIDTH: usize = 40;
@@ -39,12 +39,7 @@ impl Page {
     pub fn wrapped(&mut self, look: &str, first: &str, text: &str) {
         let (first, text) = (self.shown(first), self.shown(text));
         let indent = " ".repeat(display_width(&first));
-        // A name or a command that is broken at a hyphen could not be copied.
-        let options = Options::new(self.width).word_splitter(WordSplitter::NoHyphenation);
-        let options = options
-            .word_separator(NUMBERS_WITH_UNITS)
-            .initial_indent(&first)
-            .subsequent_indent(&indent);
+        let options = unbroken(self.width).initial_indent(&first).subsequent_indent(&indent);
         for line in textwrap::wrap(&text, options) {
             self.line(look, line.trim_end());
         }

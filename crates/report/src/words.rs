@@ -1,6 +1,6 @@
-//! The words at which text for a terminal is wrapped.
+//! Where the lines of a text for a terminal may end.
 
-use textwrap::{WordSeparator, core::Word};
+use textwrap::{Options, WordSeparator, WordSplitter, core::Word};
 
 /// The signs of units, as tables and sentences have them, in ASCII too.
 const UNITS: [&str; 14] = [
@@ -20,9 +20,15 @@ const UNITS: [&str; 14] = [
     "processors",
 ];
 
-/// Words between spaces; a number and its unit are one word, so that no line ends between them.
-pub const NUMBERS_WITH_UNITS: WordSeparator = WordSeparator::Custom(words);
+/// Lines of this width that end at spaces: not between a number and its unit, and not at a hyphen, because a name or a
+/// command that is broken there could not be copied.
+pub fn unbroken(width: usize) -> Options<'static> {
+    Options::new(width)
+        .word_separator(WordSeparator::Custom(words))
+        .word_splitter(WordSplitter::NoHyphenation)
+}
 
+/// Words between spaces; a number and its unit are one word.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let (mut at, mut last) = (0, "");
@@ -54,13 +60,8 @@ mod tests {
     fn no_line_ends_between_a_number_and_its_unit() {
         let text =
             "fastest shm-ring, 33.3 µs ± 2 %; a wake-up took (1,234.5 ms) of 2.00 cores and 3 rows";
-        let options = |width| {
-            textwrap::Options::new(width)
-                .word_separator(NUMBERS_WITH_UNITS)
-                .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        };
         for width in 12..text.len() {
-            let lines = textwrap::wrap(text, options(width).break_words(false));
+            let lines = textwrap::wrap(text, unbroken(width).break_words(false));
             for line in &lines {
                 let ends = ["33.3", "±", "2", "(1,234.5", "2.00"];
                 assert!(
@@ -70,7 +71,7 @@ mod tests {
             }
             assert_eq!(lines.join(" "), text);
         }
-        let lines = textwrap::wrap("in 3 rows", options(4));
+        let lines = textwrap::wrap("in 3 rows", unbroken(4));
         assert_eq!(lines, ["in 3", "rows"]);
     }
 }
