@@ -110,6 +110,19 @@ pub(crate) fn classes(distances: &Distances, blocks: &Blocks) -> Vec<Option<usiz
     probes.map(|(before, after)| distances.of_block(*before, *after)).collect()
 }
 
+/// True if a block counts and is at this distance.
+fn is_at(
+    distances: &Distances,
+    wakefulness: Wakefulness,
+    blocks: &Blocks,
+    block: usize,
+    distance: usize,
+) -> bool {
+    let probes = blocks.probe_before_ns.get(block).zip(blocks.probe_after_ns.get(block));
+    let at = probes.and_then(|(before, after)| distances.of_block(*before, *after));
+    at == Some(distance) && wakefulness.counts(blocks, block)
+}
+
 /// The clock-free blocks of a trial at a distance that count.
 pub(crate) fn clock_free_at(
     distances: &Distances,
@@ -117,9 +130,7 @@ pub(crate) fn clock_free_at(
     blocks: &Blocks,
     distance: usize,
 ) -> Vec<stats::ProbedBlock> {
-    let classes = classes(distances, blocks);
-    let is_here = |at: &usize| classes[*at] == Some(distance) && wakefulness.counts(blocks, *at);
-    let at = (0..classes.len()).filter(is_here);
+    let at = (0..blocks.len()).filter(|at| is_at(distances, wakefulness, blocks, *at, distance));
     at.filter_map(|at| {
         Some(stats::ProbedBlock {
             mean_ns: blocks.location_mean_ns(at)?,
@@ -161,12 +172,7 @@ fn place_trial(
         reference.and_then(|reference| multiple(&trial.blocks, reference, any));
     trial.by_distance.clear();
     for (at, distance) in distances.all().iter().enumerate() {
-        let here = |block: usize, blocks: &Blocks| {
-            let probes = blocks.probe_before_ns.get(block).zip(blocks.probe_after_ns.get(block));
-            wakefulness.counts(blocks, block)
-                && probes
-                    .is_some_and(|(before, after)| distances.of_block(*before, *after) == Some(at))
-        };
+        let here = |block, blocks: &Blocks| is_at(distances, wakefulness, blocks, block, at);
         let blocks = (0..trial.blocks.len()).filter(|block| here(*block, &trial.blocks)).count();
         if blocks == 0 {
             continue;

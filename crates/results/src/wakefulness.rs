@@ -23,7 +23,7 @@ impl Wakefulness {
     pub(crate) fn of<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Self {
         match awake_share(trials) {
             None => Self::Unknown,
-            Some(share) if share.blocks > 0.5 => Self::Awake,
+            Some(share) if share.is_most() => Self::Awake,
             Some(_) => Self::Asleep,
         }
     }
@@ -50,6 +50,13 @@ pub struct AwakeShare {
     pub blocks: f64,
     /// The share of the round trips in these blocks.
     pub round_trips: f64,
+}
+
+impl AwakeShare {
+    /// True if these are the blocks that count.
+    pub fn is_most(&self) -> bool {
+        self.blocks > 0.5
+    }
 }
 
 /// The share of blocks in which ends that sleep for an answer did not; none if that is unknown.

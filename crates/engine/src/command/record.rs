@@ -242,7 +242,7 @@ impl<'a> RowRecorder<'a> {
         let mut rows: BTreeMap<String, f64> = BTreeMap::new();
         for case in &self.result.cases {
             let Some(share) = ipcmark_results::awake_share(case.trials()) else { continue };
-            if 0.0 < share.blocks && share.blocks <= 0.5 {
+            if share.blocks > 0.0 && !share.is_most() {
                 let most = rows.entry(case.identity.transport.clone()).or_default();
                 *most = most.max(share.blocks);
             }
