@@ -52,10 +52,10 @@ int make_context(const ipcmark::Texts &variables, aeron_driver_context_t **conte
 
 // The program reads this file before it applies its affinity, also if it has none to apply.
 int find_processors(ipcmark_error *error) {
-    constexpr const char *FILE = "/sys/devices/system/cpu/online";
-    if (access(FILE, R_OK) == 0)
+    constexpr const char *ONLINE = "/sys/devices/system/cpu/online";
+    if (access(ONLINE, R_OK) == 0)
         return IPCMARK_DONE;
-    return ipcmark_fail_errno(error, "read", FILE, errno,
+    return ipcmark_fail_errno(error, "read", ONLINE, errno,
                               "mount -t sysfs sysfs /sys, which Aeron's media driver reads");
 }
 

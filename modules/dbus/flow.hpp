@@ -14,9 +14,8 @@ class Flow {
   public:
     static constexpr uint32_t MOST_FOLLOWERS = 64;
 
-    // Must be called by all endpoints. From then on senders have to ask for room.
+    // Must be called by all endpoints of a bus. Without it there is always room.
     int open(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
-        is_open = true;
         leads = settings.role == IPCMARK_LEADER;
         has_several = settings.subscribers > 1;
         sleeps = settings.wait != IPCMARK_SPIN;
@@ -28,21 +27,20 @@ class Flow {
     // True if one more message may be sent. A sleeping sender sleeps for a moment if not: the receiver has many
     // messages to take before then, or a long one.
     bool has_room() {
-        if (!is_open || (sends_answers() ? answers.has_room() : flows.have_room()))
+        if (sends_answers() ? answers.has_room() : flows.have_room())
             return true;
         if (sleeps)
             nanosleep(&MOMENT, nullptr);
         return false;
     }
 
-    void count_sent() {
-        if (is_open)
-            sends_answers() ? answers.count_sent() : flows.count_sent();
-    }
+    void count_sent() { sends_answers() ? answers.count_sent() : flows.count_sent(); }
 
     void count_released() {
-        if (is_open)
-            has_several &&leads ? answers.count_released() : flows.count_released(0);
+        if (takes_answers())
+            answers.count_released();
+        else if (flows.size() > 0)
+            flows.count_released(0);
     }
 
   private:
@@ -50,8 +48,9 @@ class Flow {
     static constexpr timespec MOMENT = {0, 50'000};
 
     bool sends_answers() const { return has_several && !leads; }
+    bool takes_answers() const { return has_several && leads; }
 
-    bool is_open = false, leads = false, has_several = false, sleeps = false;
+    bool leads = false, has_several = false, sleeps = false;
     ipcmark::Flows<MOST_FOLLOWERS> flows; // Of a leader with each follower, and of one follower with the leader.
     ipcmark::Budget answers;              // Of several followers.
 };
