@@ -21,6 +21,7 @@ mod fan_in;
 mod fan_out;
 mod faults;
 mod files;
+mod formats;
 mod grpc;
 mod history;
 mod inherited;
@@ -37,6 +38,7 @@ mod modules;
 mod mpi;
 mod options;
 mod pairs;
+mod placement;
 mod python;
 mod redis;
 mod regression;
@@ -82,6 +84,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("fan_out", fan_out::tests()),
         ("faults", faults::tests()),
         ("files", files::tests()),
+        ("formats", formats::tests()),
         ("grpc", grpc::tests()),
         ("history", history::tests()),
         ("inherited", inherited::tests()),
@@ -98,6 +101,7 @@ fn files() -> Vec<(&'static str, Vec<Test>)> {
         ("mpi", mpi::tests()),
         ("options", options::tests()),
         ("pairs", pairs::tests()),
+        ("placement", placement::tests()),
         ("python", python::tests()),
         ("redis", redis::tests()),
         ("regression", regression::tests()),

@@ -1,27 +1,20 @@
-//! `ipcmark run` from the user's side: what it measures, writes and shows.
+//! `ipcmark run` from the user's side: what it measures.
 
 use std::{
     collections::BTreeSet,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use crate::support::{
-    IPCMARK, Running, Verdict, assert_valid, end, ipcmark, ipcmark_under, is_root, listed, only,
-    outcome, processors, read, run, traces, works,
+    IPCMARK, Running, Verdict, end, ends, ipcmark, is_root, listed, only, outcome, run, traces,
+    works,
 };
-use ipcmark_results::{
-    Case, EndRecord, PlacementPolicy, Role, RunResult, Span, Status, Times, Trial, Wait,
-};
+use ipcmark_results::{Case, Role, RunResult, Span, Status, Times, Trial, Wait};
 
 ipcmark_harness::tests![
-    the_table_shows_machine_and_rows,
-    json_is_valid_against_the_schema,
-    the_file_equals_the_printed_json,
-    csv_has_a_line_a_case,
-    markdown_has_a_table,
     every_transport_of_the_system_has_plausible_figures,
     trials_repeat_every_case,
     a_count_is_met_exactly,
@@ -29,75 +22,12 @@ ipcmark_harness::tests![
     a_seed_repeats_the_order,
     without_a_sandbox_nothing_is_left,
     an_ordinary_user_measures_everything,
-    processors_are_the_requested_ones,
-    a_placement_that_the_machine_has_is_measured_and_another_refused,
-    one_processor_is_enough,
-    colour_is_for_terminals,
     flags_override_a_plan_file,
     every_example_runs_as_it_is,
     some_transports_wait_in_their_own_way,
     two_runs_at_once_both_measure,
-    a_closed_standard_output_is_no_panic,
     the_list_shows_the_capabilities_of_each_transport,
 ];
-
-fn the_table_shows_machine_and_rows() {
-    let ended = run("run -t null,pipe,shm-ring -s 64 -d 20ms").exits(0);
-    for words in ["cpu ", "kernel ", "placement ", "floor ", "clock ", "64 B", "p50", "p99"] {
-        assert!(ended.stdout.contains(words), "no '{words}' in: {}", ended.stdout);
-    }
-    for name in ["null", "pipe", "shm-ring"] {
-        // A figure may have no decimals on a busy machine.
-        let is_row =
-            |line: &str| line.starts_with(name) && line.contains(|c: char| c.is_ascii_digit());
-        let mut lines = ended.stdout.lines().map(str::trim_start);
-        assert!(lines.any(is_row), "no row {name} in: {}", ended.stdout);
-    }
-    assert_eq!(ended.stderr, "", "there is nothing to say on standard error");
-}
-
-fn json_is_valid_against_the_schema() {
-    let ended = run("run -t null,pipe -s 64,4k -w spin,hybrid -d 10ms --format json").exits(1);
-    assert_valid(&serde_json::from_str(&ended.stdout).expect("JSON"));
-    let result = ended.result();
-    assert!(result.complete);
-    assert_eq!((result.planned_cases, result.cases.len()), (8, 8));
-    let measured = result.cases.iter().filter(|case| case.status() == Status::Ok);
-    assert_eq!(measured.count(), 4, "spin was measured, hybrid was not");
-}
-
-fn the_file_equals_the_printed_json() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("result.json");
-    let mut command = ipcmark("run -t null -s 64 -d 10ms --format json -o");
-    let ended = end(command.arg(&path)).exits(0);
-    assert_eq!(fs::read_to_string(&path).unwrap(), ended.stdout);
-    let result = read(&path);
-    assert!(result.run.command.contains(&path.display().to_string()));
-    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().flatten().collect();
-    assert_eq!(names.len(), 1, "no temporary file stays: {names:?}");
-}
-
-fn csv_has_a_line_a_case() {
-    let ended = run("run -t null,pipe -s 64 -w spin,block -d 10ms --format csv").exits(1);
-    let mut csv = csv::Reader::from_reader(ended.stdout.as_bytes());
-    let columns: Vec<String> = csv.headers().unwrap().iter().map(Into::into).collect();
-    let at = |name: &str| columns.iter().position(|column| column == name).expect("a column");
-    let lines: Vec<csv::StringRecord> = csv.records().map(Result::unwrap).collect();
-    assert_eq!(lines.len(), 4);
-    for line in lines {
-        let measured = line[at("status")] == *"ok";
-        assert_eq!(line[at("times_ns_count")].parse::<u64>().is_ok(), measured, "{line:?}");
-        assert_eq!(line[at("reason")].is_empty(), measured, "{line:?}");
-    }
-}
-
-fn markdown_has_a_table() {
-    let ended = run("run -t null,pipe -s 64 -d 10ms --format markdown").exits(0);
-    let rows = |start: &str| ended.stdout.lines().filter(|line| line.starts_with(start)).count();
-    assert!(rows("| pipe") >= 2, "{}", ended.stdout);
-    assert!(rows("| ---") + rows("|---") + rows("| :--") >= 2, "{}", ended.stdout);
-}
 
 fn every_transport_of_the_system_has_plausible_figures() {
     let rows = listed::of_families(&["os"]).join(",");
@@ -184,10 +114,6 @@ fn assert_plausible(case: &Case, trial: &Trial) {
         let switches = &session.leader().unwrap().context_switches;
         assert!(switches.voluntary > 0, "{name} blocks and never slept: {switches:?}");
     }
-}
-
-fn ends(trial: &Trial) -> impl Iterator<Item = &EndRecord> {
-    trial.session.processes.iter().flat_map(|process| &process.ends)
 }
 
 fn trials_repeat_every_case() {
@@ -281,97 +207,6 @@ fn an_ordinary_user_measures_everything() -> Verdict {
     Verdict::Holds
 }
 
-fn processors_are_the_requested_ones() -> Verdict {
-    let placement = |words: &str| {
-        let words = format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json {words}");
-        let case = run(&words).exits(0).result().cases.remove(0);
-        let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
-        let [first, second] = case.trials() else { panic!("{:?}", case.reason()) };
-        (case.identity.placement.clone(), [cpus(first), cpus(second)])
-    };
-    assert_eq!(placement("--no-pin"), (PlacementPolicy::Off, [vec![None; 2], vec![None; 2]]));
-    let [first, second, ..] = processors()[..] else {
-        return Verdict::Skipped("there is one processor only".into());
-    };
-    let (_, [one, other]) = placement("");
-    assert_eq!(one, [other[1], other[0]], "left to itself, each of the two leads in turn");
-    let chosen = |leader, follower| {
-        let cpus = vec![Some(leader), Some(follower)];
-        (PlacementPolicy::Cpus(vec![leader, follower]), [cpus.clone(), cpus])
-    };
-    let both = placement(&format!("--cpus {first},{second}"));
-    assert_eq!(both, chosen(first, second));
-    let both = placement(&format!("--cpus {second},{first}"));
-    assert_eq!(both, chosen(second, first));
-    Verdict::Holds
-}
-
-fn a_placement_that_the_machine_has_is_measured_and_another_refused() {
-    let words = |placement| {
-        format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json --placement {placement}")
-    };
-    let (mut measured, mut refused) = (Vec::new(), Vec::new());
-    for placement in ["smt", "same-cache", "cross-cache", "cross-numa"] {
-        let ended = run(&words(placement));
-        match ended.code() {
-            2 => refused.push((placement, ended.stderr)),
-            _ => {
-                let case = ended.exits(0).result().cases.remove(0);
-                assert_eq!(case.identity.placement, PlacementPolicy::Near(placement.into()));
-                let [first, second] = case.trials() else { panic!("{:?}", case.reason()) };
-                let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
-                assert!(cpus(first).iter().eq(cpus(second).iter().rev()), "each leads in turn");
-                assert!(cpus(first)[0] != cpus(first)[1], "{placement}: two processors");
-                measured.push(placement);
-            }
-        }
-    }
-    assert_eq!(measured.is_empty(), processors().len() == 1, "{refused:?}");
-    for (placement, said) in refused {
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(&format!("place the processes {placement}")), "{said}");
-        measured.iter().for_each(|there| assert!(said.contains(there), "no {there} in: {said}"));
-    }
-}
-
-fn one_processor_is_enough() -> Verdict {
-    let first = processors()[0].to_string();
-    if !works("taskset", &["-c", &first, "true"]) {
-        return Verdict::Skipped("there is no taskset".into());
-    }
-    let words = "run -t pipe -s 64 -d 20ms --format json";
-    let result = end(&mut ipcmark_under("taskset", &["-c", &first], words)).exits(0).result();
-    assert_eq!(result.environment.cpus_usable, 1);
-    let warning = result.notes.iter().find(|note| note.contains("share 1 processor"));
-    assert!(warning.is_some(), "{:?}", result.notes);
-    let of_spinners = |note: &&String| note.contains("A process that spins");
-    assert!(result.notes.iter().find(of_spinners).is_some(), "{:?}", result.notes);
-    // Regression: a run whose rows all sleep was warned of those that spin.
-    let words = "run -t pipe -w block -s 64 -d 20ms --format json";
-    let asleep = end(&mut ipcmark_under("taskset", &["-c", &first], words)).exits(0).result();
-    assert_eq!(asleep.notes.iter().find(of_spinners), None);
-    assert!(result.cases.iter().all(|case| case.status() == Status::Ok), "{:?}", result.cases);
-    Verdict::Holds
-}
-
-fn colour_is_for_terminals() -> Verdict {
-    let words = "run -t null,nul* -s 64 -d 5ms";
-    let escape = '\x1b';
-    let ended = run(words).exits(0);
-    assert!(!ended.stdout.contains(escape) && !ended.stderr.contains(escape));
-    if !works("script", &["-qec", "true", "/dev/null"]) {
-        return Verdict::Skipped("there is no script to make a terminal".into());
-    }
-    let on_terminal = |variable: &str| {
-        let line = format!("env {variable} {} {words} 2>/dev/null", IPCMARK);
-        end(Command::new("script").args(["-qec", &line, "/dev/null"])).exits(0).stdout
-    };
-    assert!(on_terminal("TERM=xterm").contains(escape), "a terminal gets colour");
-    assert!(!on_terminal("NO_COLOR=1").contains(escape), "NO_COLOR is honoured");
-    assert!(!on_terminal("TERM=dumb").contains(escape), "a dumb terminal gets none");
-    Verdict::Holds
-}
-
 fn flags_override_a_plan_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plan.toml");
@@ -445,18 +280,6 @@ fn two_runs_at_once_both_measure() {
         let start = || Running::start(&mut ipcmark(&format!("{words}{sandbox}")));
         let both = [start(), start()].map(|running| running.end().exits(0).result());
         assert_ne!(both[0].run.id, both[1].run.id);
-    }
-}
-
-fn a_closed_standard_output_is_no_panic() {
-    for words in ["list", "schema", "run -t null -s 64 -n 10 --format json"] {
-        let mut command = ipcmark(words);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        drop(child.stdout.take());
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{words}");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words}");
     }
 }
 

@@ -24,7 +24,7 @@ use std::{
 };
 
 pub use ipcmark_harness::Verdict;
-use ipcmark_results::{Case, RunResult, Trial};
+use ipcmark_results::{Case, EndRecord, RunResult, Trial};
 use serde_json::Value;
 use watchdog::WATCHDOG;
 
@@ -246,6 +246,11 @@ pub fn assert_valid(json: &Value) {
     let schema = jsonschema::validator_for(&schema).expect("the schema is one");
     let errors: Vec<String> = schema.iter_errors(json).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// All ends of a trial, in the order of their processes.
+pub fn ends(trial: &Trial) -> impl Iterator<Item = &EndRecord> {
+    trial.session.processes.iter().flat_map(|process| &process.ends)
 }
 
 /// The only trial of a measured case.
