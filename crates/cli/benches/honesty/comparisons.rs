@@ -25,24 +25,29 @@ const PAIRS: [usize; 3] = [8, 22, 55];
 /// The fewest comparisons of a run with itself.
 const COMPARISONS: usize = 300;
 
-/// Prints the spread of the middle 90 % of a row's trials.
+/// The lengths of the trials whose spread is measured: a short one, the longest of a run with a budget, and one with
+/// which the states of the machine that last for tenths of a second average out.
+const LENGTHS: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(250), Duration::from_secs(1)];
+
+/// Prints the spread of the middle 90 % of a row's trials, for each length of a trial.
 pub(crate) fn spread(runs: &Runs) {
-    let question = Measurement {
-        names: &["shm-ring"],
-        wait: Wait::Spin,
-        trials: 50,
-        length: Duration::from_millis(100),
-        seed: 1,
-    };
-    let result = runs.measure(&question);
-    let groups = groups(&result);
-    let row = &groups[0].rows[0];
-    let raw: Vec<f64> = row.trials.iter().map(|trial| trial.clock_free_mean_ns).collect();
-    let placed: Vec<f64> = row.locations().into_iter().flatten().collect();
-    let (raw, placed) = (width(&raw), width(&placed));
-    println!(
-        "  spread of 50 trials of shm-ring, p5 to p95: {raw:.1} % raw, {placed:.1} % at the reference distance"
-    );
+    println!("  spread of 50 trials of shm-ring, p5 to p95");
+    for length in LENGTHS {
+        let (names, wait) = (&["shm-ring"][..], Wait::Spin);
+        let result = runs.measure(&Measurement { names, wait, trials: 50, length, seed: 1 });
+        let groups = groups(&result);
+        let row = &groups[0].rows[0];
+        let raw: Vec<f64> = row.trials.iter().map(|trial| trial.clock_free_mean_ns).collect();
+        let placed: Vec<f64> = row.locations().into_iter().flatten().collect();
+        println!(
+            "    of {:>4} ms: {:.1} % raw, {:.1} % at the reference distance, which {} had",
+            length.as_millis(),
+            width(&raw),
+            width(&placed),
+            placed.len(),
+        );
+    }
 }
 
 /// The distance from the 5th to the 95th percentile, in percent of the 5th.
