@@ -22,6 +22,7 @@ use crate::{
     findings::{Finding, findings},
     plain::plain,
     remarks,
+    words::firm,
 };
 use charts::Charts;
 
@@ -70,6 +71,7 @@ pub fn page(sources: &[Source]) -> Result<String, String> {
 /// A page of this template, which begins with [`HEAD`].
 fn rendered(template: &str, content: Value) -> Result<String, String> {
     let mut templates = Environment::new();
+    templates.add_filter("firm", |text: &str| firm(text));
     templates.add_template("head.html", HEAD).map_err(|e| describe(&e))?;
     templates.add_template("page.html", template).map_err(|e| describe(&e))?;
     let page = templates.get_template("page.html").map_err(|e| describe(&e))?;

@@ -1,4 +1,4 @@
-//! Where the lines of a text for a terminal may end.
+//! Where the lines of a text may end.
 
 use textwrap::{Options, WordSeparator, WordSplitter, core::Word};
 
@@ -26,6 +26,12 @@ pub fn unbroken(width: usize) -> Options<'static> {
     Options::new(width)
         .word_separator(WordSeparator::Custom(words))
         .word_splitter(WordSplitter::NoHyphenation)
+}
+
+/// The text with no-break spaces where [`unbroken`] ends no line, for a browser.
+pub(crate) fn firm(text: &str) -> String {
+    let firm = |word: Word<'_>| word.word.replace(' ', "\u{a0}") + word.whitespace;
+    words(text).map(firm).collect()
 }
 
 /// Words between spaces; a number and its unit are one word.
@@ -73,5 +79,11 @@ mod tests {
         }
         let lines = textwrap::wrap("in 3 rows", unbroken(4));
         assert_eq!(lines, ["in 3", "rows"]);
+    }
+
+    #[test]
+    fn a_browser_gets_no_break_spaces_and_the_same_text() {
+        let text = "fastest shm-ring, 33.3 µs ± 2 %;  in 3 rows ";
+        assert_eq!(firm(text), "fastest shm-ring, 33.3\u{a0}µs ±\u{a0}2\u{a0}%;  in 3 rows ");
     }
 }
