@@ -28,7 +28,7 @@ pub(crate) fn recorded(
 
 /// The minimum ratio of the time between two writings of the file to the duration of the first of them. The file
 /// grows with the run, and nothing is measured while it is written.
-const APART: u32 = 20;
+const APART: u32 = 50;
 
 /// The end of the last writing of the file, and its duration; none before the first.
 #[derive(Default)]
