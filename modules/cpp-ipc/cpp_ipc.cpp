@@ -38,7 +38,8 @@ constexpr uint64_t SLOT_BYTES = 64, SLOT_DEPTH = 64, CHUNK_DEPTH = 12;
 
 // The most unread answers of several followers in one channel, which has its own chunks.
 constexpr uint64_t SLOT_ANSWERS = 128, CHUNK_ANSWERS = 24;
-constexpr uint32_t MOST_FOLLOWERS = 16;
+// A queue of the library has 32 receivers. One chunk fewer holds answers, because the leader may hold one more.
+constexpr uint32_t MOST_FOLLOWERS = 31;
 
 template <typename Channel> struct End {
     std::string name;
