@@ -1,16 +1,22 @@
-//! Tests with real libfabric: the carrier, whatever the user's variables are, streams, several followers.
+//! Tests with real libfabric: the carrier, whatever the user's variables are, streams, several followers, signals.
+
+use std::fs;
 
 use ipcmark_transport::Carrier;
+use libc::{SIGABRT, SIGBUS, SIGINT, SIGSEGV, SIGTERM};
 
 use crate::support::{
     Verdict,
     listed::{self, Library},
+    processes::await_that,
+    scene::{LEADER, Scene},
 };
 
 ipcmark_harness::tests![
     every_row_takes_its_carrier,
     a_stream_loses_nothing,
     several_followers_have_an_endpoint_each,
+    a_signal_calls_no_handler_of_the_provider,
 ];
 
 const LIBRARY: Library =
@@ -34,4 +40,27 @@ fn a_stream_loses_nothing() -> Verdict {
 
 fn several_followers_have_an_endpoint_each() -> Verdict {
     LIBRARY.holds(listed::several_follow)
+}
+
+/// Regression: a worker that got a signal while it opened its end waited in the provider's handler for a lock of its
+/// own.
+fn a_signal_calls_no_handler_of_the_provider() -> Verdict {
+    LIBRARY.holds(|_| {
+        let scene = Scene::start("run -t libfabric-shm -w spin -s 64 -d 1h");
+        let leader = scene.await_case();
+        let of_leader = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", leader.id));
+        await_that("the leader has an endpoint", || {
+            of_leader("maps").ok()?.contains("-leader").then_some(())
+        });
+        let status = of_leader("status").expect("it measures");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = u64::from_str_radix(caught.expect("a mask").trim(), 16).expect("a number");
+        for signal in [SIGINT, SIGABRT, SIGBUS, SIGSEGV, SIGTERM] {
+            assert_eq!(caught >> (signal - 1) & 1, 0, "signal {signal} is caught: {caught:x}");
+        }
+        scene.send(LEADER, SIGTERM);
+        let result = scene.end().1;
+        let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
+        assert!(matches!(reasons[..], [one] if one.contains("signal 15")), "{reasons:?}");
+    })
 }

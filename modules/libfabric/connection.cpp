@@ -6,6 +6,8 @@
 #include "shared/cpp/environment.hpp"
 #include "shared/cpp/options.hpp"
 
+#include <array>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -30,6 +32,25 @@ void prepare_library(const ipcmark_settings &settings) {
 std::string name_of(const ipcmark_settings &settings) {
     return std::string(settings.name) + (settings.role == IPCMARK_LEADER ? "-leader" : "-follower");
 }
+
+// Restores what these signals do. The provider's handlers remove its files, as ipcmark does by their names, and take a
+// lock that the interrupted thread may hold: a worker that gets a signal then waits for itself.
+class KeptActions {
+    static constexpr std::array SIGNALS{SIGBUS, SIGSEGV, SIGTERM, SIGINT};
+    std::array<struct sigaction, SIGNALS.size()> actions{};
+
+  public:
+    KeptActions() {
+        for (size_t at = 0; at < SIGNALS.size(); at++)
+            sigaction(SIGNALS[at], nullptr, &actions[at]);
+    }
+    ~KeptActions() {
+        for (size_t at = 0; at < SIGNALS.size(); at++)
+            sigaction(SIGNALS[at], &actions[at], nullptr);
+    }
+    KeptActions(const KeptActions &) = delete;
+    KeptActions &operator=(const KeptActions &) = delete;
+};
 
 int find_provider(const ipcmark_settings &settings, fi_info **info, ipcmark_error *error) {
     const std::unique_ptr<fi_info, void (*)(fi_info *)> hints(fi_allocinfo(), fi_freeinfo);
@@ -57,6 +78,7 @@ int fail(ipcmark_error *error, const char *operation, const char *object, ssize_
 // Set-up -----------------------------------------------------------------------------------------
 
 int Connection::open_parts(ipcmark_error *error) {
+    const KeptActions kept;
     fi_av_attr table{};
     fi_cq_attr queue{};
     queue.format = FI_CQ_FORMAT_TAGGED;

@@ -23,6 +23,7 @@ mod packaged;
 mod process;
 mod serve;
 mod session;
+mod signal_actions;
 mod supervision;
 mod transport;
 
