@@ -175,10 +175,10 @@ pub(crate) fn sleeping(runs: &Runs) {
     }
 }
 
-/// The logarithms of the ratios of neighbouring clock-free blocks.
+/// The logarithms of the ratios of neighbouring clock-free blocks in which the ends slept.
 fn block_ratios(trial: &Trial) -> Vec<f64> {
-    let means: Vec<f64> =
-        (0..trial.blocks.len()).filter_map(|at| trial.blocks.location_mean_ns(at)).collect();
+    let asleep = (0..trial.blocks.len()).filter(|at| !trial.blocks.is_awake(*at));
+    let means: Vec<f64> = asleep.filter_map(|at| trial.blocks.location_mean_ns(at)).collect();
     let pairs = means.chunks_exact(2).enumerate();
     let ratio = |(at, pair): (usize, &[f64])| {
         let ratio = (pair[1] / pair[0]).ln();
