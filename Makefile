@@ -26,7 +26,7 @@ help:
 	@echo 'make python    the Python package, and the formats for other tools read by those tools'
 	@echo 'make build     the command, at target/release/ipcmark'
 	@echo 'make packages  for Debian and Python, at target/packages; make test-packages installs and removes them'
-	@echo 'make packages ARCH=arm64  the same for aarch64, at target/packages-arm64, without modules'
+	@echo 'make packages ARCH=arm64  the same for aarch64, cross-built, at target/packages-arm64'
 	@echo 'make test-aarch64  what depends on the processor, cross-built and run under qemu-user'
 	@echo 'make test-launchers  ipcmark rank under Open MPI, MPICH and Slurm'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f, one row: SECTIONS="f ucx-shm"'
@@ -139,7 +139,7 @@ python:
 	@sh scripts/python.sh $(abspath target/debug/ipcmark) target/python
 
 # Two packages for Debian, a wheel and an archive with the command; each with licences and a bill of materials.
-# ARCH=arm64: only the command, cross-built for aarch64.
+# ARCH=arm64: cross-built for aarch64.
 packages: packages-$(or $(ARCH),native)
 
 # Users of a package do not wait for its build.
@@ -151,14 +151,16 @@ packages-native: build
 	@sh scripts/deps.sh packages
 	@sh scripts/packages.sh target/release/modules target/packages
 
-CROSS = CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-    CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
-
+packages-arm64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER = aarch64-linux-gnu-gcc
+packages-arm64: export CC_aarch64_unknown_linux_gnu = aarch64-linux-gnu-gcc
 packages-arm64:
 	@sh scripts/deps.sh packages
 	@sh scripts/deps.sh aarch64
-	$(CROSS) $(CARGO) build --release --locked --target aarch64-unknown-linux-gnu --package ipcmark-cli
-	@$(CROSS) sh scripts/packages.sh --cross arm64 target/packages-arm64
+	@sh scripts/deps.sh sysroot
+	$(CARGO) build --release --locked --target aarch64-unknown-linux-gnu --package ipcmark-cli
+	@CMAKE_TOOLCHAIN_FILE=$(CURDIR)/modules/shared/aarch64.cmake $(MAKE) --no-print-directory modules \
+	    MODULE_DIR=target/aarch64-unknown-linux-gnu/release/modules MODULE_BUILD=target/modules-arm64
+	@sh scripts/packages.sh target/aarch64-unknown-linux-gnu/release/modules target/packages-arm64 arm64
 
 # The transports of the operating system, the rings and the C contract on aarch64, under qemu-user.
 test-aarch64:
@@ -166,8 +168,9 @@ test-aarch64:
 	@sh scripts/test-aarch64.sh
 
 # Installs them in a root file system of Debian packages only, measures, removes them and looks for leftovers. As root.
+# ARCH=arm64: only looks at the modules, and lists them under qemu-user if it can run them; needs no root.
 test-packages: packages
-	@sh scripts/test-packages.sh target/packages
+	@sh scripts/test-$(if $(ARCH),aarch64,packages).sh target/packages$(ARCH:%=-%)
 
 # Builds an image from the packages, and measures in it. As root.
 test-image: packages

@@ -12,6 +12,7 @@
 #   deps.sh launchers also the launchers that start the ranks of a job
 #   deps.sh packages  also tools to build packages, and to make a root file system to install them in
 #   deps.sh python    also Python with virtual environments, and the tool that compares results of Google Benchmark
+#   deps.sh sysroot   also the libraries for modules that are built for aarch64, at target/sysroot-arm64
 #
 # With IPCMARK_ASK=1 and a user at the terminal, it first shows what it would install, with the size. After a no, the
 # build continues without the missing packages. YES=1 answers yes.
@@ -47,6 +48,10 @@ lint) libraries="$libraries clang-format-19 clang-tidy-19" ;;
 python)
     libraries="$libraries libbenchmark-tools"
     python3 -c 'import ensurepip, venv' 2>/dev/null || libraries="$libraries python3 python3-venv"
+    ;;
+sysroot)
+    of_sysroot="libc6-dev $libraries"
+    libraries="$libraries dpkg-dev mmdebstrap"
     ;;
 esac
 
@@ -170,6 +175,34 @@ get_alephzero() {
     rm -rf "$scratch"
 }
 
+# Unpacks the arm64 packages of the libraries, without root and without running anything of them. A package that Debian
+# lacks for arm64 is not unpacked, so that its module is left out. The files in DEBIAN name the package of each library,
+# for dpkg-shlibdeps.
+get_sysroot() {
+    sysroot=$PWD/target/sysroot-arm64
+    suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    # shellcheck disable=SC2086
+    list=$(echo $suite $of_sysroot)
+    [ "$list" != "$(cat "$sysroot/packages" 2>/dev/null)" ] || return 0
+    echo 'deps: unpacking the libraries for aarch64'
+    rm -rf "$sysroot"
+    # shellcheck disable=SC2016,SC2046,SC2086
+    mmdebstrap --quiet --mode=chrootless --variant=extract --architectures=arm64 \
+        $(printf -- '--include=?exact-name(%s) ' $of_sysroot) \
+        --extract-hook='mkdir "$1/DEBIAN"; for deb in "$1"/var/cache/apt/archives/*.deb; do
+            dpkg-deb --info "$deb" shlibs 2>/dev/null >>"$1/DEBIAN/shlibs" || true
+            dpkg-deb --info "$deb" symbols 2>/dev/null >>"$1/DEBIAN/symbols" || true
+        done' "$suite" "$sysroot"
+    # What points to /usr means the one of this root.
+    find "$sysroot/usr/lib" -lname '/*' | while read -r link; do
+        ln -sfrn "$sysroot$(readlink "$link")" "$link"
+    done
+    # shellcheck disable=SC2016
+    find "$sysroot/usr/lib" -path '*/cmake/*.cmake' \
+        -exec sed -i 's:\([" ;]\)/usr\b:\1${CMAKE_SYSROOT}/usr:g' {} +
+    echo "$list" >"$sysroot/packages"
+}
+
 if [ "$(uname -m)" = x86_64 ] && ! has_pip; then
     libraries="$libraries python3-pip"
 fi
@@ -184,6 +217,7 @@ if [ -n "$goes_without" ]; then
     check_compiler
 else
     get_alephzero
+    [ -z "${of_sysroot:-}" ] || get_sysroot
 fi
 
 if ! command -v "${CARGO:-cargo}" >/dev/null 2>&1; then

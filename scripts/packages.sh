@@ -2,26 +2,31 @@
 # Makes packages of the build: two for Debian, a wheel for Python and an archive, each with the licences of the linked
 # crates and a bill of materials.
 #
-#   packages.sh MODULE_DIR OUT          of this machine's command, and the modules from `make build`
-#   packages.sh --cross arm64 OUT       only of the command, cross-built for aarch64-unknown-linux-gnu
+#   packages.sh MODULE_DIR OUT           of this machine's command, and the modules from `make build`
+#   packages.sh MODULE_DIR OUT arm64     of both cross-built for aarch64-unknown-linux-gnu
 #
 # OUT is the folder for the packages; its old content is removed.
 set -eu
 
-if [ "$1" = --cross ]; then
-    [ "$2" = arm64 ] || { echo "packages: there is no cross build for $2, only for arm64" >&2; exit 2; }
-    cross=$2
-    target=aarch64-unknown-linux-gnu
-    binary=target/$target/release/ipcmark
-    out=$3
-    libraries=/usr/aarch64-linux-gnu/lib
-else
-    cross=''
+modules=$1
+out=$2
+cross=${3:-}
+case $cross in
+'')
     target=$(rustc -vV | sed -n 's/^host: //p')
     binary=target/release/ipcmark
-    modules=$1
-    out=$2
-fi
+    ;;
+arm64)
+    target=aarch64-unknown-linux-gnu
+    binary=target/$target/release/ipcmark
+    libraries=/usr/aarch64-linux-gnu/lib
+    sysroot=$PWD/target/sysroot-arm64
+    ;;
+*)
+    echo "packages: there is no cross build for $cross, only for arm64" >&2
+    exit 2
+    ;;
+esac
 cargo=${CARGO:-cargo}
 tools=target/tools
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -39,7 +44,7 @@ tool() {
 # The licences and the bill of materials of the crates linked into the crate with this manifest.
 materials() {
     "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --manifest-path "$1" --format json --spec-version 1.5 \
-        --no-build-deps --override-filename "ipcmark-bill"
+        --target "$target" --no-build-deps --override-filename "ipcmark-bill"
     mkdir -p "$stage/materials/$2"
     mv "$(dirname "$1")/ipcmark-bill.json" "$stage/materials/$2/$2.cdx.json"
     find crates modules -name ipcmark-bill.json -delete
@@ -67,17 +72,14 @@ fill_stage() {
     built completions fish >"$stage/completions/fish/ipcmark.fish"
     cp -r README.md CHANGELOG.md LICENSE-* docs examples "$stage/"
     materials crates/cli/Cargo.toml ipcmark
-    if [ -n "$cross" ]; then
-        echo "make build in a checkout of ipcmark: no package for $cross has modules" >"$stage/install"
-    else
-        fill_modules
-    fi
+    fill_modules
 }
 
 fill_modules() {
     cp "$modules"/*.so "$stage/modules/"
     echo 'apt install ipcmark-modules' >"$stage/install"
-    for left_out in 'alephzero its package on PyPI states no licence' 'cpp-ipc it is in no package of Debian'; do
+    for left_out in 'alephzero its package on PyPI states no licence and is for x86-64' \
+        'cpp-ipc it is in no package of Debian'; do
         name=${left_out%% *}
         rm -f "$stage/modules/$name.so"
         echo "make build in a checkout of ipcmark, for ${left_out#* }" >"$stage/modules/$name.install"
@@ -109,13 +111,6 @@ fill_debian() {
     done
 }
 
-# The packages of the C library. dpkg-shlibdeps cannot find those of a cross compiler; the version must be at least the
-# one here.
-libraries_of_cross() {
-    c=$(dpkg-query -W -f '${Version}' libc6-arm64-cross | sed 's/-.*//')
-    printf 'libc 6 libc6 (>= %s)\nlibm 6 libc6 (>= %s)\nlibgcc_s 1 libgcc-s1 (>= 3.4)\n' "$c" "$c"
-}
-
 # Shows the output of dpkg-buildpackage only if it fails.
 make_debs() {
     if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh >/dev/null; then
@@ -123,10 +118,9 @@ make_debs() {
         return
     fi
     fill_debian
-    [ -z "$cross" ] || libraries_of_cross >"$deb/debian/shlibs.local"
-    # The command is already compiled: the packages that dpkg would require for a cross build are not needed.
-    (cd "$deb" && SOURCE_DATE_EPOCH=$moment dpkg-buildpackage --build=binary --no-sign \
-        ${cross:+--host-arch=$cross --no-check-builddeps --build-profiles=pkg.ipcmark.nomodules} >build.log 2>&1) ||
+    # The files are already compiled: the packages that dpkg would require for a cross build are not needed.
+    (cd "$deb" && IPCMARK_SYSROOT=${sysroot:-} SOURCE_DATE_EPOCH=$moment dpkg-buildpackage --build=binary --no-sign \
+        ${cross:+--host-arch=$cross --no-check-builddeps} >build.log 2>&1) ||
         { tail -n 20 "$deb/build.log" >&2; exit 1; }
     mv "$out"/work/*.deb "$out/"
 }

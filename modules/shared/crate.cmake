@@ -11,12 +11,13 @@ find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
 # crates, so that a dependency of several is compiled once.
 function(ipcmark_cargo target option made copy)
     set(folder "${PROJECT_BINARY_DIR}/crates")
-    set(built "${folder}/${IPCMARK_CARGO_PROFILE}")
+    set(built "${folder}/${IPCMARK_CARGO_TARGET}/${IPCMARK_CARGO_PROFILE}")
     get_filename_component(stem "${made}" NAME_WE)
     get_filename_component(place "${copy}" DIRECTORY)
     add_custom_command(OUTPUT "${built}/${made}"
         COMMAND ${cargo} build --profile ${IPCMARK_CARGO_PROFILE} --quiet ${option} ${manifest} --target-dir "${folder}"
-        DEPENDS Cargo.toml Cargo.lock DEPFILE "${built}/${stem}.d"
+            $<$<BOOL:${IPCMARK_CARGO_TARGET}>:--target=${IPCMARK_CARGO_TARGET}>
+        DEPENDS Cargo.toml Cargo.lock DEPFILE "${built}/${stem}.d" COMMAND_EXPAND_LISTS
         COMMENT "Building ${target} with Cargo, which takes a minute" VERBATIM)
     add_custom_command(OUTPUT "${copy}"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${place}"

@@ -3,16 +3,19 @@
 # recommended. For each module with a library in another package, it writes the command that installs the library, for
 # `ipcmark list`.
 #
-#   recommend.sh FOLDER     the folder of the package's files
+#   recommend.sh FOLDER OPTION...     the folder of the package's files, and options for dpkg-shlibdeps
 set -eu
 
 package=$(basename "$1")
 modules=$1/usr/lib/ipcmark/modules
+shift
+options=$*
 runtime='^(libc6|libgcc-s1|libstdc\+\+6)( |$)'
 
 # The packages of the libraries that a module is linked with, one per line with its version.
 needed() {
-    dpkg-shlibdeps -O -e"$1" 2>/dev/null | sed -n 's/^shlibs:Depends=//p' | sed 's/, */\n/g'
+    # shellcheck disable=SC2086
+    dpkg-shlibdeps -O $options -e"$1" 2>/dev/null | sed -n 's/^shlibs:Depends=//p' | sed 's/, */\n/g'
 }
 
 for module in "$modules"/*.so; do
