@@ -24,6 +24,9 @@ sysv-mq/spin|the same
 sysv-mq/block/steady|qemu-user allocates memory for every msgrcv
 this_process_is_among_all_and_faults|qemu-user says 0 page faults
 a_mount_point_is_not_crossed|qemu-user has no openat2 before version 9
+cma::tests::|qemu-user has no process_vm_readv
+a_process_may_read_itself|the same
+vsock::buffer::|qemu-user refuses the options of vsock sockets
 '
 
 fails() {
