@@ -1,7 +1,7 @@
 //! The processors on which `ipcmark run` measures.
 
 use crate::support::{Verdict, end, ends, ipcmark_under, processors, run, works};
-use ipcmark_results::{PlacementPolicy, Status};
+use ipcmark_results::{PlacementPolicy, Status, Trial};
 
 ipcmark_harness::tests![
     processors_are_the_requested_ones,
@@ -9,11 +9,15 @@ ipcmark_harness::tests![
     one_processor_is_enough,
 ];
 
+/// The processor of each end of a trial; none if it was not pinned.
+fn cpus(trial: &Trial) -> Vec<Option<u32>> {
+    ends(trial).map(|end| end.cpu).collect()
+}
+
 fn processors_are_the_requested_ones() -> Verdict {
     let placement = |words: &str| {
         let words = format!("run -t pipe -w block -s 64 -n 10 --trials 2 --format json {words}");
         let case = run(&words).exits(0).result().cases.remove(0);
-        let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
         let [first, second] = case.trials() else { panic!("{:?}", case.reason()) };
         (case.identity.placement.clone(), [cpus(first), cpus(second)])
     };
@@ -47,7 +51,6 @@ fn a_placement_that_the_machine_has_is_measured_and_another_refused() {
                 let case = ended.exits(0).result().cases.remove(0);
                 assert_eq!(case.identity.placement, PlacementPolicy::Near(placement.into()));
                 let [first, second] = case.trials() else { panic!("{:?}", case.reason()) };
-                let cpus = |trial| ends(trial).map(|end| end.cpu).collect::<Vec<Option<u32>>>();
                 assert!(cpus(first).iter().eq(cpus(second).iter().rev()), "each leads in turn");
                 assert!(cpus(first)[0] != cpus(first)[1], "{placement}: two processors");
                 measured.push(placement);
